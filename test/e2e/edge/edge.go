@@ -1,0 +1,199 @@
+// Package edge relays TCP connections over one directed edge between two
+// nodes, so that a test can cut the edge as a network would: silently.
+//
+// It knows nothing of what is relayed. A cut edge is a black hole: bytes in
+// flight vanish, new connections are accepted and never answered, and nobody
+// gets a reset. Healing closes the connections that lost bytes, because a TCP
+// stream with a hole in it must not go on.
+package edge
+
+import (
+	"net"
+	"sync"
+)
+
+// Fault says which bytes an edge swallows.
+type Fault uint8
+
+const (
+	// None relays everything.
+	None Fault = iota
+	// Cut swallows both directions.
+	Cut
+	// LoseAnswers relays what the dialler sends and swallows what comes back.
+	LoseAnswers
+)
+
+// Proxy is the relay of one directed edge. Safe for concurrent use.
+type Proxy struct {
+	target   string
+	listener net.Listener
+	pumps    sync.WaitGroup
+
+	mu    sync.Mutex
+	fault Fault
+	// links holds every open connection pair.
+	links map[*link]struct{}
+	// closed is set once; no link is added after it.
+	closed bool
+}
+
+// link is one relayed connection.
+type link struct {
+	dialler net.Conn
+	target  net.Conn // nil while the edge is cut
+	// holed is set once bytes were lost. Guarded by Proxy.mu.
+	holed bool
+}
+
+// Listen relays connections from a free loopback port to target.
+func Listen(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{target: target, listener: l, links: make(map[*link]struct{})}
+	p.pumps.Add(1)
+	go p.accept()
+	return p, nil
+}
+
+// Addr is where the dialler connects to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Set changes the fault. Going back to None closes the connections that lost
+// bytes or were opened into the hole.
+func (p *Proxy) Set(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+	if f != None {
+		return
+	}
+	for l := range p.links {
+		if l.holed {
+			l.close()
+		}
+	}
+}
+
+// Close ends the relay and waits for its goroutines.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.links {
+		l.close()
+	}
+	p.mu.Unlock()
+	p.pumps.Wait()
+	return err
+}
+
+func (l *link) close() {
+	l.dialler.Close()
+	if l.target != nil {
+		l.target.Close()
+	}
+}
+
+func (p *Proxy) accept() {
+	defer p.pumps.Done()
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.pumps.Add(1)
+		go p.serve(conn)
+	}
+}
+
+func (p *Proxy) serve(dialler net.Conn) {
+	defer p.pumps.Done()
+	l := &link{dialler: dialler}
+	if !p.add(l) {
+		return
+	}
+	defer p.drop(l)
+	if p.swallows(l, Cut) {
+		drain(dialler) // until healed or closed
+		return
+	}
+	target, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	l.target = target
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		return
+	}
+	p.pumps.Add(1)
+	go func() {
+		defer p.pumps.Done()
+		p.pump(l, dialler, target, Cut)
+	}()
+	p.pump(l, target, dialler, LoseAnswers)
+}
+
+// pump copies until either side ends. Bytes are swallowed while the fault is
+// at least the given one's kind: requests vanish only in a full cut, answers
+// in both kinds of fault.
+func (p *Proxy) pump(l *link, from, to net.Conn, lost Fault) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && !p.swallows(l, lost) {
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// swallows tells whether bytes of this direction vanish now, and marks the
+// link if so.
+func (p *Proxy) swallows(l *link, lost Fault) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault != Cut && (p.fault != lost || p.fault == None) {
+		return false
+	}
+	l.holed = true
+	return true
+}
+
+func (p *Proxy) add(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		l.close()
+		return false
+	}
+	p.links[l] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.close()
+	delete(p.links, l)
+}
+
+func drain(c net.Conn) {
+	buf := make([]byte, 4<<10)
+	for {
+		if _, err := c.Read(buf); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/edge"
+)
+
+// Config says what cluster to start.
+type Config struct {
+	// Size is the number of nodes; 3 if zero.
+	Size int
+	// Flags are further flags of `idnode serve`, the same for all nodes.
+	Flags []string
+	// Certs is a directory with certificates made by `idnode certs`; empty for
+	// plain connections.
+	Certs string
+}
+
+// Cluster is a set of idnode processes with a relay on every directed edge.
+type Cluster struct {
+	Nodes []*Node
+	cfg   Config
+	// edges holds the two relays of each directed edge by (from, to).
+	edges map[[2]int][]*edge.Proxy
+}
+
+// Node is one node of a cluster: its addresses, data and present process.
+type Node struct {
+	Tag        string
+	GRPC, Raft string
+	HTTP       string
+	DataDir    string
+	Process    *Process
+	*Client
+	cluster *Cluster
+	index   int
+}
+
+// StartCluster starts a cluster and waits until every node has a quorum.
+func StartCluster(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	c := NewCluster(t, cfg)
+	for _, n := range c.Nodes {
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	return c
+}
+
+// NewCluster prepares a cluster without starting a process.
+func NewCluster(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	if cfg.Size == 0 {
+		cfg.Size = 3
+	}
+	c := &Cluster{cfg: cfg, edges: make(map[[2]int][]*edge.Proxy)}
+	dir := t.TempDir()
+	for i := range cfg.Size {
+		tag := string(rune('A' + i))
+		n := &Node{
+			Tag: tag, GRPC: FreeAddress(t), Raft: FreeAddress(t), HTTP: FreeAddress(t),
+			DataDir: filepath.Join(dir, tag), cluster: c, index: i,
+		}
+		n.Client = Dial(t, n.GRPC, cfg.Certs)
+		c.Nodes = append(c.Nodes, n)
+	}
+	for i, from := range c.Nodes {
+		for j, to := range c.Nodes {
+			if i != j {
+				c.edges[[2]int{i, j}] = []*edge.Proxy{relay(t, from, to.Raft), relay(t, from, to.GRPC)}
+			}
+		}
+	}
+	return c
+}
+
+func relay(t testing.TB, _ *Node, target string) *edge.Proxy {
+	t.Helper()
+	p, err := edge.Listen(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// nextPort walks through the ports below the ephemeral ones, so that no
+// outgoing connection takes one between choosing and listening.
+var nextPort atomic.Int64
+
+// FreeAddress is a loopback address nobody listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 10_000 {
+		seed := time.Now().UnixNano() % 9_000
+		port := 20_000 + (seed+nextPort.Add(1))%12_000
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// Args are the arguments of the node's `idnode serve`.
+func (n *Node) Args() []string {
+	args := []string{
+		"serve", "--tag", n.Tag, "--data-dir", n.DataDir,
+		"--grpc", n.GRPC, "--raft", n.Raft, "--http", n.HTTP,
+	}
+	for j, peer := range n.cluster.Nodes {
+		args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
+		if e := n.cluster.edges[[2]int{n.index, j}]; e != nil {
+			args = append(args, "--dial", peer.Tag+"="+e[0].Addr(), "--dial-peer", peer.Tag+"="+e[1].Addr())
+		}
+	}
+	if certs := n.cluster.cfg.Certs; certs != "" {
+		args = append(
+			args, "--tls-ca", filepath.Join(certs, "ca.crt"),
+			"--tls-cert", filepath.Join(certs, n.Tag+".crt"), "--tls-key", filepath.Join(certs, n.Tag+".key"),
+		)
+	}
+	return append(args, n.cluster.cfg.Flags...)
+}
+
+// Start starts the node's process.
+func (n *Node) Start(t testing.TB, flags ...string) {
+	t.Helper()
+	n.Process = StartProcess(t, n.DataDir+".log", append(n.Args(), flags...)...)
+}
+
+// WaitReady waits until the node has a quorum and has applied the whole log.
+func (n *Node) WaitReady(t testing.TB) {
+	t.Helper()
+	Eventually(t, 20*time.Second, "node "+n.Tag+" is ready", func(ctx context.Context) error {
+		if !n.Process.Running() {
+			t.Fatalf("node %s ended:\n%s", n.Tag, n.Process.Tail(40))
+		}
+		_, err := n.Ids.ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{})
+		return err
+	})
+}
+
+// WaitReady waits until every running node is ready.
+func (c *Cluster) WaitReady(t testing.TB) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		if n.Process != nil && n.Process.Running() {
+			n.WaitReady(t)
+		}
+	}
+}
+
+// Leader waits until all running nodes agree on a leader and returns it.
+func (c *Cluster) Leader(t testing.TB) *Node {
+	t.Helper()
+	return c.LeaderAmong(t, c.Nodes)
+}
+
+// LeaderAmong waits until the running ones of nodes agree on a leader among
+// them.
+func (c *Cluster) LeaderAmong(t testing.TB, nodes []*Node) *Node {
+	t.Helper()
+	var leader *Node
+	Eventually(t, 20*time.Second, "a leader", func(ctx context.Context) error {
+		tags := make(map[string]bool)
+		for _, n := range nodes {
+			if n.Process.Running() {
+				s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+				if err != nil {
+					return err
+				}
+				tags[s.LeaderTag] = true
+			}
+		}
+		if len(tags) != 1 {
+			return fmt.Errorf("leaders: %v", tags)
+		}
+		i := slices.IndexFunc(nodes, func(n *Node) bool { return tags[n.Tag] && n.Process.Running() })
+		if i < 0 {
+			return fmt.Errorf("leaders: %v", tags)
+		}
+		leader = nodes[i]
+		return nil
+	})
+	return leader
+}
+
+// Others are all nodes but n.
+func (c *Cluster) Others(n *Node) []*Node {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(o *Node) bool { return o == n })
+}
+
+// Isolate cuts n off from all other nodes, in both directions.
+func (c *Cluster) Isolate(n *Node) {
+	for e, relays := range c.edges {
+		if e[0] == n.index || e[1] == n.index {
+			set(relays, edge.Cut)
+		}
+	}
+}
+
+// CutAll cuts every edge.
+func (c *Cluster) CutAll() { c.setAll(edge.Cut) }
+
+// Heal heals every edge.
+func (c *Cluster) Heal() { c.setAll(edge.None) }
+
+func (c *Cluster) setAll(f edge.Fault) {
+	for _, relays := range c.edges {
+		set(relays, f)
+	}
+}
+
+func set(relays []*edge.Proxy, f edge.Fault) {
+	for _, p := range relays {
+		p.Set(f)
+	}
+}
+
+// Agree waits until all running nodes have the same state hash at the same
+// index.
+func (c *Cluster) Agree(t testing.TB) {
+	t.Helper()
+	Eventually(t, 20*time.Second, "equal state on all nodes", func(ctx context.Context) error {
+		seen := make(map[string][]string)
+		for _, n := range c.Nodes {
+			if !n.Process.Running() {
+				continue
+			}
+			s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			if err != nil {
+				return err
+			}
+			state := fmt.Sprintf("index %d hash %016x", s.AppliedIndex, s.StateHash)
+			seen[state] = append(seen[state], n.Tag)
+		}
+		if len(seen) != 1 {
+			return fmt.Errorf("states: %v", seen)
+		}
+		return nil
+	})
+}
+
+// Eventually polls until f succeeds; it fails the test when the time is over.
+func Eventually(t testing.TB, within time.Duration, what string, f func(ctx context.Context) error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), min(5*time.Second, within))
+		err := f(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s: %v", within, what, err)
+		}
+		<-tick.C
+	}
+}

@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// build compiles the program once per test binary.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "idnode-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "idnode")
+	cmd := exec.Command("go", "build", "-o", path, "github.com/idnode/idnode/cmd/idnode")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// Binary is the path of the idnode program under test. IDNODE_E2E_BINARY names
+// a program to use instead of building one.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("IDNODE_E2E_BINARY"); path != "" {
+		return path
+	}
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// RemoveBinary deletes the program Binary built; for TestMain.
+func RemoveBinary() {
+	if path, err := build(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+}
+
+// Process is one running idnode.
+type Process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	// err is what Wait gave; read it only after done is closed.
+	err error
+}
+
+// StartProcess starts the program with args; its output goes to the file log,
+// which is printed if the test fails. The process is killed when the test ends.
+func StartProcess(t testing.TB, log string, args ...string) *Process {
+	t.Helper()
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command(Binary(t), args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = cleanEnvironment()
+	// The test may be killed before it cleans up; its children end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{cmd: cmd, log: log, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("%s:\n%s", filepath.Base(log), p.Tail(40))
+		}
+	})
+	return p
+}
+
+// cleanEnvironment is the test's environment without idnode's own variables.
+func cleanEnvironment() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "IDNODE_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// Kill ends the process as a crash would and waits for it.
+func (p *Process) Kill() {
+	p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Signal sends sig.
+func (p *Process) Signal(t testing.TB, sig os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop asks the process to stop cleanly and waits; it must exit with 0.
+func (p *Process) Stop(t testing.TB) {
+	t.Helper()
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Wait(t, 20*time.Second); code != 0 {
+		t.Fatalf("a stopped node exited with %d:\n%s", code, p.Tail(20))
+	}
+}
+
+// Wait waits for the process to end and returns its exit code.
+func (p *Process) Wait(t testing.TB, within time.Duration) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		t.Fatalf("the process did not end within %s:\n%s", within, p.Tail(40))
+	}
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// Running says whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Output is all the process has printed.
+func (p *Process) Output() string {
+	b, _ := os.ReadFile(p.log)
+	return string(b)
+}
+
+// Tail is the last lines the process has printed.
+func (p *Process) Tail(lines int) string {
+	all := strings.Split(strings.TrimRight(p.Output(), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
