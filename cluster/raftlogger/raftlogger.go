@@ -1,0 +1,130 @@
+// Package raftlogger lets the Raft library, which logs through hclog, write to
+// the process's slog logger.
+//
+// It owns the translation of levels, names and values, and the list of lines
+// that the library logs as errors although they are everyday: a peer that is
+// down makes it print several lines a second, in which a real error drowns.
+// It does not decide where log lines go, nor how they are formatted.
+package raftlogger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// everyday are the beginnings of lines that repeat for as long as a peer is
+// down, cut off or restarting. They are logged at Debug; that a peer is gone is
+// still seen in the library's "failed to contact" and in its elections.
+var everyday = []string{
+	"accepted connection",
+	"appendEntries rejected, sending older logs",
+	"failed to appendEntries",
+	"failed to decode incoming command",
+	"failed to flush response",
+	"failed to get previous log",
+	"failed to heartbeat",
+	"failed to make requestVote RPC",
+	"failed to pipeline appendEntries",
+	"nothing new to snapshot",
+	"rejecting pre-vote request since we have a leader",
+	"stream layer is closed",
+}
+
+// New returns an hclog logger whose lines go to the given logger. It is safe
+// for concurrent use, and filters nothing itself: the level is the slog
+// handler's.
+func New(logger *slog.Logger) hclog.Logger {
+	// The intercepting logger itself is silent: it only feeds the sink, and
+	// supplies the names and implied values of sub-loggers.
+	silent := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
+	silent.RegisterSink(&sink{logger: logger})
+	return silent
+}
+
+type sink struct {
+	logger *slog.Logger
+}
+
+// Accept implements hclog.SinkAdapter.
+func (s *sink) Accept(name string, level hclog.Level, msg string, args ...any) {
+	ctx, lvl := context.Background(), levelOf(level, msg)
+	if !s.logger.Enabled(ctx, lvl) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, len(args)/2+2)
+	if name != "" {
+		attrs = append(attrs, slog.String("source", name))
+	}
+	s.logger.LogAttrs(ctx, lvl, msg, appendAttrs(attrs, args)...)
+}
+
+func levelOf(level hclog.Level, msg string) slog.Level {
+	for _, beginning := range everyday {
+		if strings.HasPrefix(msg, beginning) {
+			return slog.LevelDebug
+		}
+	}
+	switch level {
+	case hclog.Trace, hclog.Debug:
+		return slog.LevelDebug
+	case hclog.Warn:
+		return slog.LevelWarn
+	case hclog.Error:
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// appendAttrs turns hclog's alternating keys and values into attributes. A
+// value left over at the end is kept under a key that says so.
+func appendAttrs(attrs []slog.Attr, args []any) []slog.Attr {
+	for len(args) >= 2 {
+		attrs = append(attrs, slog.Any(keyOf(args[0]), valueOf(args[1])))
+		args = args[2:]
+	}
+	if len(args) == 1 {
+		attrs = append(attrs, slog.Any("extra", valueOf(args[0])))
+	}
+	return attrs
+}
+
+func keyOf(key any) string {
+	if s, ok := key.(string); ok {
+		return s
+	}
+	return fmt.Sprint(key)
+}
+
+// valueOf resolves hclog's lazy formats, and writes errors and text-like bytes
+// as text, so that every slog handler shows them alike.
+func valueOf(value any) any {
+	switch v := value.(type) {
+	case hclog.Format:
+		return format(v)
+	case error:
+		return v.Error()
+	case []byte:
+		return string(v)
+	case fmt.Stringer:
+		return v.String()
+	default:
+		return value
+	}
+}
+
+func format(f hclog.Format) string {
+	if len(f) == 0 {
+		return ""
+	}
+	pattern, ok := f[0].(string)
+	if !ok {
+		return fmt.Sprint(f...)
+	}
+	return fmt.Sprintf(pattern, f[1:]...)
+}
