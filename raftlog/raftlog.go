@@ -1,0 +1,89 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FormatVersion is the newest log format this package reads and writes.
+const FormatVersion = 1
+
+// Bounds on what is decoded. They are far above what a leader puts into one
+// entry; they exist so that a few megabytes of hostile input cannot make the
+// decoder allocate many times their size. Whoever builds entries keeps within
+// them (CheckGroup counts), because an entry beyond them is corrupt to every
+// node that reads it.
+const (
+	// MaxEntryBytes is the largest entry that is decoded.
+	MaxEntryBytes = 64 << 20
+	// MaxGroups is the largest number of groups in an entry.
+	MaxGroups = 1 << 12
+	// MaxOperations is the largest number of operations in an entry, over all
+	// its groups, and so also in one group.
+	MaxOperations = 1 << 17
+	// MaxOriginBytes is the largest origin of a group; Raft ids have 16 bytes.
+	MaxOriginBytes = 64
+	// MaxClusterIDBytes is the largest cluster id; ours have 16 bytes.
+	MaxClusterIDBytes = 64
+)
+
+// ErrCorrupt is what every decoder returns, wrapped, for bytes that this
+// package did not write.
+var ErrCorrupt = errors.New("raftlog: corrupt")
+
+// UnknownFormatError says that something was written in a format newer than
+// this binary knows. The node must stop: skipping would make its state differ.
+type UnknownFormatError struct {
+	// What was read: "log entry", "snapshot" and the like.
+	What string
+	// Format is the format it is written in.
+	Format uint32
+	// Known is the newest format that this binary, or its configuration, knows.
+	Known uint32
+}
+
+// Error implements error.
+func (e *UnknownFormatError) Error() string {
+	return fmt.Sprintf("%s has format %d, this binary knows formats up to %d: upgrade it", e.What, e.Format, e.Known)
+}
+
+// Header is what the leader writes into an entry.
+type Header struct {
+	// Format is the format the entry is written in, from 1.
+	Format uint32
+	// ClusterID is the cluster the entry belongs to, 16 bytes; empty only
+	// before the cluster is formed.
+	ClusterID []byte
+	// TimeUnixNano is the leader's clock when it proposed the entry, in
+	// nanoseconds since 1970 UTC. It may go back from one entry to the next.
+	TimeUnixNano int64
+}
+
+// Group is what one node gathered from its callers. It counts at most once,
+// unless its origin is empty: then it counts each time it is in the log.
+type Group struct {
+	// Origin is the Raft id of the node that gathered it, 16 bytes, or empty.
+	Origin []byte
+	// Session is the log index of the origin's newest announcement.
+	Session uint64
+	// Sequence is the group's number within the session, from 1.
+	Sequence uint64
+	// Acknowledged is the highest sequence number up to which the origin has
+	// the results of all groups.
+	Acknowledged uint64
+	// Operations are the encoded operations, in order.
+	Operations [][]byte
+}
+
+// Entry is one decoded entry. Its byte slices are views into the input, which
+// must not change while the Entry is in use.
+type Entry struct {
+	Header
+	// Groups are applied in order.
+	Groups []Group
+}
+
+// corrupt returns an error that wraps ErrCorrupt.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}
