@@ -313,7 +313,10 @@ type SnapshotHeader struct {
 	// The version of the table names are folded with.
 	FoldVersion uint32 `protobuf:"varint,6,opt,name=fold_version,json=foldVersion,proto3" json:"fold_version,omitempty"`
 	// The newest log index whose request id was dropped from the window.
-	RequestFloor  uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
+	RequestFloor uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
+	// The place of the oldest remembered request id in the order in which they
+	// were remembered, counted from 0 since the cluster was formed.
+	RequestFirst  uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +396,13 @@ func (x *SnapshotHeader) GetFoldVersion() uint32 {
 func (x *SnapshotHeader) GetRequestFloor() uint64 {
 	if x != nil {
 		return x.RequestFloor
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetRequestFirst() uint64 {
+	if x != nil {
+		return x.RequestFirst
 	}
 	return 0
 }
@@ -950,7 +960,8 @@ func (x *RequestRecord) GetLogIndex() uint64 {
 	return 0
 }
 
-// SessionRecord is a node's session.
+// SessionRecord is a node's session. A session with many results takes several
+// records of the same origin, each with some of them.
 type SessionRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The origin's Raft id.
@@ -1353,7 +1364,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xf2\x01\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1364,7 +1375,8 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
-	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\"\xd2\x03\n" +
+	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xd2\x03\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
