@@ -1,0 +1,91 @@
+package identity
+
+import (
+	"iter"
+	"math"
+	"slices"
+)
+
+// gather collects count free values above last and returns them as blocks,
+// ascending. It reports false if they do not end at or below 2^63-1.
+//
+// The free values between two claims are a gap. gather walks the gaps upwards and
+// ends in the first one with which the count is reached, given that of the gaps
+// before it only the MaxPieces-1 longest can be used, and of equally long ones the
+// lowest. So the block ends as low as MaxPieces pieces allow.
+//
+// The obvious way, to take gap after gap until the pieces run out and then look for
+// one gap that holds the rest, would leave long gaps unused behind short ones.
+func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) ([]Block, bool) {
+	if last == math.MaxInt64 {
+		return nil, false
+	}
+	p := pieces{missing: count}
+	next := last + 1 // The lowest value that was not looked at yet.
+	if claimed != nil {
+		for claim := range claimed(next) {
+			if claim > next && p.offer(Block{next, claim - 1}) {
+				return p.blocks, true
+			}
+			if claim == math.MaxInt64 {
+				return nil, false
+			}
+			next = max(next, claim+1)
+		}
+	}
+	complete := p.offer(Block{next, math.MaxInt64})
+	return p.blocks, complete
+}
+
+// pieces is what gather has kept so far.
+//
+// Invariant: before the last piece, missing is at least 1 and there are fewer than
+// MaxPieces blocks.
+type pieces struct {
+	blocks  []Block // Ascending.
+	missing int64   // How many values the blocks lack of the count.
+	least   int     // The position of the shortest block, the highest of several; valid when there is room for one more only.
+}
+
+// offer adds a gap above all earlier ones and reports whether the count is reached
+// with it. What the count does not need of the gap is left.
+func (p *pieces) offer(gap Block) bool {
+	// The distance is unsigned, because a gap from below 0 to the end of int64 has
+	// more than 2^63-1 values.
+	if distance := uint64(gap.Last) - uint64(gap.First); distance >= uint64(p.missing-1) {
+		p.blocks = append(p.blocks, Block{gap.First, gap.First + p.missing - 1})
+		p.missing = 0
+		return true
+	}
+	p.keep(gap)
+	return false
+}
+
+// keep adds a gap that is shorter than what is missing. One place is left for the
+// last piece, so a gap may have to push out a shorter one, or is skipped itself.
+func (p *pieces) keep(gap Block) {
+	if len(p.blocks) == MaxPieces-1 {
+		shortest := p.blocks[p.least].Size()
+		if gap.Size() <= shortest {
+			return
+		}
+		p.blocks = slices.Delete(p.blocks, p.least, p.least+1)
+		p.missing += shortest
+	}
+	p.blocks = append(p.blocks, gap)
+	p.missing -= gap.Size()
+	if len(p.blocks) == MaxPieces-1 {
+		p.least = shortestOf(p.blocks)
+	}
+}
+
+// shortestOf returns the position of the shortest block, the highest of several.
+func shortestOf(blocks []Block) int {
+	least := 0
+	for i, b := range blocks {
+		if b.Size() <= blocks[least].Size() {
+			least = i
+		}
+	}
+	return least
+}
