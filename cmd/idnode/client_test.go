@@ -1,0 +1,343 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// TestCommands goes through every client command: what it sends, and what it
+// prints as text and as JSON.
+func TestCommands(t *testing.T) {
+	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
+	member := &idnodev1.Member{Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1}
+	linearizable := idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
+	stale := idnodev1.Consistency_CONSISTENCY_STALE
+	id := &idnodev1.RequestId{Id: "r"}
+	tests := []struct {
+		line string
+		res  proto.Message
+		req  proto.Message
+		text string
+		json string
+	}{
+		{
+			"next users/ --count 2 --separator / --database shop",
+			&idnodev1.GenerateResponse{Ids: []string{"users/1-A", "users/2-A"}, Strategy: idnodev1.Strategy_STRATEGY_SERVER_SIDE, NodeTag: "A"},
+			&idnodev1.GenerateRequest{Database: "shop", Template: "users/", Separator: "/", Count: 2},
+			"users/1-A\nusers/2-A\n",
+			`{"ids":["users/1-A","users/2-A"],"blocks":[],"strategy":"STRATEGY_SERVER_SIDE","nodeTag":"A","logIndex":"0"}`,
+		},
+		{
+			"next users| --count 1003 --request-id r",
+			&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: "users/", First: 9, Last: 10, Width: 3, Suffix: "-A"}, {Prefix: "users/", First: 9223372036854775807, Last: 9223372036854775807}}},
+			&idnodev1.GenerateRequest{Template: "users|", Count: 1003, RequestId: id, BlocksOnly: true},
+			"users/009-A\nusers/010-A\nusers/9223372036854775807\n",
+			`{"ids":[],"blocks":[{"prefix":"users/","first":"9","last":"10","width":3,"suffix":"-A"},{"prefix":"users/","first":"9223372036854775807","last":"9223372036854775807","width":0,"suffix":""}],"strategy":"STRATEGY_UNSPECIFIED","nodeTag":"","logIndex":"0"}`,
+		},
+		{
+			"hilo next users --size 64 --last-size 32 --last-max 7 --last-range-at 2024-05-01T12:00:00.0000005Z --request-id r",
+			&idnodev1.NextRangeResponse{Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at), Token: []byte{1, 0xab}, LogIndex: 5},
+			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: id},
+			"low       33\nhigh      96\nsize      64\nprefix    users/\nnode-tag  B\nrange-at  2024-05-01T12:00:00.0000005Z\ntoken     01ab\n",
+			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5"}`,
+		},
+		{
+			"hilo get users",
+			&idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: "users", Max: 96}},
+			&idnodev1.GetHiLoRequest{Tag: "users", Consistency: linearizable},
+			"96\n", `{"tag":"users","max":"96"}`,
+		},
+		{
+			"hilo set users 64 --expected 32 --request-id r",
+			&idnodev1.SetHiLoResponse{Max: 64, LogIndex: 9},
+			&idnodev1.SetHiLoRequest{Tag: "users", Max: 64, Expected: 32, RequestId: id},
+			"64\n", `{"max":"64","logIndex":"9"}`,
+		},
+		{
+			"hilo return users --low 1 --high 32 --last 7 --token 01ab --request-id r",
+			&idnodev1.ReturnRangeResponse{Returned: true, Max: 7},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, Token: []byte{1, 0xab}, RequestId: id},
+			"returned, max is now 7\n", `{"returned":true,"max":"7","logIndex":"0"}`,
+		},
+		{
+			"hilo return users --low 1 --high 32 --last 7 --request-id r",
+			&idnodev1.ReturnRangeResponse{Max: 64},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, RequestId: id},
+			"not returned, max stays 64: late, repeated, foreign, or not the newest range\n",
+			`{"returned":false,"max":"64","logIndex":"0"}`,
+		},
+		{
+			"identity get users --stale",
+			&idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: "users", Value: 3}},
+			&idnodev1.GetIdentityRequest{Name: "users", Consistency: stale},
+			"3\n", `{"name":"users","value":"3"}`,
+		},
+		{
+			"identity seed users --force --expected 0 --request-id r -- -5",
+			&idnodev1.SeedIdentityResponse{Value: -5},
+			&idnodev1.SeedIdentityRequest{Name: "users", Value: -5, Force: true, Expected: proto.Int64(0), RequestId: id},
+			"-5\n", `{"value":"-5","logIndex":"0"}`,
+		},
+		{
+			"identity delete users --forget --request-id r",
+			&idnodev1.DeleteIdentityResponse{Value: 8},
+			&idnodev1.DeleteIdentityRequest{Name: "users", Forget: true, RequestId: id},
+			"8\n", `{"value":"8","logIndex":"0"}`,
+		},
+		{
+			"claim users/x --separator : --request-id r --retry-since 4",
+			&idnodev1.ClaimResponse{Id: "users/x", LogIndex: 7},
+			&idnodev1.ClaimRequest{Id: "users/x", Separator: ":", RequestId: &idnodev1.RequestId{Id: "r", RetrySince: proto.Uint64(4)}},
+			"users/x\n", `{"id":"users/x","logIndex":"7"}`,
+		},
+		{
+			"release users/x --request-id r",
+			&idnodev1.ReleaseResponse{LogIndex: 7},
+			&idnodev1.ReleaseRequest{Id: "users/x", RequestId: id},
+			"users/x\n", `{"logIndex":"7"}`,
+		},
+		{
+			"cluster members --removed",
+			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
+			&idnodev1.ListMembersRequest{IncludeRemoved: true, PageSize: 1000, Consistency: linearizable},
+			"TAG  ROLE    GRPC  RAFT  HTTP  ID\nA    leader  h:1   h:2   -     aa\n",
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1}`,
+		},
+		{
+			"cluster join h:1 --tag D --watcher",
+			&idnodev1.JoinResponse{Member: member},
+			&idnodev1.JoinRequest{Address: "h:1", Tag: "D", Watcher: true},
+			"A\n",
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1}`,
+		},
+		{
+			"cluster remove C",
+			&idnodev1.RemoveResponse{LogIndex: 3},
+			&idnodev1.RemoveRequest{Tag: "C"},
+			"C removed\n", `{"logIndex":"3"}`,
+		},
+		{
+			"cluster transfer B",
+			&idnodev1.TransferLeadershipResponse{LeaderTag: "B"},
+			&idnodev1.TransferLeadershipRequest{Tag: "B"},
+			"B\n", `{"leaderTag":"B"}`,
+		},
+		{
+			"cluster settings --stale",
+			&idnodev1.ListSettingsResponse{Settings: []*idnodev1.Setting{{Key: "max-claims", Value: 5, DefaultValue: 4, Description: "claims"}}},
+			&idnodev1.ListSettingsRequest{Consistency: stale},
+			"KEY         VALUE  DEFAULT  LIMITS\nmax-claims  5      4        claims\n",
+			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims"}`,
+		},
+		{
+			"cluster set max-claims 5",
+			&idnodev1.UpdateSettingResponse{Setting: &idnodev1.Setting{Key: "max-claims", Value: 5, DefaultValue: 4, Description: "claims"}},
+			&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 5},
+			"max-claims\t5\n",
+			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims"}`,
+		},
+		{
+			"health --service idnode.live",
+			&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING},
+			&healthpb.HealthCheckRequest{Service: "idnode.live"},
+			"SERVING\n", `{"status":"SERVING"}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.line, func(t *testing.T) {
+			node := newFakeNode(t, answer(tt.res))
+			node.applied = 1
+			args := append([]string{}, strings.Fields(tt.line)...)
+			args = insertFlags(args, "--endpoint", node.addr)
+			if got := command(t, args...); got != (outcome{stdout: tt.text}) {
+				t.Errorf("text: got %+v, want %q", got, tt.text)
+			}
+			if got := command(t, insertFlags(args, "-o", "json")...); got != (outcome{stdout: tt.json + "\n"}) {
+				t.Errorf("json: got %+v, want %s", got, tt.json)
+			}
+			want := []proto.Message{tt.req, tt.req}
+			if diff := cmp.Diff(want, node.requests(), protocmp.Transform()); diff != "" {
+				t.Errorf("requests differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// insertFlags puts flags before a "--", after which they would be arguments.
+func insertFlags(args []string, flags ...string) []string {
+	for i, a := range args {
+		if a == "--" {
+			return append(append(append([]string{}, args[:i]...), flags...), args[i:]...)
+		}
+	}
+	return append(append([]string{}, args...), flags...)
+}
+
+func TestClusterStatus(t *testing.T) {
+	node := newFakeNode(t, answer(&idnodev1.GetStatusResponse{
+		ClusterId: "c1", Self: &idnodev1.Member{Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER}, LeaderTag: "A", Term: 3, HasQuorum: true,
+		LastContact: durationpb.New(12 * time.Millisecond), AppliedIndex: 7, CommitIndex: 8, StateHash: 0xabc, LogFormat: 1,
+		Counts: &idnodev1.StateCounts{Identities: 2}, Version: "v1",
+	}))
+	got := command(t, "cluster", "status", "--endpoint", node.addr)
+	want := `cluster  c1
+node     B, follower
+leader   A
+quorum   yes
+term     3
+log      applied 7, committed 8, format 1
+contact  12ms ago
+state    0000000000000abc
+holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids, 0 bytes
+version  v1
+
+TAG  ROLE  GRPC  RAFT  HTTP  ID
+`
+	if diff := cmp.Diff(outcome{stdout: want}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNextMakesRequestIDs where the cluster counts, and only there.
+func TestNextMakesRequestIDs(t *testing.T) {
+	tests := []struct {
+		template string
+		claim    bool
+		want     bool
+	}{
+		{"", false, false},
+		{"users/", false, false},
+		{"users|", false, true},
+		{"users/x", false, false},
+		{"users/x", true, true},
+	}
+	for _, tt := range tests {
+		node := newFakeNode(t, answer(&idnodev1.GenerateResponse{Ids: []string{"x"}}))
+		node.applied = 1
+		args := []string{"next", tt.template, "--endpoint", node.addr}
+		if tt.claim {
+			args = append(args, "--claim")
+		}
+		if got := command(t, args...); got.code != exitOK {
+			t.Fatalf("%q: %+v", tt.template, got)
+		}
+		if got := node.requests()[0].(*idnodev1.GenerateRequest).GetRequestId() != nil; got != tt.want {
+			t.Errorf("%q, claim %t: request id sent %t, want %t", tt.template, tt.claim, got, tt.want)
+		}
+	}
+}
+
+// TestManyGUIDs are asked for in parts that fit into an answer.
+func TestManyGUIDs(t *testing.T) {
+	node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		n := req.(*idnodev1.GenerateRequest).GetCount()
+		return &idnodev1.GenerateResponse{Ids: strings.Fields(strings.Repeat("g ", int(n)))}, nil
+	})
+	got := command(t, "next", "", "--count", "25001", "--endpoint", node.addr)
+	if n := strings.Count(got.stdout, "\n"); got.code != exitOK || n != 25001 || len(node.requests()) != 3 {
+		t.Errorf("code %d, %d ids in %d calls: %s", got.code, n, len(node.requests()), got.stderr)
+	}
+}
+
+// TestListsPageThrough checks that a listing follows the page tokens up to its
+// limit.
+func TestListsPageThrough(t *testing.T) {
+	pages := map[string]*idnodev1.ListIdentitiesResponse{
+		"":   {Identities: []*idnodev1.Identity{{Name: "a", Value: 1}, {Name: "b", Value: 2}}, NextPageToken: "p2"},
+		"p2": {Identities: []*idnodev1.Identity{{Name: "c", Value: 3}}},
+	}
+	node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		return pages[req.(*idnodev1.ListIdentitiesRequest).GetPageToken()], nil
+	})
+	tests := []struct {
+		flags string
+		want  string
+	}{
+		{"", "a\t1\nb\t2\nc\t3\n"},
+		{"--limit 2 --prefix x --stale", "a\t1\nb\t2\n"},
+		{"-o json", `{"name":"a","value":"1"}` + "\n" + `{"name":"b","value":"2"}` + "\n" + `{"name":"c","value":"3"}` + "\n"},
+	}
+	for _, tt := range tests {
+		args := append([]string{"identity", "list", "--endpoint", node.addr}, strings.Fields(tt.flags)...)
+		if got := command(t, args...); got != (outcome{stdout: tt.want}) {
+			t.Errorf("%q: %+v", tt.flags, got)
+		}
+	}
+	limited := node.requests()[2].(*idnodev1.ListIdentitiesRequest)
+	want := &idnodev1.ListIdentitiesRequest{Prefix: "x", PageSize: 2, Consistency: idnodev1.Consistency_CONSISTENCY_STALE}
+	if diff := cmp.Diff(want, limited, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOtherLists(t *testing.T) {
+	hilos := newFakeNode(t, answer(&idnodev1.ListHiLoResponse{Hilos: []*idnodev1.HiLo{{Tag: "users", Max: 32}}}))
+	if got := command(t, "hilo", "list", "--endpoint", hilos.addr); got != (outcome{stdout: "users\t32\n"}) {
+		t.Errorf("%+v", got)
+	}
+	claims := newFakeNode(t, answer(&idnodev1.ListClaimsResponse{Ids: []string{"users/x"}}))
+	if got := command(t, "claims", "--endpoint", claims.addr); got != (outcome{stdout: "users/x\n"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestErrors checks exit code and text of every kind of failure.
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name   string
+		err    error
+		code   int
+		stderr string
+	}{
+		{"a bad value is wrong usage", failure(t, codes.InvalidArgument, "INVALID_NAME", "too long", "name"), exitUsage, "idnode: INVALID_NAME: too long (field name)\n"},
+		{"claimed", failure(t, codes.AlreadyExists, "ID_CLAIMED", "users/x is claimed"), exitFailed, "idnode: ID_CLAIMED: users/x is claimed\n"},
+		{"conflict", failure(t, codes.Aborted, "CONCURRENCY", "max is 64"), exitFailed, "idnode: CONCURRENCY: max is 64; read the current value and try again\n"},
+		{"no quorum", failure(t, codes.Unavailable, "NO_QUORUM", "no leader"), exitUnavailable, "idnode: NO_QUORUM: no leader; try another --endpoint, or see 'idnode cluster status'\n"},
+		{"not ours", failure(t, codes.Unimplemented, "", "unknown method"), exitFailed, "idnode: UNIMPLEMENTED: unknown method\n"},
+		{"several lines", failure(t, codes.NotFound, "NOT_FOUND", "no\nsuch thing"), exitFailed, "idnode: NOT_FOUND: no such thing\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			node := newFakeNode(t, refuse(tt.err))
+			got := command(t, "identity", "get", "users", "--endpoint", node.addr)
+			if got != (outcome{code: tt.code, stderr: tt.stderr}) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestHealth(t *testing.T) {
+	tests := []struct {
+		name string
+		h    func(proto.Message) (proto.Message, error)
+		code int
+	}{
+		{"serving", answer(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}), exitOK},
+		{"not serving", answer(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}), exitUnavailable},
+		{"unknown service", refuse(failure(t, codes.NotFound, "", "unknown service")), exitFailed},
+		{"no answer", refuse(failure(t, codes.Unavailable, "", "going away")), exitUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			node := newFakeNode(t, tt.h)
+			if got := command(t, "health", "--endpoint", node.addr); got.code != tt.code {
+				t.Errorf("got %+v, want code %d", got, tt.code)
+			}
+		})
+	}
+	if got := command(t, "health", "--endpoint", unusedAddr(t)); got.code != exitUnavailable {
+		t.Errorf("nobody there: %+v", got)
+	}
+}

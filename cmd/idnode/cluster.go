@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func (a *app) clusterCommand() *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "cluster",
+		GroupID: groupCluster,
+		Short:   "Show and change the cluster",
+	}, a.clusterStatus(), a.clusterMembers(), a.clusterJoin(), a.clusterRemove(),
+		a.clusterTransfer(), a.clusterSettings(), a.clusterSet())
+}
+
+func (a *app) clusterStatus() *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "status",
+		Short:   "Show the cluster as one node sees it; needs no quorum",
+		Example: "  idnode cluster status --endpoint 127.0.0.1:7410",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, s *session, _ []string) error {
+		var res *idnodev1.GetStatusResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) { printStatus(w, res) })
+		return nil
+	})
+}
+
+func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
+	c := r.GetCounts()
+	fields(w, [][2]string{
+		{"cluster", cmp.Or(r.GetClusterId(), "not formed yet")},
+		{"node", fmt.Sprintf("%s, %s", cmp.Or(r.GetSelf().GetTag(), "?"), roleName(r.GetSelf().GetRole()))},
+		{"leader", cmp.Or(r.GetLeaderTag(), "none known")},
+		{"quorum", map[bool]string{true: "yes", false: "no"}[r.GetHasQuorum()]},
+		{"term", fmt.Sprint(r.GetTerm())},
+		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
+		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
+		{"state", fmt.Sprintf("%016x", r.GetStateHash())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d request ids, %d bytes",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetRequestIds(), c.GetBytes())},
+		{"version", r.GetVersion()},
+	})
+	fmt.Fprintln(w)
+	printMembers(w, r.GetMembers())
+}
+
+func printMembers(w io.Writer, members []*idnodev1.Member) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "TAG\tROLE\tGRPC\tRAFT\tHTTP\tID")
+	for _, m := range members {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
+			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
+	}
+	_ = tw.Flush()
+}
+
+// roleName turns ROLE_LEADER into "leader".
+func roleName(r idnodev1.Role) string {
+	if r == idnodev1.Role_ROLE_UNSPECIFIED {
+		return "unknown"
+	}
+	return strings.ToLower(strings.TrimPrefix(r.String(), "ROLE_"))
+}
+
+func (a *app) clusterMembers() *cobra.Command {
+	var removed, stale bool
+	cmd := &cobra.Command{
+		Use:     "members",
+		Short:   "List the members",
+		Example: "  idnode cluster members --removed",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().BoolVar(&removed, "removed", false, "also list removed members, whose tags stay taken")
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		members, err := allMembers(ctx, s, removed, stale)
+		if err != nil {
+			return err
+		}
+		if !s.out.json {
+			printMembers(s.out.w, members)
+			return nil
+		}
+		for _, m := range members {
+			s.out.object(m)
+		}
+		return nil
+	})
+}
+
+func allMembers(ctx context.Context, s *session, removed, stale bool) ([]*idnodev1.Member, error) {
+	var all []*idnodev1.Member
+	for token := ""; ; {
+		var res *idnodev1.ListMembersResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).ListMembers(ctx, &idnodev1.ListMembersRequest{
+				IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale),
+			})
+			return err
+		})
+		all = append(all, res.GetMembers()...)
+		if token = res.GetNextPageToken(); err != nil || token == "" {
+			return all, err
+		}
+	}
+}
+
+func (a *app) clusterJoin() *cobra.Command {
+	var msg idnodev1.JoinRequest
+	cmd := &cobra.Command{
+		Use:   "join HOST:PORT",
+		Short: "Take in a node that was started with --standby and waits",
+		Long: `Takes in the node that waits at this gRPC address and prints its tag. It gets the
+tag it asks for, or the next free one, unless --tag names one.`,
+		Example: "  idnode cluster join 10.0.0.4:7400 --tag D",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag it shall have: one to four letters A to Z")
+	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		if _, _, err := net.SplitHostPort(args[0]); err != nil {
+			return usagef("the address must be HOST:PORT, not %q", args[0])
+		}
+		msg.Address = args[0]
+		var res *idnodev1.JoinResponse
+		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).Join(ctx, &msg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res.GetMember(), res.GetMember().GetTag())
+		return nil
+	})
+}
+
+func (a *app) clusterRemove() *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "remove TAG",
+		Short:   "Remove a member for good; its tag is never given again",
+		Example: "  idnode cluster remove C",
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, s *session, args []string) error {
+		var res *idnodev1.RemoveResponse
+		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).Remove(ctx, &idnodev1.RemoveRequest{Tag: args[0]})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, args[0]+" removed")
+		return nil
+	})
+}
+
+func (a *app) clusterTransfer() *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "transfer [TAG]",
+		Short:   "Hand leadership to another voter and print who leads now",
+		Example: "  idnode cluster transfer B",
+		Args:    cobra.MaximumNArgs(1),
+	}, func(ctx context.Context, s *session, args []string) error {
+		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
+		var res *idnodev1.TransferLeadershipResponse
+		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).TransferLeadership(ctx, msg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, res.GetLeaderTag())
+		return nil
+	})
+}
+
+func (a *app) clusterSettings() *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "settings",
+		Short:   "List the settings that the whole cluster shares",
+		Example: "  idnode cluster settings",
+		Args:    cobra.NoArgs,
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		var res *idnodev1.ListSettingsResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).ListSettings(ctx, &idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		printSettings(s.out, res.GetSettings())
+		return nil
+	})
+}
+
+func printSettings(p *printer, settings []*idnodev1.Setting) {
+	tw := tabwriter.NewWriter(p.w, 0, 8, 2, ' ', 0)
+	if !p.json {
+		fmt.Fprintln(tw, "KEY\tVALUE\tDEFAULT\tLIMITS")
+	}
+	for _, v := range settings {
+		p.result(v, func(io.Writer) {
+			fmt.Fprintf(tw, "%s\t%d\t%d\t%s\n", v.GetKey(), v.GetValue(), v.GetDefaultValue(), v.GetDescription())
+		})
+	}
+	_ = tw.Flush()
+}
+
+func (a *app) clusterSet() *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:     "set KEY VALUE",
+		Short:   "Change a setting on all nodes",
+		Example: "  idnode cluster set max-identities 2000000",
+		Args:    cobra.ExactArgs(2),
+	}, func(ctx context.Context, s *session, args []string) error {
+		value, err := parseNumber("VALUE", args[1])
+		if err != nil {
+			return err
+		}
+		var res *idnodev1.UpdateSettingResponse
+		err = s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res.GetSetting(), fmt.Sprintf("%s\t%d", res.GetSetting().GetKey(), res.GetSetting().GetValue()))
+		return nil
+	})
+}

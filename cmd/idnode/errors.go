@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// The exit codes of every command. Scripts rely on them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnavailable = 3
+)
+
+// errorDomain is the domain of the ErrorInfo that every error of an idnode
+// server carries.
+const errorDomain = "idnode"
+
+// reasonUnknown is the reason of an answer that leaves open whether the call
+// took effect.
+const reasonUnknown = "OUTCOME_UNKNOWN"
+
+// usageError is a command line that makes no sense; nothing was done.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{err: fmt.Errorf(format, args...)}
+}
+
+// unavailableError is a failure that may be over in a moment.
+type unavailableError struct{ err error }
+
+func (e *unavailableError) Error() string { return e.err.Error() }
+func (e *unavailableError) Unwrap() error { return e.err }
+
+// report prints err as one line and returns the exit code it stands for.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	line := strings.Join(strings.Fields(describe(err)), " ")
+	fmt.Fprintf(a.stderr, "idnode: %s\n", line)
+	return exitCode(err)
+}
+
+// exitCode returns the exit code that err stands for. A value the server
+// refuses as INVALID_ARGUMENT stood on the command line, so that is wrong
+// usage like one the command line refuses by itself.
+func exitCode(err error) int {
+	var usage *usageError
+	var unavailable *unavailableError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &unavailable):
+		return exitUnavailable
+	}
+	switch codeOf(err) {
+	case codes.InvalidArgument:
+		return exitUsage
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return exitUnavailable
+	default:
+		return exitFailed
+	}
+}
+
+// describe turns err into the words a person reads: reason, message, and what
+// to do where that is known.
+func describe(err error) string {
+	var failed *callError
+	if errors.As(err, &failed) {
+		return describeCall(failed)
+	}
+	return describeStatus(err)
+}
+
+// describeCall names what is left open by the attempts before the last one.
+func describeCall(e *callError) string {
+	text := describeStatus(e.err)
+	if len(e.tried) > 1 {
+		text += " (tried " + strings.Join(e.tried, ", ") + ")"
+	}
+	if !e.unknown {
+		return text
+	}
+	if reasonOf(e.err) != reasonUnknown {
+		text = reasonUnknown + ": " + text
+	}
+	text += "; whether it took effect is not known"
+	if again := e.request.flags(); again != "" {
+		text += ": repeat the same command with " + again + " and it counts once"
+	}
+	return text
+}
+
+// describeStatus describes one answer of a server, or any other error.
+func describeStatus(err error) string {
+	s, ok := statusOf(err)
+	if !ok {
+		return err.Error()
+	}
+	text := s.Message()
+	if s.Code() == codes.DeadlineExceeded {
+		text = "no answer within the timeout"
+	}
+	if s.Code() == codes.Canceled {
+		text = "interrupted"
+	}
+	if fields := violations(s); fields != "" && !strings.Contains(text, fields) {
+		text += " (" + fields + ")"
+	}
+	reason := reasonOf(err)
+	if reason == "" {
+		return upperSnake(s.Code()) + ": " + text
+	}
+	if hint := hints[reason]; hint != "" {
+		text += "; " + hint
+	}
+	return reason + ": " + text
+}
+
+// hints say what to do about the reasons where that is not plain.
+var hints = map[string]string{
+	"NO_QUORUM":          "try another --endpoint, or see 'idnode cluster status'",
+	"STARTING":           "try again in a moment, or another --endpoint",
+	"STOPPING":           "try another --endpoint",
+	"OVERLOADED":         "try again in a moment",
+	"QUOTA":              "see 'idnode cluster settings' for the limits",
+	"STORAGE_FULL":       "free space on the nodes' disks",
+	"CONCURRENCY":        "read the current value and try again",
+	"REQUEST_ID_REUSED":  "use another --request-id for another request",
+	"REQUEST_ID_EXPIRED": "check by hand what the first try did",
+	"TAG_NOT_ASSIGNED":   "the cluster has not confirmed this node yet: try again in a moment, or another --endpoint",
+	"CORRUPT":            "the node's data is damaged: see its log",
+}
+
+// statusOf returns the gRPC status in err.
+func statusOf(err error) (*status.Status, bool) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return status.New(codes.DeadlineExceeded, err.Error()), true
+	}
+	if errors.Is(err, context.Canceled) {
+		return status.New(codes.Canceled, err.Error()), true
+	}
+	var carrier interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &carrier) {
+		return nil, false
+	}
+	return carrier.GRPCStatus(), true
+}
+
+func codeOf(err error) codes.Code {
+	s, ok := statusOf(err)
+	if !ok {
+		return codes.Unknown
+	}
+	return s.Code()
+}
+
+// reasonOf returns the reason an idnode server gave, or "" for an error that
+// comes from elsewhere.
+func reasonOf(err error) string {
+	s, ok := statusOf(err)
+	if !ok {
+		return ""
+	}
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// violations lists the request's bad fields.
+func violations(s *status.Status) string {
+	var fields []string
+	for _, d := range s.Details() {
+		bad, ok := d.(*errdetails.BadRequest)
+		if !ok {
+			continue
+		}
+		for _, v := range bad.GetFieldViolations() {
+			fields = append(fields, v.GetField())
+		}
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	return "field " + strings.Join(fields, ", ")
+}
+
+// upperSnake writes a code as the API's pages do: NOT_FOUND.
+func upperSnake(c codes.Code) string {
+	var b strings.Builder
+	for i, r := range c.String() {
+		if i > 0 && 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func quote(s string) string { return strconv.Quote(s) }

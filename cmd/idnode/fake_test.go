@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// fakeNode is a server whose answers a test writes down beforehand. It answers
+// every method of the API: by handle, or with the zero answer.
+type fakeNode struct {
+	idnodev1.UnimplementedIdsServiceServer
+	idnodev1.UnimplementedClusterServiceServer
+	healthpb.UnimplementedHealthServer
+
+	addr string
+	// applied is the index that GetStatus reports.
+	applied uint64
+	// handle answers a call; it may return nil, nil for the zero answer.
+	handle func(req proto.Message) (proto.Message, error)
+
+	mu    sync.Mutex
+	calls []proto.Message
+}
+
+// newFakeNode starts a node on loopback that ends with the test.
+func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, error), opts ...grpc.ServerOption) *fakeNode {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &fakeNode{addr: lis.Addr().String(), handle: handle}
+	srv := grpc.NewServer(append(opts, grpc.UnaryInterceptor(n.intercept))...)
+	idnodev1.RegisterIdsServiceServer(srv, n)
+	idnodev1.RegisterClusterServiceServer(srv, n)
+	healthpb.RegisterHealthServer(srv, n)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(lis)
+	}()
+	t.Cleanup(func() {
+		srv.Stop()
+		<-done
+	})
+	return n
+}
+
+// intercept answers every call, so that the methods need not be written out.
+func (n *fakeNode) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	msg := req.(proto.Message)
+	if _, ok := msg.(*idnodev1.GetStatusRequest); ok && n.applied > 0 {
+		return &idnodev1.GetStatusResponse{AppliedIndex: n.applied}, nil
+	}
+	n.mu.Lock()
+	n.calls = append(n.calls, proto.Clone(msg))
+	n.mu.Unlock()
+	res, err := n.handle(msg)
+	if res == nil && err == nil {
+		return next(ctx, req)
+	}
+	return res, err
+}
+
+// requests returns the calls received, but for those of GetStatus if the node
+// answers it by itself.
+func (n *fakeNode) requests() []proto.Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]proto.Message(nil), n.calls...)
+}
+
+// answer makes a handler that always gives the same answer.
+func answer(res proto.Message) func(proto.Message) (proto.Message, error) {
+	return func(proto.Message) (proto.Message, error) { return res, nil }
+}
+
+// refuse makes a handler that always fails.
+func refuse(err error) func(proto.Message) (proto.Message, error) {
+	return func(proto.Message) (proto.Message, error) { return nil, err }
+}
+
+// failure returns an error as an idnode server sends it; without a reason, as
+// gRPC itself does.
+func failure(t *testing.T, code codes.Code, reason, message string, fields ...string) error {
+	t.Helper()
+	s := status.New(code, message)
+	if reason == "" {
+		return s.Err()
+	}
+	s, err := s.WithDetails(&errdetails.ErrorInfo{Domain: errorDomain, Reason: reason})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		s, err = s.WithDetails(&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: f}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s.Err()
+}
+
+// outcome is what a command line did.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// command runs one command line without any environment.
+func command(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return commandEnv(t, nil, args...)
+}
+
+func commandEnv(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr, env)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}

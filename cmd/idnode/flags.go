@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+const (
+	defaultEndpoint = "127.0.0.1:7400"
+	defaultTimeout  = 5 * time.Second
+)
+
+// clientFlags are the flags of every command that calls a server.
+type clientFlags struct {
+	endpoints  []string
+	database   string
+	timeout    time.Duration
+	output     string
+	cert       string
+	key        string
+	ca         string
+	serverName string
+}
+
+// register adds the flags to f. Environment variables set the defaults, so a
+// flag wins over them.
+func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
+	endpoints := []string{defaultEndpoint}
+	if v := getenv("IDNODE_ENDPOINTS"); v != "" {
+		endpoints = strings.Split(v, ",")
+	}
+	f.StringSliceVar(&c.endpoints, "endpoint", endpoints, "gRPC address of a node; several are tried in order (IDNODE_ENDPOINTS)")
+	f.StringVar(&c.database, "database", getenv("IDNODE_DATABASE"), `database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
+	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
+	f.StringVarP(&c.output, "output", "o", "text", "text, or json: one object a line")
+	f.StringVar(&c.cert, "tls-cert", getenv("IDNODE_TLS_CERT"), "file with this client's certificate (IDNODE_TLS_CERT)")
+	f.StringVar(&c.key, "tls-key", getenv("IDNODE_TLS_KEY"), "file with its key (IDNODE_TLS_KEY)")
+	f.StringVar(&c.ca, "tls-ca", getenv("IDNODE_TLS_CA"), "file with the CA that signed the servers' certificates; turns TLS on (IDNODE_TLS_CA)")
+	f.StringVar(&c.serverName, "tls-server-name", getenv("IDNODE_TLS_SERVER_NAME"), "name the server's certificate must have instead of the endpoint's host (IDNODE_TLS_SERVER_NAME)")
+}
+
+// remote is the code of a command that calls a server.
+type remote func(ctx context.Context, s *session, args []string) error
+
+// client makes cmd a command that calls a server.
+func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
+	var flags clientFlags
+	flags.register(cmd.Flags(), a.getenv)
+	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
+		s, err := flags.session(a)
+		if err != nil {
+			return &usageError{err: err}
+		}
+		defer s.close()
+		return errors.Join(run(cmd.Context(), s, args), s.out.flush())
+	})
+	return cmd
+}
+
+// session checks the flags and returns a session that has not dialled yet.
+func (c *clientFlags) session(a *app) (*session, error) {
+	if c.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout must be above zero, not %s", c.timeout)
+	}
+	endpoints, err := checkEndpoints(c.endpoints)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newPrinter(a.stdout, c.output)
+	if err != nil {
+		return nil, err
+	}
+	creds, err := c.credentials()
+	if err != nil {
+		return nil, err
+	}
+	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, creds: creds, out: out}, nil
+}
+
+// checkEndpoints refuses what is no HOST:PORT.
+func checkEndpoints(given []string) ([]string, error) {
+	var endpoints []string
+	for _, e := range given {
+		e = strings.TrimSpace(e)
+		if _, port, err := net.SplitHostPort(e); err != nil || port == "" {
+			return nil, fmt.Errorf("--endpoint must be HOST:PORT, not %q", e)
+		}
+		endpoints = append(endpoints, e)
+	}
+	if len(endpoints) == 0 {
+		return nil, errors.New("--endpoint must not be empty")
+	}
+	return endpoints, nil
+}
+
+// credentials returns TLS credentials if any TLS flag is set. The files are
+// the same ones that a node's own flags name, so inside a container the same
+// environment serves both.
+func (c *clientFlags) credentials() (credentials.TransportCredentials, error) {
+	if c.cert == "" && c.key == "" && c.ca == "" && c.serverName == "" {
+		return insecure.NewCredentials(), nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: c.serverName}
+	if err := c.loadCertificate(cfg); err != nil {
+		return nil, err
+	}
+	if err := c.loadCA(cfg); err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(cfg), nil
+}
+
+func (c *clientFlags) loadCertificate(cfg *tls.Config) error {
+	if (c.cert == "") != (c.key == "") {
+		return errors.New("--tls-cert and --tls-key need each other")
+	}
+	if c.cert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return fmt.Errorf("cannot load the certificate: %w", err)
+	}
+	cfg.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+// loadCA reads the CA; without one the system's CAs are trusted.
+func (c *clientFlags) loadCA(cfg *tls.Config) error {
+	if c.ca == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(c.ca)
+	if err != nil {
+		return fmt.Errorf("cannot read the CA: %w", err)
+	}
+	cfg.RootCAs = x509.NewCertPool()
+	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("%s holds no certificate", c.ca)
+	}
+	return nil
+}
+
+// cutEnv splits one entry of an environment.
+func cutEnv(entry string) (key, value string, ok bool) {
+	return strings.Cut(entry, "=")
+}
+
+// listFlags are the flags of the commands that list.
+type listFlags struct {
+	prefix string
+	limit  int64
+	stale  bool
+}
+
+func (l *listFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&l.prefix, "prefix", "", "only names that begin with this, in any case")
+	f.Int64Var(&l.limit, "limit", 0, "at most this many; 0 lists all")
+	registerStale(f, &l.stale)
+}
+
+func registerStale(f *pflag.FlagSet, stale *bool) {
+	f.BoolVar(stale, "stale", false, "what the node asked knows by itself: needs no quorum, may lag behind")
+}
+
+// requestFlags are the flags of the commands that take a request id.
+type requestFlags struct {
+	id    string
+	since uint64
+	flags *pflag.FlagSet
+}
+
+func (r *requestFlags) register(f *pflag.FlagSet) {
+	r.flags = f
+	f.StringVar(&r.id, "request-id", "", "the call counts once per request id, however often it is repeated; 1 to 64 bytes; random unless given")
+	f.Uint64Var(&r.since, "retry-since", 0, "on a retry: the newest log index seen before the first try; refuses the retry if the first try may have been forgotten")
+}
+
+// request returns the request id to send with a call that goes through the log.
+func (r *requestFlags) request() (*request, error) {
+	if r.flags.Changed("request-id") && (r.id == "" || len(r.id) > 64) {
+		return nil, usagef("--request-id must have 1 to 64 bytes, not %d", len(r.id))
+	}
+	if !r.flags.Changed("retry-since") {
+		return newRequest(r.id, nil), nil
+	}
+	if r.id == "" {
+		return nil, usagef("--retry-since needs the --request-id of the first try")
+	}
+	return newRequest(r.id, &r.since), nil
+}
+
+// given returns the request id only if the caller named one: for calls that
+// need none.
+func (r *requestFlags) given() (*request, error) {
+	req, err := r.request()
+	if r.id == "" {
+		return nil, err
+	}
+	return req, err
+}

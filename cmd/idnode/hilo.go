@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func (a *app) hiloCommand() *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "hilo",
+		GroupID: groupIDs,
+		Short:   "Ranges of numbers for clients that make ids themselves",
+		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
+range and its node tag need no further call.`,
+	}, a.hiloNext(), a.hiloGet(), a.hiloSet(), a.hiloReturn(), a.hiloList())
+}
+
+func (a *app) hiloNext() *cobra.Command {
+	var (
+		req         requestFlags
+		msg         idnodev1.NextRangeRequest
+		lastRangeAt string
+	)
+	cmd := &cobra.Command{
+		Use:   "next TAG",
+		Short: "Reserve the next range of a collection's tag",
+		Long: `Reserves a range. An id of it is prefix + number + "-" + node-tag (no "-" if there
+is no node-tag). Tell about the last range, and busy clients get larger ones.`,
+		Example: `  idnode hilo next users
+  idnode hilo next users --size 1000
+  idnode hilo next users --last-size 32 --last-range-at 2024-05-01T12:00:00Z`,
+		Args: cobra.ExactArgs(1),
+	}
+	f := cmd.Flags()
+	f.Int64Var(&msg.Size, "size", 0, "size of the range, 1 to 1,048,576; 0 lets the cluster decide")
+	f.Int64Var(&msg.LastSize, "last-size", 0, "size of the last range; 0 if there was none")
+	f.Int64Var(&msg.LastMax, "last-max", 0, "the range begins above this number")
+	f.StringVar(&lastRangeAt, "last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
+	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
+	req.register(f)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		at, err := parseTime(lastRangeAt)
+		if err != nil {
+			return err
+		}
+		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
+		return hiloNext(ctx, s, &req, &msg)
+	})
+}
+
+func parseTime(text string) (*timestamppb.Timestamp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil, usagef("--last-range-at must be a time like 2024-05-01T12:00:00Z, not %q", text)
+	}
+	return timestamppb.New(at), nil
+}
+
+func hiloNext(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.NextRangeRequest) error {
+	var res *idnodev1.NextRangeResponse
+	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+		msg.RequestId = id
+		res, err = idnodev1.NewIdsServiceClient(conn).NextRange(ctx, msg)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.out.result(res, func(w io.Writer) { printRange(w, res) })
+	return nil
+}
+
+func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
+	fields(w, [][2]string{
+		{"low", fmt.Sprint(r.GetLow())},
+		{"high", fmt.Sprint(r.GetHigh())},
+		{"size", fmt.Sprint(r.GetSize())},
+		{"prefix", r.GetPrefix()},
+		{"node-tag", r.GetNodeTag()},
+		{"range-at", r.GetRangeAt().AsTime().Format(time.RFC3339Nano)},
+		{"token", hex.EncodeToString(r.GetToken())},
+	})
+}
+
+func (a *app) hiloGet() *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "get TAG",
+		Short:   "Print the highest number reserved for a tag",
+		Example: "  idnode hilo get users",
+		Args:    cobra.ExactArgs(1),
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		var res *idnodev1.GetHiLoResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).GetHiLo(ctx, &idnodev1.GetHiLoRequest{
+				Database: s.database, Tag: args[0], Consistency: consistency(stale),
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res.GetHilo(), res.GetHilo().GetMax())
+		return nil
+	})
+}
+
+func (a *app) hiloSet() *cobra.Command {
+	var (
+		req      requestFlags
+		expected int64
+	)
+	cmd := &cobra.Command{
+		Use:   "set TAG MAX --expected N",
+		Short: "Raise a counter if it still has the expected value",
+		Long: `Sets the highest number reserved for a tag, if it is N at that moment: for clients
+that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone was faster.`,
+		Example: "  idnode hilo set users 64 --expected 32",
+		Args:    cobra.ExactArgs(2),
+	}
+	cmd.Flags().Int64Var(&expected, "expected", 0, "the value read before; 0 for a tag not used yet (required)")
+	req.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		limit, err := parseNumber("MAX", args[1])
+		if err != nil {
+			return err
+		}
+		if !cmd.Flags().Changed("expected") {
+			return usagef("--expected is required: it guards against setting over someone else's change")
+		}
+		var res *idnodev1.SetHiLoResponse
+		err = s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).SetHiLo(ctx, &idnodev1.SetHiLoRequest{
+				Database: s.database, Tag: args[0], Max: limit, Expected: expected, RequestId: id,
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, res.GetMax())
+		return nil
+	})
+}
+
+func (a *app) hiloReturn() *cobra.Command {
+	var (
+		req   requestFlags
+		msg   idnodev1.ReturnRangeRequest
+		token string
+	)
+	cmd := &cobra.Command{
+		Use:   "return TAG --low N --high N --last N",
+		Short: "Give the unused rest of a range back",
+		Long: `Gives back the numbers above --last of the range --low to --high. Only the newest
+range of a tag can come back, once; anything else changes nothing and says so.`,
+		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
+		Args:    cobra.ExactArgs(1),
+	}
+	f := cmd.Flags()
+	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
+	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
+	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
+	f.StringVar(&token, "token", "", "the token that came with the range, in hex")
+	req.register(f)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
+		for _, name := range []string{"low", "high", "last"} {
+			if !f.Changed(name) {
+				return usagef("--%s is required", name)
+			}
+		}
+		if msg.Token, err = hex.DecodeString(token); err != nil {
+			return usagef("--token must be hex: %v", err)
+		}
+		msg.Database, msg.Tag = s.database, args[0]
+		return hiloReturn(ctx, s, &req, &msg)
+	})
+}
+
+func hiloReturn(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.ReturnRangeRequest) error {
+	var res *idnodev1.ReturnRangeResponse
+	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+		msg.RequestId = id
+		res, err = idnodev1.NewIdsServiceClient(conn).ReturnRange(ctx, msg)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.out.result(res, func(w io.Writer) {
+		if res.GetReturned() {
+			fmt.Fprintf(w, "returned, max is now %d\n", res.GetMax())
+			return
+		}
+		fmt.Fprintf(w, "not returned, max stays %d: late, repeated, foreign, or not the newest range\n", res.GetMax())
+	})
+	return nil
+}
+
+func (a *app) hiloList() *cobra.Command {
+	return a.list(&cobra.Command{
+		Use:     "list",
+		Short:   "List the counters: tag and highest number reserved",
+		Example: "  idnode hilo list --prefix us",
+	}, func(ctx context.Context, s *session, p page) (string, int, error) {
+		var res *idnodev1.ListHiLoResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).ListHiLo(ctx, &idnodev1.ListHiLoRequest{
+				Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+			})
+			return err
+		})
+		for _, h := range res.GetHilos() {
+			s.out.result(h, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", h.GetTag(), h.GetMax()) })
+		}
+		return res.GetNextPageToken(), len(res.GetHilos()), err
+	})
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func (a *app) identityCommand() *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "identity",
+		GroupID: groupIDs,
+		Short:   "Counters agreed by the cluster",
+		Long: `An identity is a counter with a name; its value is the last one handed out.
+'users|' and 'users' name the same identity. Take values with 'idnode next'.`,
+	}, a.identityList(), a.identityGet(), a.identitySeed(), a.identityDelete())
+}
+
+func (a *app) identityList() *cobra.Command {
+	return a.list(&cobra.Command{
+		Use:     "list",
+		Short:   "List the identities: name and last used value",
+		Example: "  idnode identity list --prefix us --limit 10",
+	}, func(ctx context.Context, s *session, p page) (string, int, error) {
+		var res *idnodev1.ListIdentitiesResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{
+				Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+			})
+			return err
+		})
+		for _, i := range res.GetIdentities() {
+			s.out.result(i, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", i.GetName(), i.GetValue()) })
+		}
+		return res.GetNextPageToken(), len(res.GetIdentities()), err
+	})
+}
+
+func (a *app) identityGet() *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "get NAME",
+		Short:   "Print the last used value",
+		Example: "  idnode identity get users",
+		Args:    cobra.ExactArgs(1),
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		var res *idnodev1.GetIdentityResponse
+		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).GetIdentity(ctx, &idnodev1.GetIdentityRequest{
+				Database: s.database, Name: args[0], Consistency: consistency(stale),
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res.GetIdentity(), res.GetIdentity().GetValue())
+		return nil
+	})
+}
+
+func (a *app) identitySeed() *cobra.Command {
+	var (
+		req      requestFlags
+		msg      idnodev1.SeedIdentityRequest
+		expected int64
+	)
+	cmd := &cobra.Command{
+		Use:   "seed NAME VALUE",
+		Short: "Move the last used value up, or with --force anywhere",
+		Long: `Sets the last used value to the larger of VALUE and the current one, and prints it;
+the next id lies above it. With --force exactly VALUE is set: a lower one makes
+values come twice.`,
+		Example: `  idnode identity seed users 1000
+  idnode identity seed users --force -- -1
+  idnode identity seed users 2000 --expected 1000`,
+		Args: cobra.ExactArgs(2),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&msg.Force, "force", false, "set exactly VALUE, also a lower one")
+	f.Int64Var(&expected, "expected", 0, "only if this is the current value")
+	req.register(f)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
+		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
+			return err
+		}
+		if f.Changed("expected") {
+			msg.Expected = &expected
+		}
+		msg.Database, msg.Name = s.database, args[0]
+		return identitySeed(ctx, s, &req, &msg)
+	})
+}
+
+func identitySeed(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
+	var res *idnodev1.SeedIdentityResponse
+	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+		msg.RequestId = id
+		res, err = idnodev1.NewIdsServiceClient(conn).SeedIdentity(ctx, msg)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.out.value(res, res.GetValue())
+	return nil
+}
+
+func (a *app) identityDelete() *cobra.Command {
+	var (
+		req    requestFlags
+		forget bool
+	)
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Hide an identity, or with --forget remove its value too",
+		Long: `Hides the identity and prints its last used value, which is kept: using the name
+again goes on above it. With --forget the value goes too: the identity starts at 1
+again, and values come twice.`,
+		Example: "  idnode identity delete users",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove the last used value too")
+	req.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		var res *idnodev1.DeleteIdentityResponse
+		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+			res, err = idnodev1.NewIdsServiceClient(conn).DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{
+				Database: s.database, Name: args[0], Forget: forget, RequestId: id,
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, res.GetValue())
+		return nil
+	})
+}

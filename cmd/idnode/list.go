@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// maxPage is the largest page a server gives.
+const maxPage = 1_000
+
+// page is one page to ask for.
+type page struct {
+	prefix      string
+	size        int32
+	token       string
+	consistency idnodev1.Consistency
+}
+
+// pager prints one page and returns the token of the next one and how many
+// entries it printed.
+type pager func(ctx context.Context, s *session, p page) (next string, n int, err error)
+
+// list makes cmd a command that prints page after page. Each page has the
+// whole timeout; the listing is not one cut through time.
+func (a *app) list(cmd *cobra.Command, show pager) *cobra.Command {
+	var flags listFlags
+	flags.register(cmd.Flags())
+	cmd.Args = cobra.NoArgs
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		if flags.limit < 0 {
+			return usagef("--limit must not be negative")
+		}
+		return flags.pages(ctx, s, show)
+	})
+}
+
+func (l *listFlags) pages(ctx context.Context, s *session, show pager) error {
+	p := page{prefix: l.prefix, consistency: consistency(l.stale)}
+	for left := l.limit; ; {
+		p.size = maxPage
+		if l.limit > 0 {
+			p.size = int32(min(left, maxPage))
+		}
+		next, n, err := show(ctx, s, p)
+		left -= int64(n)
+		if err != nil || next == "" || l.limit > 0 && left <= 0 {
+			return err
+		}
+		p.token = next
+	}
+}
+
+// consistency returns what --stale asks for.
+func consistency(stale bool) idnodev1.Consistency {
+	if stale {
+		return idnodev1.Consistency_CONSISTENCY_STALE
+	}
+	return idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
+}
+
+// fields prints names and values in two columns; without a value, no line.
+func fields(w io.Writer, rows [][2]string) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		if r[1] != "" {
+			fmt.Fprintf(tw, "%s\t%s\n", r[0], r[1])
+		}
+	}
+	_ = tw.Flush()
+}
+
+// parseNumber parses the argument called name.
+func parseNumber(name, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, usagef("%s must be a whole number, not %q", name, text)
+	}
+	return n, nil
+}

@@ -1,0 +1,139 @@
+// Command idnode is the server and the command line of idnode in one binary.
+//
+// It owns what a person or a script sees: commands, flags, output, exit codes
+// and signals. What an id is, how nodes agree and how a node is put together
+// live in other packages.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default handling is back, so that a second
+	// Ctrl-C ends a process whose clean stop takes too long.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}
+
+// run executes one command line and returns the exit code. It ends when the
+// command is done, or soon after ctx ended. env has the form of os.Environ.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	a := &app{stdout: stdout, stderr: stderr, env: env}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.entered {
+		// Everything that fails before a command's own code runs is cobra
+		// refusing the command line.
+		err = usagef("%w; usage: %s", err, cmd.UseLine())
+	}
+	return a.report(err)
+}
+
+// app is what all commands of one run share.
+type app struct {
+	stdout, stderr io.Writer
+	env            []string
+	// entered says that cobra accepted the command line.
+	entered bool
+}
+
+// root builds the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := a.group(&cobra.Command{
+		Use:   "idnode",
+		Short: "Hands out document ids: a Raft-replicated service and its command line",
+		Long: `idnode hands out document ids of five kinds. Three or more nodes agree
+through Raft on everything that must be unique across the cluster.
+
+Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 3 unavailable (no quorum,
+no node reached, or no answer in time).`,
+		Example: `  idnode dev                          a whole cluster on this machine
+  idnode next 'users|'                the next identity: users/1
+  idnode next users/ --count 3        three server-side ids
+  idnode cluster status               what a node sees of the cluster`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	})
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "Servers:"},
+		&cobra.Group{ID: groupIDs, Title: "Ids:"},
+		&cobra.Group{ID: groupCluster, Title: "Cluster:"},
+	)
+	root.AddCommand(a.serverCommands()...)
+	root.AddCommand(a.idCommands()...)
+	root.AddCommand(a.clusterCommand(), a.healthCommand(), a.versionCommand())
+	return root
+}
+
+// The headings of the list of commands.
+const (
+	groupServer  = "server"
+	groupIDs     = "ids"
+	groupCluster = "cluster"
+)
+
+func (a *app) serverCommands() []*cobra.Command {
+	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand()}
+}
+
+func (a *app) idCommands() []*cobra.Command {
+	return []*cobra.Command{
+		a.nextCommand(), a.hiloCommand(), a.identityCommand(),
+		a.claimCommand(), a.releaseCommand(), a.claimsCommand(),
+	}
+}
+
+// body is a command's own code.
+type body func(cmd *cobra.Command, args []string) error
+
+// enter marks that cobra accepted the command line, then runs b.
+func (a *app) enter(b body) body {
+	return func(cmd *cobra.Command, args []string) error {
+		a.entered = true
+		return b(cmd, args)
+	}
+}
+
+// group makes cmd a command that only holds others. Without this cobra would
+// print the help and succeed for `idnode hilo nxt`.
+func (a *app) group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(children...)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			fmt.Fprintln(a.stderr, cmd.UsageString())
+			return usagef("'%s' needs a command", cmd.CommandPath())
+		}
+		cmd.SuggestionsMinimumDistance = 2
+		msg := "unknown command " + quote(args[0]) + " for '" + cmd.CommandPath() + "'"
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			msg += ", did you mean " + quote(near[0]) + "?"
+		}
+		return &usageError{err: errors.New(msg)}
+	})
+	return cmd
+}
+
+// getenv returns the value of the environment variable key, or "".
+func (a *app) getenv(key string) string {
+	for i := len(a.env) - 1; i >= 0; i-- {
+		if k, v, ok := cutEnv(a.env[i]); ok && k == key {
+			return v
+		}
+	}
+	return ""
+}

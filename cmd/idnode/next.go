@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// maxCount is the largest --count of next; the server's own limit of one call.
+	maxCount = 1_000_000
+	// textCount is the largest count asked for as finished ids. Above it the
+	// server sends blocks, and the ids are built here.
+	textCount = 1_000
+	// guidCount is how many GUIDs are asked for in one call: they have no
+	// blocks, and this many stay well within one answer.
+	guidCount = 10_000
+)
+
+// nextOptions are the flags of next.
+type nextOptions struct {
+	count     int64
+	separator string
+	claim     bool
+	request   requestFlags
+}
+
+func (a *app) nextCommand() *cobra.Command {
+	var o nextOptions
+	cmd := &cobra.Command{
+		Use:     "next TEMPLATE",
+		GroupID: groupIDs,
+		Short:   "Make ids from a template",
+		Long: `Makes ids and prints them, one a line. The form of the template picks the kind:
+
+  ''               a GUID
+  users/           server-side ids of the node asked (ends with the separator)
+  'users|'         identities: values agreed by the cluster (ends with a pipe)
+  users/ayende     a semantic id: checked, and with --claim recorded as taken
+
+With -o json the answer is one object; above 1,000 ids it holds blocks instead of
+the ids themselves.`,
+		Example: `  idnode next 'users|'
+  idnode next users/ --count 100000 > ids.txt
+  idnode next users/ayende@example.org --claim
+  idnode next 'orders|' --request-id invoice-4711`,
+		Args: cobra.ExactArgs(1),
+	}
+	f := cmd.Flags()
+	f.Int64Var(&o.count, "count", 1, "how many ids, 1 to 1,000,000")
+	f.StringVar(&o.separator, "separator", "", `separator between the parts of an id (default "/")`)
+	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
+	o.request.register(f)
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		return o.run(ctx, s, args[0])
+	})
+}
+
+func (o *nextOptions) run(ctx context.Context, s *session, template string) error {
+	if o.count < 1 || o.count > maxCount {
+		return usagef("--count must be 1 to 1,000,000, not %d", o.count)
+	}
+	parsed, err := docid.Parse(template, o.separator)
+	if err != nil {
+		return badTemplate(err)
+	}
+	req, err := o.requestFor(parsed.Kind)
+	if err != nil {
+		return err
+	}
+	if parsed.Kind == docid.GUID && o.count > guidCount {
+		return o.manyGUIDs(ctx, s, template, req)
+	}
+	res, err := o.generate(ctx, s, template, o.count, req, parsed.Kind)
+	if err != nil {
+		return err
+	}
+	s.out.result(res, func(w io.Writer) { printIDs(s.out, w, res) })
+	return nil
+}
+
+// badTemplate words a refusal as the server words its own.
+func badTemplate(err error) error {
+	var bad *docid.Error
+	if errors.As(err, &bad) {
+		return usagef("%s: %w", bad.Reason, err)
+	}
+	return &usageError{err: err}
+}
+
+// requestFor returns the request id of a call: a random one where the cluster
+// counts, so that a repeat at another endpoint takes nothing again. The other
+// kinds refuse one, so theirs is sent only if the caller insists.
+func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
+	if kind == docid.Identity || o.claim {
+		return o.request.request()
+	}
+	return o.request.given()
+}
+
+func (o *nextOptions) generate(ctx context.Context, s *session, template string, count int64, r *request, kind docid.Kind) (*idnodev1.GenerateResponse, error) {
+	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
+	var res *idnodev1.GenerateResponse
+	err := s.once(ctx, r, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+		res, err = idnodev1.NewIdsServiceClient(conn).Generate(ctx, &idnodev1.GenerateRequest{
+			Database: s.database, Template: template, Separator: o.separator,
+			Count: count, Claim: o.claim, RequestId: id, BlocksOnly: blocks,
+		})
+		return err
+	})
+	return res, err
+}
+
+// manyGUIDs asks for more GUIDs than fit well into one answer.
+func (o *nextOptions) manyGUIDs(ctx context.Context, s *session, template string, r *request) error {
+	for left := o.count; left > 0; left -= guidCount {
+		res, err := o.generate(ctx, s, template, min(left, guidCount), r, docid.GUID)
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) { printIDs(s.out, w, res) })
+	}
+	return nil
+}
+
+func printIDs(p *printer, w io.Writer, res *idnodev1.GenerateResponse) {
+	if len(res.GetIds()) == 0 {
+		p.blocks(res.GetBlocks())
+		return
+	}
+	for _, id := range res.GetIds() {
+		fmt.Fprintln(w, id)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// printer writes a command's result. Its methods keep the first error for
+// flush, as bufio does.
+type printer struct {
+	w    *bufio.Writer
+	json bool
+	err  error
+}
+
+// newPrinter returns a printer for the value of --output.
+func newPrinter(w io.Writer, format string) (*printer, error) {
+	switch format {
+	case "text", "json":
+		return &printer{w: bufio.NewWriterSize(w, 64<<10), json: format == "json"}, nil
+	default:
+		return nil, fmt.Errorf("--output must be text or json, not %q", format)
+	}
+}
+
+// flush writes out what is buffered.
+func (p *printer) flush() error {
+	if p.err != nil {
+		return p.err
+	}
+	if err := p.w.Flush(); err != nil {
+		return fmt.Errorf("cannot write the result: %w", err)
+	}
+	return nil
+}
+
+// result prints m as one line of JSON, or as text says.
+func (p *printer) result(m proto.Message, text func(w io.Writer)) {
+	if !p.json {
+		text(p.w)
+		return
+	}
+	p.object(m)
+}
+
+// value prints m as JSON, or just v.
+func (p *printer) value(m proto.Message, v any) {
+	p.result(m, func(w io.Writer) { fmt.Fprintln(w, v) })
+}
+
+// object prints m as one line of JSON, zero values too, so that a script finds
+// every field. protojson varies its spaces on purpose; compacting undoes that.
+func (p *printer) object(m proto.Message) {
+	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, raw); err != nil {
+		p.fail(err)
+		return
+	}
+	line.WriteByte('\n')
+	_, _ = p.w.Write(line.Bytes())
+}
+
+func (p *printer) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// blocks prints every id of the blocks, one a line.
+func (p *printer) blocks(blocks []*idnodev1.IdBlock) {
+	var line []byte
+	for _, b := range blocks {
+		for n := b.GetFirst(); n <= b.GetLast(); n++ {
+			line = appendID(line[:0], b, n)
+			_, _ = p.w.Write(append(line, '\n'))
+			if n == b.GetLast() {
+				// n++ would overflow at the end of int64.
+				break
+			}
+		}
+	}
+}
+
+// appendID appends the id with number n of block b.
+func appendID(dst []byte, b *idnodev1.IdBlock, n int64) []byte {
+	dst = append(dst, b.GetPrefix()...)
+	number := strconv.AppendInt(nil, n, 10)
+	for i := len(number); i < int(b.GetWidth()); i++ {
+		dst = append(dst, '0')
+	}
+	dst = append(dst, number...)
+	return append(dst, b.GetSuffix()...)
+}

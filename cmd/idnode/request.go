@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+
+	"google.golang.org/grpc"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// request is the request id of one command. A nil request is none.
+type request struct {
+	id string
+	// since is the log index known before the first try; nil if it is not.
+	since *uint64
+	// retry says that the caller's own first try was in an earlier run.
+	retry bool
+	// looked says that since needs no looking up; sent that a try was made.
+	looked, sent bool
+}
+
+// newRequest returns a request with a random id, or with the one the caller
+// gave. since is the caller's own --retry-since, nil if this is the first try.
+func newRequest(id string, since *uint64) *request {
+	if id == "" {
+		id = "cli-" + rand.Text()
+	}
+	return &request{id: id, since: since, retry: since != nil, looked: since != nil}
+}
+
+// look notes what the node's log had reached before the first try. A failure
+// is no failure of the call: repeats then just carry no index.
+func (r *request) look(ctx context.Context, conn grpc.ClientConnInterface) {
+	if r == nil || r.looked {
+		return
+	}
+	r.looked = true
+	res, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err == nil {
+		index := res.GetAppliedIndex()
+		r.since = &index
+	}
+}
+
+// next returns the request id for the next attempt; nil for a call without.
+func (r *request) next() *idnodev1.RequestId {
+	if r == nil {
+		return nil
+	}
+	id := &idnodev1.RequestId{Id: r.id}
+	if r.sent || r.retry {
+		id.RetrySince = r.since
+	}
+	r.sent = true
+	return id
+}
+
+// flags returns the flags that repeat the request safely.
+func (r *request) flags() string {
+	if r == nil {
+		return ""
+	}
+	text := "--request-id " + r.id
+	if r.since != nil {
+		text += " --retry-since " + strconv.FormatUint(*r.since, 10)
+	}
+	return text
+}
+
+// onceFrom is once with the request id that the flags name, or a random one.
+func (s *session) onceFrom(ctx context.Context, flags *requestFlags, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
+	r, err := flags.request()
+	if err != nil {
+		return err
+	}
+	return s.once(ctx, r, call)
+}

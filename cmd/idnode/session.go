@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// maxAnswerBytes is the largest answer the command line takes: a page of 1,000
+// names of 2,000 bytes, several times over.
+const maxAnswerBytes = 32 << 20
+
+// session is one command's way to the cluster: several endpoints, asked in
+// order. It is used by one goroutine.
+type session struct {
+	endpoints []string
+	database  string
+	timeout   time.Duration
+	creds     credentials.TransportCredentials
+	out       *printer
+	// conns has the connections made so far, by endpoint.
+	conns map[string]*grpc.ClientConn
+}
+
+// close closes all connections.
+func (s *session) close() {
+	for _, conn := range s.conns {
+		_ = conn.Close()
+	}
+}
+
+// safety says what may be done about a call whose answer was lost.
+type safety bool
+
+const (
+	// onceOnly calls must not be sent again unless nothing can have happened.
+	onceOnly safety = false
+	// repeatable calls may be sent again whatever became of the first try.
+	repeatable safety = true
+)
+
+// callError is a call that failed at every endpoint it was tried at.
+type callError struct {
+	// err is why the last attempt failed.
+	err error
+	// tried has the endpoints asked, in order.
+	tried []string
+	// unknown says that the call may have changed something.
+	unknown bool
+	// request repeats the call safely; nil if it had no request id.
+	request *request
+}
+
+func (e *callError) Error() string { return e.err.Error() }
+func (e *callError) Unwrap() error { return e.err }
+
+func callErrorIn(err error) *callError {
+	var failed *callError
+	errors.As(err, &failed)
+	return failed
+}
+
+// attempt is one try of a call at one endpoint.
+type attempt func(ctx context.Context, conn grpc.ClientConnInterface) error
+
+// ask sends a call that changes nothing, or of which a repeat only skips a number.
+func (s *session) ask(ctx context.Context, call attempt) error {
+	err := s.try(ctx, repeatable, call)
+	if failed := callErrorIn(err); failed != nil {
+		failed.unknown = false
+	}
+	return err
+}
+
+// change sends a call that changes the cluster and has no request id, so it
+// goes to the next endpoint only if nothing can have happened.
+func (s *session) change(ctx context.Context, call attempt) error {
+	return s.try(ctx, onceOnly, call)
+}
+
+// once sends a call that counts once however often it is sent, because of its
+// request id. Every later attempt says what log index was known before the
+// first, so that a node which no longer remembers the first refuses the repeat.
+func (s *session) once(ctx context.Context, r *request, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
+	err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		r.look(ctx, conn)
+		return call(ctx, conn, r.next())
+	})
+	if failed := callErrorIn(err); failed != nil {
+		failed.request = r
+		// Without a request id it was a call whose repeat harms nothing.
+		failed.unknown = failed.unknown && r != nil
+	}
+	return err
+}
+
+// try calls each endpoint in order until one gives a final answer. The timeout
+// covers all of them together. An endpoint of which we cannot tell whether it
+// did something is followed by the next only if safe says so.
+func (s *session) try(ctx context.Context, safe safety, call attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	failed := &callError{}
+	for i, endpoint := range s.endpoints {
+		err := s.tryOne(ctx, endpoint, len(s.endpoints)-i, safe, call)
+		if err == nil {
+			return nil
+		}
+		failed.err = err
+		failed.tried = append(failed.tried, endpoint)
+		effect := effectOf(err)
+		failed.unknown = failed.unknown || effect == effectUnknown
+		if effect == effectRefused || ctx.Err() != nil || effect == effectUnknown && safe == onceOnly {
+			return failed
+		}
+	}
+	return failed
+}
+
+// tryOne makes one attempt. With left endpoints still to go it may use that
+// share of the time that remains; a call that must not be repeated gets all of
+// it once it was sent.
+func (s *session) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
+	share, cancel := context.WithTimeout(ctx, remaining(ctx)/time.Duration(left))
+	defer cancel()
+	conn, err := s.connect(share, endpoint)
+	if err != nil {
+		return err
+	}
+	if safe == onceOnly {
+		share = ctx
+	}
+	return call(share, conn)
+}
+
+func remaining(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return time.Until(deadline)
+}
+
+// effect is what a failed attempt may have done.
+type effect uint8
+
+const (
+	// effectNone means that certainly nothing happened, and another endpoint
+	// may do better.
+	effectNone effect = iota
+	// effectUnknown means that it may have happened.
+	effectUnknown
+	// effectRefused means that the cluster decided against it.
+	effectRefused
+)
+
+// effectOf classifies a failed attempt. An UNAVAILABLE without a reason comes
+// from gRPC itself, as from a connection lost with the call under way.
+func effectOf(err error) effect {
+	var unreachable *unreachableError
+	if errors.As(err, &unreachable) {
+		return effectNone
+	}
+	reason := reasonOf(err)
+	switch code := codeOf(err); {
+	case reason == reasonUnknown, code == codes.DeadlineExceeded, code == codes.Canceled:
+		return effectUnknown
+	case code == codes.Unavailable && reason != "":
+		return effectNone
+	case code == codes.Unavailable:
+		return effectUnknown
+	default:
+		return effectRefused
+	}
+}
+
+// unreachableError is an endpoint no connection could be made to.
+type unreachableError struct {
+	endpoint string
+	cause    string
+}
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("cannot reach %s: %s", e.endpoint, e.cause)
+}
+
+// GRPCStatus makes the error count as UNAVAILABLE.
+func (e *unreachableError) GRPCStatus() *status.Status {
+	return status.New(codes.Unavailable, e.Error())
+}
+
+// connect returns a connection that is up, so that a failure before it is
+// known to have done nothing.
+func (s *session) connect(ctx context.Context, endpoint string) (*grpc.ClientConn, error) {
+	conn, err := s.conn(endpoint)
+	if err != nil {
+		return nil, &unreachableError{endpoint: endpoint, cause: err.Error()}
+	}
+	for {
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return conn, nil
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			return nil, &unreachableError{endpoint: endpoint, cause: whyNot(ctx, conn)}
+		}
+		conn.Connect()
+		if !conn.WaitForStateChange(ctx, state) {
+			return nil, &unreachableError{endpoint: endpoint, cause: "no connection in time"}
+		}
+	}
+}
+
+// conn returns the endpoint's connection, which may not be up yet.
+func (s *session) conn(endpoint string) (*grpc.ClientConn, error) {
+	if conn := s.conns[endpoint]; conn != nil {
+		return conn, nil
+	}
+	conn, err := grpc.NewClient("dns:///"+endpoint,
+		grpc.WithTransportCredentials(s.creds),
+		grpc.WithDisableServiceConfig(),
+		// A cluster is not reached through a web proxy.
+		grpc.WithNoProxy(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
+	if err != nil {
+		return nil, err
+	}
+	if s.conns == nil {
+		s.conns = make(map[string]*grpc.ClientConn)
+	}
+	s.conns[endpoint] = conn
+	return conn, nil
+}
+
+// whyNot asks a broken connection for its last error: a call that does not
+// wait fails with it at once.
+func whyNot(ctx context.Context, conn *grpc.ClientConn) string {
+	_, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err == nil {
+		return "the connection broke"
+	}
+	return dialCause(status.Convert(err).Message())
+}
+
+// dialCause takes the cause out of gRPC's text for a failed connection:
+// connection error: desc = "transport: …: cause".
+func dialCause(text string) string {
+	_, quoted, ok := strings.Cut(text, "desc = ")
+	if !ok {
+		return text
+	}
+	cause, err := strconv.Unquote(quoted)
+	if err != nil {
+		return text
+	}
+	cause = strings.TrimPrefix(cause, "transport: ")
+	return strings.TrimPrefix(cause, "Error while dialing: ")
+}

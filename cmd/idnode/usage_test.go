@@ -1,0 +1,111 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWrongUsage has the command lines that are refused before any call. Each
+// exits with 2 and says why in one line.
+func TestWrongUsage(t *testing.T) {
+	tests := []struct {
+		line string
+		want string // a part of what is printed
+	}{
+		{"nxt", `unknown command "nxt" for 'idnode', did you mean "next"?`},
+		{"hilo nxt", `unknown command "nxt" for 'idnode hilo', did you mean "next"?`},
+		{"identity grow users", `unknown command "grow" for 'idnode identity'`},
+		{"cluster explode", `unknown command "explode" for 'idnode cluster'`},
+		{"next", "usage: idnode next TEMPLATE"},
+		{"next a b", "usage: idnode next TEMPLATE"},
+		{"next users/ --cuont 3", "unknown flag: --cuont"},
+		{"next users/ --count many", "invalid argument"},
+		{"next users/ --count 0", "--count must be 1 to 1,000,000, not 0"},
+		{"next users/ --count 1000001", "--count must be 1 to 1,000,000"},
+		{"next users| --separator xx", "separator"},
+		{`next a\b`, "INVALID_ID"},
+		{"next users| --retry-since 4", "--retry-since needs the --request-id"},
+		{"next users| --request-id=", "--request-id must have 1 to 64 bytes"},
+		{"next users| --request-id " + strings.Repeat("x", 65), "--request-id must have 1 to 64 bytes"},
+		{"next users| --endpoint nowhere", `--endpoint must be HOST:PORT, not "nowhere"`},
+		{"next users| --timeout 0s", "--timeout must be above zero"},
+		{"next users| -o yaml", `--output must be text or json, not "yaml"`},
+		{"next users| --tls-cert a.crt", "--tls-cert and --tls-key need each other"},
+		{"next users| --tls-ca /does/not/exist", "cannot read the CA"},
+		{"next users| --tls-cert /does/not --tls-key /exist", "cannot load the certificate"},
+		{"hilo set users 64", "--expected is required"},
+		{"hilo set users many --expected 0", "MAX must be a whole number"},
+		{"hilo return users --low 1 --high 32", "--last is required"},
+		{"hilo return users --low 1 --high 32 --last 1 --token xyz", "--token must be hex"},
+		{"hilo next users --last-range-at yesterday", "--last-range-at must be a time"},
+		{"hilo list extra", "usage: idnode hilo list"},
+		{"hilo list --limit -1", "--limit must not be negative"},
+		{"identity seed users", "usage: idnode identity seed NAME VALUE"},
+		{"identity seed users many", "VALUE must be a whole number"},
+		{"cluster join nowhere", "the address must be HOST:PORT"},
+		{"cluster set max-identities lots", "VALUE must be a whole number"},
+		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
+		{"version now", "usage: idnode version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.line, func(t *testing.T) {
+			got := command(t, strings.Fields(tt.line)...)
+			if got.code != exitUsage {
+				t.Errorf("exit code %d, want %d", got.code, exitUsage)
+			}
+			if got.stdout != "" {
+				t.Errorf("printed %q on stdout", got.stdout)
+			}
+			if strings.Count(got.stderr, "\n") != 1 || !strings.HasPrefix(got.stderr, "idnode: ") {
+				t.Errorf("not one line: %q", got.stderr)
+			}
+			if !strings.Contains(got.stderr, tt.want) {
+				t.Errorf("%q does not say %q", got.stderr, tt.want)
+			}
+		})
+	}
+}
+
+// TestGroupsWithoutCommand print what there is, and fail.
+func TestGroupsWithoutCommand(t *testing.T) {
+	for _, line := range []string{"", "hilo", "identity", "cluster"} {
+		got := command(t, strings.Fields(line)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "Available Commands:") && !strings.Contains(got.stderr, "Ids:") {
+			t.Errorf("idnode %s: code %d, %q", line, got.code, got.stderr)
+		}
+	}
+}
+
+// TestHelpOfEveryCommand checks that each command explains itself.
+func TestHelpOfEveryCommand(t *testing.T) {
+	root := (&app{}).root()
+	commands := root.Commands()
+	for len(commands) > 0 {
+		c := commands[0]
+		commands = append(commands[1:], c.Commands()...)
+		if c.Short == "" || !c.HasSubCommands() && c.Example == "" {
+			t.Errorf("%s has no description or no example", c.CommandPath())
+		}
+		if strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: the short description ends with a full stop", c.CommandPath())
+		}
+		got := command(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+		if got.code != exitOK || !strings.Contains(got.stdout, "Usage:") {
+			t.Errorf("%s --help: code %d, %q", c.CommandPath(), got.code, got.stdout)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := command(t, "version")
+	if got.code != exitOK || !strings.HasPrefix(got.stdout, "idnode ") {
+		t.Errorf("code %d, printed %q", got.code, got.stdout)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	got := command(t, "completion", "bash")
+	if got.code != exitOK || !strings.Contains(got.stdout, "__start_idnode") {
+		t.Errorf("code %d", got.code)
+	}
+}
