@@ -68,6 +68,8 @@ const (
 	// SessionLost means the cluster no longer knows the session the group was
 	// sent in.
 	SessionLost
+	// Invalid means the operation or its group is malformed: no leader takes it.
+	Invalid
 )
 
 var reasonNames = [...]string{
@@ -83,6 +85,7 @@ var reasonNames = [...]string{
 	LeadershipLost: "leadership lost",
 	Storage:        "storage error",
 	SessionLost:    "session lost",
+	Invalid:        "invalid",
 }
 
 // String returns the reason in words.

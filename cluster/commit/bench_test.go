@@ -1,0 +1,122 @@
+package commit
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// fixedRoute is a route to one leader that never changes.
+type fixedRoute struct{ changed chan struct{} }
+
+func (r fixedRoute) Leader() (string, bool)   { return "a", true }
+func (r fixedRoute) Changed() <-chan struct{} { return r.changed }
+
+// fixedOpener opens session 1.
+type fixedOpener struct{}
+
+func (fixedOpener) Open(context.Context) (uint64, []byte, error) {
+	return 1, []byte("0123456789abcdef"), nil
+}
+
+// echoSender answers each operation with itself, at once.
+type echoSender struct{}
+
+func (echoSender) Send(_ context.Context, _ string, group []byte) (raftlog.GroupResult, error) {
+	g, err := raftlog.DecodeGroup(group)
+	return raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations}, err
+}
+
+// doneFuture is a Future that is done.
+type doneFuture struct {
+	done    chan struct{}
+	results []raftlog.GroupResult
+	err     error
+}
+
+func (f doneFuture) Done() <-chan struct{}                   { return f.done }
+func (f doneFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
+
+// echoLog answers each operation with itself, at once.
+type echoLog struct{ done chan struct{} }
+
+func (l echoLog) Append(data []byte) Future {
+	entry, err := raftlog.DecodeEntry(data)
+	f := doneFuture{done: l.done, err: err}
+	for _, g := range entry.Groups {
+		f.results = append(f.results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
+	}
+	return f
+}
+
+// mergerSender hands groups to a Merger, as the leader's own node does.
+type mergerSender struct{ m *Merger }
+
+func (s mergerSender) Send(ctx context.Context, _ string, group []byte) (raftlog.GroupResult, error) {
+	return s.m.Submit(ctx, group)
+}
+
+func benchmarkPropose(b *testing.B, sender Sender, goroutines int) {
+	g, err := New(Config{Route: fixedRoute{}, Sender: sender, Opener: fixedOpener{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g.SetQuorum(true)
+	defer g.Close(context.Background())
+	operation := make([]byte, 48)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	if _, err := g.Propose(ctx, operation); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var callers sync.WaitGroup
+	for range goroutines {
+		callers.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := g.Propose(ctx, operation); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "proposals/s")
+}
+
+// BenchmarkPropose measures the Gatherer alone: its leader answers at once.
+func BenchmarkPropose(b *testing.B) {
+	for _, n := range []int{1, 64, 512, 4096} {
+		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) { benchmarkPropose(b, echoSender{}, n) })
+	}
+}
+
+// BenchmarkProposeMerged measures Gatherer and Merger over a log that answers
+// at once.
+func BenchmarkProposeMerged(b *testing.B) {
+	for _, n := range []int{1, 64, 512, 4096} {
+		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
+			done := make(chan struct{})
+			close(done)
+			m, err := NewMerger(MergerConfig{
+				Log:    echoLog{done: done},
+				Header: func() (uint32, []byte) { return raftlog.FormatVersion, []byte("0123456789abcdef") },
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close(context.Background())
+			m.Lead(context.Background())
+			benchmarkPropose(b, mergerSender{m}, n)
+		})
+	}
+}

@@ -1,0 +1,370 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// carrier is one of the Gatherer's loops: it cuts a group, carries it to the
+// leader until the group is settled, and only then cuts the next. There are as
+// many carriers as groups may be under way.
+type carrier struct {
+	g *Gatherer
+
+	// The Gatherer's lock guards these.
+
+	// waiters are the callers of the group in hand. It is empty if there is no
+	// group, or if the group was given up over the carrier's head.
+	waiters []*waiter
+	// target is the leader that the attempt under way is made at, else empty.
+	target  string
+	attempt attempt
+
+	// These are the carrier's own.
+
+	operations [][]byte
+	retry      retry
+	// spare is the room for the next group's waiters.
+	spare []*waiter
+}
+
+// group is what a carrier has in hand.
+type group struct {
+	session      *session
+	sequence     uint64
+	acknowledged uint64
+	data         []byte
+	size         int
+	started      time.Time
+	// attempts counts the sendings; leader is where the last one went.
+	attempts int
+	leader   string
+	// tainted says that an attempt ended without an answer: the group may be in
+	// a log.
+	tainted bool
+}
+
+// run is the loop.
+func (c *carrier) run() {
+	for {
+		gr, ok := c.next()
+		if !ok {
+			return
+		}
+		c.carry(&gr)
+	}
+}
+
+// next waits for operations and a way to the leader, and cuts a group. It
+// returns false when the Gatherer ends.
+func (c *carrier) next() (group, bool) {
+	g := c.g
+	g.mu.Lock()
+	for {
+		switch {
+		case g.stopped, g.closing && g.waiting.length == 0:
+			g.work.Broadcast()
+			g.mu.Unlock()
+			return group{}, false
+		case g.waiting.length == 0:
+			c.retry = retry{}
+			c.idle()
+		case g.reach.lost, g.opening, !g.gathered(), c.windowFull():
+			c.idle()
+		case g.session == nil:
+			c.open()
+		default:
+			gr := c.cut()
+			g.mu.Unlock()
+			c.encode(&gr)
+			return gr, true
+		}
+	}
+}
+
+// idle waits until something has changed.
+func (c *carrier) idle() {
+	c.g.idle++
+	c.g.work.Wait()
+	c.g.idle--
+}
+
+// windowFull says that the state machine may refuse another group of this
+// session and that one under way will help. If none is, the session is dropped:
+// a new one starts with an empty window.
+func (c *carrier) windowFull() bool {
+	s := c.g.session
+	if s == nil {
+		return false
+	}
+	full, idle := s.full()
+	if full && idle {
+		c.g.session = nil
+	}
+	return full && !idle
+}
+
+// cut takes the oldest operations. The bytes are collected under the lock,
+// because a waiter that is answered over the carrier's head is used again.
+func (c *carrier) cut() group {
+	g := c.g
+	g.company.want = 0
+	waiters, size := g.waiting.take(c.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
+	c.waiters, c.spare = waiters, waiters
+	c.operations = c.operations[:0]
+	for _, w := range waiters {
+		c.operations = append(c.operations, w.operation)
+	}
+	sequence := g.session.take()
+	return group{
+		session:      g.session,
+		sequence:     sequence,
+		acknowledged: g.session.acknowledged(),
+		size:         size,
+		started:      time.Now(),
+	}
+}
+
+// encode writes the group. Its bytes are new each time, because a sender may
+// keep them beyond the answer.
+func (c *carrier) encode(gr *group) {
+	message := raftlog.Group{
+		Origin:       gr.session.origin,
+		Session:      gr.session.number,
+		Sequence:     gr.sequence,
+		Acknowledged: gr.acknowledged,
+		Operations:   c.operations,
+	}
+	gr.data = raftlog.AppendGroup(make([]byte, 0, raftlog.SizeGroup(message)), message)
+	clear(c.operations)
+}
+
+// carry sends the group until it is settled. Invariant: each return has settled
+// the group's sequence number and left no waiter behind.
+func (c *carrier) carry(gr *group) {
+	for {
+		ctx, leader, ok := c.begin(gr)
+		if !ok {
+			return
+		}
+		result, err := c.g.cfg.Sender.Send(ctx, leader, gr.data)
+		c.end()
+		if err == nil {
+			c.answered(gr, result)
+			return
+		}
+		if !c.again(gr, err) {
+			return
+		}
+	}
+}
+
+// begin opens an attempt. It returns false, with the group settled, if nobody
+// waits for the group any more. Without a leader it waits, if the group may be
+// in a log; else the operations wait better in the queue.
+func (c *carrier) begin(gr *group) (context.Context, string, bool) {
+	g := c.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.reach.lost && gr.tainted && c.wanted() {
+		changed := g.reach.changed
+		g.mu.Unlock()
+		select {
+		case <-changed:
+		case <-g.halt.Done():
+		}
+		g.mu.Lock()
+	}
+	if g.reach.lost || !c.wanted() {
+		c.putBack(gr)
+		return nil, "", false
+	}
+	gr.attempts++
+	gr.leader, c.target = g.reach.leader, g.reach.leader
+	return c.attempt.renew(g.halt, g.cfg.SendTimeout), c.target, true
+}
+
+// end closes the attempt.
+func (c *carrier) end() {
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	c.target = ""
+}
+
+// redirect ends an attempt that waits for another node than the leader. The
+// caller holds the lock.
+func (c *carrier) redirect(leader string) {
+	if c.target != "" && c.target != leader {
+		c.attempt.cancel()
+	}
+}
+
+// wanted says whether a caller still waits for the group. The caller holds the
+// lock.
+func (c *carrier) wanted() bool {
+	for _, w := range c.waiters {
+		if w.place != left {
+			return true
+		}
+	}
+	return false
+}
+
+// drop forgets callers that have left. The caller holds the lock.
+func (c *carrier) drop() {
+	clear(c.waiters)
+	c.waiters = c.waiters[:0]
+}
+
+// abandonAll ends all attempts and returns the callers of all groups under way;
+// it is up to the caller, who holds the lock, to answer them afterwards.
+func (g *Gatherer) abandonAll() []*waiter {
+	var all []*waiter
+	for _, c := range g.carriers {
+		all = append(all, c.waiters...)
+		c.drop()
+		c.attempt.cancel()
+	}
+	return all
+}
+
+// answered settles a group that the state machine has seen.
+func (c *carrier) answered(gr *group, result raftlog.GroupResult) {
+	switch {
+	case result.Status == raftlog.Applied && len(result.Results) == len(c.operations):
+		c.applied(gr, result.Results)
+	case result.Status == raftlog.StaleSession && !gr.tainted:
+		// No sending of this group took effect, and none will in a session that
+		// is over: its operations may go in a new one.
+		c.renewSession(gr)
+		c.requeue(gr)
+		c.pause(gr.started, outcome.NewNotApplied(outcome.SessionLost, nil))
+	case result.Status == raftlog.StaleSession, result.Status == raftlog.StaleSequence:
+		c.renewSession(gr)
+		c.giveUp(gr, outcome.NewUnknown(outcome.SessionLost, nil))
+	default:
+		c.giveUp(gr, outcome.NewUnknown(outcome.Unspecified, errBadAnswer))
+	}
+}
+
+// errBadAnswer is the cause when a leader answers with something else than one
+// result per operation.
+var errBadAnswer = errors.New("the leader's answer does not fit the group")
+
+// applied hands each caller its result.
+func (c *carrier) applied(gr *group, results [][]byte) {
+	g := c.g
+	c.retry = retry{}
+	g.mu.Lock()
+	gr.session.confirm(gr.acknowledged)
+	gr.session.settle(gr.sequence)
+	waiters := c.waiters
+	c.waiters = nil
+	g.expect(len(results))
+	if g.idle > 0 && len(g.carriers) > 1 {
+		g.work.Broadcast()
+	}
+	g.mu.Unlock()
+	for i, w := range waiters {
+		w.answer(results[i], nil)
+	}
+	if g.cfg.Events.Answered != nil {
+		g.cfg.Events.Answered(len(results), gr.size, gr.attempts, time.Since(gr.started))
+	}
+}
+
+// again decides what follows an attempt that brought no result: true sends the
+// group again, false means it is settled.
+func (c *carrier) again(gr *group, err error) bool {
+	refused := outcome.Of(err) == outcome.NotApplied
+	gr.tainted = gr.tainted || !refused
+	switch {
+	case refused && final(err):
+		c.giveUp(gr, verdict(gr, outcome.ReasonOf(err), err))
+		return false
+	case !gr.tainted:
+		c.requeue(gr)
+		c.pause(gr.started, err)
+		return false
+	case time.Since(gr.started) >= c.g.cfg.GiveUp:
+		c.giveUp(gr, outcome.NewUnknown(outcome.NoQuorum, err))
+		c.failWaiting(outcome.NewNotApplied(outcome.NoQuorum, err))
+		return false
+	}
+	c.hold(gr)
+	return true
+}
+
+// hold waits before a group whose outcome is unknown is sent again: not at all
+// the first time, or when another node leads now, because that is what gives
+// its callers their answer soonest.
+func (c *carrier) hold(gr *group) {
+	if gr.attempts > 1 && !c.g.ledByOther(gr.leader) {
+		c.g.pause(c.g.halt, c.retry.next())
+	}
+}
+
+// final says that another leader would refuse the group for the same reason, or
+// that asking again would only add to the trouble.
+func final(err error) bool {
+	switch outcome.ReasonOf(err) {
+	case outcome.Overloaded, outcome.StorageFull, outcome.TooLarge, outcome.Invalid:
+		return true
+	default:
+		return false
+	}
+}
+
+// verdict is NotApplied for a group that no attempt left in doubt, and Unknown
+// otherwise.
+func verdict(gr *group, reason outcome.Reason, cause error) error {
+	if gr.tainted {
+		return outcome.NewUnknown(reason, cause)
+	}
+	return outcome.NewNotApplied(reason, cause)
+}
+
+// giveUp settles the group and answers its callers with err.
+func (c *carrier) giveUp(gr *group, err error) {
+	c.g.mu.Lock()
+	gr.session.settle(gr.sequence)
+	waiters := c.waiters
+	c.waiters = nil
+	c.g.work.Broadcast()
+	c.g.mu.Unlock()
+	c.g.fail(waiters, err)
+}
+
+// requeue is putBack for a caller without the lock.
+func (c *carrier) requeue(gr *group) {
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	c.putBack(gr)
+}
+
+// putBack settles a group that is certainly in no log, or that nobody waits
+// for, and returns the operations somebody waits for to the head of the queue,
+// where their callers may take them back again. The sequence number is not used
+// again. The caller holds the lock.
+func (c *carrier) putBack(gr *group) {
+	gr.session.settle(gr.sequence)
+	for i := len(c.waiters) - 1; i >= 0; i-- {
+		if w := c.waiters[i]; w.place != left {
+			c.g.waiting.pushFront(w)
+		}
+	}
+	c.drop()
+	c.g.work.Broadcast()
+}
+
+// failWaiting answers everybody in the queue with err.
+func (c *carrier) failWaiting(err error) {
+	c.g.mu.Lock()
+	waiting := c.g.waiting.drain()
+	c.g.mu.Unlock()
+	c.g.fail(waiting, err)
+}

@@ -1,0 +1,147 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxOperations = 512
+	DefaultMaxGroupBytes = 64 << 10
+	DefaultQueueLength   = 16384
+	DefaultQueueBytes    = 16 << 20
+	DefaultLeaderWait    = 2 * time.Second
+	DefaultSendTimeout   = 5 * time.Second
+	DefaultGiveUp        = 10 * time.Second
+	// MaxInFlight is the most groups, and the most entries, that may be under
+	// way at a time.
+	MaxInFlight = 4
+)
+
+// Route tells which node leads. Ids are Raft server ids. It is safe for
+// concurrent use.
+type Route interface {
+	// Leader returns the leader this node knows of; ok is false if it knows
+	// none. It is a hint: the node may not lead any more.
+	Leader() (id string, ok bool)
+	// Changed returns a channel that is closed at the next change of what
+	// Leader returns. Taken before Leader is called, no change is missed.
+	Changed() <-chan struct{}
+}
+
+// Sender brings an encoded group to a leader: to this node's own Merger, or
+// over the stream to another node. It is safe for concurrent use.
+type Sender interface {
+	// Send returns what the leader's state machine said, or an *outcome.Error.
+	// NotApplied promises that the group is in no log and never will be, as far
+	// as this sending goes; any other error counts as Unknown. It returns soon
+	// after ctx ended. The group is not changed by anyone, and may be kept.
+	Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error)
+}
+
+// SessionOpener opens sessions.
+type SessionOpener interface {
+	// Open brings an announcement of this node through the log and returns the
+	// session it opened, which is the log index of the announcement, and the
+	// origin that groups carry, which is this node's Raft id. It returns soon
+	// after ctx ended. The Gatherer never calls it twice at a time.
+	Open(ctx context.Context) (session uint64, origin []byte, err error)
+}
+
+// Events are told what a Gatherer does, for metrics. A nil function is not
+// called. They are called on the Gatherer's own goroutines and must be quick.
+type Events struct {
+	// Answered is called for each group that got its results.
+	Answered func(operations, bytes, attempts int, took time.Duration)
+	// GivenUp is called for operations whose callers got an error other than
+	// that their own context ended.
+	GivenUp func(operations int, err error)
+	// SessionOpened is called when a session was opened.
+	SessionOpened func(session uint64)
+}
+
+// Config is what a Gatherer needs. Zero values get defaults.
+type Config struct {
+	Route  Route
+	Sender Sender
+	Opener SessionOpener
+	Logger *slog.Logger
+	Events Events
+	// InFlight is how many groups are under way at a time: 1 (default) to 4.
+	InFlight int
+	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
+	// operations and 4 for each, without the group's head of up to 100 bytes.
+	// An operation that does not fit alone is refused as TooLarge.
+	MaxOperations int
+	MaxGroupBytes int
+	// QueueLength and QueueBytes bound the operations that wait.
+	QueueLength int
+	QueueBytes  int
+	// Company is how long, after a group of at least CompanyMin operations was
+	// answered, the next group waits for as many operations again, because the
+	// callers just answered are about to come back. 0 (default): not at all.
+	// It must be shorter than a round trip with its fsyncs to be worth it.
+	Company time.Duration
+	// CompanyMin is the smallest group worth waiting after; default a quarter
+	// of MaxOperations.
+	CompanyMin int
+	// LeaderWait is how long operations wait without a leader that a quorum
+	// follows, measured from its loss. It must be longer than an election.
+	LeaderWait time.Duration
+	// SendTimeout bounds one attempt to send a group; an attempt gets between
+	// one and two times as long. It should exceed the Merger's AnswerTimeout,
+	// so that the leader's own word comes first.
+	SendTimeout time.Duration
+	// GiveUp bounds how long one group is sent again while there is a leader
+	// and a quorum but no answer. At least SendTimeout.
+	GiveUp time.Duration
+}
+
+// withDefaults returns c with defaults filled in, or an error that names what
+// is missing or contradictory.
+func (c Config) withDefaults() (Config, error) {
+	if c.Route == nil || c.Sender == nil || c.Opener == nil {
+		return c, errors.New("commit: Route, Sender and Opener are required")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&c.InFlight, 1)
+	setDefault(&c.MaxOperations, DefaultMaxOperations)
+	setDefault(&c.MaxGroupBytes, DefaultMaxGroupBytes)
+	setDefault(&c.QueueLength, DefaultQueueLength)
+	setDefault(&c.QueueBytes, DefaultQueueBytes)
+	setDefault(&c.CompanyMin, max(2, c.MaxOperations/4))
+	setDefault(&c.LeaderWait, DefaultLeaderWait)
+	setDefault(&c.SendTimeout, DefaultSendTimeout)
+	setDefault(&c.GiveUp, max(DefaultGiveUp, c.SendTimeout))
+	return c, c.validate()
+}
+
+func setDefault[T int | time.Duration](v *T, value T) {
+	if *v == 0 {
+		*v = value
+	}
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.InFlight < 1 || c.InFlight > MaxInFlight:
+		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
+	case c.MaxOperations < 1 || c.MaxGroupBytes < 1 || c.CompanyMin < 1:
+		return errors.New("commit: MaxOperations, MaxGroupBytes and CompanyMin must be positive")
+	case c.QueueLength < 1 || c.QueueBytes < c.MaxGroupBytes:
+		return errors.New("commit: the queue must have room for a whole group")
+	case c.Company < 0 || c.LeaderWait < 0 || c.SendTimeout < 0:
+		return errors.New("commit: times must not be negative")
+	case c.GiveUp < c.SendTimeout:
+		return fmt.Errorf("commit: GiveUp (%v) must not be shorter than SendTimeout (%v)", c.GiveUp, c.SendTimeout)
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package commit is group commit: it turns many callers' operations into few
+// log entries, and says truthfully what became of each.
+//
+//	callers ──Propose──▶ Gatherer ──group──▶ Sender ──▶ Merger ──entry──▶ Log
+//	        (every node, origin side)      (this node or    (the leader)
+//	                                        a peer stream)
+//
+// It owns the queues between a caller and the log: the Gatherer's, in which
+// this node's operations wait to become a group, and the Merger's, in which
+// the groups of all nodes wait to become an entry. It does not own the
+// transport between nodes, leader election, or the meaning of an operation:
+// operations and results are opaque bytes here.
+//
+// # Why there is no linger
+//
+// The obvious way to form groups is to wait a moment for company. That taxes
+// the lone caller and is still too short for the busy node. Instead the group
+// that is under way is the linger: while it is being written, the next one
+// fills. A lone caller finds nothing under way and goes at once; a thousand
+// callers make groups as large as one round trip lets them become. By default
+// one group and one entry are under way at a time, because a second one would
+// only split the same callers over two fsyncs: the disk, not the pipeline, is
+// what all wait for. It also bounds what is left unknown when a leader dies.
+//
+// # Why a group counts once
+//
+// Invariant: a pair (session, sequence) names one content for ever. A sequence
+// number is never given to a second group, also not when the first certainly
+// never reached a log. So the state machine may answer a second sending with
+// the results of the first, and a group whose outcome is unknown can be sent
+// to the next leader, byte for byte, until there is an answer.
+//
+// Invariant: a sequence number is acknowledged only when its group is settled:
+// answered, or given up for good. The state machine then forgets the results,
+// and refuses whatever copy of the group still arrives.
+//
+// # Why an outcome can be believed
+//
+// Invariant: NotApplied is said only of an operation that is in no group, or
+// whose group was refused in every attempt to send it, each refusal saying
+// that no log has it. One attempt without an answer taints the group: from
+// then on only an answer or Unknown ends the wait of its callers.
+//
+// Every wait is bounded: by the caller's context, by the loss of the quorum,
+// by LeaderWait without a leader, by GiveUp with a leader that does not
+// answer, and by Close.
+package commit

@@ -1,0 +1,208 @@
+package commit
+
+import (
+	"context"
+	"sync"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// Gatherer gathers this node's operations into groups and brings each group to
+// the leader until there is an answer. There is one per node, on the leader and
+// on followers alike. It is safe for concurrent use.
+type Gatherer struct {
+	cfg  Config
+	pool waiterPool
+
+	mu sync.Mutex
+	// work wakes the loops that wait for something to do.
+	work sync.Cond
+	// idle is how many loops wait on work.
+	idle    int
+	waiting queue
+	company company
+	// carriers hold the groups under way, so that a lost quorum ends their
+	// callers' wait without asking the network.
+	carriers []*carrier
+	// session is the one new groups go into; nil if there is none. opening says
+	// that a carrier is about to get one.
+	session *session
+	opening bool
+	reach   reach
+	// closing says that nothing new is taken; stopped that nothing is left.
+	closing bool
+	stopped bool
+
+	// halt ends with the Gatherer: whatever still waits gives up.
+	halt    context.Context
+	haltNow context.CancelFunc
+	// finished is closed when all carriers have ended, watched when watch has.
+	finished, watched chan struct{}
+}
+
+// New starts a Gatherer; Close ends it. Until SetQuorum says otherwise there is
+// no quorum.
+func New(cfg Config) (*Gatherer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gatherer{cfg: cfg, finished: make(chan struct{}), watched: make(chan struct{})}
+	g.work.L = &g.mu
+	g.halt, g.haltNow = context.WithCancel(context.Background())
+	g.reach.init(cfg.LeaderWait, g.unreachable)
+	g.start()
+	return g, nil
+}
+
+// start starts the goroutines that Close waits for.
+func (g *Gatherer) start() {
+	for range g.cfg.InFlight {
+		g.carriers = append(g.carriers, &carrier{g: g})
+	}
+	var carrying sync.WaitGroup
+	for _, c := range g.carriers {
+		carrying.Go(c.run)
+	}
+	go func() {
+		carrying.Wait()
+		close(g.finished)
+	}()
+	go g.watch()
+}
+
+// Propose brings one operation through the log and returns what the state
+// machine said. The operation must not change any more, also after Propose has
+// returned. Its errors are *outcome.Error: NotApplied if the operation is in no
+// log and never will be, Unknown otherwise. ctx bounds the wait; if it ends
+// while the operation waits to be put into a group, nothing has happened.
+func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	if cost(operation) > g.cfg.MaxGroupBytes {
+		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, outcome.NewNotApplied(outcome.Deadline, err)
+	}
+	w := g.pool.get(operation)
+	if err := g.enqueue(w); err != nil {
+		g.pool.put(w)
+		return nil, err
+	}
+	if err := g.await(ctx, w); err != nil {
+		return nil, err
+	}
+	result, err := w.result, w.err
+	g.pool.put(w)
+	return result, err
+}
+
+// await waits until w is answered. An error says that ctx ended first; w is not
+// the caller's any more then.
+func (g *Gatherer) await(ctx context.Context, w *waiter) error {
+	cancelled := ctx.Done()
+	if cancelled == nil {
+		// A plain receive costs half of what a select does.
+		<-w.done
+		return nil
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-cancelled:
+		return g.leave(w, ctx.Err())
+	}
+}
+
+// enqueue lets w wait for a group, or says why not.
+func (g *Gatherer) enqueue(w *waiter) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refusal(); err != nil {
+		return err
+	}
+	if g.waiting.length >= g.cfg.QueueLength || g.waiting.bytes+cost(w.operation) > g.cfg.QueueBytes {
+		return outcome.NewNotApplied(outcome.Overloaded, nil)
+	}
+	g.waiting.push(w)
+	if g.idle > 0 && g.gathered() {
+		g.work.Signal()
+	}
+	return nil
+}
+
+// refusal says why no operation is taken at the moment.
+func (g *Gatherer) refusal() error {
+	if g.closing {
+		return outcome.NewNotApplied(outcome.Stopping, nil)
+	}
+	if g.reach.expired {
+		return outcome.NewNotApplied(outcome.NoQuorum, nil)
+	}
+	return nil
+}
+
+// leave takes w back because its caller goes away. It returns nil if w was
+// answered in that moment: then the answer counts, because it says more.
+func (g *Gatherer) leave(w *waiter, cause error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	default:
+	}
+	if w.place == queued {
+		g.waiting.remove(w)
+		g.pool.put(w)
+		if g.closing {
+			g.work.Broadcast()
+		}
+		return outcome.NewNotApplied(outcome.Deadline, cause)
+	}
+	// The group still refers to w, so it does not go back to the pool.
+	w.place = left
+	return outcome.NewUnknown(outcome.Deadline, cause)
+}
+
+// Close refuses new operations, brings those that wait through the log, and
+// waits for what is under way, until ctx ends. What is left then is answered:
+// NotApplied(Stopping) if it is in no group, Unknown(Stopping) otherwise. It
+// may be called more than once; each call waits.
+func (g *Gatherer) Close(ctx context.Context) {
+	g.mu.Lock()
+	g.closing = true
+	g.work.Broadcast()
+	g.mu.Unlock()
+	select {
+	case <-g.finished:
+	case <-ctx.Done():
+	}
+	g.stop()
+	<-g.finished
+	<-g.watched
+}
+
+// stop ends the wait of everybody at once.
+func (g *Gatherer) stop() {
+	g.mu.Lock()
+	g.stopped = true
+	waiting, carried := g.waiting.drain(), g.abandonAll()
+	g.reach.stop()
+	g.company.stop()
+	g.work.Broadcast()
+	g.mu.Unlock()
+	g.haltNow()
+	g.fail(waiting, outcome.NewNotApplied(outcome.Stopping, nil))
+	g.fail(carried, outcome.NewUnknown(outcome.Stopping, nil))
+}
+
+// fail answers all waiters with err.
+func (g *Gatherer) fail(waiters []*waiter, err error) {
+	if len(waiters) == 0 {
+		return
+	}
+	if g.cfg.Events.GivenUp != nil {
+		g.cfg.Events.GivenUp(len(waiters), err)
+	}
+	answerAll(waiters, err)
+}

@@ -1,0 +1,330 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Merger is the leader's side: it takes the groups of all nodes, undecoded, and
+// merges those that wait into one log entry. There is one per node; it refuses
+// everything while the node does not lead. It is safe for concurrent use.
+type Merger struct {
+	cfg MergerConfig
+
+	mu sync.Mutex
+	// work wakes the writers that wait for something to do.
+	work    sync.Cond
+	waiting []*submission
+	bytes   int
+	company company
+	// reign is the leadership that lasts; nil if the node does not lead.
+	reign   *reign
+	closing bool
+	stopped bool
+
+	// halt ends with the Merger.
+	halt     context.Context
+	haltNow  context.CancelFunc
+	finished chan struct{}
+}
+
+// submission is one group and whoever waits for it. The Merger's lock guards
+type submission struct {
+	group      []byte
+	operations int
+	result     raftlog.GroupResult
+	err        error
+	done       chan struct{}
+}
+
+func (s *submission) answer(result raftlog.GroupResult, err error) {
+	s.result, s.err = result, err
+	close(s.done)
+}
+
+// reign is one leadership, from Lead to Resign or the end of its context.
+type reign struct {
+	ctx context.Context
+	end context.CancelFunc
+}
+
+// NewMerger starts a Merger; Close ends it. It leads from Lead on.
+func NewMerger(cfg MergerConfig) (*Merger, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Merger{cfg: cfg, finished: make(chan struct{})}
+	m.work.L = &m.mu
+	m.halt, m.haltNow = context.WithCancel(context.Background())
+	var writing sync.WaitGroup
+	for range cfg.InFlight {
+		writing.Go(m.write)
+	}
+	go func() {
+		writing.Wait()
+		close(m.finished)
+	}()
+	return m, nil
+}
+
+// Lead says that this node leads until ctx ends, or Resign is called. It may
+// begin before the new leader has applied the entries of its predecessors: what
+// is proposed now is applied after them.
+func (m *Merger) Lead(ctx context.Context) {
+	m.Resign()
+	r := &reign{}
+	r.ctx, r.end = context.WithCancel(ctx)
+	m.mu.Lock()
+	stopped := m.stopped
+	if !stopped {
+		m.reign = r
+	}
+	m.mu.Unlock()
+	if stopped {
+		r.end()
+		return
+	}
+	context.AfterFunc(r.ctx, func() { m.depose(r) })
+}
+
+// Resign says that this node does not lead any more. When it returns, groups
+// that wait have been refused as NotApplied(NotLeader); those in an entry get
+// Unknown(LeadershipLost) unless the log says more within Grace.
+func (m *Merger) Resign() {
+	m.mu.Lock()
+	r := m.reign
+	m.mu.Unlock()
+	if r != nil {
+		m.depose(r)
+	}
+}
+
+// depose ends a reign, unless it has ended before.
+func (m *Merger) depose(r *reign) {
+	r.end()
+	m.mu.Lock()
+	if m.reign != r {
+		m.mu.Unlock()
+		return
+	}
+	m.reign = nil
+	waiting := m.drain()
+	m.mu.Unlock()
+	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
+}
+
+// drain empties the queue. The caller holds the lock and answers what it gets.
+func (m *Merger) drain() []*submission {
+	waiting := m.waiting
+	m.waiting, m.bytes = nil, 0
+	m.work.Broadcast()
+	return waiting
+}
+
+func refuse(submissions []*submission, err error) {
+	for _, s := range submissions {
+		s.answer(raftlog.GroupResult{}, err)
+	}
+}
+
+// Submit brings an encoded group into the log and returns what the state
+// machine said. It does not change the group and may keep it. Its errors are
+// *outcome.Error. If ctx ends while the group waits for an entry, it is taken
+// back: NotApplied(Deadline). Once it is in an entry it stays there:
+// Unknown(Deadline).
+func (m *Merger) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	s, err := m.accept(group)
+	if err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	if err := m.enqueue(s); err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	select {
+	case <-s.done:
+		return s.result, s.err
+	case <-ctx.Done():
+		return m.leave(s, ctx.Err())
+	}
+}
+
+// accept refuses what must not get into an entry: a damaged group would stop
+// every node that reads it.
+func (m *Merger) accept(group []byte) (*submission, error) {
+	if len(group) > m.cfg.MaxEntryBytes {
+		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
+	}
+	operations, err := raftlog.CheckGroup(group)
+	if err != nil {
+		return nil, outcome.NewNotApplied(outcome.Invalid, err)
+	}
+	return &submission{group: group, operations: operations, done: make(chan struct{})}, nil
+}
+
+// enqueue lets s wait for an entry, or says why not.
+func (m *Merger) enqueue(s *submission) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closing:
+		return outcome.NewNotApplied(outcome.Stopping, nil)
+	case m.reign == nil || m.reign.ctx.Err() != nil:
+		return outcome.NewNotApplied(outcome.NotLeader, nil)
+	case len(m.waiting) >= m.cfg.QueueGroups, m.bytes+len(s.group) > m.cfg.QueueBytes:
+		return outcome.NewNotApplied(outcome.Overloaded, nil)
+	}
+	m.waiting = append(m.waiting, s)
+	m.bytes += len(s.group)
+	m.work.Signal()
+	return nil
+}
+
+// leave takes s back because its submitter goes away.
+func (m *Merger) leave(s *submission, cause error) (raftlog.GroupResult, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-s.done:
+		return s.result, s.err
+	default:
+	}
+	if i := slices.Index(m.waiting, s); i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+		m.bytes -= len(s.group)
+		m.work.Broadcast()
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
+	}
+	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
+}
+
+// Close refuses new groups, brings those that wait into the log, and waits for
+// what is under way, until ctx ends. What is left then is answered:
+// NotApplied(Stopping) if it is in no entry, Unknown(Stopping) otherwise. It
+// may be called more than once; each call waits.
+func (m *Merger) Close(ctx context.Context) {
+	m.mu.Lock()
+	m.closing = true
+	m.work.Broadcast()
+	m.mu.Unlock()
+	select {
+	case <-m.finished:
+	case <-ctx.Done():
+	}
+	m.stop()
+	<-m.finished
+}
+
+// stop ends the wait of everybody at once.
+func (m *Merger) stop() {
+	m.mu.Lock()
+	m.stopped = true
+	m.company.stop()
+	waiting := m.drain()
+	m.mu.Unlock()
+	m.haltNow()
+	refuse(waiting, outcome.NewNotApplied(outcome.Stopping, nil))
+	m.Resign()
+}
+
+// expect starts the wait for company after an entry of so many groups.
+func (m *Merger) expect(groups int) {
+	if m.cfg.Company > 0 && groups > 1 && !m.closing {
+		m.company.expect(groups, m.cfg.Company, &m.mu, &m.work)
+	}
+}
+
+// gathered says whether what waits may go as an entry.
+func (m *Merger) gathered() bool {
+	return len(m.waiting) >= m.company.want || m.bytes >= m.cfg.MaxEntryBytes || m.closing
+}
+
+// merge takes groups for one entry. It returns nil when the Merger ends.
+func (m *Merger) merge() ([]*submission, *reign) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for {
+		switch {
+		case len(m.waiting) > 0 && m.gathered():
+			return m.take(), m.reign
+		case m.stopped, m.closing && len(m.waiting) == 0:
+			m.work.Broadcast()
+			return nil, nil
+		}
+		m.work.Wait()
+	}
+}
+
+// take takes the oldest groups that fit into one entry; the first always fits.
+// Invariant: an entry never exceeds what raftlog decodes.
+func (m *Merger) take() []*submission {
+	m.company.want = 0
+	n, bytes, operations := 0, 0, 0
+	for _, s := range m.waiting {
+		bytes += len(s.group)
+		operations += s.operations
+		if n > 0 && (bytes > m.cfg.MaxEntryBytes || operations > raftlog.MaxOperations || n == raftlog.MaxGroups) {
+			break
+		}
+		n++
+		m.bytes -= len(s.group)
+	}
+	taken := slices.Clone(m.waiting[:n])
+	m.waiting = slices.Delete(m.waiting, 0, n)
+	return taken
+}
+
+// write is a writer's loop.
+func (m *Merger) write() {
+	var groups [][]byte
+	for {
+		submissions, r := m.merge()
+		if submissions == nil {
+			return
+		}
+		groups = groups[:0]
+		for _, s := range submissions {
+			groups = append(groups, s.group)
+		}
+		m.append(r, submissions, m.entry(groups))
+		clear(groups)
+	}
+}
+
+// entry writes an entry. What the leader decides, its clock above all, is
+// decided here, once, so that every node reads the same.
+func (m *Merger) entry(groups [][]byte) []byte {
+	var h raftlog.Header
+	h.Format, h.ClusterID = m.cfg.Header()
+	h.TimeUnixNano = m.cfg.Now().UnixNano()
+	return raftlog.AppendEntry(make([]byte, 0, raftlog.SizeEntry(h, groups)), h, groups)
+}
+
+// append proposes an entry, waits for what becomes of it, and tells all who
+// submitted a group.
+func (m *Merger) append(r *reign, submissions []*submission, entry []byte) {
+	started := time.Now()
+	results, err := m.await(r, m.cfg.Log.Append(entry))
+	if err == nil && len(results) != len(submissions) {
+		m.cfg.Logger.Error("the log's answer does not fit the entry", "groups", len(submissions), "results", len(results))
+		err = outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
+	}
+	if m.cfg.Events.Appended != nil {
+		m.cfg.Events.Appended(len(submissions), len(entry), time.Since(started), err)
+	}
+	m.mu.Lock()
+	m.expect(len(submissions))
+	m.mu.Unlock()
+	if err != nil {
+		refuse(submissions, err)
+		return
+	}
+	for i, s := range submissions {
+		s.answer(results[i], nil)
+	}
+}

@@ -1,0 +1,106 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Defaults of MergerConfig.
+const (
+	DefaultMaxEntryBytes = 128 << 10
+	DefaultQueueGroups   = 1024
+	DefaultMergerBytes   = 32 << 20
+	DefaultAnswerTimeout = 4 * time.Second
+	DefaultGrace         = 100 * time.Millisecond
+)
+
+// Log is the replicated log as the leader writes it.
+type Log interface {
+	// Append proposes one entry and returns at once. The entry is not changed
+	// by anyone and may be kept.
+	Append(entry []byte) Future
+}
+
+// Future is what becomes of an entry. It may never be done: nobody waits for
+// one without a way out.
+type Future interface {
+	// Done is closed when Results may be called.
+	Done() <-chan struct{}
+	// Results returns one result per group of the entry, in order, or an
+	// *outcome.Error; any other error counts as Unknown.
+	Results() ([]raftlog.GroupResult, error)
+}
+
+// MergerEvents are told what a Merger does, for metrics. A nil function is not
+// called. They are called on the Merger's own goroutines and must be quick.
+type MergerEvents struct {
+	// Appended is called for each entry that came to an end; err is nil if it
+	// was applied.
+	Appended func(groups, bytes int, took time.Duration, err error)
+}
+
+// MergerConfig is what a Merger needs. Zero values get defaults.
+type MergerConfig struct {
+	Log    Log
+	Logger *slog.Logger
+	Events MergerEvents
+	// Header returns the format to write and the cluster's id. It is called
+	// once for each entry.
+	Header func() (format uint32, clusterID []byte)
+	// Now is the leader's clock, read once for each entry; default time.Now.
+	Now func() time.Time
+	// InFlight is how many entries are under way at a time: 1 (default) to 4.
+	InFlight int
+	// MaxEntryBytes cuts an entry, and is the largest group that is taken. An
+	// entry should stay below half a megabyte, which is what Raft suggests.
+	MaxEntryBytes int
+	// QueueGroups and QueueBytes bound the groups that wait.
+	QueueGroups int
+	QueueBytes  int
+	// Company is how long, after an entry of two groups or more, the next waits
+	// for as many groups again. 0 (default): not at all.
+	Company time.Duration
+	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
+	// disk takes, and should be shorter than Config.SendTimeout.
+	AnswerTimeout time.Duration
+	// Grace is how long, after leadership was lost, an entry under way may
+	// still say what became of it. Raft answers within milliseconds.
+	Grace time.Duration
+}
+
+func (c MergerConfig) withDefaults() (MergerConfig, error) {
+	if c.Log == nil || c.Header == nil {
+		return c, errors.New("commit: Log and Header are required")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	setDefault(&c.InFlight, 1)
+	setDefault(&c.MaxEntryBytes, DefaultMaxEntryBytes)
+	setDefault(&c.QueueGroups, DefaultQueueGroups)
+	setDefault(&c.QueueBytes, max(DefaultMergerBytes, c.MaxEntryBytes))
+	setDefault(&c.AnswerTimeout, DefaultAnswerTimeout)
+	setDefault(&c.Grace, DefaultGrace)
+	return c, c.validate()
+}
+
+func (c MergerConfig) validate() error {
+	switch {
+	case c.InFlight < 1 || c.InFlight > MaxInFlight:
+		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
+	case c.MaxEntryBytes < 1 || c.MaxEntryBytes > raftlog.MaxEntryBytes/2:
+		return fmt.Errorf("commit: MaxEntryBytes is %d, must be 1 to %d", c.MaxEntryBytes, raftlog.MaxEntryBytes/2)
+	case c.QueueGroups < 1 || c.QueueBytes < c.MaxEntryBytes:
+		return errors.New("commit: the queue must have room for a whole entry")
+	case c.Company < 0 || c.AnswerTimeout < 0 || c.Grace < 0:
+		return errors.New("commit: times must not be negative")
+	}
+	return nil
+}

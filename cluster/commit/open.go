@@ -1,0 +1,109 @@
+package commit
+
+import (
+	"context"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// open gets a session. The caller holds the lock, which is given up meanwhile;
+// opening keeps the other carriers away. Operations stay in the queue, where
+// their callers can take them back.
+func (c *carrier) open() {
+	g := c.g
+	g.opening = true
+	g.mu.Unlock()
+	started := time.Now()
+	number, origin, err := g.openOne()
+	if err != nil {
+		c.pause(started, err)
+	}
+	g.mu.Lock()
+	g.opening = false
+	if err == nil {
+		g.session = newSession(number, origin)
+	}
+	g.work.Broadcast()
+}
+
+// openOne asks the opener, within the time of an attempt.
+func (g *Gatherer) openOne() (uint64, []byte, error) {
+	ctx, cancel := context.WithTimeout(g.halt, g.cfg.SendTimeout)
+	defer cancel()
+	number, origin, err := g.cfg.Opener.Open(ctx)
+	if err != nil {
+		g.cfg.Logger.Warn("could not open a session", "error", err)
+		return 0, nil, err
+	}
+	g.cfg.Logger.Info("opened a session", "session", number)
+	if g.cfg.Events.SessionOpened != nil {
+		g.cfg.Events.SessionOpened(number)
+	}
+	return number, origin, nil
+}
+
+// renewSession drops the session of a group that was refused, unless a newer
+// one is there already.
+func (c *carrier) renewSession(gr *group) {
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	if c.g.session == gr.session {
+		c.g.session = nil
+	}
+}
+
+// ProposeIdempotent brings one operation through the log outside of any session
+// and returns what the state machine said. The operation may be applied more
+// than once, and must be one to which that makes no difference: an announcement
+// above all, which is what opens a session. It travels alone. Its errors are
+// *outcome.Error; ctx, or GiveUp, bounds the wait.
+func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]byte, error) {
+	if cost(operation) > g.cfg.MaxGroupBytes {
+		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.GiveUp)
+	defer cancel()
+	stop := context.AfterFunc(g.halt, cancel)
+	defer stop()
+	data := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	return g.insist(ctx, data)
+}
+
+// insist sends a group until there is an answer.
+func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
+	gr := &group{data: data}
+	var r retry
+	for {
+		leader, err := g.WaitLeader(ctx)
+		if err != nil {
+			return nil, verdict(gr, outcome.ReasonOf(err), err)
+		}
+		result, err := g.sendOnce(ctx, leader, data)
+		if err == nil {
+			return alone(result)
+		}
+		refused := outcome.Of(err) == outcome.NotApplied
+		gr.tainted = gr.tainted || !refused
+		if refused && final(err) {
+			return nil, verdict(gr, outcome.ReasonOf(err), err)
+		}
+		g.pause(ctx, r.next())
+	}
+}
+
+// sendOnce makes one attempt.
+func (g *Gatherer) sendOnce(ctx context.Context, leader string, data []byte) (raftlog.GroupResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.SendTimeout)
+	defer cancel()
+	return g.cfg.Sender.Send(ctx, leader, data)
+}
+
+// alone returns the result of a group of one operation without a session.
+func alone(result raftlog.GroupResult) ([]byte, error) {
+	if result.Status != raftlog.Applied || len(result.Results) != 1 {
+		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
+	}
+	return result.Results[0], nil
+}

@@ -1,0 +1,88 @@
+package commit
+
+// queue holds the operations that wait, oldest first. It is a linked list
+// through the waiters themselves, so that a caller that goes away takes its
+// place with it at once and nothing has to be swept later. It has no lock: the
+// Gatherer's guards it.
+type queue struct {
+	head, tail *waiter
+	length     int
+	bytes      int
+}
+
+// operationHead is what a group spends on an operation beside its bytes, a tag
+// and a length, at most: for operations below 2 MiB.
+const operationHead = 4
+
+// cost is what an operation takes of a group's bytes.
+func cost(operation []byte) int { return operationHead + len(operation) }
+
+// push adds w at the end.
+func (q *queue) push(w *waiter) {
+	w.place, w.prev, w.next = queued, q.tail, nil
+	if q.tail == nil {
+		q.head = w
+	} else {
+		q.tail.next = w
+	}
+	q.tail = w
+	q.count(w, 1)
+}
+
+// pushFront puts back what was taken, before everything else, so that it does
+// not wait twice.
+func (q *queue) pushFront(w *waiter) {
+	w.place, w.prev, w.next = queued, nil, q.head
+	if q.head == nil {
+		q.tail = w
+	} else {
+		q.head.prev = w
+	}
+	q.head = w
+	q.count(w, 1)
+}
+
+// remove takes w out, wherever it is.
+func (q *queue) remove(w *waiter) {
+	if w.prev == nil {
+		q.head = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+	q.count(w, -1)
+}
+
+func (q *queue) count(w *waiter, sign int) {
+	q.length += sign
+	q.bytes += sign * cost(w.operation)
+}
+
+// take appends the oldest operations to dst, at most limit of them and at most
+// bytes in size; it returns them and their size. The oldest is always taken.
+func (q *queue) take(dst []*waiter, limit, bytes int) ([]*waiter, int) {
+	size := 0
+	for w := q.head; w != nil && limit > 0; w = q.head {
+		c := cost(w.operation)
+		if size > 0 && size+c > bytes {
+			break
+		}
+		q.remove(w)
+		w.place = taken
+		dst = append(dst, w)
+		size += c
+		limit--
+	}
+	return dst, size
+}
+
+// drain takes everything out.
+func (q *queue) drain() []*waiter {
+	all, _ := q.take(make([]*waiter, 0, q.length), q.length, q.bytes)
+	return all
+}

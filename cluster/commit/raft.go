@@ -1,0 +1,106 @@
+package commit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Classify says what an error of an apply future means for the entry. It
+// returns nil for nil, and an *outcome.Error that is there already as it is.
+//
+// Only what Raft refuses before it appends is NotApplied. ErrRaftShutdown comes
+// from before the append as well as from after the commit, so it is Unknown
+// here. An error that is none of Raft's comes from the log store: the bytes may
+// be on disk, and win later.
+func Classify(err error) *outcome.Error {
+	var known *outcome.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return outcome.NewNotApplied(outcome.NotLeader, err)
+	case errors.Is(err, raft.ErrEnqueueTimeout):
+		return outcome.NewNotApplied(outcome.Overloaded, err)
+	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
+		return outcome.NewUnknown(outcome.LeadershipLost, err)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return outcome.NewUnknown(outcome.Stopping, err)
+	default:
+		return outcome.NewUnknown(outcome.Storage, err)
+	}
+}
+
+// Applier is what RaftLog needs of *raft.Raft.
+type Applier interface {
+	Apply(command []byte, timeout time.Duration) raft.ApplyFuture
+}
+
+// RaftLog is a Log on hashicorp/raft. The state machine's Apply must return
+// []raftlog.GroupResult, or an error.
+type RaftLog struct {
+	applier Applier
+	enqueue time.Duration
+}
+
+// NewRaftLog returns a Log whose entries wait at most enqueue for Raft to take
+// them, which it does at once unless its main loop hangs.
+func NewRaftLog(applier Applier, enqueue time.Duration) *RaftLog {
+	return &RaftLog{applier: applier, enqueue: enqueue}
+}
+
+// Append implements Log. A goroutine waits for Raft's future; should Raft
+// forget it, which happens at shutdown, the goroutine stays until the process
+// ends.
+func (l *RaftLog) Append(entry []byte) Future {
+	f := &raftFuture{done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		f.results, f.err = resolve(l.applier.Apply(entry, l.enqueue))
+	}()
+	return f
+}
+
+// raftFuture is a Future whose fields are set before done is closed.
+type raftFuture struct {
+	done    chan struct{}
+	results []raftlog.GroupResult
+	err     error
+}
+
+func (f *raftFuture) Done() <-chan struct{} { return f.done }
+
+func (f *raftFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
+
+// resolve waits for Raft's future. The error is asked for first, as Raft wants.
+func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
+	if err := f.Error(); err != nil {
+		return nil, classifyFuture(f, err)
+	}
+	switch response := f.Response().(type) {
+	case []raftlog.GroupResult:
+		return response, nil
+	case error:
+		// The state machine could not read its own log; its node stops. The
+		// entry is committed all the same.
+		return nil, outcome.NewUnknown(outcome.Unspecified, response)
+	default:
+		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
+	}
+}
+
+// classifyFuture says what a failed apply future means. It knows one thing more
+// than Classify: an entry gets its index when it is appended, so one that fails
+// without an index certainly is in no log.
+func classifyFuture(f raft.ApplyFuture, err error) *outcome.Error {
+	if errors.Is(err, raft.ErrRaftShutdown) && f.Index() == 0 {
+		return outcome.NewNotApplied(outcome.Stopping, err)
+	}
+	return Classify(err)
+}

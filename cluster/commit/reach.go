@@ -1,0 +1,173 @@
+package commit
+
+import (
+	"context"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// reach is what the Gatherer knows of the way to a leader that a quorum
+// follows. It has no lock: the Gatherer's guards it.
+//
+// Invariant: expired implies lost, and lost implies that the timer runs or has
+// ended in expired.
+type reach struct {
+	leader string
+	known  bool
+	quorum bool
+	// lost says that there is no quorum or no leader; expired that it has been
+	// so for LeaderWait.
+	lost    bool
+	expired bool
+	// changed is closed at every change.
+	changed chan struct{}
+
+	wait  time.Duration
+	timer *time.Timer
+	// outage counts the losses, so that a timer that fires late, for a loss
+	// that is over, is recognised.
+	outage  uint64
+	elapsed func(outage uint64)
+}
+
+func (r *reach) init(wait time.Duration, elapsed func(outage uint64)) {
+	r.changed = make(chan struct{})
+	r.wait, r.elapsed = wait, elapsed
+	r.update()
+}
+
+// update draws the consequences of a change.
+func (r *reach) update() {
+	lost := !r.quorum || !r.known
+	switch {
+	case lost && !r.lost:
+		r.outage++
+		outage := r.outage
+		r.timer = time.AfterFunc(r.wait, func() { r.elapsed(outage) })
+	case !lost && r.lost:
+		r.timer.Stop()
+		r.expired = false
+	}
+	r.lost = lost
+	r.tell()
+}
+
+// tell wakes whoever waits for a change.
+func (r *reach) tell() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *reach) stop() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// watch follows the route until the Gatherer halts.
+func (g *Gatherer) watch() {
+	defer close(g.watched)
+	for {
+		changed := g.cfg.Route.Changed()
+		g.setLeader(g.cfg.Route.Leader())
+		select {
+		case <-changed:
+		case <-g.halt.Done():
+			return
+		}
+	}
+}
+
+// setLeader takes note of the leader. Attempts that wait for another node are
+// ended: the new leader can answer for it, the old one perhaps never. An
+// attempt outlasts a moment without any leader, because the same one often
+// comes back.
+func (g *Gatherer) setLeader(leader string, known bool) {
+	known = known && leader != ""
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped || leader == g.reach.leader && known == g.reach.known {
+		return
+	}
+	g.reach.leader, g.reach.known = leader, known
+	g.reach.update()
+	if known {
+		for _, c := range g.carriers {
+			c.redirect(leader)
+		}
+	}
+	g.work.Broadcast()
+}
+
+// SetQuorum says whether a quorum can be reached. When it is lost, callers
+// whose operations are under way get Unknown(NoQuorum) at once; operations that
+// wait get NotApplied(NoQuorum) after LeaderWait, and new ones from then on at
+// once, until there are a quorum and a leader again.
+func (g *Gatherer) SetQuorum(present bool) {
+	g.mu.Lock()
+	if g.stopped || g.reach.quorum == present {
+		g.mu.Unlock()
+		return
+	}
+	g.reach.quorum = present
+	g.reach.update()
+	var carried []*waiter
+	if !present {
+		carried = g.abandonAll()
+	}
+	g.work.Broadcast()
+	g.mu.Unlock()
+	g.fail(carried, outcome.NewUnknown(outcome.NoQuorum, nil))
+}
+
+// unreachable is called when an outage has lasted for LeaderWait.
+func (g *Gatherer) unreachable(outage uint64) {
+	g.mu.Lock()
+	if g.stopped || !g.reach.lost || g.reach.outage != outage {
+		g.mu.Unlock()
+		return
+	}
+	g.reach.expired = true
+	g.reach.tell()
+	waiting, carried := g.waiting.drain(), g.abandonAll()
+	g.work.Broadcast()
+	g.mu.Unlock()
+	g.fail(waiting, outcome.NewNotApplied(outcome.NoQuorum, nil))
+	g.fail(carried, outcome.NewUnknown(outcome.NoQuorum, nil))
+}
+
+// WaitLeader waits for a leader that a quorum follows and returns its id. It
+// waits as long as Propose would: until ctx ends, or there was none for
+// LeaderWait. Its errors are *outcome.Error with NotApplied.
+func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", outcome.NewNotApplied(outcome.Deadline, err)
+		}
+		leader, changed, err := g.leaderNow()
+		if leader != "" || err != nil {
+			return leader, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-g.halt.Done():
+		}
+	}
+}
+
+// leaderNow returns the leader, or what to wait for, or why not to wait.
+func (g *Gatherer) leaderNow() (leader string, changed <-chan struct{}, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.stopped:
+		return "", nil, outcome.NewNotApplied(outcome.Stopping, nil)
+	case !g.reach.lost:
+		return g.reach.leader, nil, nil
+	case g.reach.expired:
+		return "", nil, outcome.NewNotApplied(outcome.NoQuorum, nil)
+	}
+	return "", g.reach.changed, nil
+}

@@ -1,0 +1,67 @@
+package commit
+
+// sessionWindow is how many groups the state machine lets a session be ahead of
+// what it has acknowledged.
+const sessionWindow = 64
+
+// session numbers the groups of one session. It has no lock: the Gatherer's
+// guards it.
+//
+// Invariant: next only rises, so that a sequence number never names two groups.
+// Invariant: acknowledged is below every number that is not settled.
+type session struct {
+	number uint64
+	origin []byte
+	// next is the sequence number of the next group.
+	next uint64
+	// open holds the numbers that were given out and are not settled, in
+	// ascending order; there are at most MaxInFlight.
+	open []uint64
+	// confirmed is the highest acknowledgement that came with a group the state
+	// machine has answered, and so the least it knows of.
+	confirmed uint64
+}
+
+func newSession(number uint64, origin []byte) *session {
+	return &session{number: number, origin: origin, next: 1}
+}
+
+// acknowledged returns the number up to which every group is settled.
+func (s *session) acknowledged() uint64 {
+	if len(s.open) > 0 {
+		return s.open[0] - 1
+	}
+	return s.next - 1
+}
+
+// take gives out the next number.
+func (s *session) take() uint64 {
+	n := s.next
+	s.next++
+	s.open = append(s.open, n)
+	return n
+}
+
+// settle says that the outcome of the group does not matter any more: it was
+// answered or given up for good.
+func (s *session) settle(sequence uint64) {
+	for i, n := range s.open {
+		if n == sequence {
+			s.open = append(s.open[:i], s.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// confirm says that the state machine answered a group that carried this
+// acknowledgement.
+func (s *session) confirm(acknowledged uint64) {
+	s.confirmed = max(s.confirmed, acknowledged)
+}
+
+// full says that the state machine might refuse the next group as too far
+// ahead of what it knows to be acknowledged. idle says that waiting would not
+// help, because nothing is under way that could confirm more.
+func (s *session) full() (full, idle bool) {
+	return s.next > s.confirmed+sessionWindow, len(s.open) == 0
+}

@@ -1,0 +1,61 @@
+package commit
+
+import "sync"
+
+// place is where an operation is on its way.
+type place uint8
+
+const (
+	// queued means the operation waits and can still be taken back.
+	queued place = iota
+	// taken means it is in a group: only that group's end answers it.
+	taken
+	// left means its caller went away after it was taken.
+	left
+)
+
+// waiter is one operation and the caller that waits for it. Its links and its
+// place belong to the Gatherer's lock; result and err belong to whoever answers
+// until done is sent on, and to the caller from then on.
+//
+// Invariant: done is sent on at most once per use, and a waiter goes back to
+// the pool only after that send was received, or when it never was in a group.
+// Else a late answer would reach the wrong caller.
+type waiter struct {
+	prev, next *waiter
+	operation  []byte
+	place      place
+	result     []byte
+	err        error
+	done       chan struct{}
+}
+
+// waiterPool saves the channel and the waiter itself on every call.
+type waiterPool struct{ pool sync.Pool }
+
+func (p *waiterPool) get(operation []byte) *waiter {
+	w, ok := p.pool.Get().(*waiter)
+	if !ok {
+		w = &waiter{done: make(chan struct{}, 1)}
+	}
+	w.operation = operation
+	return w
+}
+
+func (p *waiterPool) put(w *waiter) {
+	*w = waiter{done: w.done}
+	p.pool.Put(w)
+}
+
+// answer ends the wait of w's caller. The waiter must not be touched after it.
+func (w *waiter) answer(result []byte, err error) {
+	w.result, w.err = result, err
+	w.done <- struct{}{}
+}
+
+// answerAll ends the wait of all callers with the same error.
+func answerAll(waiters []*waiter, err error) {
+	for _, w := range waiters {
+		w.answer(nil, err)
+	}
+}

@@ -1,0 +1,129 @@
+package readindex
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// Raft is what a leader's read index is made of.
+type Raft interface {
+	// CommitIndex returns the newest index known to be committed.
+	CommitIndex() uint64
+	// Term returns the current term.
+	Term() uint64
+	// Verify asks a quorum whether this node still leads. It begins to ask after
+	// it was called, and returns soon after ctx ended.
+	Verify(ctx context.Context) error
+	// Ready returns what is known since this node leads: its term, the index of
+	// a barrier issued in it, and the newest index that the state machine saw
+	// up to that barrier. ok is false while the node does not lead, or the
+	// barrier has not been passed.
+	Ready() (ready Ready, ok bool)
+}
+
+// Ready is what a leader remembers of its first barrier.
+//
+// Invariant: every index above Barrier reaches the state machine, as long as
+// the term lasts: the leader issues no second barrier, and entries of the
+// configuration are shown to the state machine as well.
+type Ready struct {
+	// Term is the term in which the barrier was issued.
+	Term uint64
+	// Barrier is the barrier's index, or any index that was committed when it
+	// was passed; Applied is the newest index at or below it that the state
+	// machine has seen.
+	Barrier, Applied uint64
+}
+
+// Local finds read indexes on the leader. It is safe for concurrent use. All
+// its callers, this node's own Reader and the calls of other nodes, should
+// share one: then they share its rounds.
+type Local struct {
+	cfg    LocalConfig
+	raft   Raft
+	rounds *rounds
+}
+
+// LocalConfig bounds a Local. Zero values get defaults.
+type LocalConfig struct {
+	// MaxWaiters bounds how many calls wait at a time.
+	MaxWaiters int
+	// RoundTimeout bounds one quorum check. A leader that is cut off loses its
+	// office earlier, by Raft's lease; this is for a Raft that hangs.
+	RoundTimeout time.Duration
+}
+
+// NewLocal starts a Local; Close ends it.
+func NewLocal(raft Raft, cfg LocalConfig) *Local {
+	if cfg.MaxWaiters <= 0 {
+		cfg.MaxWaiters = DefaultMaxWaiters
+	}
+	if cfg.RoundTimeout <= 0 {
+		cfg.RoundTimeout = DefaultRoundTimeout
+	}
+	l := &Local{cfg: cfg, raft: raft}
+	l.rounds = newRounds(cfg.MaxWaiters, l.find)
+	return l
+}
+
+// ReadIndex returns an index up to which a read that begins now must have
+// applied, found in a round that began after the call. Its errors are
+// *outcome.Error with NotApplied: NotLeader if this node does not lead or is
+// not ready to, NoQuorum if the quorum did not confirm that it does. It tries
+// once, and never asks another node.
+func (l *Local) ReadIndex(ctx context.Context) (uint64, error) { return l.rounds.join(ctx) }
+
+// Close ends the Local: who waits gets NotApplied(Stopping).
+func (l *Local) Close() { l.rounds.close() }
+
+// find is one round. The order of its steps is what makes it sound:
+//
+//  1. The commit index is read first. Whatever was answered before the round
+//     began was committed by a leader of this term or an earlier one, and the
+//     barrier has brought the earlier ones into this node's commit index.
+//  2. Then a quorum confirms that there was no newer leader at that time: so no
+//     write that this node does not know of had been answered.
+//  3. The term must not have changed meanwhile: else this node may have lost and
+//     regained its office, and others may have answered writes in between.
+func (l *Local) find(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.RoundTimeout)
+	defer cancel()
+	ready, ok := l.raft.Ready()
+	if !ok || l.raft.Term() != ready.Term {
+		return 0, outcome.NewNotApplied(outcome.NotLeader, nil)
+	}
+	index := l.raft.CommitIndex()
+	if err := l.raft.Verify(ctx); err != nil {
+		return 0, verifyError(err)
+	}
+	if l.raft.Term() != ready.Term {
+		return 0, outcome.NewNotApplied(outcome.NotLeader, errTermChanged)
+	}
+	return visible(index, ready), nil
+}
+
+// visible returns the newest index at or below index that the state machine
+// sees. Barriers and the first entry of a term never reach it: whoever waited
+// for such an index might wait until the next write.
+func visible(index uint64, ready Ready) uint64 {
+	if index <= ready.Barrier {
+		return ready.Applied
+	}
+	return index
+}
+
+// errTermChanged is the cause when an election took place during a round.
+var errTermChanged = errors.New("the term changed")
+
+// verifyError keeps what Verify says of itself; anything else means that no
+// quorum confirmed in time.
+func verifyError(err error) error {
+	var known *outcome.Error
+	if errors.As(err, &known) {
+		return readError(err)
+	}
+	return outcome.NewNotApplied(outcome.NoQuorum, err)
+}

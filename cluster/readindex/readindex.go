@@ -1,0 +1,211 @@
+// Package readindex makes reads linearizable without writing to the log. A read
+// asks for a read index, waits until its own node has applied everything up to
+// it, and then reads locally: it sees every change that was answered before it
+// began.
+//
+// It owns the rounds in which read indexes are found: one quorum check on the
+// leader, or one call to it from a follower, serves all who wait. It does not
+// own the calls between nodes, nor the waiting for the state.
+//
+// Invariant: a waiter is served by a round that began after the waiter came. A
+// round already under way is never joined, because its commit index was read,
+// or its heartbeats were sent, before: a write that was answered in between
+// would be missed. So whoever comes during a round waits for the next, and a
+// round serves all who came during the one before.
+package readindex
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxWaiters   = 65536
+	DefaultRoundTimeout = time.Second
+	DefaultLimit        = 2 * time.Second
+	DefaultApplyTimeout = 5 * time.Second
+)
+
+// Waits between rounds that failed.
+const (
+	firstBackoff = 10 * time.Millisecond
+	lastBackoff  = 100 * time.Millisecond
+)
+
+// Leaders finds the leader. *commit.Gatherer is one.
+type Leaders interface {
+	// WaitLeader waits for a leader that a quorum follows and returns its Raft
+	// id, or an *outcome.Error.
+	WaitLeader(ctx context.Context) (string, error)
+}
+
+// Remote asks another node, which leads, for a read index. Its answer must come
+// from a round that began after the call, as Local.ReadIndex gives it.
+type Remote interface {
+	// ReadIndex returns the index, or an *outcome.Error. It returns soon after
+	// ctx ended.
+	ReadIndex(ctx context.Context, leader string) (uint64, error)
+}
+
+// State is the local state machine.
+type State interface {
+	// WaitApplied waits until everything up to index is applied. It returns an
+	// error only if ctx ended, or if the index will not be reached.
+	WaitApplied(ctx context.Context, index uint64) error
+}
+
+// Config is what a Reader needs. Zero values get defaults.
+type Config struct {
+	// Self is this node's Raft id, as Leaders returns it.
+	Self    string
+	Leaders Leaders
+	Local   *Local
+	Remote  Remote
+	State   State
+	// MaxWaiters bounds how many reads wait at a time.
+	MaxWaiters int
+	// RoundTimeout bounds one call to the leader.
+	RoundTimeout time.Duration
+	// Limit bounds how long rounds are tried again for those who wait. It must
+	// be longer than an election, and is as long as writes wait for a leader.
+	Limit time.Duration
+	// ApplyTimeout bounds how long a read without a deadline of its own waits
+	// for the local state.
+	ApplyTimeout time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Self == "" || c.Leaders == nil || c.Local == nil || c.Remote == nil || c.State == nil {
+		return c, errors.New("readindex: Self, Leaders, Local, Remote and State are required")
+	}
+	if c.MaxWaiters == 0 {
+		c.MaxWaiters = DefaultMaxWaiters
+	}
+	if c.RoundTimeout == 0 {
+		c.RoundTimeout = DefaultRoundTimeout
+	}
+	if c.Limit == 0 {
+		c.Limit = DefaultLimit
+	}
+	if c.ApplyTimeout == 0 {
+		c.ApplyTimeout = DefaultApplyTimeout
+	}
+	if c.MaxWaiters < 0 || c.RoundTimeout < 0 || c.Limit < 0 || c.ApplyTimeout < 0 {
+		return c, errors.New("readindex: MaxWaiters and the times must not be negative")
+	}
+	return c, nil
+}
+
+// Reader makes this node's reads linearizable, on the leader and on followers
+// alike. It is safe for concurrent use.
+type Reader struct {
+	cfg    Config
+	rounds *rounds
+}
+
+// New starts a Reader; Close ends it.
+func New(cfg Config) (*Reader, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{cfg: cfg}
+	r.rounds = newRounds(cfg.MaxWaiters, r.find)
+	return r, nil
+}
+
+// Linearize waits until the local state is at least as new as the call. Its
+// errors are *outcome.Error with NotApplied, since a read changes nothing.
+func (r *Reader) Linearize(ctx context.Context) error {
+	index, err := r.ReadIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.cfg.ApplyTimeout)
+		defer cancel()
+	}
+	if err := r.cfg.State.WaitApplied(ctx, index); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// ReadIndex returns an index up to which a read that begins now must have
+// applied.
+func (r *Reader) ReadIndex(ctx context.Context) (uint64, error) {
+	return r.rounds.join(ctx)
+}
+
+// Close ends the Reader: who waits gets NotApplied(Stopping).
+func (r *Reader) Close() { r.rounds.close() }
+
+// find is one round: it asks the leader, again and again for as long as Limit.
+// Asking again keeps the invariant, because whoever waits for the round came
+// before its first try.
+func (r *Reader) find(ctx context.Context) (uint64, error) {
+	deadline := time.Now().Add(r.cfg.Limit)
+	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
+		leader, err := r.cfg.Leaders.WaitLeader(ctx)
+		if err != nil {
+			return 0, readError(err)
+		}
+		index, err := r.ask(ctx, leader)
+		if err == nil {
+			return index, nil
+		}
+		if ctx.Err() != nil || time.Until(deadline) < backoff {
+			return 0, tired(err)
+		}
+		pause(ctx, backoff)
+	}
+}
+
+// ask makes one attempt, here or there.
+func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.RoundTimeout)
+	defer cancel()
+	if leader == r.cfg.Self {
+		return r.cfg.Local.ReadIndex(ctx)
+	}
+	return r.cfg.Remote.ReadIndex(ctx, leader)
+}
+
+// tired is what the waiters are told when asking again did not help.
+func tired(cause error) error {
+	switch reason := outcome.ReasonOf(cause); reason {
+	case outcome.Overloaded, outcome.Starting, outcome.Stopping:
+		return outcome.NewNotApplied(reason, cause)
+	default:
+		return outcome.NewNotApplied(outcome.NoQuorum, cause)
+	}
+}
+
+// readError turns any error into NotApplied with the same reason.
+func readError(err error) error {
+	var known *outcome.Error
+	switch {
+	case errors.As(err, &known) && known.Outcome == outcome.NotApplied:
+		return known
+	case errors.As(err, &known):
+		return outcome.NewNotApplied(known.Reason, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return outcome.NewNotApplied(outcome.Deadline, err)
+	default:
+		return outcome.NewNotApplied(outcome.Unspecified, err)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,129 @@
+package readindex
+
+import (
+	"context"
+	"sync"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// rounds runs one round after the other, each for all who came before it began.
+type rounds struct {
+	run  func(ctx context.Context) (uint64, error)
+	most int
+
+	mu sync.Mutex
+	// next is the round that newcomers join; it has not begun.
+	next    *round
+	waiting int
+	stopped bool
+
+	wake     chan struct{}
+	halt     context.Context
+	haltNow  context.CancelFunc
+	finished chan struct{}
+}
+
+// round is one round and what came of it. index and err are set before done is
+// closed.
+type round struct {
+	waiters int
+	done    chan struct{}
+	index   uint64
+	err     error
+}
+
+func newRound() *round { return &round{done: make(chan struct{})} }
+
+// newRounds starts the loop; close ends it.
+func newRounds(most int, run func(ctx context.Context) (uint64, error)) *rounds {
+	r := &rounds{run: run, most: most, next: newRound(), wake: make(chan struct{}, 1), finished: make(chan struct{})}
+	r.halt, r.haltNow = context.WithCancel(context.Background())
+	go r.loop()
+	return r
+}
+
+// join waits for a round that has not begun yet.
+func (r *rounds) join(ctx context.Context) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, outcome.NewNotApplied(outcome.Deadline, err)
+	}
+	mine, err := r.enter()
+	if err != nil {
+		return 0, err
+	}
+	defer r.exit()
+	select {
+	case <-mine.done:
+		return mine.index, mine.err
+	case <-ctx.Done():
+		return 0, outcome.NewNotApplied(outcome.Deadline, ctx.Err())
+	}
+}
+
+// enter joins the next round and sees to it that it begins.
+func (r *rounds) enter() (*round, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return nil, outcome.NewNotApplied(outcome.Stopping, nil)
+	}
+	if r.waiting >= r.most {
+		return nil, outcome.NewNotApplied(outcome.Overloaded, nil)
+	}
+	r.waiting++
+	r.next.waiters++
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return r.next, nil
+}
+
+func (r *rounds) exit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting--
+}
+
+// loop runs rounds until the end. Taking the round away from newcomers comes
+// before anything the round does: that is the invariant of the package.
+func (r *rounds) loop() {
+	defer close(r.finished)
+	for {
+		select {
+		case <-r.wake:
+		case <-r.halt.Done():
+			return
+		}
+		if mine := r.begin(); mine.waiters > 0 {
+			mine.index, mine.err = r.run(r.halt)
+			close(mine.done)
+		}
+	}
+}
+
+// begin takes the round that was to be next.
+func (r *rounds) begin() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine := r.next
+	r.next = newRound()
+	return mine
+}
+
+// close refuses newcomers and ends the loop; who waits is answered.
+func (r *rounds) close() {
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.haltNow()
+	<-r.finished
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next.waiters > 0 {
+		r.next.err = outcome.NewNotApplied(outcome.Stopping, nil)
+		close(r.next.done)
+		r.next = newRound()
+	}
+}
