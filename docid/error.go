@@ -15,8 +15,8 @@ const (
 	ReasonInvalidNodeTag   = "INVALID_NODE_TAG"
 )
 
-// ErrTagsExhausted says that no node tag follows ZZZZ.
-var ErrTagsExhausted = errors.New("docid: no node tag is left after ZZZZ")
+// ErrTagsExhausted says that no node tag follows the highest one.
+var ErrTagsExhausted = errors.New("docid: no node tag of four letters is left")
 
 // Error says what is wrong with a text that a caller sent. Every function of
 // this package that validates returns a *Error, or nil.

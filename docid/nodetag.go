@@ -26,7 +26,8 @@ func ValidateNodeTag(tag string) error {
 // CompareNodeTags): A if there is none, then the last letter advanced, and after
 // a Z an A appended: A, B, … Z, ZA, … ZZ, ZZA. RAFT is stepped over.
 //
-// The error is ErrTagsExhausted after ZZZZ, or an *Error if highest is no tag.
+// The error is ErrTagsExhausted after ZZZZ, and after any other tag of four letters
+// that ends with Z, or an *Error if highest is no tag.
 func NextNodeTag(highest string) (string, error) {
 	if highest == "" {
 		return "A", nil

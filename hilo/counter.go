@@ -114,15 +114,9 @@ func (c Counter) Return(r Range, last int64, token uint64, checkToken bool) (Cou
 	if last < newest.Low-1 || last > newest.High {
 		return c, false
 	}
-	c.Max = last
-	if last >= newest.Low {
-		older = nil
-	}
-	// The older ranges are copied, so that the end of the slice is not shared, and
-	// an empty chain is nil: equal counters are equal in depth as well.
-	c.Outstanding = slices.Clone(older)
-	if len(older) == 0 {
-		c.Outstanding = nil
+	c.Max, c.Outstanding = last, nil
+	if last < newest.Low && len(older) > 0 {
+		c.Outstanding = slices.Clone(older)
 	}
 	return c, true
 }

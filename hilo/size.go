@@ -14,11 +14,12 @@ const (
 // within 30 seconds gets twice as much, one that needs more than a minute gets
 // half, everyone else, and a client without a last range, the same again.
 //
-// A lastSize outside 0 … MaxSize counts as the nearer end, and a negative idle
-// time (a clock went back) as none. The rule is that of RavenDB's servers, with
-// the upper limit in every case.
+// Any lastSize will do: a negative one counts as 0, and one above MaxSize is cut
+// only after it was halved. A negative idle time (a clock went back) counts as
+// none. The rule is that of RavenDB's servers, with the upper limit in every case.
 func NextSize(lastSize int64, idle time.Duration, hasLast bool) int64 {
-	size := min(max(lastSize, 0), MaxSize)
+	// Twice the limit is as good as anything above it, and cannot overflow.
+	size := min(max(lastSize, 0), 2*MaxSize)
 	switch {
 	case !hasLast:
 	case idle < busy:
