@@ -1,0 +1,89 @@
+package layering
+
+// part is one package and what it may import beside the standard library.
+type part struct {
+	// folder is the package's folder below the repository's root.
+	folder string
+	// floor is the package's height. Every package of a lower floor may be
+	// imported, but for those in not.
+	floor int
+	// beside has packages of the same floor that may be imported.
+	beside []string
+	// not has packages that stay forbidden though they are on a lower floor; a
+	// folder forbids what lies below it too.
+	not []string
+	// modules has the import path prefixes of foreign packages allowed here.
+	modules []string
+}
+
+// Import path prefixes of foreign packages. Whatever is named once below has
+// one place in this program: the etag store and the Raft store alone know
+// bbolt, and only cluster knows the Raft library.
+const (
+	bbolt      = "go.etcd.io/bbolt"
+	btree      = "github.com/tidwall/btree"
+	cobra      = "github.com/spf13/cobra"
+	genproto   = "google.golang.org/genproto/googleapis/rpc"
+	grpc       = "google.golang.org/grpc"
+	hclog      = "github.com/hashicorp/go-hclog"
+	koanf      = "github.com/knadh/koanf"
+	middleware = "github.com/grpc-ecosystem/go-grpc-middleware/v2"
+	pflag      = "github.com/spf13/pflag"
+	protobuf   = "google.golang.org/protobuf"
+	raft       = "github.com/hashicorp/raft"
+	raftBolt   = "github.com/hashicorp/raft-boltdb/v2"
+	uuid       = "github.com/google/uuid"
+	xsync      = "golang.org/x/sync"
+	xsys       = "golang.org/x/sys"
+	xxhash     = "github.com/cespare/xxhash/v2"
+	yaml       = "go.yaml.in/yaml/v3"
+)
+
+// parts is the building, ground floor first. A package that is in no row fails
+// the test: whoever adds one decides here where it belongs.
+var parts = []part{
+	// Ids, ranges, counters and formats: pure, without network and clock.
+	{folder: "docid", floor: 0},
+	{folder: "hilo", floor: 0},
+	{folder: "identity", floor: 0, beside: []string{"docid"}},
+	{folder: "etag", floor: 0},
+	{folder: "etag/boltetag", floor: 0, beside: []string{"etag"}, modules: []string{bbolt}},
+	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
+	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
+	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
+	{folder: "raftlog", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "internal/outcome", floor: 0},
+	{folder: "internal/layering", floor: 0},
+
+	// The replicated state and the Raft node, which do not know each other.
+	{folder: "fsm", floor: 1, modules: []string{btree, protobuf, xxhash}},
+	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
+	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
+	{folder: "cluster/raftlogger", floor: 1, modules: []string{hclog}},
+	{folder: "cluster/readindex", floor: 1, modules: []string{raft}},
+	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger"}, modules: []string{bbolt, raft, raftBolt}},
+	{folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftlogger"}, modules: []string{hclog, raft}},
+	{
+		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
+		beside: []string{
+			"cluster/commit", "cluster/member", "cluster/raftlogger",
+			"cluster/readindex", "cluster/store", "cluster/transport",
+		},
+	},
+
+	// The use cases, which know no Raft, and the calls between nodes.
+	{folder: "internal/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync}},
+	{folder: "internal/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
+
+	// What the outside sees of one node.
+	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, middleware, protobuf}},
+	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{koanf, pflag, yaml}},
+	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc}},
+
+	// One server put together, and the program around it.
+	{folder: "internal/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
+	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, xsync}},
+	{folder: "test/e2e/edge", floor: 5},
+	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
+}
