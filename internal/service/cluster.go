@@ -1,0 +1,288 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Role is what a member does in the cluster.
+type Role uint8
+
+const (
+	// RoleUnknown is not known to the node asked.
+	RoleUnknown Role = iota
+	// RoleLeader votes, and leads at the moment.
+	RoleLeader
+	// RoleFollower votes.
+	RoleFollower
+	// RoleJoining will vote once it has caught up.
+	RoleJoining
+	// RoleWatcher never votes.
+	RoleWatcher
+	// RoleRemoved was removed; its tag stays taken.
+	RoleRemoved
+)
+
+// Member is a node of the cluster, now or formerly.
+type Member struct {
+	Tag string
+	// ID is the node's Raft id, 32 hexadecimal digits.
+	ID                                    string
+	GRPCAddress, RaftAddress, HTTPAddress string
+	Role                                  Role
+	// LogFormat is the newest log format the member can read.
+	LogFormat uint32
+}
+
+// ClusterStatus is what a node's Raft part knows of the cluster by itself.
+type ClusterStatus struct {
+	// ClusterID is 32 hexadecimal digits; empty before the cluster was formed.
+	ClusterID string
+	// SelfID is this node's Raft id, 32 hexadecimal digits.
+	SelfID string
+	// SelfTag is this node's tag, or the one it wishes for.
+	SelfTag   string
+	LeaderTag string
+	Term      uint64
+	HasQuorum bool
+	// LastContact is how long since the node heard from the leader; 0 on the
+	// leader.
+	LastContact  time.Duration
+	AppliedIndex uint64
+	CommitIndex  uint64
+	// VoterTags are the members that vote, as Raft's configuration has it; nil
+	// leaves it to the members' own records.
+	VoterTags []string
+}
+
+// Cluster shows and changes the cluster itself. Errors of the changes are
+// *outcome.Error, or carry the state's refusal in a method Refused.
+type Cluster interface {
+	Status() ClusterStatus
+	// Join takes in the node that waits at address, under tag if it is not empty.
+	Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error)
+	// Remove removes a member and returns the index of the log entry.
+	Remove(ctx context.Context, tag string) (logIndex uint64, err error)
+	// Transfer hands leadership to a voter, or to any if tag is empty, and
+	// returns the new leader's tag.
+	Transfer(ctx context.Context, tag string) (leader string, err error)
+}
+
+// Status is one node's view of the cluster.
+type Status struct {
+	ClusterStatus
+	Self Member
+	// StateIndex and StateHash belong together: states of two nodes with equal
+	// indexes have equal hashes.
+	StateIndex, StateHash uint64
+	LogFormat             uint32
+	Counts                fsm.Counts
+	Version               string
+	// Members are those present, sorted by tag as the state sorts them.
+	Members []Member
+}
+
+// GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
+// part in the limit on calls in flight, and never fails: it is what an operator
+// asks when all else does.
+func (s *Service) GetStatus() Status {
+	status := Status{ClusterStatus: s.cfg.Cluster.Status(), Version: s.cfg.Version}
+	status.StateIndex, status.StateHash = s.cfg.State.Hash()
+	status.LogFormat = s.cfg.State.Format()
+	status.Counts = s.cfg.State.Counts()
+	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
+	for _, m := range s.cfg.State.Members() {
+		member := memberOf(m, status.ClusterStatus)
+		if member.ID == status.SelfID {
+			status.Self = member
+		}
+		if !m.GetRemoved() {
+			status.Members = append(status.Members, member)
+		}
+	}
+	return status
+}
+
+func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
+	return Member{
+		Tag: m.GetTag(), ID: hex.EncodeToString(m.GetId()),
+		GRPCAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HTTPAddress: m.GetHttpAddress(),
+		Role: roleOf(m, status), LogFormat: m.GetLogFormat(),
+	}
+}
+
+func roleOf(m *raftlogv1.Member, status ClusterStatus) Role {
+	votes := m.GetVoter()
+	if status.VoterTags != nil {
+		votes = slices.Contains(status.VoterTags, m.GetTag())
+	}
+	switch {
+	case m.GetRemoved():
+		return RoleRemoved
+	case m.GetTag() == status.LeaderTag:
+		return RoleLeader
+	case m.GetWatcher():
+		return RoleWatcher
+	case votes:
+		return RoleFollower
+	default:
+		return RoleJoining
+	}
+}
+
+// ListMembersRequest asks for one page of members.
+type ListMembersRequest struct {
+	// IncludeRemoved also lists former members.
+	IncludeRemoved bool
+	// PageSize is 1 to 1,000; 0 means 100.
+	PageSize    int
+	PageToken   string
+	Consistency Consistency
+}
+
+// ListMembersResponse is one page of members, by tag.
+type ListMembersResponse struct {
+	Members       []Member
+	NextPageToken string
+	LogIndex      uint64
+}
+
+// ListMembers lists the members.
+func (s *Service) ListMembers(ctx context.Context, req ListMembersRequest) (ListMembersResponse, error) {
+	if err := s.enter(); err != nil {
+		return ListMembersResponse{}, err
+	}
+	defer s.leave()
+	res, err := s.listMembers(ctx, req)
+	return res, s.finish(ctx, "ListMembers", err)
+}
+
+func (s *Service) listMembers(ctx context.Context, req ListMembersRequest) (ListMembersResponse, error) {
+	c := cursor{scope: listMembers, prefix: ""}
+	if req.IncludeRemoved {
+		// Another list, so the tokens of one are refused by the other.
+		c.database = "removed"
+	}
+	c, err := c.at(req.PageSize, req.PageToken)
+	if err != nil {
+		return ListMembersResponse{}, err
+	}
+	index, err := s.settle(ctx, req.Consistency)
+	if err != nil {
+		return ListMembersResponse{}, err
+	}
+	status := s.cfg.Cluster.Status()
+	members := make([]Member, 0, c.size+1)
+	all := s.cfg.State.Members()
+	slices.SortFunc(all, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
+	for _, m := range all {
+		if docid.CompareNodeTags(m.GetTag(), c.after) > 0 && (req.IncludeRemoved || !m.GetRemoved()) && len(members) <= c.size {
+			members = append(members, memberOf(m, status))
+		}
+	}
+	page, next := cut(c, members, func(m Member) string { return m.Tag })
+	return ListMembersResponse{Members: page, NextPageToken: next, LogIndex: index}, nil
+}
+
+// JoinRequest names the node to take in.
+type JoinRequest struct {
+	// Address is the gRPC address of the waiting node, host:port.
+	Address string
+	// Tag is the tag it shall have; empty for the one it asks for, or the next.
+	Tag string
+	// Watcher says that it shall never vote.
+	Watcher bool
+}
+
+// Join takes a waiting node into the cluster.
+func (s *Service) Join(ctx context.Context, req JoinRequest) (Member, error) {
+	member, err := s.join(ctx, req)
+	return member, s.finish(ctx, "Join", err)
+}
+
+func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
+	if err := checkAddress(req.Address); err != nil {
+		return Member{}, err
+	}
+	if req.Tag != "" {
+		if err := checkNodeTag(req.Tag); err != nil {
+			return Member{}, err
+		}
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	m, err := s.cfg.Cluster.Join(ctx, req.Address, req.Tag, req.Watcher)
+	if err != nil {
+		return Member{}, proposalError(err, false)
+	}
+	return memberOf(m, s.cfg.Cluster.Status()), nil
+}
+
+// Remove removes a member for good and returns the index of the log entry.
+func (s *Service) Remove(ctx context.Context, tag string) (uint64, error) {
+	index, err := s.remove(ctx, tag)
+	return index, s.finish(ctx, "Remove", err)
+}
+
+func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
+	if err := checkNodeTag(tag); err != nil {
+		return 0, err
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	index, err := s.cfg.Cluster.Remove(ctx, tag)
+	if err != nil {
+		return 0, proposalError(err, false)
+	}
+	return index, nil
+}
+
+// Transfer hands leadership to the voter with this tag, or to any if it is
+// empty, and returns the new leader's tag.
+func (s *Service) Transfer(ctx context.Context, tag string) (string, error) {
+	leader, err := s.transfer(ctx, tag)
+	return leader, s.finish(ctx, "Transfer", err)
+}
+
+func (s *Service) transfer(ctx context.Context, tag string) (string, error) {
+	if tag != "" {
+		if err := checkNodeTag(tag); err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	leader, err := s.cfg.Cluster.Transfer(ctx, tag)
+	if err != nil {
+		// Handing over again is harmless, and moves no state.
+		return "", proposalError(err, true)
+	}
+	return leader, nil
+}
+
+func checkNodeTag(tag string) error {
+	if err := docid.ValidateNodeTag(tag); err != nil {
+		return badForm(err, "tag")
+	}
+	return nil
+}
+
+// maxAddressBytes is the length of the longest address; a host name has at most
+// 255 bytes.
+const maxAddressBytes = 512
+
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number == 0 || host == "" || len(address) > maxAddressBytes {
+		return invalid(ReasonInvalidAddress, "address", "the address is not host:port")
+	}
+	return nil
+}

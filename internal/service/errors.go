@@ -1,0 +1,101 @@
+package service
+
+import (
+	"fmt"
+	"time"
+)
+
+// Code is the kind of an error: what a caller can do about it.
+type Code uint8
+
+const (
+	// Internal is a fault of ours; its text is in the log only.
+	Internal Code = iota
+	// InvalidArgument means the request is wrong in itself.
+	InvalidArgument
+	// Unavailable means the same call again, here or elsewhere, is safe.
+	Unavailable
+	// Aborted means the caller must look before it tries again.
+	Aborted
+	// ResourceExhausted means a bound is reached; nothing happened.
+	ResourceExhausted
+	// OutOfRange means a counter has no numbers left; nothing happened.
+	OutOfRange
+	// AlreadyExists means the id, or the request id, is taken.
+	AlreadyExists
+	// FailedPrecondition means the cluster is not in a state for the call.
+	FailedPrecondition
+	// NotFound means what the call names does not exist.
+	NotFound
+	// DataLoss means the node's own data is damaged; it is about to end.
+	DataLoss
+)
+
+var codeNames = [...]string{
+	Internal: "internal", InvalidArgument: "invalid argument", Unavailable: "unavailable",
+	Aborted: "aborted", ResourceExhausted: "resource exhausted", OutOfRange: "out of range",
+	AlreadyExists: "already exists", FailedPrecondition: "failed precondition",
+	NotFound: "not found", DataLoss: "data loss",
+}
+
+// String returns the code in words.
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("code %d", uint8(c))
+}
+
+// Error is what every use case returns when it fails.
+type Error struct {
+	// Code is the kind.
+	Code Code
+	// Reason is one of the Reason constants.
+	Reason string
+	// Message is for the caller's eyes: no secrets, nothing internal.
+	Message string
+	// Field is the field of the request that is at fault, in the words of the
+	// public API; empty if none is.
+	Field string
+	// RetryAfter is how long to wait before the same call again; 0 if the same
+	// call again is useless or unsafe.
+	RetryAfter time.Duration
+	// Err is the cause, for the log only; may be nil.
+	Err error
+}
+
+// Error implements error. The cause is left out: it is not for callers.
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return fmt.Sprintf("%s: %s: %s", e.Reason, e.Field, e.Message)
+	}
+	return e.Reason + ": " + e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// How long callers are asked to wait. An election takes some hundred
+// milliseconds, so asking again much earlier only adds load.
+const (
+	retryQuorum   = 250 * time.Millisecond
+	retryStarting = 500 * time.Millisecond
+	retryBusy     = 100 * time.Millisecond
+)
+
+func invalid(reason, field, format string, args ...any) *Error {
+	return &Error{Code: InvalidArgument, Reason: reason, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+func unavailable(reason, message string, after time.Duration, cause error) *Error {
+	return &Error{Code: Unavailable, Reason: reason, Message: message, RetryAfter: after, Err: cause}
+}
+
+func exhausted(reason, message string, after time.Duration, cause error) *Error {
+	return &Error{Code: ResourceExhausted, Reason: reason, Message: message, RetryAfter: after, Err: cause}
+}
+
+// internal hides cause from the caller.
+func internal(cause error) *Error {
+	return &Error{Code: Internal, Reason: ReasonInternal, Message: "internal error; the node's log says more", Err: cause}
+}

@@ -1,0 +1,403 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/idnode/idnode/etag"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// EtagCounters are this node's durable counters; *etag.Counters is one.
+type EtagCounters interface {
+	NextBlock(database string, n int) (first uint64, err error)
+	Opened() etag.State
+	Raise(database string, floor uint64) (raised bool)
+	Started(start uint64) error
+	Reserved() map[string]uint64
+	Reservations() <-chan struct{}
+	Last() map[string]uint64
+	Close() error
+}
+
+// Defaults of EtagKeeperConfig.
+const (
+	// DefaultStartWait is longer than an election under load, so that a node
+	// that starts beside a healthy cluster does hear from it.
+	DefaultStartWait = 5 * time.Second
+	// DefaultRaiseTimeout bounds one proposal of the keeper's. It is longer than
+	// the time the cluster waits for a leader (2 s).
+	DefaultRaiseTimeout = 5 * time.Second
+	// DefaultStopTimeout bounds what the keeper tells the cluster at a stop.
+	// Nothing depends on it but that the next start leaves no gap.
+	DefaultStopTimeout = 2 * time.Second
+)
+
+const (
+	// raiseBatch is how many databases one operation raises.
+	raiseBatch = 1000
+	// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
+	raiseMinBackoff = 100 * time.Millisecond
+	raiseMaxBackoff = 5 * time.Second
+)
+
+// EtagKeeperConfig is what an EtagKeeper is made of.
+type EtagKeeperConfig struct {
+	// Counters are closed by the keeper's Stop.
+	Counters EtagCounters
+	Proposer Proposer
+	// NodeID is this node's Raft id, 16 bytes.
+	NodeID []byte
+	// StartWait is how long a start waits for the cluster before it goes on from
+	// the disk alone. 0 means the default, less than 0 not at all.
+	StartWait time.Duration
+	// RaiseTimeout bounds one raise of ceilings.
+	RaiseTimeout time.Duration
+	// StopTimeout bounds telling the cluster of a clean stop.
+	StopTimeout time.Duration
+	// Logger hears of a disk that was set back, and of failures.
+	Logger *slog.Logger
+}
+
+func (c EtagKeeperConfig) withDefaults() EtagKeeperConfig {
+	if c.StartWait == 0 {
+		c.StartWait = DefaultStartWait
+	}
+	if c.RaiseTimeout <= 0 {
+		c.RaiseTimeout = DefaultRaiseTimeout
+	}
+	if c.StopTimeout <= 0 {
+		c.StopTimeout = DefaultStopTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// keeperPhase is how far a keeper's life has come. It only rises.
+type keeperPhase = int32
+
+const (
+	keeperWaiting keeperPhase = iota // for the first announcement
+	keeperServing
+	keeperStopped
+)
+
+// EtagKeeper stands between this node's counters and the cluster, which keeps a
+// ceiling for each of them: so that a data directory which was set back to an
+// older copy is noticed, and gives nothing twice.
+//
+// It gives etags only once it is known where they go on: from where the disk
+// and the cluster agree, or, after StartWait without a cluster, from the disk
+// alone. From then on it never waits for the cluster: ceilings rise in the
+// background. It is safe for concurrent use.
+type EtagKeeper struct {
+	cfg   EtagKeeperConfig
+	phase atomic.Int32
+
+	// first is closed when the first announcement is there.
+	first chan struct{}
+	// announced holds a value when there is an announcement to take over.
+	announced chan struct{}
+	// cancel ends the loop; done is closed when it has ended.
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu sync.Mutex
+	// view is what the first announcement said; nil before it.
+	view *etag.ClusterView
+	// start is the newest start number heard.
+	start uint64
+
+	// stopOnce makes Stop repeatable; stopErr is its answer.
+	stopOnce sync.Once
+	stopErr  error
+
+	// What follows belongs to the loop.
+
+	// reconciled says that view has been taken into account.
+	reconciled bool
+	// recorded is the start number that the disk has.
+	recorded uint64
+	// ceilings are the cluster's, by database, as far as this node knows.
+	ceilings map[string]uint64
+}
+
+// NewEtagKeeper returns a keeper whose loop is running. Whoever makes one calls
+// Stop, which also closes the counters.
+func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &EtagKeeper{
+		cfg:       cfg.withDefaults(),
+		first:     make(chan struct{}),
+		announced: make(chan struct{}, 1),
+		cancel:    cancel,
+		done:      make(chan struct{}),
+		ceilings:  map[string]uint64{},
+	}
+	go k.run(ctx)
+	return k
+}
+
+// NextBlock implements Etags.
+func (k *EtagKeeper) NextBlock(database string, n int) (uint64, error) {
+	switch k.phase.Load() {
+	case keeperServing:
+		return k.cfg.Counters.NextBlock(database, n)
+	case keeperWaiting:
+		return 0, unavailable(ReasonStarting, "the node waits for the cluster before it gives server-side ids", retryStarting, nil)
+	default:
+		return 0, unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
+	}
+}
+
+// Ready says whether etags are given.
+func (k *EtagKeeper) Ready() bool { return k.phase.Load() == keeperServing }
+
+// Announced takes the answer to an announcement of this node. The first one
+// decides where the counters go on; of a later one only the start number counts,
+// since the cluster then no longer knows how the run before ended. It does not
+// block.
+func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
+	state := m.GetEtags()
+	if state == nil {
+		state = &raftlogv1.EtagState{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start = max(k.start, state.GetStart())
+	if k.view == nil {
+		k.view = viewOf(state)
+		close(k.first)
+	}
+	select {
+	case k.announced <- struct{}{}:
+	default:
+	}
+}
+
+func viewOf(state *raftlogv1.EtagState) *etag.ClusterView {
+	view := &etag.ClusterView{
+		Start: state.GetStart(), Clean: state.GetClean(),
+		Databases: make(map[string]etag.ClusterDatabase, len(state.GetDatabases())),
+	}
+	for _, d := range state.GetDatabases() {
+		view.Databases[d.GetDatabase()] = etag.ClusterDatabase{Ceiling: d.GetCeiling(), Last: d.GetLast()}
+	}
+	return view
+}
+
+// run is the keeper's loop: it owns everything below "belongs to the loop".
+func (k *EtagKeeper) run(ctx context.Context) {
+	defer close(k.done)
+	k.awaitCluster(ctx)
+	k.takeOver()
+	k.phase.CompareAndSwap(keeperWaiting, keeperServing)
+	backoff := raiseMinBackoff
+	for {
+		var again <-chan time.Time
+		if err := k.work(ctx); err != nil && ctx.Err() == nil {
+			k.logFailure(ctx, err, backoff)
+			again, backoff = time.After(backoff), min(2*backoff, raiseMaxBackoff)
+		} else {
+			backoff = raiseMinBackoff
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		case <-k.announced:
+		case <-k.reservations(again):
+		}
+	}
+}
+
+// logFailure warns of the first failure in a row only: a node that is cut off
+// goes on trying for as long as that lasts.
+func (k *EtagKeeper) logFailure(ctx context.Context, err error, pause time.Duration) {
+	level := slog.LevelDebug
+	if pause == raiseMinBackoff {
+		level = slog.LevelWarn
+	}
+	k.cfg.Logger.Log(ctx, level, "the cluster's ceilings of server-side etags could not be raised; trying again",
+		"error", err, "pause", pause)
+}
+
+// reservations returns the channel that wakes the loop, unless it is pausing
+// after a failure: a busy node would otherwise try again at once, each time.
+func (k *EtagKeeper) reservations(pause <-chan time.Time) <-chan struct{} {
+	if pause != nil {
+		return nil
+	}
+	return k.cfg.Counters.Reservations()
+}
+
+func (k *EtagKeeper) awaitCluster(ctx context.Context) {
+	timer := time.NewTimer(max(k.cfg.StartWait, 0))
+	defer timer.Stop()
+	select {
+	case <-k.first:
+		return
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	select {
+	case <-k.first:
+	default:
+		if ctx.Err() == nil {
+			k.cfg.Logger.Warn("no cluster answered in time: server-side ids go on from the disk alone",
+				"waited", k.cfg.StartWait)
+		}
+	}
+}
+
+// work does what there is to do: take announcements over, then raise ceilings.
+func (k *EtagKeeper) work(ctx context.Context) error {
+	if !k.takeOver() {
+		return nil
+	}
+	err := k.recordStart()
+	return errors.Join(err, k.raiseCeilings(ctx))
+}
+
+// takeOver reconciles the counters with the first announcement, once, and says
+// whether there was one. One that comes late has the same effect as one in time:
+// the disk is compared as it was at the start.
+func (k *EtagKeeper) takeOver() bool {
+	k.mu.Lock()
+	view := k.view
+	k.mu.Unlock()
+	if view == nil || k.reconciled {
+		return k.reconciled
+	}
+	disk := k.cfg.Counters.Opened()
+	decision := etag.Reconcile(disk, view)
+	for _, r := range decision.Raises {
+		k.cfg.Counters.Raise(r.Database, r.Floor)
+	}
+	for database, known := range view.Databases {
+		k.ceilings[database] = known.Ceiling
+	}
+	k.recorded = disk.Start
+	k.reconciled = true
+	k.logDecision(decision)
+	return true
+}
+
+func (k *EtagKeeper) logDecision(d etag.Decision) {
+	for _, b := range d.Behind {
+		k.cfg.Logger.Warn("the data directory was set back to an older copy: server-side ids go on above the cluster's ceiling",
+			"database", b.Database, "disk", b.Disk, "known", b.Known)
+	}
+	if d.MissedStarts > 0 {
+		k.cfg.Logger.Warn("the data directory does not know of starts that the cluster has counted: it may have been set back to an older copy",
+			"starts", d.MissedStarts)
+	}
+	k.cfg.Logger.Info("server-side etags go on", "exactly", d.Exact, "raised", len(d.Raises))
+}
+
+// recordStart writes a new start number to the disk, so that the next start can
+// tell an older copy.
+func (k *EtagKeeper) recordStart() error {
+	start := k.startNumber()
+	if start <= k.recorded {
+		return nil
+	}
+	if err := k.cfg.Counters.Started(start); err != nil {
+		return fmt.Errorf("record start number %d: %w", start, err)
+	}
+	k.recorded = start
+	return nil
+}
+
+func (k *EtagKeeper) startNumber() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.start
+}
+
+// raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
+// databases that need one, in batches. It returns at the first failure.
+func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
+	var wanted []*raftlogv1.EtagRaiseTo
+	reserved := k.cfg.Counters.Reserved()
+	for _, database := range slices.Sorted(maps.Keys(reserved)) {
+		if next, ask := etag.NextCeiling(reserved[database], k.ceilings[database]); ask {
+			wanted = append(wanted, &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next})
+		}
+	}
+	for batch := range slices.Chunk(wanted, raiseBatch) {
+		if err := k.raise(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) error {
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
+	defer cancel()
+	_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+		Op: &raftlogv1.Operation_EtagRaise{EtagRaise: &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch}},
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range batch {
+		k.ceilings[r.GetDatabase()] = r.GetCeiling()
+	}
+	return nil
+}
+
+// Stop ends the keeper: no more etags are given, their exact values go to the
+// disk, and then, within StopTimeout and ctx, to the cluster. It must be called
+// while the node can still propose, so before leadership is handed over. The
+// error says that the next start will leave a gap; nothing worse. It may be
+// called again and then returns the same.
+func (k *EtagKeeper) Stop(ctx context.Context) error {
+	k.stopOnce.Do(func() { k.stopErr = k.stop(ctx) })
+	return k.stopErr
+}
+
+func (k *EtagKeeper) stop(ctx context.Context) error {
+	k.phase.Store(keeperStopped)
+	k.cancel()
+	select {
+	case <-k.done:
+	case <-ctx.Done():
+		// The loop is held up by the disk or by a proposer that does not heed its
+		// context; closing the counters is safe beside it.
+	}
+	if err := k.cfg.Counters.Close(); err != nil {
+		return fmt.Errorf("write the last etags: %w", err)
+	}
+	if err := k.tellCleanStop(ctx, k.cfg.Counters.Last()); err != nil {
+		return fmt.Errorf("tell the cluster of the clean stop: %w", err)
+	}
+	return nil
+}
+
+func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
+	start := k.startNumber()
+	if start == 0 {
+		return errors.New("the cluster never answered an announcement")
+	}
+	stop := &raftlogv1.EtagCleanStop{Node: k.cfg.NodeID, Start: start}
+	for _, database := range slices.Sorted(maps.Keys(last)) {
+		stop.Last = append(stop.Last, &raftlogv1.EtagLast{Database: database, Last: last[database]})
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	defer cancel()
+	_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+		Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop},
+	})
+	return err
+}

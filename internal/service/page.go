@@ -1,0 +1,151 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/docid"
+)
+
+const (
+	// DefaultPageSize is the length of a page if the caller names none.
+	DefaultPageSize = 100
+	// MaxPageSize is the length of the longest page.
+	MaxPageSize = 1000
+)
+
+// Consistency says how fresh a read must be.
+type Consistency uint8
+
+const (
+	// Linearizable sees every write answered before the read was called.
+	Linearizable Consistency = iota
+	// Stale is what the node knows by itself.
+	Stale
+)
+
+// ListRequest asks for one page of names, tags or ids.
+type ListRequest struct {
+	Database string
+	// Prefix is what the listed names begin with, in any case.
+	Prefix string
+	// PageSize is 1 to 1,000; 0 means 100.
+	PageSize int
+	// PageToken is the NextPageToken of the page before; empty for the first.
+	PageToken   string
+	Consistency Consistency
+}
+
+// cursor is where a page begins, checked and folded.
+type cursor struct {
+	// scope is what page tokens of this listing are bound to.
+	scope            listing
+	database, prefix string
+	// after is the last name of the page before, or "".
+	after string
+	size  int
+}
+
+// listing names what is listed, in page tokens: it never changes.
+type listing byte
+
+const (
+	listIdentities listing = 'i'
+	listHiLo       listing = 'h'
+	listClaims     listing = 'c'
+	listMembers    listing = 'm'
+)
+
+const (
+	tokenVersion = 1
+	scopeBytes   = 8
+	// maxKeyBytes bounds the last name in a page token; folding may lengthen a
+	// name by half.
+	maxKeyBytes = 2 * docid.MaxIDBytes
+)
+
+func newCursor(what listing, req ListRequest) (cursor, error) {
+	database, err := databaseKey(req.Database)
+	if err != nil {
+		return cursor{}, err
+	}
+	if len(req.Prefix) > docid.MaxIDBytes || !utf8.ValidString(req.Prefix) {
+		return cursor{}, invalid(ReasonInvalidPrefix, "prefix",
+			"the prefix is not valid UTF-8 of at most %d bytes", docid.MaxIDBytes)
+	}
+	c := cursor{scope: what, database: database, prefix: docid.Fold(req.Prefix)}
+	return c.at(req.PageSize, req.PageToken)
+}
+
+// at returns the cursor with the size and the place of a request.
+func (c cursor) at(size int, token string) (cursor, error) {
+	var err error
+	if c.size, err = parsePageSize(size); err != nil {
+		return cursor{}, err
+	}
+	if c.after, err = c.parseToken(token); err != nil {
+		return cursor{}, err
+	}
+	return c, nil
+}
+
+func parsePageSize(size int) (int, error) {
+	switch {
+	case size == 0:
+		return DefaultPageSize, nil
+	case size < 0 || size > MaxPageSize:
+		return 0, invalid(ReasonInvalidPageSize, "page_size", "the page size %d is not in 1 to %d", size, MaxPageSize)
+	default:
+		return size, nil
+	}
+}
+
+// hash binds a page token to the listing it comes from, so that one of another
+// listing is refused instead of leading anywhere.
+func (c cursor) hash() (h [scopeBytes]byte) {
+	b := []byte{byte(c.scope), byte(len(c.database))}
+	b = append(b, c.database...)
+	b = append(b, c.prefix...)
+	sum := sha256.Sum256(b)
+	copy(h[:], sum[:])
+	return h
+}
+
+// token returns the page token that leads on behind last.
+func (c cursor) token(last string) string {
+	hash := c.hash()
+	b := append([]byte{tokenVersion}, hash[:]...)
+	return base64.RawURLEncoding.EncodeToString(append(b, last...))
+}
+
+// parseToken returns the name a page token leads on behind.
+func (c cursor) parseToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	bad := invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
+	if len(token) > base64.RawURLEncoding.EncodedLen(1+scopeBytes+maxKeyBytes) {
+		return "", bad
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) <= 1+scopeBytes || b[0] != tokenVersion || [scopeBytes]byte(b[1:]) != c.hash() {
+		return "", bad
+	}
+	last := string(b[1+scopeBytes:])
+	if !utf8.ValidString(last) || !strings.HasPrefix(last, c.prefix) {
+		return "", bad
+	}
+	return last, nil
+}
+
+// cut takes one page off names, which holds one name more than the page if there
+// is a next one, and returns the token of that.
+func cut[T any](c cursor, names []T, name func(T) string) ([]T, string) {
+	if len(names) <= c.size {
+		return names, ""
+	}
+	page := names[:c.size]
+	return page, c.token(name(page[len(page)-1]))
+}

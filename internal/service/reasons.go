@@ -1,0 +1,76 @@
+package service
+
+// Reasons of errors, as callers see them. They are part of the API: a reason is
+// never renamed, and never used for anything else.
+const (
+	// The form of a request. Each goes with InvalidArgument and a field.
+	ReasonInvalidID          = "INVALID_ID"
+	ReasonInvalidSeparator   = "INVALID_SEPARATOR"
+	ReasonInvalidTag         = "INVALID_TAG"
+	ReasonInvalidName        = "INVALID_NAME"
+	ReasonInvalidDatabase    = "INVALID_DATABASE"
+	ReasonInvalidNodeTag     = "INVALID_NODE_TAG"
+	ReasonInvalidCount       = "INVALID_COUNT"
+	ReasonInvalidClaim       = "INVALID_CLAIM"
+	ReasonInvalidBlocksOnly  = "INVALID_BLOCKS_ONLY"
+	ReasonInvalidRequestID   = "INVALID_REQUEST_ID"
+	ReasonInvalidSize        = "INVALID_SIZE"
+	ReasonInvalidLastMax     = "INVALID_LAST_MAX"
+	ReasonInvalidLastRangeAt = "INVALID_LAST_RANGE_AT"
+	ReasonInvalidLow         = "INVALID_LOW"
+	ReasonInvalidHigh        = "INVALID_HIGH"
+	ReasonInvalidLast        = "INVALID_LAST"
+	ReasonInvalidToken       = "INVALID_TOKEN"
+	ReasonInvalidMax         = "INVALID_MAX"
+	ReasonInvalidExpected    = "INVALID_EXPECTED"
+	ReasonInvalidPrefix      = "INVALID_PREFIX"
+	ReasonInvalidPageSize    = "INVALID_PAGE_SIZE"
+	ReasonInvalidPageToken   = "INVALID_PAGE_TOKEN"
+	ReasonInvalidConsistency = "INVALID_CONSISTENCY"
+	ReasonInvalidSetting     = "INVALID_SETTING"
+	ReasonInvalidAddress     = "INVALID_ADDRESS"
+	// ReasonInvalidRequest is for what the state machine alone found malformed.
+	ReasonInvalidRequest = "INVALID_REQUEST"
+
+	// Unavailable: nothing happened, another try or another node may do.
+	ReasonNoQuorum = "NO_QUORUM"
+	ReasonStarting = "STARTING"
+	ReasonStopping = "STOPPING"
+	// ReasonOutcomeUnknown goes with Unavailable where the same call again is
+	// safe, and with Aborted where it is not.
+	ReasonOutcomeUnknown = "OUTCOME_UNKNOWN"
+
+	// ResourceExhausted.
+	ReasonOverloaded  = "OVERLOADED"
+	ReasonQuota       = "QUOTA"
+	ReasonStorageFull = "STORAGE_FULL"
+
+	// ReasonCounterExhausted goes with OutOfRange.
+	ReasonCounterExhausted = "COUNTER_EXHAUSTED"
+	// ReasonConcurrency goes with Aborted.
+	ReasonConcurrency = "CONCURRENCY"
+
+	// AlreadyExists.
+	ReasonIDClaimed       = "ID_CLAIMED"
+	ReasonRequestIDReused = "REQUEST_ID_REUSED"
+
+	// FailedPrecondition.
+	ReasonRequestIDExpired  = "REQUEST_ID_EXPIRED"
+	ReasonTagNotAssigned    = "TAG_NOT_ASSIGNED"
+	ReasonTagTaken          = "TAG_TAKEN"
+	ReasonTagNotMember      = "TAG_NOT_MEMBER"
+	ReasonLastVoter         = "LAST_VOTER"
+	ReasonNotFormed         = "NOT_FORMED"
+	ReasonFormatUnsupported = "FORMAT_UNSUPPORTED"
+
+	// NotFound.
+	ReasonIdentityNotFound = "IDENTITY_NOT_FOUND"
+	ReasonHiLoNotFound     = "HILO_NOT_FOUND"
+	ReasonClaimNotFound    = "CLAIM_NOT_FOUND"
+	ReasonMemberNotFound   = "MEMBER_NOT_FOUND"
+
+	// ReasonCorrupt goes with DataLoss: the node is about to end.
+	ReasonCorrupt = "CORRUPT"
+	// ReasonInternal goes with Internal: the log says more.
+	ReasonInternal = "INTERNAL"
+)

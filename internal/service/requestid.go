@@ -1,0 +1,115 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// MaxRequestIDBytes is the length of the longest request id.
+const MaxRequestIDBytes = 64
+
+// keyBytes is the length of the key under which the state remembers a request.
+const keyBytes = 16
+
+// RequestID makes a call that goes through the cluster count exactly once.
+type RequestID struct {
+	// ID is the caller's own id of the call, 1 to 64 bytes, unique per database.
+	ID string
+	// Retry says that the call may have been made before.
+	Retry bool
+	// Since is the newest log index the caller had seen before its first try;
+	// it counts on a retry only.
+	Since uint64
+}
+
+// fingerprint hashes the use case and every field of a request as the caller
+// wrote it, so that a request id cannot be used for another request unnoticed.
+//
+// Invariant: what two nodes write for the same call is the same. So neither the
+// serving node's tag nor a fresh token nor the marks of a retry belong in it.
+// The encodings are part of the replicated state: they never change.
+type fingerprint struct {
+	hash hash.Hash
+}
+
+func newFingerprint(useCase string) fingerprint {
+	f := fingerprint{hash: sha256.New()}
+	return f.text(useCase)
+}
+
+// text adds a string, preceded by its length so that no two lists of fields
+// look alike.
+func (f fingerprint) text(s string) fingerprint {
+	f.number(int64(len(s)))
+	_, _ = io.WriteString(f.hash, s)
+	return f
+}
+
+func (f fingerprint) number(n int64) fingerprint {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	_, _ = f.hash.Write(b[:])
+	return f
+}
+
+func (f fingerprint) flag(set bool) fingerprint {
+	if set {
+		return f.number(1)
+	}
+	return f.number(0)
+}
+
+// optional adds a number that may be missing.
+func (f fingerprint) optional(n *int64) fingerprint {
+	if n == nil {
+		return f.flag(false)
+	}
+	return f.flag(true).number(*n)
+}
+
+func (f fingerprint) sum() uint64 {
+	return binary.BigEndian.Uint64(f.hash.Sum(nil))
+}
+
+// checkRequestID checks the form of a request id; nil is valid and means none.
+func checkRequestID(id *RequestID) error {
+	switch {
+	case id == nil:
+		return nil
+	case id.ID == "":
+		return invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
+	case len(id.ID) > MaxRequestIDBytes:
+		return invalid(ReasonInvalidRequestID, "request_id",
+			"the request id has %d bytes, more than %d", len(id.ID), MaxRequestIDBytes)
+	}
+	return nil
+}
+
+// requestKey returns the key of a call in the state, or nil if it has no
+// request id. database is folded.
+func requestKey(database string, id *RequestID, f func() fingerprint) *raftlogv1.RequestKey {
+	if id == nil {
+		return nil
+	}
+	key := &raftlogv1.RequestKey{Key: hashRequestID(database, id.ID), Fingerprint: f().sum()}
+	if id.Retry {
+		key.Retry, key.Since = true, id.Since
+	}
+	return key
+}
+
+// hashRequestID returns 16 bytes of SHA-256 over the database, preceded by its
+// length in one byte, and the id.
+func hashRequestID(database, id string) []byte {
+	var space [1 + docid.MaxDatabaseBytes + MaxRequestIDBytes]byte
+	b := append(space[:0], byte(len(database)))
+	b = append(b, database...)
+	b = append(b, id...)
+	sum := sha256.Sum256(b)
+	return sum[:keyBytes]
+}

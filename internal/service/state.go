@@ -1,0 +1,26 @@
+package service
+
+import (
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/identity"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// State is what is read of the replicated state; *fsm.State is one. Databases,
+// names, tags and ids are folded. Lists are in order of their names' bytes: at
+// most limit names that begin with prefix and come after after.
+type State interface {
+	AppliedIndex() uint64
+	Hash() (index, hash uint64)
+	Format() uint32
+	Counts() fsm.Counts
+	Members() []*raftlogv1.Member
+	Settings() []fsm.Setting
+
+	Identity(database, name string) (identity.Counter, bool)
+	Identities(database, prefix, after string, limit int) []fsm.NamedIdentity
+	HiLo(database, tag string) (hilo.Counter, bool)
+	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
+	Claims(database, prefix, after string, limit int) []string
+}

@@ -1,0 +1,178 @@
+package service
+
+import (
+	"errors"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// badForm translates what docid says about a name, tag, id, separator or
+// database. field is the field of the request it came in, where that differs
+// from docid's word for it; empty keeps docid's.
+func badForm(err error, field string) *Error {
+	var bad *docid.Error
+	if !errors.As(err, &bad) {
+		return internal(err)
+	}
+	if field == "" {
+		field = bad.Field
+	}
+	return &Error{Code: InvalidArgument, Reason: bad.Reason, Field: field, Message: field + " " + bad.Detail, Err: err}
+}
+
+// proposalError translates why a proposal has no result. repeatable says that
+// the same call again is safe although the first may have been applied: it
+// carries a request id, or asks for a HiLo range, where a hole is the worst.
+func proposalError(err error, repeatable bool) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if refusal := refusalOf(err); refusal != nil {
+		return refusalError(refusal)
+	}
+	if outcome.Of(err) == outcome.NotApplied {
+		return notApplied(err)
+	}
+	e := &Error{
+		Code: Aborted, Reason: ReasonOutcomeUnknown, Err: err,
+		Message: "the call may or may not have taken effect; without a request id only the caller can find out",
+	}
+	if repeatable {
+		e.Code, e.RetryAfter = Unavailable, retryBusy
+		e.Message = "the call may or may not have taken effect; the same call again is safe"
+	}
+	return e
+}
+
+// notApplied translates an error that says that certainly nothing happened.
+func notApplied(err error) *Error {
+	switch outcome.ReasonOf(err) {
+	case outcome.Overloaded:
+		return exhausted(ReasonOverloaded, "too many calls are waiting at this node", retryBusy, err)
+	case outcome.TooLarge:
+		return exhausted(ReasonQuota, "the request is too large for the log", 0, err)
+	case outcome.StorageFull:
+		return exhausted(ReasonStorageFull, "the disk is nearly full", 0, err)
+	case outcome.Starting:
+		return unavailable(ReasonStarting, "the node is starting", retryStarting, err)
+	case outcome.Stopping:
+		return unavailable(ReasonStopping, "the node is stopping", retryBusy, err)
+	case outcome.Deadline:
+		return unavailable(ReasonNoQuorum, "no leader took the call in time; nothing happened", retryQuorum, err)
+	default:
+		return unavailable(ReasonNoQuorum, "there is no leader, or no majority that follows it; nothing happened", retryQuorum, err)
+	}
+}
+
+// readError translates why a linearizable read failed. A read changes nothing,
+// so an unknown outcome is no outcome.
+func readError(err error) *Error {
+	if reason := outcome.ReasonOf(err); outcome.Of(err) == outcome.Unknown && reason != outcome.Deadline {
+		return unavailable(ReasonNoQuorum, "no majority confirmed the read", retryQuorum, err)
+	}
+	return notApplied(err)
+}
+
+// etagError translates why a server-side etag was not given.
+func etagError(err error) *Error {
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, etag.ErrExhausted):
+		return &Error{Code: OutOfRange, Reason: ReasonCounterExhausted, Message: "the server-side etags of this database are used up", Err: err}
+	case errors.Is(err, etag.ErrTooManyDatabases):
+		return exhausted(ReasonQuota, "this node keeps etags for no more databases", 0, err)
+	case errors.Is(err, etag.ErrStalled):
+		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was given", retryQuorum, err)
+	case errors.Is(err, etag.ErrClosed):
+		return unavailable(ReasonStopping, "the node is stopping", retryBusy, err)
+	case errors.Is(err, etag.ErrBroken), errors.Is(err, etag.ErrCorrupt):
+		return &Error{Code: DataLoss, Reason: ReasonCorrupt, Message: "the node's own counters are damaged", Err: err}
+	default:
+		return internal(err)
+	}
+}
+
+// refusing is an error that carries the state machine's refusal: changes of the
+// membership come back as such, since they do not pass through propose.
+type refusing interface {
+	error
+	Refused() *raftlogv1.Refusal
+}
+
+func refusalOf(err error) *raftlogv1.Refusal {
+	var r refusing
+	if errors.As(err, &r) {
+		return r.Refused()
+	}
+	return nil
+}
+
+type refusalKind struct {
+	code   Code
+	reason string
+}
+
+func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
+	switch reason {
+	case raftlogv1.RefusalReason_REFUSAL_REASON_INVALID:
+		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRequest}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA:
+		return refusalKind{code: ResourceExhausted, reason: ReasonQuota}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED:
+		return refusalKind{code: OutOfRange, reason: ReasonCounterExhausted}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY:
+		return refusalKind{code: Aborted, reason: ReasonConcurrency}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED:
+		return refusalKind{code: AlreadyExists, reason: ReasonIDClaimed}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED:
+		return refusalKind{code: AlreadyExists, reason: ReasonRequestIDReused}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED:
+		return refusalKind{code: FailedPrecondition, reason: ReasonRequestIDExpired}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
+		return refusalKind{code: FailedPrecondition, reason: ReasonTagTaken}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID:
+		return refusalKind{code: InvalidArgument, reason: ReasonInvalidNodeTag}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
+		return refusalKind{code: FailedPrecondition, reason: ReasonTagNotMember}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND:
+		return refusalKind{code: NotFound, reason: ReasonIdentityNotFound}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND:
+		return refusalKind{code: NotFound, reason: ReasonClaimNotFound}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND:
+		return refusalKind{code: NotFound, reason: ReasonMemberNotFound}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID:
+		return refusalKind{code: InvalidArgument, reason: ReasonInvalidSetting}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED:
+		return refusalKind{code: FailedPrecondition, reason: ReasonNotFormed}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER:
+		return refusalKind{code: FailedPrecondition, reason: ReasonLastVoter}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID:
+		return refusalKind{code: InvalidArgument, reason: ReasonInvalidLastMax}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
+		return refusalKind{code: FailedPrecondition, reason: ReasonFormatUnsupported}, true
+	default:
+		return refusalKind{}, false
+	}
+}
+
+// refusalError translates what the state machine refused.
+func refusalError(r *raftlogv1.Refusal) *Error {
+	kind, ok := kindOfRefusal(r.GetReason())
+	if !ok {
+		return internal(errors.New("refused: " + r.String()))
+	}
+	e := &Error{Code: kind.code, Reason: kind.reason, Message: r.GetDetail(), Field: r.GetField()}
+	if kind.reason == ReasonInvalidRequest && e.Field != "" {
+		e.Message = e.Field + " " + e.Message
+	}
+	if e.Message == "" {
+		e.Message = "refused by the cluster"
+	}
+	return e
+}
