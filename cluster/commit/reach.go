@@ -142,12 +142,15 @@ func (g *Gatherer) unreachable(outage uint64) {
 // LeaderWait. Its errors are *outcome.Error with NotApplied.
 func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
 	for {
+		leader, changed, err := g.leaderNow()
+		if err != nil {
+			return "", err
+		}
 		if err := ctx.Err(); err != nil {
 			return "", outcome.NewNotApplied(outcome.Deadline, err)
 		}
-		leader, changed, err := g.leaderNow()
-		if leader != "" || err != nil {
-			return leader, err
+		if leader != "" {
+			return leader, nil
 		}
 		select {
 		case <-changed:

@@ -1,0 +1,236 @@
+package commit
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// testRoute is a Route that a test moves.
+type testRoute struct {
+	mu      sync.Mutex
+	leader  string
+	changed chan struct{}
+}
+
+func newTestRoute(leader string) *testRoute {
+	return &testRoute{leader: leader, changed: make(chan struct{})}
+}
+
+func (r *testRoute) Leader() (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leader, r.leader != ""
+}
+
+func (r *testRoute) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// set changes the leader; empty means none.
+func (r *testRoute) set(leader string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leader = leader
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// countingOpener gives out sessions 1, 2, 3…, or err.
+type countingOpener struct {
+	mu       sync.Mutex
+	sessions uint64
+	err      error
+}
+
+func (o *countingOpener) Open(context.Context) (uint64, []byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, nil, o.err
+	}
+	o.sessions++
+	return o.sessions, []byte("origin"), nil
+}
+
+func (o *countingOpener) opened() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sessions
+}
+
+// sending is one group on its way to a leader. The test answers it.
+type sending struct {
+	leader string
+	raw    string
+	group  raftlog.Group
+	answer chan sent
+}
+
+type sent struct {
+	result raftlog.GroupResult
+	err    error
+}
+
+// apply answers a sending with each operation as its own result.
+func (s sending) apply() {
+	s.answer <- sent{result: raftlog.GroupResult{Status: raftlog.Applied, Results: s.group.Operations}}
+}
+
+func (s sending) status(status raftlog.Status) {
+	s.answer <- sent{result: raftlog.GroupResult{Status: status}}
+}
+
+func (s sending) fail(err error) { s.answer <- sent{err: err} }
+
+// manualSender shows each sending to the test, and ends it when its context
+// ends.
+type manualSender chan sending
+
+func (m manualSender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
+	g, err := raftlog.DecodeGroup(group)
+	if err != nil {
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Invalid, err)
+	}
+	s := sending{leader: leader, raw: string(group), group: g, answer: make(chan sent, 1)}
+	select {
+	case m <- s:
+	case <-ctx.Done():
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, ctx.Err())
+	}
+	select {
+	case a := <-s.answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		return raftlog.GroupResult{}, ctx.Err()
+	}
+}
+
+// rig is a Gatherer with everything around it in a test's hands.
+type rig struct {
+	t      *testing.T
+	g      *Gatherer
+	route  *testRoute
+	sender manualSender
+	opener *countingOpener
+}
+
+// newRig starts a Gatherer that has a leader and a quorum. It is closed at the
+// end of the test. It is made for a synctest bubble.
+func newRig(t *testing.T, change func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, route: newTestRoute("a"), sender: make(manualSender), opener: &countingOpener{}}
+	cfg := Config{Route: r.route, Sender: r.sender, Opener: r.opener}
+	if change != nil {
+		change(&cfg)
+	}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.g = g
+	g.SetQuorum(true)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		g.Close(ctx)
+	})
+	synctest.Wait()
+	return r
+}
+
+// answer is what a caller of Propose got, and when.
+type answer struct {
+	result string
+	err    error
+	at     time.Time
+}
+
+// propose calls Propose on a goroutine of its own and returns once the
+// operation waits or is under way.
+func (r *rig) propose(ctx context.Context, operation string) <-chan answer {
+	c := make(chan answer, 1)
+	go func() {
+		result, err := r.g.Propose(ctx, []byte(operation))
+		c <- answer{string(result), err, time.Now()}
+	}()
+	synctest.Wait()
+	return c
+}
+
+// next returns the next sending, which must be under way now.
+func (r *rig) next() sending {
+	r.t.Helper()
+	synctest.Wait()
+	select {
+	case s := <-r.sender:
+		return s
+	default:
+		r.t.Fatal("no group is being sent")
+		return sending{}
+	}
+}
+
+// none checks that nothing is being sent.
+func (r *rig) none() {
+	r.t.Helper()
+	synctest.Wait()
+	select {
+	case s := <-r.sender:
+		r.t.Fatalf("group %d of session %d is being sent", s.group.Sequence, s.group.Session)
+	default:
+	}
+}
+
+// get returns the caller's answer, which must be there now.
+func get(t *testing.T, c <-chan answer) answer {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-c:
+		return a
+	default:
+		t.Fatal("the caller was not answered")
+		return answer{}
+	}
+}
+
+// pending checks that the caller still waits.
+func pending(t *testing.T, c <-chan answer) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-c:
+		t.Fatalf("the caller was answered: %q, %v", a.result, a.err)
+	default:
+	}
+}
+
+// want checks an error's outcome and reason.
+func want(t *testing.T, err error, o outcome.Outcome, r outcome.Reason) {
+	t.Helper()
+	if err == nil || outcome.Of(err) != o || outcome.ReasonOf(err) != r {
+		t.Fatalf("got %v, want %v: %v", err, o, r)
+	}
+}
+
+// wantOK checks an answer that the operation itself came back as its result.
+func wantOK(t *testing.T, a answer, operation string) {
+	t.Helper()
+	if a.err != nil || a.result != operation {
+		t.Fatalf("got %q, %v, want %q", a.result, a.err, operation)
+	}
+}
+
+// bubble runs a test in virtual time. At its end every goroutine must be gone.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}

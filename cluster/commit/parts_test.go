@@ -1,0 +1,150 @@
+package commit
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestQueueIsASlice compares the linked list with a plain slice.
+func TestQueueIsASlice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var model []*waiter
+		bytes := func(ws []*waiter) (n int) {
+			for _, w := range ws {
+				n += cost(w.operation)
+			}
+			return n
+		}
+		fresh := func(t *rapid.T) *waiter {
+			return &waiter{operation: make([]byte, rapid.IntRange(0, 20).Draw(t, "size"))}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				w := fresh(t)
+				q.push(w)
+				model = append(model, w)
+			},
+			"pushFront": func(t *rapid.T) {
+				w := fresh(t)
+				q.pushFront(w)
+				model = slices.Insert(model, 0, w)
+			},
+			"remove": func(t *rapid.T) {
+				if len(model) == 0 {
+					t.Skip("empty")
+				}
+				i := rapid.IntRange(0, len(model)-1).Draw(t, "which")
+				q.remove(model[i])
+				model = slices.Delete(model, i, i+1)
+			},
+			"take": func(t *rapid.T) {
+				limit, most := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(1, 60).Draw(t, "bytes")
+				n := 0
+				for n < len(model) && n < limit && (n == 0 || bytes(model[:n+1]) <= most) {
+					n++
+				}
+				got, size := q.take(nil, limit, most)
+				if !slices.Equal(got, model[:n]) || size != bytes(model[:n]) {
+					t.Fatalf("took %d of %d bytes, want %d", len(got), size, n)
+				}
+				model = slices.Delete(model, 0, n)
+			},
+			"drain": func(t *rapid.T) {
+				if got := q.drain(); !slices.Equal(got, model) {
+					t.Fatalf("drained %d, want %d", len(got), len(model))
+				}
+				model = nil
+			},
+			"": func(t *rapid.T) {
+				if q.length != len(model) || q.bytes != bytes(model) {
+					t.Fatalf("%d operations of %d bytes, want %d of %d", q.length, q.bytes, len(model), bytes(model))
+				}
+			},
+		})
+	})
+}
+
+// TestSessionAcknowledgesOnlyWhatIsSettled draws random orders of settling.
+func TestSessionAcknowledgesOnlyWhatIsSettled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSession(7, []byte("origin"))
+		var open []uint64
+		last := uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"take": func(t *rapid.T) {
+				n := s.take()
+				if n != last+1 {
+					t.Fatalf("took %d after %d", n, last)
+				}
+				last = n
+				open = append(open, n)
+			},
+			"settle": func(t *rapid.T) {
+				if len(open) == 0 {
+					t.Skip("nothing is open")
+				}
+				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
+				s.settle(open[i])
+				open = slices.Delete(open, i, i+1)
+			},
+			"": func(t *rapid.T) {
+				want := last
+				if len(open) > 0 {
+					want = slices.Min(open) - 1
+				}
+				if got := s.acknowledged(); got != want {
+					t.Fatalf("acknowledges %d with %v open, want %d", got, open, want)
+				}
+			},
+		})
+	})
+}
+
+func TestConfigDefaultsAndRelations(t *testing.T) {
+	good := Config{Route: fixedRoute{}, Sender: echoSender{}, Opener: fixedOpener{}}
+	tests := []struct {
+		name   string
+		change func(*Config)
+		ok     bool
+	}{
+		{"defaults", func(*Config) {}, true},
+		{"no route", func(c *Config) { c.Route = nil }, false},
+		{"no sender", func(c *Config) { c.Sender = nil }, false},
+		{"no opener", func(c *Config) { c.Opener = nil }, false},
+		{"four in flight", func(c *Config) { c.InFlight = 4 }, true},
+		{"five in flight", func(c *Config) { c.InFlight = 5 }, false},
+		{"less than nothing in flight", func(c *Config) { c.InFlight = -1 }, false},
+		{"groups of no operations", func(c *Config) { c.MaxOperations = -1 }, false},
+		{"a queue smaller than a group", func(c *Config) { c.MaxGroupBytes, c.QueueBytes = 10, 9 }, false},
+		{"negative company", func(c *Config) { c.Company = -1 }, false},
+		{"give up before an attempt ends", func(c *Config) { c.GiveUp = time.Second }, false},
+		{"a long attempt", func(c *Config) { c.SendTimeout = time.Minute }, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := good
+			test.change(&c)
+			g, err := New(c)
+			if (err == nil) != test.ok {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil {
+				g.Close(t.Context())
+			}
+		})
+	}
+	c, err := good.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{1, 512, 65536, 16384, 16 << 20, 128}, []int{
+		c.InFlight, c.MaxOperations, c.MaxGroupBytes, c.QueueLength, c.QueueBytes, c.CompanyMin,
+	}); diff != "" {
+		t.Error(diff)
+	}
+}
