@@ -1,0 +1,89 @@
+package fsm
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// applied is the applied index, and those who wait for it to get somewhere.
+// The zero value is ready.
+type applied struct {
+	mu      sync.Mutex
+	index   uint64
+	waiting []waiter
+}
+
+// waiter waits for one index.
+type waiter struct {
+	index uint64
+	done  chan struct{}
+}
+
+// load returns the applied index.
+func (a *applied) load() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.index
+}
+
+// advance moves the index forward and lets go those who waited for it.
+func (a *applied) advance(index uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.index = max(a.index, index)
+	a.letGo()
+}
+
+// set moves the index to where a restored state is, which may be back.
+func (a *applied) set(index uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.index = index
+	a.letGo()
+}
+
+// letGo lets go those who waited for the index, or one before it.
+func (a *applied) letGo() {
+	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool {
+		reached := w.index <= a.index
+		if reached {
+			close(w.done)
+		}
+		return reached
+	})
+}
+
+// wait returns nil once the index is reached.
+func (a *applied) wait(ctx context.Context, index uint64) error {
+	w, reached := a.enter(index)
+	if reached {
+		return nil
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		a.leave(w)
+		return ctx.Err()
+	}
+}
+
+// enter adds a waiter, unless the index is reached already.
+func (a *applied) enter(index uint64) (w waiter, reached bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.index >= index {
+		return waiter{}, true
+	}
+	w = waiter{index: index, done: make(chan struct{})}
+	a.waiting = append(a.waiting, w)
+	return w, false
+}
+
+// leave removes a waiter that gave up.
+func (a *applied) leave(gone waiter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool { return w.done == gone.done })
+}

@@ -1,0 +1,105 @@
+package fsm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// benchNames is how many identities the benchmarks' states hold.
+const benchNames = 100_000
+
+func benchName(i int) string { return fmt.Sprintf("collections/%07d", i) }
+
+// fillIdentities takes one value of each of n identities.
+func (l *testLog) fillIdentities(n int) {
+	l.t.Helper()
+	for i := 0; i < n; {
+		var g raftlog.Group
+		for ; i < n && len(g.Operations) < 1000; i++ {
+			g.Operations = append(g.Operations, encodeOperation(opNext(benchName(i), 1)))
+		}
+		l.apply(g)
+		l.entries = nil
+	}
+}
+
+// BenchmarkIdentityNext: one value of some identity of 100,000 per operation, in
+// entries of one group.
+func BenchmarkIdentityNext(b *testing.B) {
+	for _, size := range []int{1, 64, 512} {
+		for _, ids := range []bool{false, true} {
+			b.Run(fmt.Sprintf("group=%d/ids=%v", size, ids), func(b *testing.B) { benchmarkNext(b, size, ids) })
+		}
+	}
+}
+
+func benchmarkNext(b *testing.B, size int, ids bool) {
+	l := newFormedLog(b)
+	l.fillIdentities(benchNames)
+	session := l.announce("A")
+	g := raftlog.Group{Origin: nodeNamed("node A"), Session: session}
+	operations := make([][]byte, 4096)
+	for i := range operations {
+		op := opNext(benchName(i*7919%benchNames), 1)
+		if ids {
+			op.Request = key(0, 7)
+		}
+		operations[i] = encodeOperation(op)
+	}
+	var encoded, data []byte
+	request, at := uint64(0), 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += size {
+		g.Operations = g.Operations[:0]
+		for range size {
+			op := operations[at%len(operations)]
+			at++
+			if ids { // The key begins after database, and two tags and lengths.
+				request++
+				binary.LittleEndian.PutUint64(op[8:], request)
+			}
+			g.Operations = append(g.Operations, op)
+		}
+		g.Acknowledged = g.Sequence
+		g.Sequence++
+		l.index++
+		encoded = raftlog.AppendGroup(encoded[:0], g)
+		h := raftlog.Header{Format: 1, ClusterID: testCluster, TimeUnixNano: 1}
+		data = raftlog.AppendEntry(data[:0], h, [][]byte{encoded})
+		results, err := l.state.Apply(l.index, data)
+		if err != nil || results[0].Status != raftlog.Applied {
+			b.Fatalf("%v, %v", results, err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+	if want := uint64(b.N); ids && want > 1 && l.state.Counts().Requests < min(want, 1_000_000) {
+		b.Fatalf("%d request ids are remembered of %d", l.state.Counts().Requests, want)
+	}
+}
+
+// BenchmarkHiLoNext: one range of some tag of 10,000 per operation.
+func BenchmarkHiLoNext(b *testing.B) {
+	l := newFormedLog(b)
+	g := raftlog.Group{}
+	for i := range 512 {
+		g.Operations = append(g.Operations, encodeOperation(opHiLo(&raftlogv1.HiLoNext{
+			Tag: benchName(i * 19), LastSize: 32, HasLastRange: true, Token: uint64(i) << 40, ServerTag: "A",
+		})))
+	}
+	data := l.encode(g)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += len(g.Operations) {
+		l.index++
+		if _, err := l.state.Apply(l.index, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}

@@ -1,0 +1,154 @@
+package fsm
+
+import (
+	"iter"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// claimItem is a claimed id.
+type claimItem struct {
+	id string
+	db uint32
+}
+
+func (a claimItem) less(b claimItem) bool {
+	if a.db != b.db {
+		return a.db < b.db
+	}
+	return a.id < b.id
+}
+
+// numberedItem is a claim of the form name + separator + decimal. The name
+// shares the memory of the claimed id.
+type numberedItem struct {
+	name      string
+	value     int64
+	separator rune
+	db        uint32
+}
+
+func (a numberedItem) less(b numberedItem) bool {
+	switch {
+	case a.db != b.db:
+		return a.db < b.db
+	case a.name != b.name:
+		return a.name < b.name
+	case a.separator != b.separator:
+		return a.separator < b.separator
+	}
+	return a.value < b.value
+}
+
+// sameIdentity says whether two claims would be stepped over by one identity
+// under one separator.
+func (a numberedItem) sameIdentity(b numberedItem) bool {
+	return a.db == b.db && a.separator == b.separator && a.name == b.name
+}
+
+// numbered returns the item's form as name, separator and value, if it has it.
+func (a claimItem) numbered() (numberedItem, bool) {
+	name, separator, value, ok := docid.SplitNumbered(a.id)
+	if !ok {
+		return numberedItem{}, false
+	}
+	r, _ := utf8.DecodeRuneInString(separator)
+	return numberedItem{db: a.db, name: name, separator: r, value: value}, true
+}
+
+// numberedFrom yields the claimed values of one identity and separator,
+// ascending, from the item's value on.
+func (c *contents) numberedFrom(from numberedItem) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		c.numbered.Ascend(from, func(item numberedItem) bool {
+			return item.sameIdentity(from) && yield(item.value)
+		})
+	}
+}
+
+// addClaim stores a claim that does not exist.
+func (c *contents) addClaim(item claimItem) {
+	c.claims.Set(item)
+	if n, ok := item.numbered(); ok {
+		c.numbered.Set(n)
+	}
+	c.nameBytes += int64(len(item.id))
+	c.hash.add(hashClaim(item))
+}
+
+// removeClaim removes a claim that exists.
+func (c *contents) removeClaim(item claimItem) {
+	c.claims.Delete(item)
+	if n, ok := item.numbered(); ok {
+		c.numbered.Delete(n)
+	}
+	c.nameBytes -= int64(len(item.id))
+	c.hash.remove(hashClaim(item))
+}
+
+// claim claims an id: the first one wins.
+func (c *contents) claim(dst []byte, op *operation) ([]byte, *refusal) {
+	var claim raftlogv1.Claim
+	if err := decodePayload(op, &claim); err != nil {
+		return dst, err
+	}
+	if err := checkClaim(op, claim.GetId()); err != nil {
+		return dst, err
+	}
+	item := claimItem{db: c.databaseNumber(op), id: claim.GetId()}
+	if err := c.checkFree(item); err != nil {
+		return dst, err
+	}
+	if err := c.room(op, settingMaxClaims, c.claims.Len(), len(item.id)); err != nil {
+		return dst, err
+	}
+	c.useDatabase(op)
+	c.addClaim(item)
+	return dst, nil
+}
+
+// checkClaim refuses a request with a bad database or id.
+func checkClaim(op *operation, id string) *refusal {
+	if err := checkDatabase(op); err != nil {
+		return err
+	}
+	return checkText("id", id, docid.MaxIDBytes)
+}
+
+// checkFree refuses an id that is claimed, or that an identity has issued. The
+// state does not know under which separators an identity was used, so a value
+// counts as issued under each of them; nor does deleting an identity take back
+// what it issued.
+func (c *contents) checkFree(item claimItem) *refusal {
+	if _, ok := c.claims.Get(item); ok {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
+	}
+	n, ok := item.numbered()
+	if !ok {
+		return nil
+	}
+	if f := c.findIdentity(n.db, n.name); f.exists && n.value <= f.last {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
+			"%q was issued: identity %q stands at %d", item.id, n.name, f.last)
+	}
+	return nil
+}
+
+// release gives a claimed id free.
+func (c *contents) release(dst []byte, op *operation) ([]byte, *refusal) {
+	var release raftlogv1.Release
+	if err := decodePayload(op, &release); err != nil {
+		return dst, err
+	}
+	if err := checkClaim(op, release.GetId()); err != nil {
+		return dst, err
+	}
+	item, ok := c.claims.Get(claimItem{db: c.databaseNumber(op), id: release.GetId()})
+	if !ok {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())
+	}
+	c.removeClaim(item)
+	return dst, nil
+}

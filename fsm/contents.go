@@ -1,0 +1,95 @@
+package fsm
+
+import (
+	"github.com/tidwall/btree"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// contents is the replicated state itself, without lock or waiters.
+type contents struct {
+	applied uint64
+	hash    stateHash
+
+	// clusterID is nil until the cluster is formed.
+	clusterID []byte
+	// format is the log format that leaders write.
+	format uint32
+
+	databases databases
+	// identities are those that are not hidden. The hidden ones are kept apart,
+	// so that a page of a list is found without stepping over any number of them.
+	identities tree[identityItem]
+	hidden     tree[identityItem]
+	hilos      tree[hiloItem]
+	claims     tree[claimItem]
+	// numbered holds the claims of the form name + separator + decimal, by name:
+	// what an identity steps over. It is derived from claims.
+	numbered tree[numberedItem]
+	// nameBytes is the size of all names: identities, hidden ones too, HiLo tags
+	// and claims. It is derived.
+	nameBytes int64
+
+	// members are present and removed ones. A Member is never changed, only
+	// replaced, so that a snapshot can share it; likewise an etagRecord.
+	members  map[nodeID]*raftlogv1.Member
+	sessions map[nodeID]*session
+	etags    map[nodeID]*etagRecord
+	requests requestWindow
+	settings settings
+}
+
+func newContents() *contents {
+	return &contents{
+		format:     1,
+		databases:  databases{numbers: map[string]uint32{}},
+		identities: newTree(identityItem.less),
+		hidden:     newTree(identityItem.less),
+		hilos:      newTree(hiloItem.less),
+		claims:     newTree(claimItem.less),
+		numbered:   newTree(numberedItem.less),
+		members:    map[nodeID]*raftlogv1.Member{},
+		sessions:   map[nodeID]*session{},
+		etags:      map[nodeID]*etagRecord{},
+		requests:   newRequestWindow(),
+		settings:   newSettings(),
+	}
+}
+
+// tree is an ordered set. Copying one takes no time, whatever its size: both
+// copies then copy each node before they first change it.
+type tree[T any] = *btree.BTreeG[T]
+
+// newTree returns a copy-on-write tree without a lock: State has one.
+func newTree[T any](less func(a, b T) bool) tree[T] {
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+}
+
+// formed says whether the cluster is formed.
+func (c *contents) formed() bool { return c.clusterID != nil }
+
+// apply applies a decoded entry.
+func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, error) {
+	if err := c.checkEntry(index, e); err != nil {
+		return nil, err
+	}
+	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
+	results := make([]raftlog.GroupResult, len(e.Groups))
+	for i := range e.Groups {
+		results[i] = c.applyGroup(now, &e.Groups[i])
+	}
+	c.applied = index
+	return results, nil
+}
+
+// nodeID is a node's Raft id.
+type nodeID [16]byte
+
+// nodeIDOf returns b as a nodeID; false if it is none.
+func nodeIDOf(b []byte) (nodeID, bool) {
+	if len(b) != len(nodeID{}) {
+		return nodeID{}, false
+	}
+	return nodeID(b), true
+}

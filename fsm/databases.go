@@ -1,0 +1,67 @@
+package fsm
+
+import (
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// databases gives each database a number, in order of first use, so that the
+// many names of a database do not each hold its name. A database is never
+// forgotten, also when its last name is: numbers would come to mean two things.
+type databases struct {
+	// names is only appended to, so a copy of the slice is a snapshot.
+	names   []string
+	numbers map[string]uint32
+}
+
+// number returns a database's number, false if it was never used.
+func (d *databases) number(name string) (uint32, bool) {
+	n, ok := d.numbers[name]
+	return n, ok
+}
+
+// databaseNumber returns the number of the operation's database; a new database
+// has the number it would get.
+func (c *contents) databaseNumber(op *operation) uint32 {
+	if n, ok := c.databases.numbers[string(op.database)]; ok {
+		return n
+	}
+	return uint32(len(c.databases.names))
+}
+
+// useDatabase gives the operation's database its number, if it is new. Handlers
+// call it when nothing can be refused any more.
+func (c *contents) useDatabase(op *operation) {
+	if _, ok := c.databases.numbers[string(op.database)]; !ok {
+		c.addDatabase(string(op.database))
+	}
+}
+
+// addDatabase gives a new database the next number.
+func (c *contents) addDatabase(name string) {
+	n := uint32(len(c.databases.names))
+	c.databases.names = append(c.databases.names, name)
+	c.databases.numbers[name] = n
+	c.hash.add(hashDatabase(n, name))
+}
+
+// room refuses a new name of the given size if a limit is reached: the named
+// one, of which there are used already, that of all names' bytes, or that of
+// databases.
+func (c *contents) room(op *operation, limit settingID, used, size int) *refusal {
+	_, known := c.databases.numbers[string(op.database)]
+	switch {
+	case int64(used) >= c.settings.value(limit):
+		return c.quota(limit)
+	case c.nameBytes+int64(size) > c.settings.value(settingMaxNameBytes):
+		return c.quota(settingMaxNameBytes)
+	case !known && int64(len(c.databases.names)) >= c.settings.value(settingMaxDatabases):
+		return c.quota(settingMaxDatabases)
+	}
+	return nil
+}
+
+// quota is the refusal that names a limit.
+func (c *contents) quota(limit settingID) *refusal {
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
+		"the limit %s of %d is reached", settingTable[limit].Key, c.settings.value(limit))
+}

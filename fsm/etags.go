@@ -1,0 +1,178 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// etagRecord is what the cluster knows of one node's server-side etags. It is
+// never changed, only replaced.
+type etagRecord struct {
+	// start counts the node's starts.
+	start uint64
+	// clean says that the node stopped cleanly and has not started since.
+	clean bool
+	// counters are ordered by database.
+	counters []etagCounter
+}
+
+// etagCounter is what the cluster knows of one counter.
+type etagCounter struct {
+	database string
+	// ceiling is above every etag that was reserved with the cluster's knowledge.
+	ceiling uint64
+	// last is the last etag that was used, if the node stopped cleanly.
+	last uint64
+}
+
+// etagsOf returns a node's record; a node nothing is known of has an empty one.
+func (c *contents) etagsOf(node nodeID) *etagRecord {
+	if e := c.etags[node]; e != nil {
+		return e
+	}
+	return &etagRecord{}
+}
+
+// putEtags stores a node's new record.
+func (c *contents) putEtags(node nodeID, e *etagRecord) {
+	c.dropEtags(node)
+	c.etags[node] = e
+	c.hash.add(hashEtags(node, e))
+}
+
+// dropEtags forgets a node's record, if it has one.
+func (c *contents) dropEtags(node nodeID) {
+	if e := c.etags[node]; e != nil {
+		c.hash.remove(hashEtags(node, e))
+		delete(c.etags, node)
+	}
+}
+
+// state returns the record as the API says it.
+func (e *etagRecord) state() *raftlogv1.EtagState {
+	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean}
+	for _, c := range e.counters {
+		s.Databases = append(s.Databases, &raftlogv1.EtagDatabase{Database: c.database, Ceiling: c.ceiling, Last: c.last})
+	}
+	return s
+}
+
+// startEtags records that a node started. It returns what was known before, with
+// the number of this start: whether the node had stopped cleanly counts for this
+// start only.
+func (c *contents) startEtags(node nodeID) *raftlogv1.EtagState {
+	before := c.etagsOf(node)
+	now := &etagRecord{start: before.start + 1, counters: before.withoutLast()}
+	c.putEtags(node, now)
+	state := before.state()
+	state.Start = now.start
+	return state
+}
+
+// withoutLast returns a copy of the counters that says nothing of a clean stop.
+func (e *etagRecord) withoutLast() []etagCounter {
+	counters := slices.Clone(e.counters)
+	for i := range counters {
+		counters[i].last = 0
+	}
+	return counters
+}
+
+// etagRaise raises ceilings. None is ever lowered.
+func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
+	var raise raftlogv1.EtagRaise
+	if err := decodePayload(op, &raise); err != nil {
+		return dst, err
+	}
+	to := make([]etagCounter, 0, len(raise.GetRaise()))
+	for _, r := range raise.GetRaise() {
+		to = append(to, etagCounter{database: r.GetDatabase(), ceiling: r.GetCeiling()})
+	}
+	node, err := c.etagNode(raise.GetNode())
+	if err != nil {
+		return dst, err
+	}
+	e := c.etagsOf(node)
+	counters, err := c.mergeEtags(e.counters, to)
+	if err != nil {
+		return dst, err
+	}
+	c.putEtags(node, &etagRecord{start: e.start, clean: e.clean, counters: counters})
+	return dst, nil
+}
+
+// etagCleanStop records where a node's etags stand at the end of its present
+// start. One of an earlier start, which comes late, would say that etags are free
+// that the present start has used.
+func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
+	var stop raftlogv1.EtagCleanStop
+	if err := decodePayload(op, &stop); err != nil {
+		return dst, err
+	}
+	at := make([]etagCounter, 0, len(stop.GetLast()))
+	for _, l := range stop.GetLast() {
+		// A node that was cut off may have gone above its ceiling.
+		at = append(at, etagCounter{database: l.GetDatabase(), ceiling: l.GetLast(), last: l.GetLast()})
+	}
+	node, err := c.etagNode(stop.GetNode())
+	if err != nil {
+		return dst, err
+	}
+	e := c.etagsOf(node)
+	if stop.GetStart() != e.start {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
+			"is %d, the node is in its start %d", stop.GetStart(), e.start)
+	}
+	counters, err := c.mergeEtags(e.withoutLast(), at)
+	if err != nil {
+		return dst, err
+	}
+	c.putEtags(node, &etagRecord{start: e.start, clean: true, counters: counters})
+	return dst, nil
+}
+
+// etagNode returns the id of a present member.
+func (c *contents) etagNode(id []byte) (nodeID, *refusal) {
+	node, m := c.presentMember(id)
+	if m == nil {
+		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
+	}
+	return node, nil
+}
+
+// mergeEtags returns the counters with the changes: the greater ceiling and the
+// greater last value of each database. It sorts changes.
+func (c *contents) mergeEtags(counters, changes []etagCounter) ([]etagCounter, *refusal) {
+	for _, change := range changes {
+		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
+			return nil, err
+		}
+	}
+	merged := append(slices.Clone(counters), changes...)
+	slices.SortStableFunc(merged, func(a, b etagCounter) int { return cmp.Compare(a.database, b.database) })
+	merged = combineEtags(merged)
+	if len(merged) > len(counters) && int64(len(merged)) > c.settings.value(settingMaxDatabases) {
+		return nil, c.quota(settingMaxDatabases)
+	}
+	return merged, nil
+}
+
+// combineEtags makes one counter of successive ones of the same database.
+func combineEtags(sorted []etagCounter) []etagCounter {
+	combined := sorted[:0]
+	for _, next := range sorted {
+		n := len(combined)
+		if n == 0 || combined[n-1].database != next.database {
+			next.database = strings.Clone(next.database)
+			combined = append(combined, next)
+			continue
+		}
+		combined[n-1].ceiling = max(combined[n-1].ceiling, next.ceiling)
+		combined[n-1].last = max(combined[n-1].last, next.last)
+	}
+	return combined
+}

@@ -1,0 +1,179 @@
+package fsm
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// foundHiLo is a HiLo counter, or the place where there is none yet.
+type foundHiLo struct {
+	db      uint32
+	tag     string
+	counter hilo.Counter
+	item    hiloItem
+	exists  bool
+}
+
+// findHiLo looks a counter up; a tag nobody used has the zero counter.
+func (c *contents) findHiLo(db uint32, tag string) foundHiLo {
+	item, ok := c.hilos.Get(hiloKey(db, tag))
+	if !ok {
+		return foundHiLo{db: db, tag: tag}
+	}
+	return foundHiLo{db: db, tag: tag, item: item, counter: item.counter(), exists: true}
+}
+
+// putHiLo stores the new counter of what findHiLo returned.
+func (c *contents) putHiLo(f foundHiLo, now hilo.Counter) {
+	if f.exists {
+		c.hash.remove(hashHiLo(f.item))
+	} else {
+		c.nameBytes += int64(len(f.tag))
+	}
+	item := packHiLo(f.db, f.tag, now)
+	c.hilos.Set(item)
+	c.hash.add(hashHiLo(item))
+}
+
+// changeHiLo stores a changed counter and what comes with it being new.
+func (c *contents) changeHiLo(op *operation, f foundHiLo, now hilo.Counter) {
+	c.useDatabase(op)
+	c.putHiLo(f, now)
+}
+
+// findHiLoFor looks up the counter that an operation is about to change; it
+// refuses a bad tag, and a new one if a limit is reached.
+func (c *contents) findHiLoFor(op *operation, tag string) (foundHiLo, *refusal) {
+	if err := checkHiLo(op, tag); err != nil {
+		return foundHiLo{}, err
+	}
+	found := c.findHiLo(c.databaseNumber(op), tag)
+	if found.exists {
+		return found, nil
+	}
+	return found, c.room(op, settingMaxHiLos, c.hilos.Len(), len(tag))
+}
+
+// checkHiLo refuses a request with a bad database or tag.
+func checkHiLo(op *operation, tag string) *refusal {
+	if err := checkDatabase(op); err != nil {
+		return err
+	}
+	return checkText("tag", tag, docid.MaxNameBytes)
+}
+
+// hiloNext reserves a range.
+func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+	var next raftlogv1.HiLoNext
+	if err := decodePayload(op, &next); err != nil {
+		return dst, err
+	}
+	size, err := hiloSize(now, &next)
+	if err != nil {
+		return dst, err
+	}
+	found, err := c.findHiLoFor(op, next.GetTag())
+	if err != nil {
+		return dst, err
+	}
+	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken())
+	if failed != nil {
+		return dst, refuseHiLo(failed, found)
+	}
+	c.changeHiLo(op, found, counter)
+	return appendMessage(dst, resultHiLoNext, &raftlogv1.HiLoNextResult{
+		Low: issued.Low, High: issued.High, Size: size,
+		TimeUnixNano: now.unixNano,
+		Token:        next.GetToken(),
+		ServerTag:    next.GetServerTag(),
+		ServerPrefix: next.GetServerPrefix(),
+	}), nil
+}
+
+// hiloSize is the size the caller names, or the one of the policy.
+func hiloSize(now moment, next *raftlogv1.HiLoNext) (int64, *refusal) {
+	size := next.GetSize()
+	switch {
+	case size < 0 || size > hilo.MaxSize:
+		return 0, invalid("size", "is %d, must be from 1 to %d", size, hilo.MaxSize)
+	case size > 0:
+		return size, nil
+	}
+	idle := idleTime(now.unixNano, next.GetLastRangeUnixNano())
+	return hilo.NextSize(next.GetLastSize(), idle, next.GetHasLastRange()), nil
+}
+
+// idleTime is the time from then until now, both in nanoseconds since 1970; no
+// time at all if a clock went back.
+func idleTime(now, then int64) time.Duration {
+	switch idle := now - then; {
+	case now <= then:
+		return 0
+	case idle < 0: // It does not fit.
+		return math.MaxInt64
+	default:
+		return time.Duration(idle)
+	}
+}
+
+// hiloReturn takes a range back, if it is one that can come back. Everything
+// else is no refusal, but an answer that says that nothing was done.
+func (c *contents) hiloReturn(dst []byte, op *operation) ([]byte, *refusal) {
+	var ret raftlogv1.HiLoReturn
+	if err := decodePayload(op, &ret); err != nil {
+		return dst, err
+	}
+	if err := checkHiLo(op, ret.GetTag()); err != nil {
+		return dst, err
+	}
+	found := c.findHiLo(c.databaseNumber(op), ret.GetTag())
+	r := hilo.Range{Low: ret.GetLow(), High: ret.GetHigh()}
+	counter, returned := found.counter.Return(r, ret.GetLast(), ret.GetToken(), ret.GetCheckToken())
+	if returned {
+		c.putHiLo(found, counter)
+	}
+	return appendMessage(dst, resultHiLoReturn, &raftlogv1.HiLoReturnResult{Returned: returned, Max: counter.Max}), nil
+}
+
+// hiloSet raises Max for a client that runs the whole algorithm on its own side.
+func (c *contents) hiloSet(dst []byte, op *operation) ([]byte, *refusal) {
+	var set raftlogv1.HiLoSet
+	if err := decodePayload(op, &set); err != nil {
+		return dst, err
+	}
+	if set.GetMax() < 0 {
+		return dst, invalid("max", "is %d, must not be negative", set.GetMax())
+	}
+	found, err := c.findHiLoFor(op, set.GetTag())
+	if err != nil {
+		return dst, err
+	}
+	counter, failed := found.counter.Set(set.GetMax(), set.GetExpected())
+	if failed != nil {
+		return dst, refuseHiLo(failed, found)
+	}
+	c.changeHiLo(op, found, counter)
+	return appendValue(dst, counter.Max), nil
+}
+
+// refuseHiLo translates an error of package hilo.
+func refuseHiLo(err error, f foundHiLo) *refusal {
+	switch {
+	case errors.Is(err, hilo.ErrExhausted):
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
+			"the counter of %q stands at %d and has no room for a range", f.tag, f.counter.Max)
+	case errors.Is(err, hilo.ErrLastMax):
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID, "last_max",
+			"is more than %d above %d, where the counter of %q stands", int64(hilo.MaxAhead), f.counter.Max, f.tag)
+	case errors.Is(err, hilo.ErrConflict):
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
+			"the counter of %q stands at %d", f.tag, f.counter.Max)
+	default:
+		return invalid("", "%v", err)
+	}
+}

@@ -1,0 +1,378 @@
+package fsm
+
+import (
+	"bytes"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// firstFormat is the log format that a cluster begins with.
+	firstFormat = 1
+	// clusterIDBytes is the size of a cluster id.
+	clusterIDBytes = 16
+	// maxAddressBytes is the longest address of a member: a host name has at most
+	// 255 bytes.
+	maxAddressBytes = 512
+	// maxMembers is how many members there may be, removed ones included.
+	maxMembers = 1 << 16
+)
+
+// putMember stores a member, which is never changed afterwards.
+func (c *contents) putMember(m *raftlogv1.Member) {
+	id := nodeID(m.GetId())
+	if old := c.members[id]; old != nil {
+		c.hash.remove(hashMember(old))
+	}
+	c.members[id] = m
+	c.hash.add(hashMember(m))
+}
+
+// changeMember stores a member with changes.
+func (c *contents) changeMember(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
+	changed := proto.CloneOf(m)
+	change(changed)
+	c.putMember(changed)
+	return changed
+}
+
+// memberByTag returns the member that was ever given a tag.
+func (c *contents) memberByTag(tag string) *raftlogv1.Member {
+	for _, m := range c.members {
+		if m.GetTag() == tag {
+			return m
+		}
+	}
+	return nil
+}
+
+// presentMember returns a member that was not removed.
+func (c *contents) presentMember(id []byte) (nodeID, *raftlogv1.Member) {
+	node, ok := nodeIDOf(id)
+	m := c.members[node]
+	if !ok || m == nil || m.GetRemoved() {
+		return nodeID{}, nil
+	}
+	return node, m
+}
+
+// bootstrap forms the cluster. The same Bootstrap again changes nothing and is
+// no error: the node that proposed it may not have heard how the first one went.
+func (c *contents) bootstrap(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+	var b raftlogv1.Bootstrap
+	if err := decodePayload(op, &b); err != nil {
+		return dst, err
+	}
+	if c.formed() && bytes.Equal(c.clusterID, b.GetClusterId()) {
+		return dst, nil
+	}
+	if c.formed() {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is formed already")
+	}
+	if err := checkBootstrap(now, &b); err != nil {
+		return dst, err
+	}
+	c.setCluster(bytes.Clone(b.GetClusterId()))
+	for _, m := range b.GetMembers() {
+		first := newMember(m, m.GetTag())
+		first.Voter = !m.GetWatcher()
+		c.putMember(first)
+	}
+	return dst, nil
+}
+
+// checkBootstrap refuses first members that cannot be.
+func checkBootstrap(now moment, b *raftlogv1.Bootstrap) *refusal {
+	if len(b.GetClusterId()) != clusterIDBytes {
+		return invalid("cluster_id", "has %d bytes, must have %d", len(b.GetClusterId()), clusterIDBytes)
+	}
+	if len(now.clusterID) > 0 && !bytes.Equal(now.clusterID, b.GetClusterId()) {
+		return invalid("cluster_id", "is not that of the log entry")
+	}
+	if len(b.GetMembers()) > maxMembers {
+		return invalid("members", "are more than %d", maxMembers)
+	}
+	ids, tags, voters := map[string]bool{}, map[string]bool{}, 0
+	for _, m := range b.GetMembers() {
+		if err := checkMember(m, firstFormat); err != nil {
+			return err
+		}
+		if err := checkTag(m.GetTag()); err != nil {
+			return err
+		}
+		if ids[string(m.GetId())] || tags[m.GetTag()] {
+			return invalid("members", "two have the same id, or the tag %q", m.GetTag())
+		}
+		ids[string(m.GetId())], tags[m.GetTag()] = true, true
+		if !m.GetWatcher() {
+			voters++
+		}
+	}
+	if voters == 0 {
+		return invalid("members", "none of them votes")
+	}
+	return nil
+}
+
+// setCluster stores the id of the cluster, which makes it formed.
+func (c *contents) setCluster(id []byte) {
+	c.clusterID = id
+	c.hash.add(hashCluster(id))
+}
+
+// checkMember refuses a member with a bad id or addresses, or one that cannot
+// read the log.
+func checkMember(m *raftlogv1.Member, format uint32) *refusal {
+	if _, ok := nodeIDOf(m.GetId()); !ok {
+		return invalid("id", "has %d bytes, must have %d", len(m.GetId()), len(nodeID{}))
+	}
+	for _, address := range []string{m.GetGrpcAddress(), m.GetRaftAddress(), m.GetHttpAddress()} {
+		if len(address) > maxAddressBytes {
+			return invalid("address", "has %d bytes, at most %d are allowed", len(address), maxAddressBytes)
+		}
+	}
+	if knownFormat(m) < format {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "log_format",
+			"the cluster writes log format %d, the node knows formats up to %d: upgrade it", format, knownFormat(m))
+	}
+	return nil
+}
+
+// knownFormat is the newest log format a member knows; one that does not say
+// knows the first.
+func knownFormat(m *raftlogv1.Member) uint32 { return max(m.GetLogFormat(), firstFormat) }
+
+// checkTag refuses what is no node tag.
+func checkTag(tag string) *refusal {
+	if err := docid.ValidateNodeTag(tag); err != nil {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "%v", err)
+	}
+	return nil
+}
+
+// newMember returns the record of a new member.
+func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
+	return &raftlogv1.Member{
+		Id: bytes.Clone(m.GetId()), Tag: strings.Clone(tag),
+		GrpcAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HttpAddress: m.GetHttpAddress(),
+		Watcher: m.GetWatcher(), LogFormat: knownFormat(m),
+	}
+}
+
+// memberJoin registers a node that may then be added to Raft's configuration.
+func (c *contents) memberJoin(dst []byte, op *operation) ([]byte, *refusal) {
+	var join raftlogv1.MemberJoin
+	if err := decodePayload(op, &join); err != nil {
+		return dst, err
+	}
+	m := join.GetMember()
+	if err := checkMember(m, c.format); err != nil {
+		return dst, err
+	}
+	if have := c.members[nodeID(m.GetId())]; have != nil {
+		return joinAgain(dst, m, have)
+	}
+	tag, err := c.tagFor(m.GetTag())
+	if err != nil {
+		return dst, err
+	}
+	if len(c.members) >= maxMembers {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
+	}
+	joined := newMember(m, tag)
+	c.putMember(joined)
+	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
+}
+
+// joinAgain answers a node that is registered: a repeated call changes nothing.
+// One that was removed does not come back, for others have gone on without it.
+func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
+	if have.GetRemoved() {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id",
+			"the node was removed as %s; join with an empty data directory and a new tag", have.GetTag())
+	}
+	if m.GetTag() != "" && m.GetTag() != have.GetTag() {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
+			"the node is registered as %s", have.GetTag())
+	}
+	return appendMember(dst, &raftlogv1.MemberResult{Member: have}), nil
+}
+
+// tagFor returns the tag of a new member: the one it wants, or the next one
+// above all that were ever given.
+//
+// Invariant: no tag is given twice, also after its member was removed.
+func (c *contents) tagFor(wanted string) (string, *refusal) {
+	if wanted == "" {
+		return c.nextTag()
+	}
+	if err := checkTag(wanted); err != nil {
+		return "", err
+	}
+	if owner := c.memberByTag(wanted); owner != nil {
+		return "", tagTaken(wanted)
+	}
+	return wanted, nil
+}
+
+// nextTag returns the next free tag.
+func (c *contents) nextTag() (string, *refusal) {
+	highest := ""
+	for _, m := range c.members {
+		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {
+			highest = m.GetTag()
+		}
+	}
+	tag, err := docid.NextNodeTag(highest)
+	if err != nil {
+		return "", refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
+			"there is no tag above %s; name one", highest)
+	}
+	return tag, nil
+}
+
+func tagTaken(tag string) *refusal {
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tag",
+		"the tag %s belongs to another node, also if that was removed; join under a new tag", tag)
+}
+
+// memberAnnounce is what a member says when it has started: where it is, and
+// what it can read. It opens a session, and answers with what was known of the
+// node's etags before.
+func (c *contents) memberAnnounce(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+	var announce raftlogv1.MemberAnnounce
+	if err := decodePayload(op, &announce); err != nil {
+		return dst, err
+	}
+	said := announce.GetMember()
+	if err := checkMember(said, c.format); err != nil {
+		return dst, err
+	}
+	node, have := c.presentMember(said.GetId())
+	if err := c.checkAnnounced(said, have); err != nil {
+		return dst, err
+	}
+	m := c.changeMember(have, func(m *raftlogv1.Member) {
+		m.GrpcAddress, m.RaftAddress, m.HttpAddress = said.GetGrpcAddress(), said.GetRaftAddress(), said.GetHttpAddress()
+		m.LogFormat = knownFormat(said)
+	})
+	c.openSession(node, now.index)
+	before := c.startEtags(node)
+	return appendMember(dst, &raftlogv1.MemberResult{Member: m, Session: now.index, Etags: before}), nil
+}
+
+// checkAnnounced refuses a node that is not the present member of its tag; have
+// is the present member of its id, if there is one.
+func (c *contents) checkAnnounced(said, have *raftlogv1.Member) *refusal {
+	owner := c.memberByTag(said.GetTag())
+	switch {
+	case owner != nil && !bytes.Equal(owner.GetId(), said.GetId()):
+		return tagTaken(said.GetTag())
+	case have == nil:
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id", "the node is not a member")
+	case owner == nil:
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "the node is registered as %s", have.GetTag())
+	}
+	return nil
+}
+
+// memberPromote lets a member vote; one that may already is left as it is.
+func (c *contents) memberPromote(dst []byte, op *operation) ([]byte, *refusal) {
+	var promote raftlogv1.MemberPromote
+	if err := decodePayload(op, &promote); err != nil {
+		return dst, err
+	}
+	_, m := c.presentMember(promote.GetId())
+	if m == nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "id", "there is no such member")
+	}
+	if m.GetWatcher() {
+		return dst, invalid("id", "%s is a watcher and never votes", m.GetTag())
+	}
+	m = c.changeMember(m, func(m *raftlogv1.Member) { m.Voter = true })
+	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
+}
+
+// memberRemove removes a member for good: its tag stays taken, its id never
+// comes back, its session ends and its etags are forgotten with it. Removing one
+// that was removed changes nothing.
+func (c *contents) memberRemove(dst []byte, op *operation) ([]byte, *refusal) {
+	var remove raftlogv1.MemberRemove
+	if err := decodePayload(op, &remove); err != nil {
+		return dst, err
+	}
+	m := c.memberByTag(remove.GetTag())
+	if m == nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %q", remove.GetTag())
+	}
+	if !m.GetRemoved() {
+		if m.GetVoter() && c.voters() == 1 {
+			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
+		}
+		m = c.changeMember(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
+		c.dropSession(nodeID(m.GetId()))
+		c.dropEtags(nodeID(m.GetId()))
+	}
+	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
+}
+
+// voters counts the present members that vote.
+func (c *contents) voters() int {
+	n := 0
+	for _, m := range c.members {
+		if m.GetVoter() && !m.GetRemoved() {
+			n++
+		}
+	}
+	return n
+}
+
+// formatRaise raises the log format that leaders write. Raising it to what it is
+// changes nothing.
+func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
+	var raise raftlogv1.FormatRaise
+	if err := decodePayload(op, &raise); err != nil {
+		return dst, err
+	}
+	if raise.GetFormat() < c.format {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
+			"is %d, and the cluster writes %d already", raise.GetFormat(), c.format)
+	}
+	if m := c.memberBelow(raise.GetFormat()); m != nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
+			"is %d, and %s knows formats up to %d", raise.GetFormat(), m.GetTag(), knownFormat(m))
+	}
+	c.setFormat(raise.GetFormat())
+	return dst, nil
+}
+
+// memberBelow returns a present member that does not know a format: of several
+// the one with the lowest tag, for the answer is part of the state.
+func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
+	var lowest *raftlogv1.Member
+	for _, m := range c.members {
+		if m.GetRemoved() || knownFormat(m) >= format {
+			continue
+		}
+		if lowest == nil || docid.CompareNodeTags(m.GetTag(), lowest.GetTag()) < 0 {
+			lowest = m
+		}
+	}
+	return lowest
+}
+
+// setFormat stores the log format.
+func (c *contents) setFormat(format uint32) {
+	c.hash.remove(hashFormat(c.format))
+	c.format = format
+	c.hash.add(hashFormat(format))
+}
+
+// appendMember appends the answer of operations on a member.
+func appendMember(dst []byte, r *raftlogv1.MemberResult) []byte {
+	return appendMessage(dst, resultMember, r)
+}

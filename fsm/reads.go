@@ -1,0 +1,226 @@
+package fsm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/identity"
+)
+
+// MaxPage is how many names one call lists at most: reading holds up Apply.
+const MaxPage = 10_000
+
+// NamedIdentity is an identity in a list.
+type NamedIdentity struct {
+	// Name is the folded name.
+	Name string
+	identity.Counter
+}
+
+// NamedHiLo is a HiLo counter in a list.
+type NamedHiLo struct {
+	// Tag is the folded tag.
+	Tag string
+	hilo.Counter
+}
+
+// Identity returns an identity by its folded name; false if there is none, or
+// if it is hidden.
+func (s *State) Identity(db, name string) (identity.Counter, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents
+	n, ok := c.databases.number(db)
+	if !ok {
+		return identity.Counter{}, false
+	}
+	item, ok := c.identities.Get(identityItem{db: n, name: name})
+	return identity.Counter{Last: item.last}, ok
+}
+
+// Identities returns a page of the identities whose folded name begins with
+// prefix and comes after after, in the order of the names' bytes, at most limit
+// and MaxPage. Hidden ones are left out.
+func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents
+	return list(c, c.identities, db, page{prefix, after, limit},
+		func(n uint32, name string) identityItem { return identityItem{db: n, name: name} },
+		func(item identityItem) (uint32, string) { return item.db, item.name },
+		func(item identityItem) NamedIdentity {
+			return NamedIdentity{Name: item.name, Counter: identity.Counter{Last: item.last}}
+		})
+}
+
+// HiLo returns a HiLo counter by its folded tag; false if there is none.
+func (s *State) HiLo(db, tag string) (hilo.Counter, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, ok := s.contents.databases.number(db)
+	if !ok || len(tag) > docid.MaxNameBytes {
+		return hilo.Counter{}, false
+	}
+	found := s.contents.findHiLo(n, tag)
+	return found.counter, found.exists
+}
+
+// HiLos returns a page of the HiLo counters, as Identities does.
+func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents
+	return list(c, c.hilos, db, page{prefix, after, limit},
+		hiloKey,
+		func(item hiloItem) (uint32, string) { return item.db, item.tag() },
+		func(item hiloItem) NamedHiLo {
+			return NamedHiLo{Tag: strings.Clone(item.tag()), Counter: item.counter()}
+		})
+}
+
+// Claimed says whether a folded id is claimed.
+func (s *State) Claimed(db, id string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, ok := s.contents.databases.number(db)
+	if !ok {
+		return false
+	}
+	_, ok = s.contents.claims.Get(claimItem{db: n, id: id})
+	return ok
+}
+
+// Claims returns a page of the claimed ids, as Identities does.
+func (s *State) Claims(db, prefix, after string, limit int) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents
+	return list(c, c.claims, db, page{prefix, after, limit},
+		func(n uint32, id string) claimItem { return claimItem{db: n, id: id} },
+		func(item claimItem) (uint32, string) { return item.db, item.id },
+		func(item claimItem) string { return item.id })
+}
+
+// page is what part of a list is wanted.
+type page struct {
+	prefix, after string
+	limit         int
+}
+
+// start returns the name the page begins at or after. It is cut to a length that
+// no name has: the order among names stays the same.
+func (p page) start() string {
+	start := max(p.prefix, p.after)
+	return start[:min(len(start), docid.MaxIDBytes+1)]
+}
+
+// list returns a page of a tree: key makes an item to begin at, name gives an
+// item's database and name, and show what the caller gets.
+func list[I, R any](c *contents, t tree[I], db string, p page,
+	key func(uint32, string) I, name func(I) (uint32, string), show func(I) R,
+) []R {
+	n, ok := c.databases.number(db)
+	limit := min(p.limit, MaxPage)
+	if !ok || limit <= 0 {
+		return nil
+	}
+	var found []R
+	t.Ascend(key(n, p.start()), func(item I) bool {
+		itemDB, itemName := name(item)
+		if itemDB != n {
+			return false
+		}
+		if itemName > p.after && strings.HasPrefix(itemName, p.prefix) {
+			found = append(found, show(item))
+		}
+		// Names with the prefix are next to each other, from the prefix on.
+		return len(found) < limit && strings.HasPrefix(itemName, p.prefix)
+	})
+	return found
+}
+
+// Setting is a setting and its value.
+type Setting struct {
+	SettingInfo
+	// Value is the value in force.
+	Value int64
+}
+
+// Settings returns all settings, in a fixed order.
+func (s *State) Settings() []Setting {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]Setting, settingCount)
+	for id, info := range settingTable {
+		all[id] = Setting{SettingInfo: info, Value: s.contents.settings.values[id]}
+	}
+	return all
+}
+
+// Setting returns a setting by its key; false if there is none.
+func (s *State) Setting(key string) (Setting, bool) {
+	id, ok := settingByKey(key)
+	if !ok {
+		return Setting{}, false
+	}
+	return s.Settings()[id], true
+}
+
+// Databases returns all databases that were ever used, in order of first use.
+func (s *State) Databases() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.contents.databases.names)
+}
+
+// Counts is how much there is in a state.
+type Counts struct {
+	// Databases counts those that were ever used.
+	Databases int
+	// Identities counts those that are not hidden, HiddenIdentities the others.
+	Identities, HiddenIdentities int
+	// HiLos and Claims count HiLo counters and claims.
+	HiLos, Claims int
+	// NameBytes is the size of the names of all of these.
+	NameBytes int64
+	// Requests counts remembered request ids; RequestFloor is the newest log index
+	// that a forgotten one was applied at, 0 if none was forgotten.
+	Requests, RequestFloor uint64
+	// Members counts present members, RemovedMembers the others.
+	Members, RemovedMembers int
+	// Sessions counts open sessions, SessionResults the groups in them whose
+	// results are kept.
+	Sessions, SessionResults int
+}
+
+// Counts returns how much there is in the state.
+func (s *State) Counts() Counts {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := s.contents
+	counts := Counts{
+		Databases: len(c.databases.names), Identities: c.identities.Len(), HiddenIdentities: c.hidden.Len(),
+		HiLos: c.hilos.Len(), Claims: c.claims.Len(), NameBytes: c.nameBytes,
+		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions),
+	}
+	for _, m := range c.members {
+		if m.GetRemoved() {
+			counts.RemovedMembers++
+		} else {
+			counts.Members++
+		}
+	}
+	for _, session := range c.sessions {
+		counts.SessionResults += len(session.results)
+	}
+	return counts
+}
+
+// Format returns the log format that leaders write.
+func (s *State) Format() uint32 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.contents.format
+}

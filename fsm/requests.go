@@ -1,0 +1,141 @@
+package fsm
+
+import (
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// requestChunkSize is how many request ids a chunk holds. A snapshot copies one
+// pointer per chunk while the state stands still.
+const requestChunkSize = 1024
+
+// requestWindow remembers the results of calls with a request id, oldest first.
+//
+// Each has a position, counted from 0 since the cluster was formed. positions
+// finds the position of a key; the chunks are a queue of what is remembered. A
+// chunk is only ever appended to, so a snapshot needs no copy of it.
+type requestWindow struct {
+	positions map[[16]byte]uint64
+	chunks    []*requestChunk
+	// base is the position of the first entry of the first chunk, first that of
+	// the oldest that is remembered, next that of the next one.
+	base, first, next uint64
+	// floor is the newest log index that something forgotten was applied at.
+	floor uint64
+}
+
+// requestChunk holds successive entries and the bytes of their results.
+type requestChunk struct {
+	entries []requestEntry
+	data    []byte
+}
+
+// requestEntry is one remembered request id. It holds no pointer, so that the
+// garbage collector need not look at a million of them.
+type requestEntry struct {
+	key          [16]byte
+	fingerprint  uint64
+	index        uint64 // the log index it was applied at
+	begin, bytes uint32 // where the result is in the chunk's data
+}
+
+// result returns an entry's encoded result.
+func (c *requestChunk) result(e *requestEntry) []byte {
+	return c.data[e.begin : e.begin+e.bytes : e.begin+e.bytes]
+}
+
+func newRequestWindow() requestWindow {
+	return requestWindow{positions: map[[16]byte]uint64{}}
+}
+
+// size returns how many request ids are remembered.
+func (w *requestWindow) size() uint64 { return w.next - w.first }
+
+// at returns the entry at a position that is remembered, and its chunk.
+func (w *requestWindow) at(position uint64) (*requestChunk, *requestEntry) {
+	chunk := w.chunks[(position-w.base)/requestChunkSize]
+	return chunk, &chunk.entries[(position-w.base)%requestChunkSize]
+}
+
+// push appends an entry with a copy of its result.
+func (w *requestWindow) push(k *requestKey, index uint64, result []byte) {
+	if (w.next-w.base)/requestChunkSize == uint64(len(w.chunks)) {
+		w.chunks = append(w.chunks, &requestChunk{})
+	}
+	chunk := w.chunks[len(w.chunks)-1]
+	chunk.entries = append(chunk.entries, requestEntry{
+		key: k.key, fingerprint: k.fingerprint, index: index,
+		begin: uint32(len(chunk.data)), bytes: uint32(len(result)),
+	})
+	chunk.data = append(chunk.data, result...)
+	w.positions[k.key] = w.next
+	w.next++
+}
+
+// pop forgets the oldest entry.
+func (w *requestWindow) pop() {
+	_, e := w.at(w.first)
+	delete(w.positions, e.key)
+	w.floor = max(w.floor, e.index)
+	w.first++
+	if w.first-w.base == requestChunkSize {
+		w.chunks[0] = nil
+		w.chunks = w.chunks[1:]
+		w.base = w.first
+	}
+}
+
+// runOnce runs an operation with a request key, unless it ran before: then it
+// answers as it did then. Only success is remembered: what was refused changed
+// nothing, and may well succeed at the next try.
+func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
+	if position, ok := c.requests.positions[op.request.key]; ok {
+		return c.answerAgain(dst, now, op, position)
+	}
+	if op.request.retry && op.request.since < c.requests.floor {
+		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
+			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
+	}
+	result, applied := c.run(dst, now, op)
+	if applied {
+		c.remember(&op.request, now.index, result)
+	}
+	return result
+}
+
+// answerAgain answers a call whose request id is remembered.
+func (c *contents) answerAgain(dst []byte, now moment, op *operation, position uint64) []byte {
+	chunk, e := c.requests.at(position)
+	if e.fingerprint != op.request.fingerprint {
+		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
+			"the request id was used for another request"))
+	}
+	return append(dst, chunk.result(e)...)
+}
+
+// remember stores the result of a request id that is not remembered.
+func (c *contents) remember(k *requestKey, index uint64, result []byte) {
+	c.requests.push(k, index, result)
+	c.hash.add(c.requestHash(c.requests.next - 1))
+	c.evictRequests()
+}
+
+// evictRequests forgets the oldest request ids until as many are left as the
+// setting allows.
+func (c *contents) evictRequests() {
+	limit := uint64(c.settings.value(settingRequestWindow))
+	if c.requests.size() <= limit {
+		return
+	}
+	c.hash.remove(hashRequestFloor(c.requests.floor))
+	for c.requests.size() > limit {
+		c.hash.remove(c.requestHash(c.requests.first))
+		c.requests.pop()
+	}
+	c.hash.add(hashRequestFloor(c.requests.floor))
+}
+
+// requestHash returns the hash of the entry at a position.
+func (c *contents) requestHash(position uint64) uint64 {
+	chunk, e := c.requests.at(position)
+	return hashRequest(position, e, chunk.result(e))
+}

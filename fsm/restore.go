@@ -1,0 +1,140 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Restore replaces the whole state by the snapshot that r reads. It needs no
+// more memory than the new state beside the old one, and does not trust what it
+// reads: nothing is put in place before the checksum, the counts and the hash of
+// the state are verified. With an error the state is as it was.
+//
+// The error wraps ErrCorrupt for a damaged snapshot, ErrWrongCluster for one of
+// another cluster than the one this state is of, *raftlog.UnknownFormatError for
+// one that a newer release wrote, or is r's.
+func (s *State) Restore(r io.Reader) error {
+	restored, err := readContents(r, s.maxFormat)
+	if err != nil {
+		return fmt.Errorf("restore a snapshot: %w", err)
+	}
+	if err := s.replace(restored); err != nil {
+		return fmt.Errorf("restore a snapshot: %w", err)
+	}
+	s.applied.set(restored.applied)
+	s.logger.Info("restored a snapshot", "index", restored.applied,
+		"identities", restored.identityCount(), "hilos", restored.hilos.Len(),
+		"claims", restored.claims.Len(), "requests", restored.requests.size())
+	return nil
+}
+
+// replace puts the new state in place.
+func (s *State) replace(restored *contents) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.contents.formed() && !bytes.Equal(s.contents.clusterID, restored.clusterID) {
+		return fmt.Errorf("%w: it is of %x, this is %x", ErrWrongCluster, restored.clusterID, s.contents.clusterID)
+	}
+	s.contents = restored
+	return nil
+}
+
+// readContents reads a snapshot into a state of its own.
+func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
+	in := newSnapshotReader(r)
+	c := newContents()
+	header, err := in.header(maxFormat)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.restoreHeader(header); err != nil {
+		return nil, err
+	}
+	if err := in.eachRecord(c.restoreRecord); err != nil {
+		return nil, err
+	}
+	if err := in.trailer(); err != nil {
+		return nil, err
+	}
+	if uint64(c.hash) != header.GetStateHash() {
+		return nil, corrupt("the state's hash is %016x, the header says %016x", uint64(c.hash), header.GetStateHash())
+	}
+	return c, nil
+}
+
+// restoreHeader takes over what the header says of the state.
+func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
+	switch len(h.GetClusterId()) {
+	case 0:
+	case clusterIDBytes:
+		c.setCluster(h.GetClusterId())
+	default:
+		return corrupt("cluster id of %d bytes", len(h.GetClusterId()))
+	}
+	if h.GetLogFormat() < firstFormat {
+		return corrupt("log format %d", h.GetLogFormat())
+	}
+	c.setFormat(h.GetLogFormat())
+	c.applied = h.GetAppliedIndex()
+	c.requests.floor = h.GetRequestFloor()
+	first := h.GetRequestFirst()
+	c.requests.base, c.requests.first, c.requests.next = first, first, first
+	c.hash.add(hashRequestFloor(c.requests.floor))
+	return nil
+}
+
+// restoreRecord takes over one record.
+func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
+	switch r := m.GetRecord().(type) {
+	case *raftlogv1.SnapshotRecord_Database:
+		return c.restoreDatabase(r.Database)
+	case *raftlogv1.SnapshotRecord_Identity:
+		return c.restoreIdentity(r.Identity)
+	case *raftlogv1.SnapshotRecord_Hilo:
+		return c.restoreHiLo(r.Hilo)
+	case *raftlogv1.SnapshotRecord_Claim:
+		return c.restoreClaim(r.Claim)
+	case *raftlogv1.SnapshotRecord_Member:
+		return c.restoreMember(r.Member)
+	case *raftlogv1.SnapshotRecord_Request:
+		return c.restoreRequest(r.Request)
+	case *raftlogv1.SnapshotRecord_Session:
+		return c.restoreSession(r.Session)
+	case *raftlogv1.SnapshotRecord_Setting:
+		return c.restoreSetting(r.Setting)
+	case *raftlogv1.SnapshotRecord_Etag:
+		return c.restoreEtags(r.Etag)
+	default:
+		return corrupt("a record of no known kind")
+	}
+}
+
+// corrupt returns an error that wraps ErrCorrupt.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// newerFormat is the error for what a newer release wrote.
+func newerFormat(what string, format, known uint32) error {
+	return &raftlog.UnknownFormatError{What: what, Format: format, Known: known}
+}
+
+// checkHeader refuses what this binary cannot read.
+func checkHeader(h *raftlogv1.SnapshotHeader, maxFormat uint32) error {
+	switch {
+	case h.GetFormat() > snapshotFormat:
+		return newerFormat("snapshot", h.GetFormat(), snapshotFormat)
+	case h.GetLogFormat() > maxFormat:
+		return newerFormat("snapshot's log", h.GetLogFormat(), maxFormat)
+	case h.GetFoldVersion() > docid.FoldVersion:
+		return newerFormat("snapshot's table of folded names", h.GetFoldVersion(), docid.FoldVersion)
+	case h.GetFormat() != snapshotFormat || h.GetFoldVersion() != docid.FoldVersion:
+		return corrupt("snapshot format %d with fold version %d", h.GetFormat(), h.GetFoldVersion())
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package fsm
+
+import (
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// restoreText refuses a text that the state would never have let in.
+func restoreText(field, text string, most int) error {
+	if err := checkText(field, text, most); err != nil {
+		return corrupt("%s %s", field, err.detail)
+	}
+	return nil
+}
+
+// restoreName refuses the name of something in a database that did not come
+// before.
+func (c *contents) restoreName(db uint32, field, name string, most int) error {
+	if int64(db) >= int64(len(c.databases.names)) {
+		return corrupt("%s in database %d of %d", field, db, len(c.databases.names))
+	}
+	return restoreText(field, name, most)
+}
+
+func (c *contents) restoreDatabase(name string) error {
+	if _, ok := c.databases.number(name); ok {
+		return corrupt("database %q twice", name)
+	}
+	c.addDatabase(name)
+	return restoreText("database", name, docid.MaxDatabaseBytes)
+}
+
+func (c *contents) restoreIdentity(m *raftlogv1.IdentityRecord) error {
+	if err := c.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
+		return err
+	}
+	item := identityItem{db: m.GetDatabase(), name: m.GetName(), last: m.GetLast()}
+	if c.findIdentity(item.db, item.name).exists {
+		return corrupt("identity %q twice", item.name)
+	}
+	// Snapshots are written in order; Load is fast for that, and right in any.
+	c.identityTree(m.GetHidden()).Load(item)
+	c.nameBytes += int64(len(item.name))
+	c.hash.add(hashIdentity(item, m.GetHidden()))
+	return nil
+}
+
+func (c *contents) restoreHiLo(m *raftlogv1.HiLoRecord) error {
+	if err := c.restoreName(m.GetDatabase(), "HiLo tag", m.GetTag(), docid.MaxNameBytes); err != nil {
+		return err
+	}
+	if len(m.GetOutstanding()) > hilo.MaxOutstanding {
+		return corrupt("HiLo tag %q with %d ranges", m.GetTag(), len(m.GetOutstanding()))
+	}
+	counter := hilo.Counter{Max: m.GetMax(), Peak: m.GetPeak()}
+	for _, o := range m.GetOutstanding() {
+		r := hilo.Range{Low: o.GetLow(), High: o.GetHigh()}
+		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken()})
+	}
+	item := packHiLo(m.GetDatabase(), m.GetTag(), counter)
+	if _, twice := c.hilos.Load(item); twice {
+		return corrupt("HiLo tag %q twice", m.GetTag())
+	}
+	c.nameBytes += int64(len(m.GetTag()))
+	c.hash.add(hashHiLo(item))
+	return nil
+}
+
+func (c *contents) restoreClaim(m *raftlogv1.ClaimRecord) error {
+	if err := c.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
+		return err
+	}
+	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
+	if _, twice := c.claims.Get(item); twice {
+		return corrupt("claim %q twice", item.id)
+	}
+	c.addClaim(item)
+	return nil
+}
+
+func (c *contents) restoreMember(m *raftlogv1.Member) error {
+	id, ok := nodeIDOf(m.GetId())
+	if !ok || c.members[id] != nil || c.memberByTag(m.GetTag()) != nil {
+		return corrupt("member %x with tag %q", m.GetId(), m.GetTag())
+	}
+	if len(c.members) >= maxMembers {
+		return corrupt("more than %d members", maxMembers)
+	}
+	c.putMember(m)
+	return nil
+}
+
+func (c *contents) restoreRequest(m *raftlogv1.RequestRecord) error {
+	k := requestKey{fingerprint: m.GetFingerprint()}
+	if copy(k.key[:], m.GetKey()) != len(k.key) || len(m.GetKey()) != len(k.key) {
+		return corrupt("request key of %d bytes", len(m.GetKey()))
+	}
+	if _, twice := c.requests.positions[k.key]; twice {
+		return corrupt("request key %x twice", k.key)
+	}
+	c.requests.push(&k, m.GetLogIndex(), m.GetResult())
+	c.hash.add(c.requestHash(c.requests.next - 1))
+	return nil
+}
+
+func (c *contents) restoreSession(m *raftlogv1.SessionRecord) error {
+	origin, member := c.presentMember(m.GetOrigin())
+	if member == nil {
+		return corrupt("session of %x, which is not a member", m.GetOrigin())
+	}
+	s := c.sessions[origin]
+	if s == nil {
+		s = &session{number: m.GetSession(), acknowledged: m.GetAcknowledged()}
+		c.addSession(origin, s)
+	}
+	if s.number != m.GetSession() || s.acknowledged != m.GetAcknowledged() {
+		return corrupt("two sessions of %x", m.GetOrigin())
+	}
+	for _, r := range m.GetResults() {
+		_, twice := s.find(r.GetSequence())
+		if twice || r.GetSequence() <= s.acknowledged || r.GetSequence()-s.acknowledged > maxUnacknowledged {
+			return corrupt("result of group %d of a session acknowledged up to %d", r.GetSequence(), s.acknowledged)
+		}
+		c.keepResults(origin, s, r.GetSequence(), r.GetResults())
+	}
+	return nil
+}
+
+func (c *contents) restoreSetting(m *raftlogv1.SettingRecord) error {
+	id, ok := settingByKey(m.GetKey())
+	if !ok || checkSetting(id, m.GetValue()) != nil || c.settings.changed(id) {
+		return corrupt("setting %q of %d", m.GetKey(), m.GetValue())
+	}
+	c.putSetting(id, m.GetValue())
+	return nil
+}
+
+func (c *contents) restoreEtags(m *raftlogv1.EtagRecord) error {
+	node, member := c.presentMember(m.GetNode())
+	if member == nil || c.etags[node] != nil {
+		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
+	}
+	e := &etagRecord{start: m.GetStart(), clean: m.GetClean()}
+	for _, ceiling := range m.GetCeilings() {
+		e.counters = append(e.counters, etagCounter{database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast()})
+	}
+	c.putEtags(node, e)
+	return nil
+}

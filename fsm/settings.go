@@ -1,0 +1,131 @@
+package fsm
+
+import (
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// SettingInfo describes a replicated setting.
+type SettingInfo struct {
+	// Key names it in commands.
+	Key string
+	// Default is its value until it is set.
+	Default int64
+	// Min and Max are the smallest and largest value it may have.
+	Min, Max int64
+	// Description says what it does, and its unit.
+	Description string
+}
+
+// settingID is a setting's place in settingTable. The order shows nowhere.
+type settingID int
+
+const (
+	settingRequestWindow settingID = iota
+	settingMaxIdentities
+	settingMaxHiLos
+	settingMaxClaims
+	settingMaxDatabases
+	settingMaxNameBytes
+	settingCount
+)
+
+// settingTable holds all settings. The state holds only those that were set to
+// something else, so changing a default or a range is a new log format.
+var settingTable = [settingCount]SettingInfo{
+	settingRequestWindow: {
+		Key: "request-window", Default: 1_000_000, Min: 1, Max: 20_000_000,
+		Description: "how many request ids are remembered; lowering it forgets the oldest",
+	},
+	settingMaxIdentities: {
+		Key: "max-identities", Default: 5_000_000, Min: 0, Max: 100_000_000,
+		Description: "how many identities there may be, in all databases, deleted but not forgotten ones included",
+	},
+	settingMaxHiLos: {
+		Key: "max-hilos", Default: 5_000_000, Min: 0, Max: 100_000_000,
+		Description: "how many HiLo counters there may be, in all databases",
+	},
+	settingMaxClaims: {
+		Key: "max-claims", Default: 5_000_000, Min: 0, Max: 100_000_000,
+		Description: "how many ids may be claimed, in all databases",
+	},
+	settingMaxDatabases: {
+		Key: "max-databases", Default: 10_000, Min: 1, Max: 1_000_000,
+		Description: "how many databases there may be, and how many of them each node may count etags for",
+	},
+	settingMaxNameBytes: {
+		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
+		Description: "how many bytes the names of all identities, HiLo counters and claims may have together",
+	},
+}
+
+// SettingInfos returns all settings that there are, in a fixed order.
+func SettingInfos() []SettingInfo {
+	return append([]SettingInfo(nil), settingTable[:]...)
+}
+
+// settings are the values in force.
+type settings struct{ values [settingCount]int64 }
+
+func newSettings() settings {
+	var s settings
+	for id, info := range settingTable {
+		s.values[id] = info.Default
+	}
+	return s
+}
+
+// value returns a setting's value.
+func (s *settings) value(id settingID) int64 { return s.values[id] }
+
+// changed says whether a setting differs from its default.
+func (s *settings) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
+
+// settingByKey returns the setting of that name.
+func settingByKey(key string) (settingID, bool) {
+	for id, info := range settingTable {
+		if info.Key == key {
+			return settingID(id), true
+		}
+	}
+	return 0, false
+}
+
+// settingSet changes a setting. A limit below the present use stops growth and
+// takes nothing away; only the window of request ids shrinks, oldest first.
+func (c *contents) settingSet(dst []byte, op *operation) ([]byte, *refusal) {
+	var set raftlogv1.SettingSet
+	if err := decodePayload(op, &set); err != nil {
+		return dst, err
+	}
+	id, ok := settingByKey(set.GetKey())
+	if !ok {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %q", set.GetKey())
+	}
+	if err := checkSetting(id, set.GetValue()); err != nil {
+		return dst, err
+	}
+	c.putSetting(id, set.GetValue())
+	c.evictRequests()
+	return appendValue(dst, set.GetValue()), nil
+}
+
+// checkSetting refuses a value that is out of range.
+func checkSetting(id settingID, value int64) *refusal {
+	info := settingTable[id]
+	if value >= info.Min && value <= info.Max {
+		return nil
+	}
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "value",
+		"%s is %d, must be from %d to %d", info.Key, value, info.Min, info.Max)
+}
+
+// putSetting stores a value within the setting's range.
+func (c *contents) putSetting(id settingID, value int64) {
+	if c.settings.changed(id) {
+		c.hash.remove(hashSetting(id, c.settings.values[id]))
+	}
+	c.settings.values[id] = value
+	if c.settings.changed(id) {
+		c.hash.add(hashSetting(id, value))
+	}
+}

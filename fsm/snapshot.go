@@ -1,0 +1,158 @@
+package fsm
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Snapshot is the state as it was at one log index. It shares memory with the
+// state, which copies what it changes afterwards as long as the Snapshot is held.
+//
+// A snapshot is written as a magic, then messages of proto/raftlog/v1 that are
+// each preceded by their length: one SnapshotHeader, the SnapshotRecords, a
+// length of zero, and a SnapshotTrailer with the checksum of everything before
+// the length of zero.
+type Snapshot struct {
+	header *raftlogv1.SnapshotHeader
+
+	databases  []string
+	identities tree[identityItem]
+	hidden     tree[identityItem]
+	hilos      tree[hiloItem]
+	claims     tree[claimItem]
+	members    []*raftlogv1.Member
+	sessions   []sessionView
+	etags      []etagView
+	requests   requestView
+	settings   settings
+}
+
+// sessionView is a session, frozen.
+type sessionView struct {
+	origin nodeID
+	session
+}
+
+// etagView is what is known of one node's etags.
+type etagView struct {
+	node   nodeID
+	record *etagRecord
+}
+
+// requestView is a window of request ids, frozen: the chunks, of which the last
+// one is a copy, because the original is still appended to.
+type requestView struct {
+	chunks []*requestChunk
+	skip   int // entries of the first chunk that are forgotten
+}
+
+// Snapshot returns the state as it is now. It takes some microseconds, whatever
+// the size of the state; it is called by the goroutine that calls Apply.
+func (s *State) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contents.snapshot()
+}
+
+// Close lets go of the memory that the snapshot shares with the state. It is
+// not to be called while WriteTo runs.
+func (s *Snapshot) Close() { *s = Snapshot{header: s.header} }
+
+// Index returns the log index the snapshot was taken at.
+func (s *Snapshot) Index() uint64 { return s.header.GetAppliedIndex() }
+
+func (c *contents) snapshot() *Snapshot {
+	return &Snapshot{
+		header:     c.snapshotHeader(),
+		databases:  c.databases.names[:len(c.databases.names):len(c.databases.names)],
+		identities: c.identities.Copy(),
+		hidden:     c.hidden.Copy(),
+		hilos:      c.hilos.Copy(),
+		claims:     c.claims.Copy(),
+		members:    c.sortedMembers(),
+		sessions:   c.sessionViews(),
+		etags:      c.etagViews(),
+		requests:   c.requests.view(),
+		settings:   c.settings,
+	}
+}
+
+func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
+	return &raftlogv1.SnapshotHeader{
+		Format:       snapshotFormat,
+		ClusterId:    c.clusterID,
+		AppliedIndex: c.applied,
+		StateHash:    uint64(c.hash),
+		LogFormat:    c.format,
+		FoldVersion:  docid.FoldVersion,
+		RequestFloor: c.requests.floor,
+		RequestFirst: c.requests.first,
+	}
+}
+
+// sortedMembers returns all members, by tag.
+func (c *contents) sortedMembers() []*raftlogv1.Member {
+	return slices.SortedFunc(maps.Values(c.members), func(a, b *raftlogv1.Member) int {
+		return docid.CompareNodeTags(a.GetTag(), b.GetTag())
+	})
+}
+
+// sessionViews returns all sessions, by origin. The list of results is copied:
+// the state takes out and puts in.
+func (c *contents) sessionViews() []sessionView {
+	views := make([]sessionView, 0, len(c.sessions))
+	for origin, s := range c.sessions {
+		frozen := *s
+		frozen.results = slices.Clone(s.results)
+		views = append(views, sessionView{origin: origin, session: frozen})
+	}
+	slices.SortFunc(views, func(a, b sessionView) int { return compareNodes(a.origin, b.origin) })
+	return views
+}
+
+// etagViews returns what is known of all nodes' etags, by node.
+func (c *contents) etagViews() []etagView {
+	views := make([]etagView, 0, len(c.etags))
+	for node, e := range c.etags {
+		views = append(views, etagView{node: node, record: e})
+	}
+	slices.SortFunc(views, func(a, b etagView) int { return compareNodes(a.node, b.node) })
+	return views
+}
+
+func compareNodes(a, b nodeID) int { return bytes.Compare(a[:], b[:]) }
+
+// view freezes the window.
+func (w *requestWindow) view() requestView {
+	v := requestView{chunks: slices.Clone(w.chunks), skip: int(w.first - w.base)}
+	if n := len(v.chunks); n > 0 {
+		last := *v.chunks[n-1]
+		v.chunks[n-1] = &last
+	}
+	return v
+}
+
+// each calls f for each entry, oldest first, with its result.
+func (v *requestView) each(f func(e *requestEntry, result []byte)) {
+	for i, chunk := range v.chunks {
+		first := 0
+		if i == 0 {
+			first = v.skip
+		}
+		for j := first; j < len(chunk.entries); j++ {
+			e := &chunk.entries[j]
+			f(e, chunk.result(e))
+		}
+	}
+}
+
+// compareSettings orders settings by key, so that a snapshot does not depend on
+// the order of the table.
+func compareSettings(a, b settingID) int {
+	return cmp.Compare(settingTable[a].Key, settingTable[b].Key)
+}

@@ -1,0 +1,136 @@
+package fsm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// maxFrame is the largest message in a snapshot. The largest there are hold the
+// results of one group. A length is not believed, though: memory is taken as the
+// bytes come in.
+const maxFrame = 1 << 30
+
+// snapshotReader reads frames.
+type snapshotReader struct {
+	r       *bufio.Reader
+	buf     bytes.Buffer // of the frame being read
+	crc     uint32
+	records uint64
+}
+
+func newSnapshotReader(r io.Reader) *snapshotReader {
+	return &snapshotReader{r: bufio.NewReaderSize(r, snapshotBuffer)}
+}
+
+// header reads what comes before the records.
+func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, error) {
+	magic := make([]byte, len(snapshotMagic))
+	if _, err := io.ReadFull(r.r, magic); err != nil {
+		return nil, cutShort(err)
+	}
+	if string(magic) != snapshotMagic {
+		return nil, corrupt("not a snapshot")
+	}
+	r.crc = crc32.Update(0, castagnoli, magic)
+	h := &raftlogv1.SnapshotHeader{}
+	if _, err := r.frame(h); err != nil {
+		return nil, err
+	}
+	return h, checkHeader(h, maxFormat)
+}
+
+// eachRecord calls f for each record, up to the length of zero that ends them.
+func (r *snapshotReader) eachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
+	for {
+		m := &raftlogv1.SnapshotRecord{}
+		more, err := r.frame(m)
+		if err != nil || !more {
+			return err
+		}
+		if err := f(m); err != nil {
+			return err
+		}
+		r.records++
+	}
+}
+
+// trailer reads what comes after the records, and then there must be nothing.
+func (r *snapshotReader) trailer() error {
+	crc := r.crc
+	t := &raftlogv1.SnapshotTrailer{}
+	if _, err := r.frame(t); err != nil {
+		return err
+	}
+	if t.GetChecksum() != crc {
+		return corrupt("checksum %08x, the trailer says %08x", crc, t.GetChecksum())
+	}
+	if t.GetRecords() != r.records {
+		return corrupt("%d records, the trailer says %d", r.records, t.GetRecords())
+	}
+	if _, err := r.r.ReadByte(); !errors.Is(err, io.EOF) {
+		return corrupt("something follows the trailer")
+	}
+	return nil
+}
+
+// frame reads a message after its length; false for a length of zero, which is
+// not taken into the checksum.
+func (r *snapshotReader) frame(m proto.Message) (bool, error) {
+	size, err := r.length()
+	if err != nil || size == 0 {
+		return false, err
+	}
+	if size > maxFrame {
+		return false, corrupt("a frame of %d bytes", size)
+	}
+	r.buf.Reset()
+	if _, err := io.CopyN(&r.buf, r.r, int64(size)); err != nil {
+		return false, cutShort(err)
+	}
+	r.crc = crc32.Update(r.crc, castagnoli, protowire.AppendVarint(nil, size))
+	r.crc = crc32.Update(r.crc, castagnoli, r.buf.Bytes())
+	if err := proto.Unmarshal(r.buf.Bytes(), m); err != nil {
+		return false, corrupt("a frame that is no message: %v", err)
+	}
+	if len(m.ProtoReflect().GetUnknown()) > 0 {
+		return false, corrupt("a frame with an unknown field")
+	}
+	return true, nil
+}
+
+// length reads the length of a frame, which is written as short as it can be.
+func (r *snapshotReader) length() (uint64, error) {
+	var space [binary.MaxVarintLen64]byte
+	raw := space[:0]
+	for len(raw) < cap(raw) {
+		b, err := r.r.ReadByte()
+		if err != nil {
+			return 0, cutShort(err)
+		}
+		if raw = append(raw, b); b < 0x80 {
+			break
+		}
+	}
+	size, n := protowire.ConsumeVarint(raw)
+	if n < 0 || n != protowire.SizeVarint(size) {
+		return 0, corrupt("bad length of a frame")
+	}
+	return size, nil
+}
+
+// cutShort is the error for a snapshot that ends too early, or the reader's own.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return corrupt("it ends too early")
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package fsm
+
+import (
+	"bufio"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// snapshotMagic begins every snapshot, of any format.
+	snapshotMagic = "idnode snapshot\n"
+	// snapshotFormat is the newest snapshot format that is read and written.
+	snapshotFormat = 1
+	// snapshotBuffer is how much is handed to the disk at once.
+	snapshotBuffer = 256 << 10
+)
+
+// castagnoli is the polynomial of CRC-32C, for which processors have an
+// instruction.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// WriteTo writes the snapshot and returns how many bytes that took. It may run
+// beside Apply.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
+	out := &snapshotWriter{w: bufio.NewWriterSize(w, snapshotBuffer)}
+	out.write([]byte(snapshotMagic))
+	out.frame(s.header)
+	s.writeCluster(out)
+	s.writeNames(out)
+	s.writeRequests(out)
+	return out.end()
+}
+
+// writeCluster writes what is not many.
+func (s *Snapshot) writeCluster(out *snapshotWriter) {
+	for _, name := range s.databases {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: name}})
+	}
+	for _, id := range s.changedSettings() {
+		setting := &raftlogv1.SettingRecord{Key: settingTable[id].Key, Value: s.settings.values[id]}
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Setting{Setting: setting}})
+	}
+	for _, m := range s.members {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Member{Member: m}})
+	}
+	for _, e := range s.etags {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: e.message()}})
+	}
+	for i := range s.sessions {
+		s.sessions[i].write(out)
+	}
+}
+
+// changedSettings returns the settings that differ from their default.
+func (s *Snapshot) changedSettings() []settingID {
+	var ids []settingID
+	for id := range settingCount {
+		if s.settings.changed(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, compareSettings)
+	return ids
+}
+
+// message returns what is known of a node's etags as a record.
+func (v etagView) message() *raftlogv1.EtagRecord {
+	m := &raftlogv1.EtagRecord{Node: v.node[:], Start: v.record.start, Clean: v.record.clean}
+	for _, c := range v.record.counters {
+		m.Ceilings = append(m.Ceilings, &raftlogv1.EtagCeiling{Database: c.database, Ceiling: c.ceiling, Last: c.last})
+	}
+	return m
+}
+
+// write writes a session: a record without results, then one record for each
+// group's, so that none is larger than one group makes it.
+func (v *sessionView) write(out *snapshotWriter) {
+	out.session(&raftlogv1.SessionRecord{Origin: v.origin[:], Session: v.number, Acknowledged: v.acknowledged})
+	for _, r := range v.results {
+		result := &raftlogv1.SessionResult{Sequence: r.sequence, Results: r.results}
+		out.session(&raftlogv1.SessionRecord{
+			Origin: v.origin[:], Session: v.number, Acknowledged: v.acknowledged,
+			Results: []*raftlogv1.SessionResult{result},
+		})
+	}
+}
+
+func (w *snapshotWriter) session(s *raftlogv1.SessionRecord) {
+	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Session{Session: s}})
+}
+
+// writeNames writes identities, HiLo counters and claims.
+func (s *Snapshot) writeNames(out *snapshotWriter) {
+	out.identities(s.identities, false)
+	out.identities(s.hidden, true)
+	out.hilos(s.hilos)
+	out.claims(s.claims)
+}
+
+// identities writes a tree of identities. There are many, so one message serves
+// for all; likewise below.
+func (w *snapshotWriter) identities(tree tree[identityItem], hidden bool) {
+	m := &raftlogv1.IdentityRecord{Hidden: hidden}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: m}}
+	tree.Scan(func(item identityItem) bool {
+		m.Database, m.Name, m.Last = item.db, item.name, item.last
+		return w.record(record)
+	})
+}
+
+func (w *snapshotWriter) hilos(tree tree[hiloItem]) {
+	m := &raftlogv1.HiLoRecord{}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: m}}
+	tree.Scan(func(item hiloItem) bool {
+		c := item.counter()
+		m.Database, m.Tag, m.Max, m.Peak = item.db, item.tag(), c.Max, c.Peak
+		m.Outstanding = m.Outstanding[:0]
+		for _, o := range c.Outstanding {
+			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token})
+		}
+		return w.record(record)
+	})
+}
+
+func (w *snapshotWriter) claims(tree tree[claimItem]) {
+	m := &raftlogv1.ClaimRecord{}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Claim{Claim: m}}
+	tree.Scan(func(item claimItem) bool {
+		m.Database, m.Id = item.db, item.id
+		return w.record(record)
+	})
+}
+
+// writeRequests writes the window of request ids, oldest first.
+func (s *Snapshot) writeRequests(out *snapshotWriter) {
+	m := &raftlogv1.RequestRecord{}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Request{Request: m}}
+	s.requests.each(func(e *requestEntry, result []byte) {
+		m.Key, m.Fingerprint, m.Result, m.LogIndex = e.key[:], e.fingerprint, result, e.index
+		out.record(record)
+	})
+}
+
+// snapshotWriter writes frames and keeps the first error, after which it writes
+// nothing more.
+type snapshotWriter struct {
+	w       *bufio.Writer
+	buf     []byte // of the frame being encoded
+	crc     uint32
+	written int64
+	records uint64
+	err     error
+}
+
+// write writes bytes and takes them into the checksum.
+func (w *snapshotWriter) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.crc = crc32.Update(w.crc, castagnoli, b)
+	n, err := w.w.Write(b)
+	w.written += int64(n)
+	w.err = err
+}
+
+// frame writes a message after its length.
+func (w *snapshotWriter) frame(m proto.Message) {
+	w.buf = protowire.AppendVarint(w.buf[:0], uint64(proto.Size(m)))
+	buf, err := proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(w.buf, m)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.buf = buf
+	w.write(buf)
+}
+
+// record writes one record. It returns false if there is no use in going on.
+func (w *snapshotWriter) record(m *raftlogv1.SnapshotRecord) bool {
+	w.frame(m)
+	w.records++
+	return w.err == nil
+}
+
+// end writes the trailer.
+func (w *snapshotWriter) end() (int64, error) {
+	trailer := &raftlogv1.SnapshotTrailer{Records: w.records, Checksum: w.crc}
+	w.write([]byte{0})
+	w.frame(trailer)
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	return w.written, w.err
+}

@@ -1,0 +1,114 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// ErrCorrupt is what Apply and Restore return, wrapped, for damaged bytes.
+var ErrCorrupt = errors.New("fsm: corrupt")
+
+// ErrWrongCluster is what Apply and Restore return, wrapped, for an entry or a
+// snapshot of another cluster.
+var ErrWrongCluster = errors.New("fsm: of another cluster")
+
+// ErrOrder is what Apply returns, wrapped, for an entry whose index is not
+// above everything applied before.
+var ErrOrder = errors.New("fsm: log index out of order")
+
+// Config is what a State needs.
+type Config struct {
+	// Logger gets what an operator may want to know; nil discards it.
+	Logger *slog.Logger
+	// MaxFormat is the newest log format that is applied; 0 means
+	// raftlog.FormatVersion. Tests of upgrades set another.
+	MaxFormat uint32
+}
+
+// State is the replicated state. One goroutine calls Apply, Skip, Snapshot and
+// Restore; everything else may be called by any number at the same time.
+type State struct {
+	logger    *slog.Logger
+	maxFormat uint32
+
+	// mu guards contents: Apply writes, reads read.
+	mu       sync.RWMutex
+	contents *contents
+
+	applied applied
+}
+
+// New returns an empty State, of a cluster that is not formed yet.
+func New(cfg Config) *State {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxFormat == 0 {
+		cfg.MaxFormat = raftlog.FormatVersion
+	}
+	return &State{logger: cfg.Logger, maxFormat: cfg.MaxFormat, contents: newContents()}
+}
+
+// Apply applies the entry at index and returns one result per group, in order.
+// The results are shared with the state: nobody changes them. The entry is not
+// kept.
+//
+// An error means that the entry was not applied at all and that the node must
+// stop: *raftlog.UnknownFormatError, or one that wraps ErrCorrupt,
+// ErrWrongCluster or ErrOrder. An operation that is merely refused is no error:
+// its result says so.
+func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
+	e, err := raftlog.DecodeEntryUpTo(entry, s.maxFormat)
+	if errors.Is(err, raftlog.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log entry %d: %w", index, err)
+	}
+	results, err := s.apply(index, &e)
+	if err != nil {
+		return nil, fmt.Errorf("log entry %d: %w", index, err)
+	}
+	s.applied.advance(index)
+	return results, nil
+}
+
+// apply is Apply of a decoded entry, under the lock.
+func (s *State) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contents.apply(index, e)
+}
+
+// Skip says that the entry at index is none of the state's, such as a change of
+// Raft's configuration: the applied index moves on. An index that is not above
+// it changes nothing.
+func (s *State) Skip(index uint64) {
+	s.mu.Lock()
+	s.contents.applied = max(s.contents.applied, index)
+	s.mu.Unlock()
+	s.applied.advance(index)
+}
+
+// AppliedIndex returns the newest log index that was applied or skipped.
+func (s *State) AppliedIndex() uint64 { return s.applied.load() }
+
+// WaitApplied returns nil once index has been applied or skipped, and ctx's
+// error if that ends first.
+func (s *State) WaitApplied(ctx context.Context, index uint64) error {
+	return s.applied.wait(ctx, index)
+}
+
+// Hash returns the applied index and the hash of the state there. States of two
+// nodes with equal indexes must have equal hashes; anything else is a bug or
+// damaged memory.
+func (s *State) Hash() (index, hash uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.contents.applied, uint64(s.contents.hash)
+}
