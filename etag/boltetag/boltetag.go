@@ -1,0 +1,208 @@
+// Package boltetag keeps the etag counters of a node in a bbolt file.
+//
+// bbolt writes a transaction as a whole or not at all, and syncs it; what it
+// does not do is to notice damage in the values it gives back. So every value
+// carries a CRC-32C over where it stands and what it says, the number of
+// databases is stored beside them, and the file names the node it belongs to.
+//
+// bbolt has two meta pages, written in turn, and when the newer one is damaged
+// it silently goes on from the older one: right after a torn write, wrong for a
+// bit that flipped later, because it would bring back counters from before the
+// newest reservation. A reservation is therefore followed by a second, empty
+// transaction: once it is acknowledged, both meta pages lead to it.
+//
+// A file is made under another name and renamed when it is complete. A file
+// that exists and holds nothing is damage, never a new start at zero.
+package boltetag
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/idnode/idnode/etag"
+)
+
+const (
+	fileMode = 0o600
+	// lockTimeout bounds the wait for the file's lock, so that a second process
+	// on the same directory ends instead of hanging.
+	lockTimeout = time.Second
+)
+
+var (
+	// ErrOtherNode means the file belongs to another node.
+	ErrOtherNode = errors.New("boltetag: the file belongs to another node")
+	// ErrInUse means another process has the file open.
+	ErrInUse = errors.New("boltetag: the file is in use by another process")
+	// ErrFormat means the file was written by a newer version of the program.
+	ErrFormat = errors.New("boltetag: the file has a format that is not known")
+)
+
+// Options sets a store up.
+type Options struct {
+	// NodeID is the Raft id of the node, as raw bytes; never empty. It is
+	// recorded in a new file, and must be the one in an old file.
+	NodeID []byte
+}
+
+// Store is an etag.Store in one bbolt file.
+type Store struct {
+	db   *bolt.DB
+	node []byte
+}
+
+var _ etag.Store = (*Store)(nil)
+
+// Open opens the file at path, and makes it if it does not exist; its folder
+// must exist. It reads and checks the whole file. It returns ErrInUse,
+// ErrOtherNode, ErrFormat, an error that wraps etag.ErrCorrupt, or what the
+// file system said.
+func Open(path string, opts Options) (*Store, error) {
+	if len(opts.NodeID) == 0 {
+		return nil, errors.New("boltetag: no node id")
+	}
+	node := bytes.Clone(opts.NodeID)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(path, node); err != nil {
+			return nil, fmt.Errorf("boltetag: make %s: %w", path, err)
+		}
+	}
+	// bbolt trusts its pages when it opens a file for writing, and can end the
+	// process over a damaged one. So the file is read through first, where
+	// every such failure is caught.
+	if err := verify(path, node); err != nil {
+		return nil, fmt.Errorf("boltetag: %s: %w", path, err)
+	}
+	db, err := openBolt(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("boltetag: %s: %w", path, err)
+	}
+	return &Store{db: db, node: node}, nil
+}
+
+// create makes a complete, empty file beside path and then gives it its name.
+func create(path string, node []byte) error {
+	draft := path + ".new"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := openBolt(draft, false)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Update(func(tx *bolt.Tx) error { return initialise(tx, node) }), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func verify(path string, node []byte) error {
+	if err := checkStructure(path); err != nil {
+		return err
+	}
+	return guard(func() error {
+		db, err := openBolt(path, true)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = db.Close() }()
+		return db.View(func(tx *bolt.Tx) error {
+			_, err := read(tx, node)
+			return err
+		})
+	})
+}
+
+func openBolt(path string, readOnly bool) (db *bolt.DB, err error) {
+	err = guard(func() error {
+		// The free list is not kept in the file, because a damaged one would
+		// make bbolt write over live pages; it is rebuilt at each start.
+		db, err = bolt.Open(path, fileMode, &bolt.Options{
+			Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly,
+		})
+		return classify(err)
+	})
+	return db, err
+}
+
+// classify tells an error of the file system from one that means damage.
+func classify(err error) error {
+	var pathError *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return ErrInUse
+	case errors.As(err, &pathError), errors.As(err, &errno):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", etag.ErrCorrupt, err)
+	}
+}
+
+// guard runs f and turns the panics and memory faults that bbolt answers damage
+// with into etag.ErrCorrupt.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", etag.ErrCorrupt, r)
+		}
+	}()
+	return f()
+}
+
+// Load implements etag.Store.
+func (s *Store) Load() (state etag.State, err error) {
+	err = guard(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			state, err = read(tx, s.node)
+			return err
+		})
+	})
+	return state, err
+}
+
+// Reserve implements etag.Store.
+func (s *Store) Reserve(r etag.Reservation) error {
+	if err := s.update(func(tx *bolt.Tx) error { return reserve(tx, r) }); err != nil {
+		return err
+	}
+	// The second meta page; see the package comment.
+	return s.update(func(*bolt.Tx) error { return nil })
+}
+
+// Stop implements etag.Store. It needs no second transaction: the older meta
+// page leads to the reservation before, which is higher and therefore safe.
+func (s *Store) Stop(last map[string]uint64) error {
+	return s.update(func(tx *bolt.Tx) error { return stop(tx, last) })
+}
+
+func (s *Store) update(f func(*bolt.Tx) error) error {
+	return guard(func() error { return s.db.Update(f) })
+}
+
+// Close implements etag.Store.
+func (s *Store) Close() error { return s.db.Close() }

@@ -1,0 +1,124 @@
+package etag
+
+import "sync/atomic"
+
+// sealed stands in counter.last once nothing may be taken any more. It is above
+// every limit, so that the fast path refuses without looking at anything else.
+const sealed uint64 = 1 << 63
+
+// counter is one database's counter.
+//
+// The obvious fast path is a single atomic add on the next value. It was not
+// taken because an add that overshoots the reserved block has already moved the
+// counter: the values in between are lost, and the exact last value at a clean
+// stop is no longer known. Compare-and-swap costs the same when nobody is in
+// the way, and keeps both.
+//
+// Invariant: limit never falls, and every value handed out is at most a limit
+// that was durable before.
+// Invariant: last never falls, until seal replaces it for good.
+type counter struct {
+	// last is the last etag handed out, or sealed.
+	last atomic.Uint64
+	// limit is the end of the block that is reserved on disk.
+	limit atomic.Uint64
+	// queued says that a reservation is asked for or under way. It stays true
+	// once limit is MaxEtag, because there is nothing to ask for then.
+	queued atomic.Bool
+
+	name string
+
+	// The fields below are guarded by Counters.mu.
+
+	// want is how many etags callers wait for.
+	want uint64
+	// moved is closed when limit has moved, or nothing more will come; nil
+	// while nobody waits.
+	moved chan struct{}
+	// final is last as it was when it was sealed.
+	final uint64
+}
+
+func newCounter(name string, value uint64) *counter {
+	c := &counter{name: name}
+	c.last.Store(value)
+	c.setLimit(value)
+	return c
+}
+
+// take hands out n consecutive values from the reserved block and returns the
+// first; remaining is what the block has left after it. It returns ok = false,
+// and takes nothing, when the block is too short or the counter is sealed.
+func (c *counter) take(n uint64) (first, remaining uint64, ok bool) {
+	for {
+		// An old limit is only ever too low, so the two loads need not agree.
+		limit := c.limit.Load()
+		last := c.last.Load()
+		if last+n > limit {
+			return 0, 0, false
+		}
+		if c.last.CompareAndSwap(last, last+n) {
+			return last + 1, limit - last - n, true
+		}
+	}
+}
+
+// raise moves last up to floor, and says whether it did.
+func (c *counter) raise(floor uint64) bool {
+	for {
+		last := c.last.Load()
+		if last >= floor {
+			return false
+		}
+		if c.last.CompareAndSwap(last, floor) {
+			return true
+		}
+	}
+}
+
+// seal ends the counter: whoever had not taken a value before gets none.
+func (c *counter) seal() {
+	c.final = c.last.Swap(sealed)
+	c.wakeWaiters()
+}
+
+// used returns the last etag handed out, also after seal.
+func (c *counter) used() uint64 {
+	if last := c.last.Load(); last != sealed {
+		return last
+	}
+	return c.final
+}
+
+// setLimit publishes a limit that is durable.
+func (c *counter) setLimit(limit uint64) {
+	c.limit.Store(limit)
+	c.queued.Store(limit == MaxEtag)
+}
+
+// target returns the limit to reserve next: a full block above everything that
+// is reserved or handed out, or, where that is less than callers wait for, a
+// full block above that.
+func (c *counter) target(block uint64) uint64 {
+	last := c.last.Load()
+	limit := max(c.limit.Load(), last) + block
+	if wanted := last + c.want; wanted > limit {
+		limit = wanted + block
+	}
+	return min(limit, MaxEtag)
+}
+
+// wait returns the channel that is closed when limit has moved.
+func (c *counter) wait() <-chan struct{} {
+	if c.moved == nil {
+		c.moved = make(chan struct{})
+	}
+	return c.moved
+}
+
+func (c *counter) wakeWaiters() {
+	if c.moved != nil {
+		close(c.moved)
+		c.moved = nil
+	}
+}

@@ -1,0 +1,257 @@
+package etag
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Counters hands out etags. It is safe for concurrent use.
+type Counters struct {
+	cfg Config
+	// lowWater is the rest of a block at which the next one is asked for. Half
+	// a block leaves the disk as much time as the first half took.
+	lowWater uint64
+	store    Store
+	opened   State
+
+	// counters is replaced as a whole when a database is added, so that the
+	// fast path finds its counter without a lock.
+	counters atomic.Pointer[map[string]*counter]
+
+	wake     chan struct{} // holds one token when the reserver has work
+	reserved chan struct{} // holds one token when Reserved has changed
+	broken   chan struct{} // closed when a durable write has failed
+	done     chan struct{} // closed when the reserver has ended
+	closeErr error         // what Close returns; set before done is closed
+
+	mu sync.Mutex
+	// err is why nothing more is handed out: ErrBroken or ErrClosed, or nil.
+	err     error
+	closing bool
+	queue   []*counter
+	// wantStart and start are the start number to record and the recorded one.
+	wantStart, start uint64
+	startMoved       chan struct{}
+}
+
+// Open starts the counters where store left them: exactly there after a clean
+// stop, above the reserved blocks otherwise. The counters own the store from
+// then on; when Open fails, the caller still does. It writes nothing: a node
+// that starts and hands out no etag leaves the disk as it was.
+func Open(store Store, cfg Config) (*Counters, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	state, err := store.Load()
+	if err != nil {
+		return nil, fmt.Errorf("etag: load: %w", err)
+	}
+	if err := state.validate(); err != nil {
+		return nil, err
+	}
+	c := newCounters(store, cfg, state)
+	go c.reserveLoop()
+	return c, nil
+}
+
+func newCounters(store Store, cfg Config, state State) *Counters {
+	byName := make(map[string]*counter, len(state.Databases))
+	for name, value := range state.Databases {
+		byName[name] = newCounter(name, value)
+	}
+	c := &Counters{
+		cfg:      cfg,
+		lowWater: (cfg.BlockSize + 1) / 2,
+		store:    store,
+		opened:   state.clone(),
+		wake:     make(chan struct{}, 1),
+		reserved: make(chan struct{}, 1),
+		broken:   make(chan struct{}),
+		done:     make(chan struct{}),
+		start:    state.Start,
+	}
+	c.counters.Store(&byName)
+	return c
+}
+
+// Next returns the next etag of a database, which the caller has folded. It
+// returns ErrExhausted, ErrTooManyDatabases, ErrDatabase, ErrStalled,
+// ErrClosed or ErrBroken; nothing was handed out then.
+func (c *Counters) Next(database string) (uint64, error) {
+	return c.NextBlock(database, 1)
+}
+
+// NextBlock hands out n consecutive etags, 1 to MaxBlock, and returns the
+// first. Its errors are those of Next, and ErrCount.
+func (c *Counters) NextBlock(database string, n int) (first uint64, err error) {
+	if n < 1 || n > MaxBlock {
+		return 0, fmt.Errorf("%w: %d is not in 1 to %d", ErrCount, n, MaxBlock)
+	}
+	ctr, ok := (*c.counters.Load())[database]
+	if !ok {
+		if ctr, err = c.add(database, c.cfg.MaxDatabases); err != nil {
+			return 0, err
+		}
+	}
+	first, remaining, ok := ctr.take(uint64(n))
+	if !ok {
+		return c.takeSlowly(ctr, uint64(n))
+	}
+	if remaining < c.lowWater && !ctr.queued.Load() {
+		c.enqueue(ctr)
+	}
+	return first, nil
+}
+
+// add returns the counter of a database that may be new; at most limit
+// databases may then exist.
+func (c *Counters) add(database string, limit int) (*counter, error) {
+	if database == "" || len(database) > maxDatabaseBytes {
+		return nil, fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrDatabase, len(database), maxDatabaseBytes)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := *c.counters.Load()
+	if ctr, ok := old[database]; ok {
+		return ctr, nil
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	if len(old) >= limit {
+		return nil, fmt.Errorf("%w: %d is the most", ErrTooManyDatabases, limit)
+	}
+	// The name may be part of a large message that should not live on.
+	ctr := newCounter(strings.Clone(database), 0)
+	byName := maps.Clone(old)
+	byName[ctr.name] = ctr
+	c.counters.Store(&byName)
+	return ctr, nil
+}
+
+// takeSlowly waits for the disk until n etags can be taken, or MaxWait is over.
+func (c *Counters) takeSlowly(ctr *counter, n uint64) (uint64, error) {
+	timer := time.NewTimer(c.cfg.MaxWait)
+	defer timer.Stop()
+	for {
+		moved, err := c.ask(ctr, n)
+		if err != nil {
+			return 0, err
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			return 0, ErrStalled
+		}
+		if first, _, ok := ctr.take(n); ok {
+			return first, nil
+		}
+	}
+}
+
+// ask has n more etags reserved, and returns a channel that is closed when it
+// is worth trying again.
+func (c *Counters) ask(ctr *counter, n uint64) (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	if last := ctr.last.Load(); n > MaxEtag-last {
+		return nil, fmt.Errorf("%w: %d left in %q", ErrExhausted, MaxEtag-last, ctr.name)
+	} else if last+n <= ctr.limit.Load() {
+		return closedChannel(), nil
+	}
+	ctr.want += n
+	c.enqueueLocked(ctr)
+	return ctr.wait(), nil
+}
+
+func closedChannel() <-chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}
+
+// Raise moves a counter up, so that its next etag is above floor, and says
+// whether that changed anything. A floor above MaxEtag counts as MaxEtag. The
+// new place is durable before the next etag is handed out; Raise itself does
+// not wait for the disk. The bound on the number of databases does not hold
+// here: floors come from the cluster, which has bounds of its own.
+func (c *Counters) Raise(database string, floor uint64) (raised bool) {
+	floor = min(floor, MaxEtag)
+	ctr, ok := (*c.counters.Load())[database]
+	if !ok {
+		if floor == 0 {
+			return false
+		}
+		var err error
+		if ctr, err = c.add(database, int(^uint(0)>>1)); err != nil {
+			return false
+		}
+	}
+	if !ctr.raise(floor) {
+		return false
+	}
+	// Reserving at once keeps the first caller from waiting, and the disk from
+	// lagging behind the ceiling that the cluster raises next.
+	if ctr.limit.Load() < floor+c.lowWater {
+		c.enqueue(ctr)
+	}
+	return true
+}
+
+// Last returns the last etag used, by database: what the disk said before the
+// first use, the exact value after it, the floor after Raise. Databases that
+// never had an etag are left out. It goes on working after Close.
+func (c *Counters) Last() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastLocked()
+}
+
+func (c *Counters) lastLocked() map[string]uint64 {
+	last := make(map[string]uint64)
+	for name, ctr := range *c.counters.Load() {
+		if value := ctr.used(); value > 0 {
+			last[name] = value
+		}
+	}
+	return last
+}
+
+// Reserved returns, by database, the end of the reserved block, or the floor of
+// a Raise that is not reserved yet: no etag above it is handed out before a
+// later call would show more. It is what the cluster's ceiling must stay ahead
+// of.
+func (c *Counters) Reserved() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reserved := c.lastLocked()
+	for name, ctr := range *c.counters.Load() {
+		if limit := ctr.limit.Load(); limit > reserved[name] {
+			reserved[name] = limit
+		}
+	}
+	return reserved
+}
+
+// Reservations returns a channel that holds a value whenever Reserved may have
+// changed since the channel was last read. It is meant for one reader and is
+// never closed.
+func (c *Counters) Reservations() <-chan struct{} { return c.reserved }
+
+// Broken returns a channel that is closed once a durable write has failed: the
+// node must then stop.
+func (c *Counters) Broken() <-chan struct{} { return c.broken }
+
+// StoppedCleanly says whether the disk held the mark of a clean stop at Open.
+func (c *Counters) StoppedCleanly() bool { return c.opened.Clean }
+
+// Opened returns the state that the disk held at Open, as Reconcile wants it.
+func (c *Counters) Opened() State { return c.opened.clone() }

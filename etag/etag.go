@@ -1,0 +1,118 @@
+// Package etag keeps this node's own counters: one per database, from which
+// server-side ids take their numbers.
+//
+// A counter only rises, through restarts, crashes and lost power, and no value
+// comes twice. It never waits for the cluster. To be fast it reserves values
+// on disk in blocks: one durable write covers the next tens of thousands of
+// etags, and the block after is reserved in the background before the current
+// one ends. After a crash a counter goes on above its reserved block, which
+// leaves a gap; after a clean stop it goes on exactly where it was.
+//
+// The package owns the counters, the rule by which a start is checked against
+// what the cluster remembers of this node (Reconcile), and the steps in which
+// the cluster's ceilings rise (NextCeiling). It does not own the file they are
+// kept in, which is behind Store, nor the talking to the cluster.
+package etag
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// MaxEtag is the greatest etag there is; counters never wrap.
+	MaxEtag uint64 = 1<<63 - 1
+	// MaxBlock is the greatest number of etags one call takes. It equals
+	// CeilingStep, so that a single call cannot leap over a whole step.
+	MaxBlock = 1 << 20
+
+	// DefaultBlockSize is how many etags one durable write reserves.
+	DefaultBlockSize = 65_536
+	// DefaultMaxDatabases is how many databases a node keeps counters for.
+	DefaultMaxDatabases = 10_000
+	// DefaultMaxWait bounds how long one call waits for the disk.
+	DefaultMaxWait = 2 * time.Second
+	// DefaultCloseWait bounds Close. It is longer than DefaultMaxWait because
+	// Close may have to let one slow write end before its own.
+	DefaultCloseWait = 5 * time.Second
+
+	// maxDatabaseBytes bounds a database name. A name that the store refuses
+	// would count as a failed write and end everything, so it is refused before.
+	maxDatabaseBytes = 128
+	// maxBlockSize bounds the gap that a crash leaves.
+	maxBlockSize = 1 << 40
+)
+
+// Errors of the counters. Nothing was handed out when one of them is returned.
+var (
+	// ErrClosed means Close was called.
+	ErrClosed = errors.New("etag: closed")
+	// ErrBroken means a durable write failed. It stays for ever: what a failed
+	// fsync left on disk is unknown, and a second fsync may report success for
+	// data that the first one lost, so nothing may be retried.
+	ErrBroken = errors.New("etag: a durable write failed")
+	// ErrStalled means the disk did not answer within the bound. The write may
+	// still end well; the call may be repeated.
+	ErrStalled = errors.New("etag: the disk did not answer in time")
+	// ErrExhausted means the counter has no (or not enough) etags left below
+	// 2^63.
+	ErrExhausted = errors.New("etag: counter exhausted")
+	// ErrTooManyDatabases means a new database would exceed the configured
+	// number.
+	ErrTooManyDatabases = errors.New("etag: too many databases")
+	// ErrCount means a block is smaller than 1 or larger than MaxBlock.
+	ErrCount = errors.New("etag: block size out of range")
+	// ErrDatabase means a database name is empty or longer than a store takes.
+	ErrDatabase = errors.New("etag: bad database name")
+	// ErrCorrupt means the stored state is damaged. Stores wrap it.
+	ErrCorrupt = errors.New("etag: stored state is damaged")
+)
+
+// Config sets the counters up. The zero value of a field means its default.
+type Config struct {
+	// BlockSize is how many etags one durable write reserves, 1 to 2^40. A
+	// crash loses at most two blocks of a database as a gap, and what was asked
+	// for in one go.
+	BlockSize uint64
+	// MaxDatabases bounds the databases that callers can bring into being.
+	MaxDatabases int
+	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
+	MaxWait time.Duration
+	// CloseWait bounds Close.
+	CloseWait time.Duration
+	// Logger hears of failures; nil means none are logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.BlockSize == 0 {
+		c.BlockSize = DefaultBlockSize
+	}
+	if c.MaxDatabases == 0 {
+		c.MaxDatabases = DefaultMaxDatabases
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = DefaultMaxWait
+	}
+	if c.CloseWait == 0 {
+		c.CloseWait = DefaultCloseWait
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, c.validate()
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.BlockSize > maxBlockSize:
+		return fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
+	case c.MaxDatabases < 0:
+		return fmt.Errorf("etag: maximum of databases %d is negative", c.MaxDatabases)
+	case c.MaxWait < 0, c.CloseWait < 0:
+		return errors.New("etag: a wait is negative")
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package etag
+
+import (
+	"fmt"
+	"time"
+)
+
+// enqueue asks for a reservation of ctr, unless one is under way.
+func (c *Counters) enqueue(ctr *counter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.enqueueLocked(ctr)
+	}
+}
+
+func (c *Counters) enqueueLocked(ctr *counter) {
+	if ctr.queued.Load() {
+		return
+	}
+	ctr.queued.Store(true)
+	c.queue = append(c.queue, ctr)
+	c.wakeReserver()
+}
+
+func (c *Counters) wakeReserver() { signal(c.wake) }
+
+// signal leaves a token in a channel that holds one.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// reserveLoop is the only goroutine that writes to the store. All counters that
+// wait at the same moment share one durable write.
+func (c *Counters) reserveLoop() {
+	defer close(c.done)
+	for range c.wake {
+		if r, batch := c.nextReservation(); r != nil {
+			c.finish(r, batch, c.store.Reserve(*r))
+		}
+		if c.isClosing() {
+			c.closeErr = c.stop()
+			return
+		}
+	}
+}
+
+// nextReservation empties the queue. It returns nil when there is nothing to
+// write, or nothing may be written any more.
+func (c *Counters) nextReservation() (*Reservation, []*counter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || (len(c.queue) == 0 && c.wantStart == c.start) {
+		return nil, nil
+	}
+	r := &Reservation{Limits: make(map[string]uint64, len(c.queue))}
+	if c.wantStart > c.start {
+		r.Start = c.wantStart
+	}
+	batch := c.queue
+	c.queue = nil
+	for _, ctr := range batch {
+		r.Limits[ctr.name] = ctr.target(c.cfg.BlockSize)
+	}
+	return r, batch
+}
+
+// finish publishes what was reserved, or ends everything when err is not nil.
+func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.breakLocked(err)
+		return
+	}
+	c.start = max(c.start, r.Start)
+	if c.startMoved != nil {
+		close(c.startMoved)
+		c.startMoved = nil
+	}
+	for _, ctr := range batch {
+		ctr.setLimit(r.Limits[ctr.name])
+		// Callers that came while the write was under way are served by it if
+		// it reached far enough; the others ask again when they wake.
+		ctr.want = 0
+		ctr.wakeWaiters()
+	}
+	signal(c.reserved)
+}
+
+func (c *Counters) breakLocked(cause error) {
+	c.cfg.Logger.Error("etags end here: a durable write failed", "error", cause)
+	broken := fmt.Errorf("%w: %w", ErrBroken, cause)
+	if c.err == nil {
+		c.sealLocked(broken)
+	}
+	c.err = broken
+	close(c.broken)
+}
+
+// sealLocked ends every counter: after it no etag is handed out.
+func (c *Counters) sealLocked(err error) {
+	c.err = err
+	for _, ctr := range *c.counters.Load() {
+		ctr.seal()
+	}
+	if c.startMoved != nil {
+		close(c.startMoved)
+		c.startMoved = nil
+	}
+}
+
+// Started records the number that the cluster gave to this start, so that the
+// next start can tell a data directory that was set back. When it returns nil,
+// the number is durable, and so is every Raise that returned before. A number
+// that is not above the recorded one changes nothing. It returns ErrStalled,
+// ErrClosed or ErrBroken.
+func (c *Counters) Started(start uint64) error {
+	timer := time.NewTimer(c.cfg.MaxWait)
+	defer timer.Stop()
+	for {
+		moved, err := c.askStart(start)
+		if moved == nil || err != nil {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			return ErrStalled
+		}
+	}
+}
+
+// askStart returns a channel that is closed when it is worth looking again, or
+// nil when start is recorded.
+func (c *Counters) askStart(start uint64) (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	if start <= c.start {
+		return nil, nil
+	}
+	c.wantStart = max(c.wantStart, start)
+	if c.startMoved == nil {
+		c.startMoved = make(chan struct{})
+	}
+	c.wakeReserver()
+	return c.startMoved, nil
+}
+
+// Close hands out nothing more, writes the exact last values with the mark of a
+// clean stop, and closes the store. Calls that wait get ErrClosed. It may be
+// called again, and from several goroutines: each call returns the same. It
+// returns ErrStalled after CloseWait when the disk does not answer; the store
+// then stays open until it does. After ErrBroken it writes nothing.
+func (c *Counters) Close() error {
+	c.beginClose()
+	timer := time.NewTimer(c.cfg.CloseWait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.closeErr
+	case <-timer.C:
+		return ErrStalled
+	}
+}
+
+func (c *Counters) beginClose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return
+	}
+	c.closing = true
+	if c.err == nil {
+		c.sealLocked(ErrClosed)
+	}
+	c.wakeReserver()
+}
+
+func (c *Counters) isClosing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
+}
+
+// stop is the reserver's last act.
+func (c *Counters) stop() error {
+	err := c.writeStop()
+	if closeErr := c.store.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("etag: close the store: %w", closeErr)
+	}
+	return err
+}
+
+func (c *Counters) writeStop() error {
+	if err := c.brokenErr(); err != nil {
+		return err
+	}
+	err := c.store.Stop(c.exact())
+	if err == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.breakLocked(err)
+	return c.err
+}
+
+// exact returns the last etags used of all databases that may be on disk, also
+// of those that were reserved but never used.
+//
+// Invariant: every counter is sealed when it is called.
+func (c *Counters) exact() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := make(map[string]uint64)
+	for name, ctr := range *c.counters.Load() {
+		if ctr.limit.Load() > 0 || ctr.used() > 0 {
+			last[name] = ctr.used()
+		}
+	}
+	return last
+}
+
+// brokenErr returns the error of a failed write, if there was one.
+func (c *Counters) brokenErr() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.broken:
+		return c.err
+	default:
+		return nil
+	}
+}
