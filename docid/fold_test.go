@@ -92,7 +92,7 @@ func FuzzFold(f *testing.F) {
 		if unicode.Version == "15.0.0" && utf8.ValidString(s) && !strings.EqualFold(s, folded) {
 			t.Errorf("Fold(%q) = %q, which EqualFold does not take for equal", s, folded)
 		}
-		for i := range len(s) {
+		for i := range min(len(s), 64) {
 			head, tail := s[:i], s[i:]
 			if utf8.RuneStart(tail[0]) && docid.Fold(head)+docid.Fold(tail) != folded {
 				t.Errorf("folding %q and %q apart differs from folding them together", head, tail)

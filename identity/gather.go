@@ -20,31 +20,51 @@ func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) ([]Bloc
 	if last == math.MaxInt64 {
 		return nil, false
 	}
-	p := pieces{missing: count}
-	next := last + 1 // The lowest value that was not looked at yet.
-	if claimed != nil {
-		for claim := range claimed(next) {
-			if claim > next && p.offer(Block{next, claim - 1}) {
-				return p.blocks, true
-			}
-			if claim == math.MaxInt64 {
-				return nil, false
-			}
-			next = max(next, claim+1)
-		}
+	if claimed == nil {
+		p := pieces{missing: count}
+		complete := p.offer(Block{last + 1, math.MaxInt64})
+		return p.blocks, complete
 	}
-	complete := p.offer(Block{next, math.MaxInt64})
-	return p.blocks, complete
+	w := walk{pieces: pieces{missing: count}, next: last + 1}
+	// Called, not ranged over: the body of a range would put every variable it
+	// shares on the heap by itself, in the hottest path of the state machine.
+	claimed(w.next)(w.pass)
+	if w.missing > 0 && !w.ended {
+		w.offer(Block{w.next, math.MaxInt64})
+	}
+	return w.blocks, w.missing == 0
+}
+
+// walk is where gather stands on its way up.
+type walk struct {
+	pieces
+	next  int64 // The lowest value that was not looked at yet.
+	ended bool  // 2^63-1 is claimed and was passed; next is of no use then.
+}
+
+// pass steps over a claim and reports whether there is need to go on. A claim that
+// was passed already does no harm.
+func (w *walk) pass(claim int64) bool {
+	if claim > w.next && w.offer(Block{w.next, claim - 1}) {
+		return false
+	}
+	if claim == math.MaxInt64 {
+		w.ended = true
+		return false
+	}
+	w.next = max(w.next, claim+1)
+	return true
 }
 
 // pieces is what gather has kept so far.
 //
-// Invariant: before the last piece, missing is at least 1 and there are fewer than
-// MaxPieces blocks.
+// Invariant: while missing is above 0, there are fewer than MaxPieces blocks.
 type pieces struct {
 	blocks  []Block // Ascending.
 	missing int64   // How many values the blocks lack of the count.
-	least   int     // The position of the shortest block, the highest of several; valid when there is room for one more only.
+	// least is the position of the shortest block, the highest of several. It is
+	// valid while there is room for the last piece only.
+	least int
 }
 
 // offer adds a gap above all earlier ones and reports whether the count is reached
