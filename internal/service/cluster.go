@@ -55,9 +55,8 @@ type ClusterStatus struct {
 	HasQuorum bool
 	// LastContact is how long since the node heard from the leader; 0 on the
 	// leader.
-	LastContact  time.Duration
-	AppliedIndex uint64
-	CommitIndex  uint64
+	LastContact time.Duration
+	CommitIndex uint64
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string

@@ -41,8 +41,9 @@ const (
 )
 
 const (
-	// raiseBatch is how many databases one operation raises.
-	raiseBatch = 1000
+	// raiseBatch is how many databases one operation raises: with the longest
+	// names it then has some 36 KiB, no more than a group of calls has.
+	raiseBatch = 256
 	// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
 	raiseMinBackoff = 100 * time.Millisecond
 	raiseMaxBackoff = 5 * time.Second

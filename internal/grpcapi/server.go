@@ -1,0 +1,116 @@
+package grpcapi
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/idnode/idnode/internal/service"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Defaults of Config.
+const (
+	// DefaultMaxMessageBytes is what clients accept by default, so a larger
+	// answer would not be read; answers are bounded far below it. Groups that
+	// other nodes forward come through the same port and are smaller too.
+	DefaultMaxMessageBytes = 4 << 20
+	// DefaultMaxStreams is the calls one connection may have under way.
+	DefaultMaxStreams = 4096
+	// DefaultMaxHeaderBytes is far above what any call needs, and far below
+	// gRPC's own 16 MiB.
+	DefaultMaxHeaderBytes = 16 << 10
+	// DefaultHandshakeTimeout bounds TLS and HTTP/2 handshakes.
+	DefaultHandshakeTimeout = 5 * time.Second
+	// DefaultKeepaliveTime is how long a connection may be silent before the
+	// server asks whether the other end is there, and DefaultKeepaliveTimeout how
+	// long it waits for the answer.
+	DefaultKeepaliveTime    = 30 * time.Second
+	DefaultKeepaliveTimeout = 10 * time.Second
+	// DefaultKeepaliveMinTime is how often a client may ask: half of the 10 s
+	// that Go clients ask at most.
+	DefaultKeepaliveMinTime = 5 * time.Second
+)
+
+// Config sets the server up. The zero value of a field means its default.
+type Config struct {
+	MaxRecvBytes, MaxSendBytes int
+	MaxStreams                 uint32
+	MaxHeaderBytes             uint32
+	HandshakeTimeout           time.Duration
+	KeepaliveTime              time.Duration
+	KeepaliveTimeout           time.Duration
+	KeepaliveMinTime           time.Duration
+	// Logger gets the log of requests; nil discards it.
+	Logger *slog.Logger
+	// Options are added to those the server has by itself.
+	Options []grpc.ServerOption
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MaxRecvBytes, DefaultMaxMessageBytes)
+	setDefault(&c.MaxSendBytes, DefaultMaxMessageBytes)
+	setDefault(&c.MaxStreams, DefaultMaxStreams)
+	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	setDefault(&c.HandshakeTimeout, DefaultHandshakeTimeout)
+	setDefault(&c.KeepaliveTime, DefaultKeepaliveTime)
+	setDefault(&c.KeepaliveTimeout, DefaultKeepaliveTimeout)
+	setDefault(&c.KeepaliveMinTime, DefaultKeepaliveMinTime)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// NewServer returns a server with the public services, health and reflection on
+// it. More services may be registered before it serves: reflection lists those
+// too. creds is nil for a server without TLS.
+//
+// Handlers are waited for when the server is stopped, so that none is left that
+// uses what is closed after it; each call is bounded by the service.
+func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *grpc.Server {
+	cfg = cfg.withDefaults()
+	server := grpc.NewServer(append(cfg.options(creds), cfg.Options...)...)
+	idnodev1.RegisterIdsServiceServer(server, idsServer{service: svc})
+	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
+	healthv1.RegisterHealthServer(server, health.server)
+	reflection.Register(server)
+	return server
+}
+
+// options leaves two things at gRPC's own choice on purpose: a goroutine per
+// stream (NumStreamWorkers 0) and 32 KiB buffers.
+func (c Config) options(creds credentials.TransportCredentials) []grpc.ServerOption {
+	log := &requestLog{logger: c.Logger}
+	panics := recovered(c.Logger)
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
+		grpc.MaxSendMsgSize(c.MaxSendBytes),
+		grpc.MaxConcurrentStreams(c.MaxStreams),
+		grpc.MaxHeaderListSize(c.MaxHeaderBytes),
+		grpc.ConnectionTimeout(c.HandshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: c.KeepaliveTime, Timeout: c.KeepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepaliveMinTime, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+		// The log is outermost, so that it sees what a panic became.
+		grpc.ChainUnaryInterceptor(log.unary, recovery.UnaryServerInterceptor(panics)),
+		grpc.ChainStreamInterceptor(log.stream, recovery.StreamServerInterceptor(panics)),
+	}
+	if creds != nil {
+		options = append(options, grpc.Creds(creds))
+	}
+	return options
+}
