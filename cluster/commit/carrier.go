@@ -73,7 +73,7 @@ func (c *carrier) next() (group, bool) {
 		case g.waiting.length == 0:
 			c.retry = retry{}
 			c.idle()
-		case g.reach.lost, g.opening, !g.gathered(), c.windowFull():
+		case g.reach.lost, g.opening, !g.gathered(), g.session != nil && g.session.full():
 			c.idle()
 		case g.session == nil:
 			c.open()
@@ -91,21 +91,6 @@ func (c *carrier) idle() {
 	c.g.idle++
 	c.g.work.Wait()
 	c.g.idle--
-}
-
-// windowFull says that the state machine may refuse another group of this
-// session and that one under way will help. If none is, the session is dropped:
-// a new one starts with an empty window.
-func (c *carrier) windowFull() bool {
-	s := c.g.session
-	if s == nil {
-		return false
-	}
-	full, idle := s.full()
-	if full && idle {
-		c.g.session = nil
-	}
-	return full && !idle
 }
 
 // cut takes the oldest operations. The bytes are collected under the lock,
@@ -260,7 +245,6 @@ func (c *carrier) applied(gr *group, results [][]byte) {
 	g := c.g
 	c.retry = retry{}
 	g.mu.Lock()
-	gr.session.confirm(gr.acknowledged)
 	gr.session.settle(gr.sequence)
 	waiters := c.waiters
 	c.waiters = nil

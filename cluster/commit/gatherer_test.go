@@ -328,25 +328,29 @@ func TestASessionThatCannotBeOpenedFailsItsCallersInTime(t *testing.T) {
 	})
 }
 
-func TestASessionFarAheadOfItsAcknowledgementsIsRenewed(t *testing.T) {
+func TestNoGroupGoesTooFarAheadOfOneThatIsNotSettled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, nil)
-		// Each round gives up a number that no state machine has seen.
-		for range sessionWindow + 1 {
+		r := newRig(t, func(c *Config) { c.InFlight = 2 })
+		slow := r.propose(bg, "slow")
+		first := r.next()
+		for range sessionWindow - 1 {
 			c := r.propose(bg, "x")
-			r.next().fail(overload)
-			want(t, get(t, c).err, outcome.NotApplied, outcome.Overloaded)
-		}
-		if n := r.opener.opened(); n != 2 {
-			t.Fatalf("%d sessions were opened", n)
+			r.next().apply()
+			wantOK(t, get(t, c), "x")
 		}
 		c := r.propose(bg, "y")
+		r.none()
+		first.apply()
+		wantOK(t, get(t, slow), "slow")
 		s := r.next()
-		if s.group.Session != 2 || s.group.Sequence != 2 {
+		if s.group.Sequence != sessionWindow+1 || s.group.Acknowledged != sessionWindow {
 			t.Fatalf("sent %+v", s.group)
 		}
 		s.apply()
 		wantOK(t, get(t, c), "y")
+		if n := r.opener.opened(); n != 1 {
+			t.Fatalf("%d sessions were opened", n)
+		}
 	})
 }
 

@@ -1,7 +1,7 @@
 package commit
 
-// sessionWindow is how many groups the state machine lets a session be ahead of
-// what it has acknowledged.
+// sessionWindow is how far the state machine lets a group's number be ahead of
+// what its origin acknowledged, be it with this group or with an earlier one.
 const sessionWindow = 64
 
 // session numbers the groups of one session. It has no lock: the Gatherer's
@@ -17,9 +17,6 @@ type session struct {
 	// open holds the numbers that were given out and are not settled, in
 	// ascending order; there are at most MaxInFlight.
 	open []uint64
-	// confirmed is the highest acknowledgement that came with a group the state
-	// machine has answered, and so the least it knows of.
-	confirmed uint64
 }
 
 func newSession(number uint64, origin []byte) *session {
@@ -53,15 +50,6 @@ func (s *session) settle(sequence uint64) {
 	}
 }
 
-// confirm says that the state machine answered a group that carried this
-// acknowledgement.
-func (s *session) confirm(acknowledged uint64) {
-	s.confirmed = max(s.confirmed, acknowledged)
-}
-
-// full says that the state machine might refuse the next group as too far
-// ahead of what it knows to be acknowledged. idle says that waiting would not
-// help, because nothing is under way that could confirm more.
-func (s *session) full() (full, idle bool) {
-	return s.next > s.confirmed+sessionWindow, len(s.open) == 0
-}
+// full says that the next group would be too far ahead, because an old one is
+// not settled.
+func (s *session) full() bool { return s.next-s.acknowledged() > sessionWindow }
