@@ -215,9 +215,7 @@ type ForwardRequest struct {
 	// Chosen by the caller; the answer carries it.
 	Correlation uint64 `protobuf:"varint,1,opt,name=correlation,proto3" json:"correlation,omitempty"`
 	// The encoded raftlog.v1.Group.
-	Group []byte `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	// The caller's cluster.
-	ClusterId     []byte `protobuf:"bytes,3,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Group         []byte `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,13 +260,6 @@ func (x *ForwardRequest) GetCorrelation() uint64 {
 func (x *ForwardRequest) GetGroup() []byte {
 	if x != nil {
 		return x.Group
-	}
-	return nil
-}
-
-func (x *ForwardRequest) GetClusterId() []byte {
-	if x != nil {
-		return x.ClusterId
 	}
 	return nil
 }
@@ -357,9 +348,7 @@ func (x *ForwardResponse) GetDetail() string {
 
 // ReadIndexRequest asks for a read index.
 type ReadIndexRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The caller's cluster.
-	ClusterId     []byte `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -392,13 +381,6 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ReadIndexRequest) GetClusterId() []byte {
-	if x != nil {
-		return x.ClusterId
-	}
-	return nil
 }
 
 // ReadIndexResponse holds the read index.
@@ -447,13 +429,9 @@ func (x *ReadIndexResponse) GetIndex() uint64 {
 	return 0
 }
 
-// PingRequest tells how the caller is.
+// PingRequest asks how a node is.
 type PingRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The caller's cluster.
-	ClusterId []byte `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	// The caller's Raft id.
-	Id            []byte `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,20 +464,6 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *PingRequest) GetClusterId() []byte {
-	if x != nil {
-		return x.ClusterId
-	}
-	return nil
-}
-
-func (x *PingRequest) GetId() []byte {
-	if x != nil {
-		return x.Id
-	}
-	return nil
 }
 
 // PingResponse tells how the node asked is.
@@ -597,9 +561,7 @@ func (x *PingResponse) GetCallerRemoved() bool {
 type JoinRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The newcomer; an empty tag asks for the next free one.
-	Member *v1.Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	// The call was forwarded once already.
-	Forwarded     bool `protobuf:"varint,2,opt,name=forwarded,proto3" json:"forwarded,omitempty"`
+	Member        *v1.Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -639,13 +601,6 @@ func (x *JoinRequest) GetMember() *v1.Member {
 		return x.Member
 	}
 	return nil
-}
-
-func (x *JoinRequest) GetForwarded() bool {
-	if x != nil {
-		return x.Forwarded
-	}
-	return false
 }
 
 // JoinResponse grants membership.
@@ -822,34 +777,29 @@ func (x *InviteResponse) GetMember() *v1.Member {
 	return nil
 }
 
-// AdministerRequest is a change only the leader can make.
-type AdministerRequest struct {
+// TransferRequest asks the leader to hand its office over.
+type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The change.
-	//
-	// Types that are valid to be assigned to Change:
-	//
-	//	*AdministerRequest_RemoveTag
-	//	*AdministerRequest_TransferTag
-	Change        isAdministerRequest_Change `protobuf_oneof:"change"`
+	// The tag of the voter that shall lead; empty lets Raft choose.
+	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AdministerRequest) Reset() {
-	*x = AdministerRequest{}
+func (x *TransferRequest) Reset() {
+	*x = TransferRequest{}
 	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AdministerRequest) String() string {
+func (x *TransferRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AdministerRequest) ProtoMessage() {}
+func (*TransferRequest) ProtoMessage() {}
 
-func (x *AdministerRequest) ProtoReflect() protoreflect.Message {
+func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -861,79 +811,41 @@ func (x *AdministerRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AdministerRequest.ProtoReflect.Descriptor instead.
-func (*AdministerRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
+func (*TransferRequest) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *AdministerRequest) GetChange() isAdministerRequest_Change {
+func (x *TransferRequest) GetTag() string {
 	if x != nil {
-		return x.Change
-	}
-	return nil
-}
-
-func (x *AdministerRequest) GetRemoveTag() string {
-	if x != nil {
-		if x, ok := x.Change.(*AdministerRequest_RemoveTag); ok {
-			return x.RemoveTag
-		}
+		return x.Tag
 	}
 	return ""
 }
 
-func (x *AdministerRequest) GetTransferTag() string {
-	if x != nil {
-		if x, ok := x.Change.(*AdministerRequest_TransferTag); ok {
-			return x.TransferTag
-		}
-	}
-	return ""
-}
-
-type isAdministerRequest_Change interface {
-	isAdministerRequest_Change()
-}
-
-type AdministerRequest_RemoveTag struct {
-	// Remove the member with this tag.
-	RemoveTag string `protobuf:"bytes,1,opt,name=remove_tag,json=removeTag,proto3,oneof"`
-}
-
-type AdministerRequest_TransferTag struct {
-	// Hand leadership to the voter with this tag; "*" lets Raft choose.
-	TransferTag string `protobuf:"bytes,2,opt,name=transfer_tag,json=transferTag,proto3,oneof"`
-}
-
-func (*AdministerRequest_RemoveTag) isAdministerRequest_Change() {}
-
-func (*AdministerRequest_TransferTag) isAdministerRequest_Change() {}
-
-// AdministerResponse says what was done.
-type AdministerResponse struct {
+// TransferResponse says who leads.
+type TransferResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The index of the log entry, if one was written.
-	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
-	// The leader's Raft id afterwards.
-	Leader        []byte `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The new leader's Raft id.
+	Leader        []byte `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AdministerResponse) Reset() {
-	*x = AdministerResponse{}
+func (x *TransferResponse) Reset() {
+	*x = TransferResponse{}
 	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AdministerResponse) String() string {
+func (x *TransferResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AdministerResponse) ProtoMessage() {}
+func (*TransferResponse) ProtoMessage() {}
 
-func (x *AdministerResponse) ProtoReflect() protoreflect.Message {
+func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -945,23 +857,90 @@ func (x *AdministerResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AdministerResponse.ProtoReflect.Descriptor instead.
-func (*AdministerResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
+func (*TransferResponse) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *AdministerResponse) GetLogIndex() uint64 {
-	if x != nil {
-		return x.LogIndex
-	}
-	return 0
-}
-
-func (x *AdministerResponse) GetLeader() []byte {
+func (x *TransferResponse) GetLeader() []byte {
 	if x != nil {
 		return x.Leader
 	}
 	return nil
+}
+
+// Failure says more about a failed call than its code does.
+type Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of the proposal, in the numbers of package outcome; 0 if there
+	// was none.
+	Outcome uint32 `protobuf:"varint,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Why, in the numbers of package outcome.
+	Reason uint32 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The refusal, if the replicated state refused.
+	Refusal *v1.Refusal `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// The caller was removed from the cluster.
+	Removed       bool `protobuf:"varint,4,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Failure) GetOutcome() uint32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *Failure) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *Failure) GetRefusal() *v1.Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+func (x *Failure) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
 }
 
 var File_peer_v1_peer_proto protoreflect.FileDescriptor
@@ -979,12 +958,10 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"peers_hash\x18\x02 \x01(\fR\tpeersHash\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x03 \x01(\fR\tclusterId\x12,\n" +
-	"\amembers\x18\x04 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"g\n" +
+	"\amembers\x18\x04 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"H\n" +
 	"\x0eForwardRequest\x12 \n" +
 	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\fR\x05group\x12\x1d\n" +
-	"\n" +
-	"cluster_id\x18\x03 \x01(\fR\tclusterId\"\xac\x02\n" +
+	"\x05group\x18\x02 \x01(\fR\x05group\"\xac\x02\n" +
 	"\x0fForwardResponse\x12 \n" +
 	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x127\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1f.peer.v1.ForwardResponse.StatusR\x06status\x12/\n" +
@@ -995,26 +972,20 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSTATUS_DONE\x10\x01\x12\x16\n" +
 	"\x12STATUS_NOT_APPLIED\x10\x02\x12\x12\n" +
-	"\x0eSTATUS_UNKNOWN\x10\x03\"1\n" +
-	"\x10ReadIndexRequest\x12\x1d\n" +
-	"\n" +
-	"cluster_id\x18\x01 \x01(\fR\tclusterId\")\n" +
+	"\x0eSTATUS_UNKNOWN\x10\x03\"\x12\n" +
+	"\x10ReadIndexRequest\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"<\n" +
-	"\vPingRequest\x12\x1d\n" +
-	"\n" +
-	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\fR\x02id\"\xb9\x01\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"\r\n" +
+	"\vPingRequest\"\xb9\x01\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\fR\x06leader\x12#\n" +
 	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12!\n" +
 	"\fstorage_full\x18\x05 \x01(\bR\vstorageFull\x12%\n" +
-	"\x0ecaller_removed\x18\x06 \x01(\bR\rcallerRemoved\"W\n" +
+	"\x0ecaller_removed\x18\x06 \x01(\bR\rcallerRemoved\"9\n" +
 	"\vJoinRequest\x12*\n" +
-	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x1c\n" +
-	"\tforwarded\x18\x02 \x01(\bR\tforwarded\"\x87\x01\n" +
+	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x87\x01\n" +
 	"\fJoinResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12*\n" +
@@ -1025,24 +996,24 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
 	"\awatcher\x18\x03 \x01(\bR\awatcher\"<\n" +
 	"\x0eInviteResponse\x12*\n" +
-	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"c\n" +
-	"\x11AdministerRequest\x12\x1f\n" +
-	"\n" +
-	"remove_tag\x18\x01 \x01(\tH\x00R\tremoveTag\x12#\n" +
-	"\ftransfer_tag\x18\x02 \x01(\tH\x00R\vtransferTagB\b\n" +
-	"\x06change\"I\n" +
-	"\x12AdministerResponse\x12\x1b\n" +
-	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12\x16\n" +
-	"\x06leader\x18\x02 \x01(\fR\x06leader2\xb7\x03\n" +
+	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"#\n" +
+	"\x0fTransferRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\"*\n" +
+	"\x10TransferResponse\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\fR\x06leader\"\x84\x01\n" +
+	"\aFailure\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\rR\aoutcome\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\rR\x06reason\x12-\n" +
+	"\arefusal\x18\x03 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x18\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved2\xb1\x03\n" +
 	"\vPeerService\x126\n" +
 	"\x05Hello\x12\x15.peer.v1.HelloRequest\x1a\x16.peer.v1.HelloResponse\x12@\n" +
 	"\aForward\x12\x17.peer.v1.ForwardRequest\x1a\x18.peer.v1.ForwardResponse(\x010\x01\x12B\n" +
 	"\tReadIndex\x12\x19.peer.v1.ReadIndexRequest\x1a\x1a.peer.v1.ReadIndexResponse\x123\n" +
 	"\x04Ping\x12\x14.peer.v1.PingRequest\x1a\x15.peer.v1.PingResponse\x123\n" +
 	"\x04Join\x12\x14.peer.v1.JoinRequest\x1a\x15.peer.v1.JoinResponse\x129\n" +
-	"\x06Invite\x12\x16.peer.v1.InviteRequest\x1a\x17.peer.v1.InviteResponse\x12E\n" +
-	"\n" +
-	"Administer\x12\x1a.peer.v1.AdministerRequest\x1a\x1b.peer.v1.AdministerResponseB/Z-github.com/idnode/idnode/proto/peer/v1;peerv1b\x06proto3"
+	"\x06Invite\x12\x16.peer.v1.InviteRequest\x1a\x17.peer.v1.InviteResponse\x12?\n" +
+	"\bTransfer\x12\x18.peer.v1.TransferRequest\x1a\x19.peer.v1.TransferResponseB/Z-github.com/idnode/idnode/proto/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -1057,7 +1028,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*HelloRequest)(nil),        // 1: peer.v1.HelloRequest
@@ -1072,40 +1043,43 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*JoinResponse)(nil),        // 10: peer.v1.JoinResponse
 	(*InviteRequest)(nil),       // 11: peer.v1.InviteRequest
 	(*InviteResponse)(nil),      // 12: peer.v1.InviteResponse
-	(*AdministerRequest)(nil),   // 13: peer.v1.AdministerRequest
-	(*AdministerResponse)(nil),  // 14: peer.v1.AdministerResponse
-	(*v1.Member)(nil),           // 15: raftlog.v1.Member
-	(*v1.GroupResult)(nil),      // 16: raftlog.v1.GroupResult
+	(*TransferRequest)(nil),     // 13: peer.v1.TransferRequest
+	(*TransferResponse)(nil),    // 14: peer.v1.TransferResponse
+	(*Failure)(nil),             // 15: peer.v1.Failure
+	(*v1.Member)(nil),           // 16: raftlog.v1.Member
+	(*v1.GroupResult)(nil),      // 17: raftlog.v1.GroupResult
+	(*v1.Refusal)(nil),          // 18: raftlog.v1.Refusal
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	15, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
-	15, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
-	15, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
+	16, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
+	16, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
+	16, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
 	0,  // 3: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	16, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
-	15, // 5: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
-	15, // 6: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
-	15, // 7: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
-	15, // 8: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
-	1,  // 9: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
-	3,  // 10: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
-	5,  // 11: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
-	7,  // 12: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
-	9,  // 13: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
-	11, // 14: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
-	13, // 15: peer.v1.PeerService.Administer:input_type -> peer.v1.AdministerRequest
-	2,  // 16: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
-	4,  // 17: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
-	6,  // 18: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	8,  // 19: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
-	10, // 20: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
-	12, // 21: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
-	14, // 22: peer.v1.PeerService.Administer:output_type -> peer.v1.AdministerResponse
-	16, // [16:23] is the sub-list for method output_type
-	9,  // [9:16] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	17, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	16, // 5: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
+	16, // 6: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
+	16, // 7: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
+	16, // 8: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
+	18, // 9: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
+	1,  // 10: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
+	3,  // 11: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
+	5,  // 12: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
+	7,  // 13: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
+	9,  // 14: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
+	11, // 15: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
+	13, // 16: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
+	2,  // 17: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
+	4,  // 18: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
+	6,  // 19: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	8,  // 20: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
+	10, // 21: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
+	12, // 22: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
+	14, // 23: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1113,17 +1087,13 @@ func file_peer_v1_peer_proto_init() {
 	if File_peer_v1_peer_proto != nil {
 		return
 	}
-	file_peer_v1_peer_proto_msgTypes[12].OneofWrappers = []any{
-		(*AdministerRequest_RemoveTag)(nil),
-		(*AdministerRequest_TransferTag)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,20 +21,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PeerService_Hello_FullMethodName      = "/peer.v1.PeerService/Hello"
-	PeerService_Forward_FullMethodName    = "/peer.v1.PeerService/Forward"
-	PeerService_ReadIndex_FullMethodName  = "/peer.v1.PeerService/ReadIndex"
-	PeerService_Ping_FullMethodName       = "/peer.v1.PeerService/Ping"
-	PeerService_Join_FullMethodName       = "/peer.v1.PeerService/Join"
-	PeerService_Invite_FullMethodName     = "/peer.v1.PeerService/Invite"
-	PeerService_Administer_FullMethodName = "/peer.v1.PeerService/Administer"
+	PeerService_Hello_FullMethodName     = "/peer.v1.PeerService/Hello"
+	PeerService_Forward_FullMethodName   = "/peer.v1.PeerService/Forward"
+	PeerService_ReadIndex_FullMethodName = "/peer.v1.PeerService/ReadIndex"
+	PeerService_Ping_FullMethodName      = "/peer.v1.PeerService/Ping"
+	PeerService_Join_FullMethodName      = "/peer.v1.PeerService/Join"
+	PeerService_Invite_FullMethodName    = "/peer.v1.PeerService/Invite"
+	PeerService_Transfer_FullMethodName  = "/peer.v1.PeerService/Transfer"
 )
 
 // PeerServiceClient is the client API for PeerService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PeerService is what a node offers to the other nodes of its cluster.
+// PeerService is what a node offers to the other nodes of its cluster. Every
+// call carries the caller's introduction in its metadata: its Raft id
+// (idnode-node-id-bin), its cluster's id (idnode-cluster-id-bin) and its tag
+// (idnode-node-tag), the latter two only if it has one. A call that fails with
+// more to say than a code carries a Failure in its status details.
 type PeerServiceClient interface {
 	// Hello is asked before a cluster is formed, and by operators' tools.
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
@@ -46,12 +50,12 @@ type PeerServiceClient interface {
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
 	// Ping tells whether a node is reachable and how far it is.
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
-	// Join asks to be taken into the cluster; any member forwards it once.
+	// Join asks to be taken into the cluster; any member can be asked.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Invite tells a waiting node to join.
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
-	// Administer carries a change of the membership to the leader.
-	Administer(ctx context.Context, in *AdministerRequest, opts ...grpc.CallOption) (*AdministerResponse, error)
+	// Transfer asks the leader to hand its office over.
+	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 }
 
 type peerServiceClient struct {
@@ -125,10 +129,10 @@ func (c *peerServiceClient) Invite(ctx context.Context, in *InviteRequest, opts 
 	return out, nil
 }
 
-func (c *peerServiceClient) Administer(ctx context.Context, in *AdministerRequest, opts ...grpc.CallOption) (*AdministerResponse, error) {
+func (c *peerServiceClient) Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AdministerResponse)
-	err := c.cc.Invoke(ctx, PeerService_Administer_FullMethodName, in, out, cOpts...)
+	out := new(TransferResponse)
+	err := c.cc.Invoke(ctx, PeerService_Transfer_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +143,11 @@ func (c *peerServiceClient) Administer(ctx context.Context, in *AdministerReques
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
 //
-// PeerService is what a node offers to the other nodes of its cluster.
+// PeerService is what a node offers to the other nodes of its cluster. Every
+// call carries the caller's introduction in its metadata: its Raft id
+// (idnode-node-id-bin), its cluster's id (idnode-cluster-id-bin) and its tag
+// (idnode-node-tag), the latter two only if it has one. A call that fails with
+// more to say than a code carries a Failure in its status details.
 type PeerServiceServer interface {
 	// Hello is asked before a cluster is formed, and by operators' tools.
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
@@ -151,12 +159,12 @@ type PeerServiceServer interface {
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
 	// Ping tells whether a node is reachable and how far it is.
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
-	// Join asks to be taken into the cluster; any member forwards it once.
+	// Join asks to be taken into the cluster; any member can be asked.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Invite tells a waiting node to join.
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
-	// Administer carries a change of the membership to the leader.
-	Administer(context.Context, *AdministerRequest) (*AdministerResponse, error)
+	// Transfer asks the leader to hand its office over.
+	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -185,8 +193,8 @@ func (UnimplementedPeerServiceServer) Join(context.Context, *JoinRequest) (*Join
 func (UnimplementedPeerServiceServer) Invite(context.Context, *InviteRequest) (*InviteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Invite not implemented")
 }
-func (UnimplementedPeerServiceServer) Administer(context.Context, *AdministerRequest) (*AdministerResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Administer not implemented")
+func (UnimplementedPeerServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -306,20 +314,20 @@ func _PeerService_Invite_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PeerService_Administer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AdministerRequest)
+func _PeerService_Transfer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PeerServiceServer).Administer(ctx, in)
+		return srv.(PeerServiceServer).Transfer(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: PeerService_Administer_FullMethodName,
+		FullMethod: PeerService_Transfer_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PeerServiceServer).Administer(ctx, req.(*AdministerRequest))
+		return srv.(PeerServiceServer).Transfer(ctx, req.(*TransferRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -352,8 +360,8 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PeerService_Invite_Handler,
 		},
 		{
-			MethodName: "Administer",
-			Handler:    _PeerService_Administer_Handler,
+			MethodName: "Transfer",
+			Handler:    _PeerService_Transfer_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

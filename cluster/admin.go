@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// inviteTimeout bounds the way of an invited node into the cluster.
+	inviteTimeout = 15 * time.Second
+	// transferTimeout bounds a handover: Raft gives up after its election
+	// timeout, and the new leader must become known.
+	transferTimeout = 5 * time.Second
+	// changeTimeout bounds a change of Raft's configuration.
+	changeTimeout = 5 * time.Second
+	// adminPause is between two looks at whether a change has taken effect.
+	adminPause = 20 * time.Millisecond
+)
+
+// change brings an operation on the members through the log and returns the
+// state machine's answer. A refusal is a *member.RefusedError.
+func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Result, error) {
+	answer, err := e.gatherer.ProposeIdempotent(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	result := &raftlogv1.Result{}
+	if err := proto.Unmarshal(answer, result); err != nil {
+		return nil, outcome.NewUnknown(outcome.Unspecified, err)
+	}
+	if result.GetRefusal() != nil {
+		return nil, &member.RefusedError{Refusal: result.GetRefusal()}
+	}
+	return result, nil
+}
+
+// Remove removes the member with this tag for good and returns the log index of
+// that. If it leads, it hands over first. The change is in the log when Remove
+// returns; Raft's configuration follows within moments, or when there is a
+// leader again. Errors are *outcome.Error or *member.RefusedError.
+func (n *Node) Remove(ctx context.Context, tag string) (uint64, error) {
+	e, err := n.engine()
+	if err != nil {
+		return 0, err
+	}
+	if leader, ok := e.leader(); ok && leader.GetTag() == tag && len(e.voters()) > 1 {
+		if _, err := n.Transfer(ctx, ""); err != nil {
+			n.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
+		}
+	}
+	result, err := e.change(ctx, n.cfg.Registry.RemoveOperation(tag))
+	if err != nil {
+		return 0, err
+	}
+	e.awaitGone(ctx, tag)
+	return result.GetLogIndex(), nil
+}
+
+// awaitGone waits a moment for a removed member to leave Raft's configuration as
+// this node knows it.
+func (e *engine) awaitGone(ctx context.Context, tag string) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	for ctx.Err() == nil && e.node.life.ctx.Err() == nil && e.inRaft(tag) {
+		sleep(ctx, adminPause)
+	}
+}
+
+func (e *engine) inRaft(tag string) bool {
+	m, ok := e.node.roster.byTag(tag)
+	if !ok {
+		return false
+	}
+	for _, s := range e.servers() {
+		if s.ID == member.ServerID(m.GetId()) {
+			return true
+		}
+	}
+	return false
+}
+
+// leader returns the member that leads as far as this node knows.
+func (e *engine) leader() (*raftlogv1.Member, bool) {
+	name, ok := e.route.Leader()
+	if !ok {
+		return nil, false
+	}
+	return e.node.roster.byServerID(name)
+}
+
+// Transfer hands leadership to the voter with this tag, or to whom Raft chooses
+// if tag is empty, and returns the tag of the leader afterwards. Errors are
+// *outcome.Error or *member.RefusedError.
+func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
+	e, err := n.engine()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	defer cancel()
+	if _, err := e.gatherer.WaitLeader(ctx); err != nil {
+		return "", err
+	}
+	leader, ok := e.leader()
+	if !ok {
+		return "", outcome.NewNotApplied(outcome.NoQuorum, nil)
+	}
+	if e.isSelf(leader) {
+		return n.transferHere(ctx, tag)
+	}
+	reply, err := n.cfg.Peers.Transfer(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.TransferRequest{Tag: tag})
+	if err != nil {
+		return "", err
+	}
+	m, _ := n.roster.byID(reply.GetLeader())
+	return m.GetTag(), nil
+}
+
+// transferHere hands this node's own leadership over.
+func (n *Node) transferHere(ctx context.Context, tag string) (string, error) {
+	e, err := n.engine()
+	if err != nil {
+		return "", err
+	}
+	if e.raft.State() != raft.Leader {
+		return "", outcome.NewNotApplied(outcome.NotLeader, nil)
+	}
+	to, err := e.successor(tag)
+	if err != nil || to.ID == raft.ServerID(e.name) {
+		return tag, err
+	}
+	if err := e.transfer(ctx, to); err != nil {
+		return "", outcome.NewNotApplied(outcome.NoQuorum, fmt.Errorf("handing over leadership: %w", err))
+	}
+	return e.awaitSuccessor(ctx)
+}
+
+// successor returns the server to hand over to; an empty one leaves the choice
+// to Raft.
+func (e *engine) successor(tag string) (raft.Server, error) {
+	if tag == "" {
+		return raft.Server{}, nil
+	}
+	m, ok := e.node.roster.byTag(tag)
+	if !ok || m.GetRemoved() {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
+	}
+	for _, s := range e.servers() {
+		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
+			return s, nil
+		}
+	}
+	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+}
+
+func refusal(reason raftlogv1.RefusalReason, detail string) error {
+	return &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail, Field: "tag"}}
+}
+
+// awaitSuccessor waits until another leader than this node is known.
+func (e *engine) awaitSuccessor(ctx context.Context) (string, error) {
+	for ctx.Err() == nil {
+		if m, ok := e.leader(); ok && !e.isSelf(m) {
+			return m.GetTag(), nil
+		}
+		sleep(ctx, adminPause)
+	}
+	return "", outcome.NewUnknown(outcome.NoQuorum, errors.New("leadership was handed over, but no new leader is known yet"))
+}
+
+// Invite asks a waiting node to join, through this one, and returns it as it was
+// registered. An empty tag leaves it to the node, or the cluster.
+func (n *Node) Invite(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error) {
+	if _, err := n.engine(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, inviteTimeout)
+	defer cancel()
+	reply, err := n.cfg.Peers.Invite(ctx, tag, address, &peerv1.InviteRequest{Address: n.cfg.Advertise.GRPC, Tag: tag, Watcher: watcher})
+	if err != nil {
+		return nil, err
+	}
+	return reply.GetMember(), nil
+}
+
+// promote brings it through the log that a member may vote.
+func (e *engine) promote(ctx context.Context, id []byte) error {
+	_, err := e.change(ctx, e.node.cfg.Registry.PromoteOperation(id))
+	return err
+}
+
+// raiseFormat brings a newer log format through the log.
+func (e *engine) raiseFormat(ctx context.Context, format uint32) error {
+	_, err := e.change(ctx, e.node.cfg.Registry.FormatRaiseOperation(format))
+	return err
+}
+
+// configurator changes Raft's configuration for the reconcile loop.
+type configurator struct{ e *engine }
+
+var _ member.Raft = configurator{}
+
+// Configuration implements member.Raft.
+func (c configurator) Configuration() ([]raft.Server, uint64, error) {
+	f := c.e.raft.GetConfiguration()
+	return f.Configuration().Servers, f.Index(), f.Error()
+}
+
+// AddVoter implements member.Raft.
+func (c configurator) AddVoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddVoter(id, address, prev, changeTimeout) })
+}
+
+// AddNonvoter implements member.Raft.
+func (c configurator) AddNonvoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddNonvoter(id, address, prev, changeTimeout) })
+}
+
+// RemoveServer implements member.Raft.
+func (c configurator) RemoveServer(id raft.ServerID, prev uint64) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, prev, changeTimeout) })
+}
+
+// HandOver implements member.Raft.
+func (c configurator) HandOver(ctx context.Context) error { return c.e.transfer(ctx, raft.Server{}) }
+
+// await bounds a change of the configuration.
+func (c configurator) await(start func() raft.IndexFuture) error {
+	ctx, cancel := context.WithTimeout(c.e.node.life.ctx, changeTimeout)
+	defer cancel()
+	return awaitFuture(ctx, func() raft.Future { return start() })
+}

@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/member"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// announcePause is between two tries to announce this node. A try itself waits
+// for a leader.
+const announcePause = 200 * time.Millisecond
+
+// announcer brings announcements of this node through the log. Each tells the
+// cluster the node's present addresses and formats, and opens a session.
+type announcer struct {
+	node    *Node
+	propose func(ctx context.Context, operation []byte) ([]byte, error)
+	// turn lets one announcement go at a time.
+	turn chan struct{}
+	// The rest belongs to whoever has the turn. fresh is a session that nobody
+	// uses yet, or 0. pending is an announcement that has no answer yet: it is
+	// keyed, so that bringing it through the log twice does not count as a start
+	// that followed a crash. started says that this start has been announced.
+	fresh   uint64
+	pending []byte
+	started bool
+}
+
+var _ commit.SessionOpener = (*announcer)(nil)
+
+func newAnnouncer(n *Node) *announcer { return &announcer{node: n, turn: make(chan struct{}, 1)} }
+
+// Open implements commit.SessionOpener. The announcement that every start makes
+// serves the first caller.
+func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, err error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+	if a.fresh == 0 {
+		if err := a.announce(ctx); err != nil {
+			return 0, nil, err
+		}
+	}
+	session, a.fresh = a.fresh, 0
+	return session, a.node.identity.get().ID.Bytes(), nil
+}
+
+// run announces this node once after its start, also if nobody proposes
+// anything: its addresses may have changed.
+func (a *announcer) run(ctx context.Context) {
+	for !a.first(ctx) {
+		select {
+		case <-time.After(announcePause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// first makes the announcement of this start, unless Open has made one already.
+func (a *announcer) first(ctx context.Context) bool {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return false
+	}
+	if a.started {
+		return true
+	}
+	err := a.announce(ctx)
+	if err != nil {
+		a.node.log.Debug("not announced yet", "because", err)
+	}
+	return err == nil
+}
+
+// announce brings one announcement through the log. Whoever calls it has the
+// turn.
+func (a *announcer) announce(ctx context.Context) error {
+	if a.pending == nil {
+		key, err := member.NewID()
+		if err != nil {
+			return err
+		}
+		registry := a.node.cfg.Registry
+		a.pending = registry.KeyedOperation(registry.AnnounceOperation(a.node.member()), key)
+	}
+	answer, err := a.propose(ctx, a.pending)
+	if err != nil {
+		return err
+	}
+	a.pending = nil
+	result := &raftlogv1.Result{}
+	if err := proto.Unmarshal(answer, result); err != nil {
+		return fmt.Errorf("cluster: the answer to an announcement: %w", err)
+	}
+	if refusal := result.GetRefusal(); refusal != nil {
+		return a.refused(refusal)
+	}
+	a.fresh = result.GetMember().GetSession()
+	return a.accepted(result.GetMember())
+}
+
+// accepted takes note of what the cluster says about this node.
+func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
+	err := a.node.identity.update(func(record *member.Record) bool {
+		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()
+		record.TagConfirmed, record.Tag = true, r.GetMember().GetTag()
+		return changed
+	})
+	if err != nil {
+		a.node.life.fail(err)
+		return err
+	}
+	a.started = true
+	if a.node.cfg.OnAnnounce != nil {
+		a.node.cfg.OnAnnounce(r)
+	}
+	return nil
+}
+
+// refused ends the node if the cluster does not know it, or knows it as another.
+func (a *announcer) refused(refusal *raftlogv1.Refusal) error {
+	err := error(&member.RefusedError{Refusal: refusal})
+	switch refusal.GetReason() {
+	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
+		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())
+		a.node.life.fail(err)
+	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
+		if m, ok := a.node.roster.byID(a.node.identity.get().ID.Bytes()); ok && m.GetRemoved() {
+			a.node.removed()
+			err = errors.Join(member.ErrRemoved, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// censusEvery is how often every member is asked how it is, and
+	// censusTimeout how long it has to answer.
+	censusEvery   = time.Second
+	censusTimeout = 900 * time.Millisecond
+)
+
+// census knows how the other members are: what the status shows, and whether a
+// quorum of disks is nearly full.
+type census struct {
+	e       *engine
+	mu      sync.Mutex
+	replies map[string]*peerv1.PingResponse
+}
+
+func newCensus(e *engine) *census { return &census{e: e, replies: map[string]*peerv1.PingResponse{}} }
+
+// run asks everybody, again and again, until ctx ends.
+func (c *census) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.e.node.space.look()
+		c.ask(ctx)
+		c.e.node.space.others.Store(c.quorumFull())
+		sleep(ctx, censusEvery)
+	}
+}
+
+// ask pings all other members at the same time.
+func (c *census) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, m := range c.e.node.roster.refresh().members {
+		if m.GetRemoved() || c.e.isSelf(m) {
+			continue
+		}
+		wg.Go(func() {
+			sent := time.Now()
+			reply, err := c.e.ping(ctx, m)
+			c.e.answers.heard(string(m.GetId()), sent, err == nil)
+			c.record(m, reply, err)
+		})
+	}
+	wg.Wait()
+}
+
+// record remembers the newest reply; a member that does not answer has none.
+func (c *census) record(m *raftlogv1.Member, reply *peerv1.PingResponse, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		delete(c.replies, string(m.GetId()))
+		return
+	}
+	c.replies[string(m.GetId())] = reply
+}
+
+// reply returns what the member said last.
+func (c *census) reply(id []byte) (*peerv1.PingResponse, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.replies[string(id)]
+	return r, ok
+}
+
+// quorumFull says whether the disks of a majority of voters are below the mark.
+func (c *census) quorumFull() bool {
+	full, voters := 0, c.e.voters()
+	for _, id := range voters {
+		if id == string(c.e.id()) && c.e.node.space.below.Load() {
+			full++
+		} else if r, ok := c.reply([]byte(id)); ok && r.GetStorageFull() {
+			full++
+		}
+	}
+	return full > len(voters)/2
+}
+
+// progress asks a member how far its state is.
+func (c *census) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	reply, err := c.e.ping(ctx, m)
+	return reply.GetAppliedIndex(), err
+}
+
+// errOtherNode means that another node answered than the one that was asked.
+var errOtherNode = errors.New("another node answers at this member's address")
+
+// ping asks a member how it is. It must be the member itself that answers: an
+// address may have passed to another.
+func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
+	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{})
+	switch {
+	case err != nil:
+		return nil, err
+	case string(reply.GetId()) != string(m.GetId()):
+		return nil, errOtherNode
+	case reply.GetCallerRemoved():
+		e.node.removed()
+	}
+	return reply, nil
+}
+
+// id returns this node's raw Raft id.
+func (e *engine) id() []byte { return e.node.identity.get().ID.Bytes() }
+
+func (e *engine) isSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(e.id()) }
+
+// voters returns the raw Raft ids of those who vote, by Raft's configuration.
+func (e *engine) voters() []string {
+	var ids []string
+	for _, s := range e.servers() {
+		if m, ok := e.node.roster.byServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
+			ids = append(ids, string(m.GetId()))
+		}
+	}
+	return ids
+}
+
+// servers returns Raft's newest configuration, which is known without asking
+// Raft's main loop.
+func (e *engine) servers() []raft.Server { return e.raft.GetConfiguration().Configuration().Servers }

@@ -1,0 +1,234 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/idnode/idnode/cluster/store"
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// Defaults of Config.
+const (
+	DefaultHeartbeat         = 250 * time.Millisecond
+	DefaultElection          = 250 * time.Millisecond
+	DefaultLease             = 200 * time.Millisecond
+	DefaultCommit            = 20 * time.Millisecond
+	DefaultSnapshotInterval  = 60 * time.Second
+	DefaultSnapshotThreshold = 16384
+	DefaultTrailingLogs      = 8192
+	DefaultLeaderWait        = 2 * time.Second
+	DefaultStallLimit        = 8 * time.Second
+	DefaultPromoteAfter      = 2 * time.Second
+	DefaultFreeBytes         = 64 << 20
+)
+
+// Timings are Raft's. Zero values get defaults.
+type Timings struct {
+	// Heartbeat is how long a follower does without word from the leader before
+	// it starts an election, up to twice as long. At least 20 ms.
+	Heartbeat time.Duration
+	// Election bounds one round of an election, and a leadership transfer. At
+	// least Heartbeat.
+	Election time.Duration
+	// Lease is how long a leader goes on without word from a quorum. At most
+	// Heartbeat, so that an old leader has stopped before a new one starts.
+	Lease time.Duration
+	// Commit is how soon an idle leader tells followers of a new commit index.
+	// It must be shorter than Heartbeat.
+	Commit time.Duration
+}
+
+func (t Timings) withDefaults() Timings {
+	setDefault(&t.Heartbeat, DefaultHeartbeat)
+	setDefault(&t.Election, max(DefaultElection, t.Heartbeat))
+	setDefault(&t.Lease, min(DefaultLease, t.Heartbeat))
+	setDefault(&t.Commit, min(DefaultCommit, t.Heartbeat/4))
+	return t
+}
+
+// Validate checks the relations between the timings. Zero values count as
+// their defaults.
+func (t Timings) Validate() error {
+	t = t.withDefaults()
+	switch {
+	case t.Heartbeat < 20*time.Millisecond:
+		return fmt.Errorf("the heartbeat timeout is %v, must be at least 20ms", t.Heartbeat)
+	case t.Election < t.Heartbeat:
+		return fmt.Errorf("the election timeout (%v) must not be shorter than the heartbeat timeout (%v)", t.Election, t.Heartbeat)
+	case t.Lease > t.Heartbeat:
+		return fmt.Errorf("the leader's lease (%v) must not be longer than the heartbeat timeout (%v)", t.Lease, t.Heartbeat)
+	case t.Lease < 10*time.Millisecond:
+		return fmt.Errorf("the leader's lease is %v, must be at least 10ms", t.Lease)
+	case t.Commit < time.Millisecond || t.Commit >= t.Heartbeat:
+		return fmt.Errorf("the commit timeout (%v) must be at least 1ms and shorter than the heartbeat timeout (%v)", t.Commit, t.Heartbeat)
+	}
+	return nil
+}
+
+// Addresses are where a node is reached, as host:port with a name or an IP.
+type Addresses struct {
+	GRPC string
+	Raft string
+	// HTTP may be empty.
+	HTTP string
+}
+
+// TLS makes the Raft port's connections mutual TLS. The functions are called
+// for each connection, so that renewed certificates are used without a restart.
+// Both configurations must carry the node's certificate and the authorities
+// that sign those of members; which member a certificate names is checked here.
+type TLS struct {
+	Server func() (*tls.Config, error)
+	Client func() (*tls.Config, error)
+}
+
+// Config is what a Node needs.
+type Config struct {
+	// DataDir is the node's own directory; it is made if it does not exist.
+	DataDir string
+	// Tag is the tag wished for; empty leaves it to the cluster. A node that has
+	// one already must be given the same or none.
+	Tag string
+	// RaftListen is the address the Raft port listens on.
+	RaftListen string
+	// RaftListener, if set, is used in place of RaftListen. The Node closes it.
+	RaftListener net.Listener
+	// Advertise is where others reach this node.
+	Advertise Addresses
+	// PeerList lists the first members' gRPC addresses by tag, this node included,
+	// the same on all of them. Empty: the node joins, waits, or is a cluster of
+	// one.
+	PeerList map[string]string
+	// Join lists gRPC addresses of members to join through.
+	Join []string
+	// Standby makes a node without a cluster wait for an invitation.
+	Standby bool
+	// Watcher makes the node a member that never votes.
+	Watcher bool
+	// DialRaft overrides where this node reaches others' Raft ports, by tag.
+	DialRaft map[string]string
+	// WrapConn, if set, wraps each Raft connection this node dials or accepts,
+	// for tests with faults.
+	WrapConn func(net.Conn) net.Conn
+	// TLS is nil for plain connections.
+	TLS *TLS
+
+	Timings           Timings
+	SnapshotInterval  time.Duration
+	SnapshotThreshold uint64
+	TrailingLogs      uint64
+	// LeaderWait is how long a call waits without a leader.
+	LeaderWait time.Duration
+	// StallLimit is how long a write to the log may take before the process is
+	// ended: a leader with a stalled disk would stay leader for ever.
+	StallLimit time.Duration
+	// PromoteAfter is how long a newcomer must have kept up before it votes.
+	PromoteAfter time.Duration
+
+	// MinFreeBytes is the mark of free space below which nothing is proposed.
+	MinFreeBytes uint64
+	// FreeBytes returns the free space of the data directory; nil asks the
+	// operating system.
+	FreeBytes func() (uint64, error)
+
+	// LogFormat is the newest log format the state machine reads.
+	LogFormat uint32
+
+	StateMachine StateMachine
+	// TakeSnapshot freezes the state; called from Apply's goroutine.
+	TakeSnapshot func() Snapshot
+	Registry     Registry
+	// Peers calls other nodes.
+	Peers  Peers
+	Logger *slog.Logger
+	// OnAnnounce is called with the answer to each announcement of this node,
+	// the first of which comes some time after Start. It must be quick.
+	OnAnnounce func(*raftlogv1.MemberResult)
+	// Commit tunes group commit.
+	Commit CommitConfig
+}
+
+// CommitConfig tunes group commit. Zero values get the defaults of package
+// commit.
+type CommitConfig struct {
+	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
+	// how many entries of the leader, are under way at a time.
+	GroupsInFlight, EntriesInFlight int
+	// Company is how long the leader waits for callers it just answered.
+	Company time.Duration
+	// QueueLength bounds the operations of this node that wait.
+	QueueLength int
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// withDefaults returns c with defaults filled in, or an error that names what
+// is missing or contradictory.
+func (c Config) withDefaults() (Config, error) {
+	c.Timings = c.Timings.withDefaults()
+	setDefault(&c.SnapshotInterval, DefaultSnapshotInterval)
+	setDefault(&c.SnapshotThreshold, DefaultSnapshotThreshold)
+	setDefault(&c.TrailingLogs, DefaultTrailingLogs)
+	setDefault(&c.LeaderWait, DefaultLeaderWait)
+	setDefault(&c.StallLimit, DefaultStallLimit)
+	setDefault(&c.PromoteAfter, DefaultPromoteAfter)
+	setDefault(&c.MinFreeBytes, DefaultFreeBytes)
+	setDefault(&c.LogFormat, raftlog.FormatVersion)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.FreeBytes == nil {
+		dir := c.DataDir
+		c.FreeBytes = func() (uint64, error) { return store.FreeBytes(dir) }
+	}
+	return c, c.validate()
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.DataDir == "":
+		return errors.New("cluster: a data directory is required")
+	case c.StateMachine == nil || c.TakeSnapshot == nil || c.Registry == nil || c.Peers == nil:
+		return errors.New("cluster: StateMachine, TakeSnapshot, Registry and Peers are required")
+	case c.Advertise.GRPC == "" || c.Advertise.Raft == "":
+		return errors.New("cluster: the gRPC and Raft addresses to advertise are required")
+	case c.RaftListen == "" && c.RaftListener == nil:
+		return errors.New("cluster: an address for the Raft port is required")
+	}
+	if err := c.Timings.Validate(); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	return c.validateEntry()
+}
+
+// validateEntry checks how the node gets into its cluster.
+func (c Config) validateEntry() error {
+	ways := 0
+	for _, way := range []bool{len(c.PeerList) > 0, len(c.Join) > 0, c.Standby} {
+		if way {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return errors.New("cluster: a node has a list of peers, or joins, or waits for an invitation: only one of these")
+	case len(c.PeerList) > 0 && c.PeerList[c.Tag] == "":
+		return fmt.Errorf("cluster: the list of peers does not name this node (tag %q)", c.Tag)
+	}
+	if c.Tag == "" {
+		return nil
+	}
+	return docid.ValidateNodeTag(c.Tag)
+}

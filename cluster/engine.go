@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/raftlogger"
+	"github.com/idnode/idnode/cluster/readindex"
+	"github.com/idnode/idnode/cluster/store"
+)
+
+const (
+	// enqueueTimeout is how long Raft's main loop may take to accept something.
+	// It accepts at once unless its disk hangs, which the store's watchdog ends.
+	enqueueTimeout = 5 * time.Second
+	// maxAppendEntries is how many entries one message between nodes carries.
+	// It exceeds the number of proposals under way, so that a burst is never cut
+	// and left waiting; entries of a full size times it stay below 10 MB.
+	maxAppendEntries = 64
+)
+
+// engine is a running Raft node with all that is built around it. It exists
+// from the moment the node's cluster is known.
+type engine struct {
+	node *Node
+	// name is the node's Raft name.
+	name      string
+	raft      *raft.Raft
+	transport raftTransport
+	merger    *commit.Merger
+	gatherer  *commit.Gatherer
+	local     *readindex.Local
+	reads     *readindex.Reader
+	route     *route
+	announcer *announcer
+	answers   *answers
+	census    *census
+	wedge     *wedge
+	// ready is set while this node leads and has passed its first barrier.
+	ready atomic.Pointer[readindex.Ready]
+	// office wakes the leadership loop; the value tells only that it changed.
+	office *office
+}
+
+// raftTransport is the network as Raft sees it, and its end.
+type raftTransport interface {
+	raft.Transport
+	Close() error
+}
+
+func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (*store.Store, error) {
+	s, err := store.Open(store.Config{
+		Dir: cfg.DataDir, NodeID: id, MustExist: inCluster, Logger: cfg.Logger,
+		Watchdog: store.Watchdog{Limit: cfg.StallLimit, Fatal: fatal},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: opening the store: %w", err)
+	}
+	return s, nil
+}
+
+// raftConfig returns the library's configuration. Where it differs from the
+// library's defaults, the reason is beside it.
+func (n *Node) raftConfig(office *office) *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = n.identity.get().ID.ServerID()
+	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
+	c.ElectionTimeout = n.cfg.Timings.Election
+	c.LeaderLeaseTimeout = n.cfg.Timings.Lease
+	c.CommitTimeout = n.cfg.Timings.Commit
+	c.MaxAppendEntries = maxAppendEntries
+	c.SnapshotInterval = n.cfg.SnapshotInterval
+	c.SnapshotThreshold = n.cfg.SnapshotThreshold
+	c.TrailingLogs = n.cfg.TrailingLogs
+	// Entries hold batches already, and a buffer would hide a full queue.
+	c.BatchApplyCh = false
+	c.ShutdownOnRemove = true
+	c.NoLegacyTelemetry = true
+	// Raft blocks on this channel, so it is always being read.
+	c.NotifyCh = office.notify
+	c.Logger = raftlogger.New(n.cfg.Logger.With("part", "raft"))
+	return c
+}
+
+// startEngine brings Raft up and starts everything around it.
+func (n *Node) startEngine() (*engine, error) {
+	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), office: newOffice()}
+	e.census = newCensus(e)
+	e.wedge = &wedge{limit: wedgeLimit, fatal: n.life.fail}
+	transport, err := n.openTransport()
+	if err != nil {
+		return nil, err
+	}
+	e.transport = transport
+	if err := e.startRaft(); err != nil {
+		_ = transport.Close() // The first error says what is wrong.
+		return nil, err
+	}
+	if err := e.startWork(); err != nil {
+		_ = e.stopRaft() // The first error says what is wrong.
+		return nil, err
+	}
+	e.startLoops()
+	return e, nil
+}
+
+// startRaft starts Raft; on the founder's first start it writes the first
+// configuration before.
+func (e *engine) startRaft() error {
+	n := e.node
+	config := n.raftConfig(e.office)
+	n.life.run(e.office.listen)
+	if err := e.bootstrap(config); err != nil {
+		return err
+	}
+	machine := &machine{state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log}
+	r, err := raft.NewRaft(config, machine, n.store, n.store, n.store.Snapshots(), e.transport)
+	if err != nil {
+		return fmt.Errorf("cluster: starting raft: %w", err)
+	}
+	e.raft = r
+	return nil
+}
+
+// bootstrap writes the first configuration, on the founder and only if Raft has
+// no state yet. A crash between the record and this is repaired by doing it at
+// the next start.
+func (e *engine) bootstrap(config *raft.Config) error {
+	n := e.node
+	record := n.identity.get()
+	if !record.Founder {
+		return nil
+	}
+	hasState, err := raft.HasExistingState(n.store, n.store, n.store.Snapshots())
+	if err != nil || hasState {
+		return err
+	}
+	var servers []raft.Server
+	for _, m := range record.Members {
+		servers = append(servers, serverOf(m))
+	}
+	err = raft.BootstrapCluster(config, n.store, n.store, n.store.Snapshots(), e.transport, raft.Configuration{Servers: servers})
+	if err != nil {
+		return fmt.Errorf("cluster: bootstrapping raft: %w", err)
+	}
+	return nil
+}
+
+// startWork builds group commit and reads on top of Raft.
+func (e *engine) startWork() error {
+	n, c := e.node, e.node.cfg
+	var err error
+	e.merger, err = commit.NewMerger(commit.MergerConfig{
+		Log: commit.NewRaftLog(watchedRaft{e.raft, e.wedge}, enqueueTimeout), Logger: c.Logger,
+		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
+		InFlight: c.Commit.EntriesInFlight, Company: c.Commit.Company,
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	e.gatherer, err = commit.New(commit.Config{
+		Route: e.route, Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
+		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	e.announcer.propose = e.gatherer.ProposeIdempotent
+	e.local = readindex.NewLocal(leaderReads{e}, readindex.LocalConfig{})
+	e.reads, err = readindex.New(readindex.Config{
+		Self: e.name, Leaders: e.gatherer, Local: e.local, Remote: remoteReads{e}, State: c.StateMachine, Limit: c.LeaderWait,
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	return nil
+}
+
+// startLoops starts the node's own goroutines.
+func (e *engine) startLoops() {
+	l := e.node.life
+	l.run(e.watchQuorum)
+	l.run(e.watchMembers)
+	l.run(e.census.run)
+	l.run(e.lead)
+	l.run(e.announcer.run)
+}

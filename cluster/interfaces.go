@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"io"
+
+	"github.com/idnode/idnode/cluster/member"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// StateMachine is the replicated state. Apply, Skip and Restore are called from
+// one goroutine; the others may be called at any time.
+type StateMachine interface {
+	// Apply runs the log entry at index and returns one result per group. An
+	// error means the entry cannot be applied here, ever: the node ends.
+	Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error)
+	// Skip moves the applied index over an entry that is not for the state.
+	Skip(index uint64)
+	// Restore replaces the state by a snapshot.
+	Restore(r io.Reader) error
+	// AppliedIndex is the index of the newest entry the state has seen.
+	AppliedIndex() uint64
+	// WaitApplied waits until AppliedIndex is at least index, or ctx ends.
+	WaitApplied(ctx context.Context, index uint64) error
+}
+
+// Snapshot is a frozen copy of the state. WriteTo may run beside Apply.
+type Snapshot interface {
+	io.WriterTo
+	Close()
+}
+
+// Registry is the part of the replicated state that says who is in the cluster,
+// and the operations that change it. It is safe for concurrent use.
+type Registry interface {
+	// ClusterID is the id of the cluster, 16 bytes; empty before it is formed.
+	ClusterID() []byte
+	// Members returns copies of all members, removed ones too, sorted by tag.
+	Members() []*raftlogv1.Member
+	// Format is the log format that is written.
+	Format() uint32
+
+	BootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte
+	JoinOperation(m *raftlogv1.Member) []byte
+	AnnounceOperation(m *raftlogv1.Member) []byte
+	PromoteOperation(id []byte) []byte
+	RemoveOperation(tag string) []byte
+	FormatRaiseOperation(format uint32) []byte
+	// KeyedOperation makes an operation count once, and have the same result
+	// each time, however often it is proposed.
+	KeyedOperation(operation []byte, key [16]byte) []byte
+}
+
+// Peers calls other nodes. tag says which node is meant; it is empty where only
+// an address is known. Every call ends soon after its ctx. Calls for proposals
+// return *outcome.Error; a refusal by the replicated state is an error with a
+// method Refused() *raftlogv1.Refusal; that the peer knows the caller as
+// removed, one with Removed() bool; that it does not let the caller in, one with
+// Denied() bool.
+type Peers interface {
+	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
+	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
+	Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
+	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
+	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
+	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)
+	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+}
+
+// Self is how a node introduces itself on every call to a peer.
+type Self struct {
+	// ClusterID is empty as long as the node belongs to no cluster.
+	ClusterID []byte
+	// ID is the node's Raft id.
+	ID member.ID
+	// Tag is empty as long as the node has none.
+	Tag string
+}

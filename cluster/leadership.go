@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/readindex"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+const (
+	// barrierTimeout bounds the wait for the entries of earlier leaders to be
+	// applied here. It covers a long log replayed after a restart.
+	barrierTimeout = 60 * time.Second
+	// officePause is between two tries to take the office up.
+	officePause = 100 * time.Millisecond
+	// maxOfficeTries is how often a leader tries before it hands over.
+	maxOfficeTries = 3
+)
+
+// office passes on the news of gained and lost leadership. Raft's main loop
+// blocks while nobody takes the news, so taking it and acting on it are two
+// goroutines.
+type office struct {
+	notify chan bool
+	// count counts the news, and holds is the newest: news that is followed by
+	// other news before anybody looks still changes count.
+	count atomic.Uint64
+	holds atomic.Bool
+	wake  chan struct{}
+}
+
+func newOffice() *office {
+	return &office{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
+}
+
+// listen takes the news until ctx ends; a Raft that is shutting down does not
+// wait for anybody to take it.
+func (o *office) listen(ctx context.Context) {
+	for {
+		select {
+		case holds := <-o.notify:
+			o.holds.Store(holds)
+			o.count.Add(1)
+			select {
+			case o.wake <- struct{}{}:
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lead is the leadership loop: each time this node gains the office it works
+// under a context that ends with it, and the next work starts only after the
+// last one has ended.
+func (e *engine) lead(ctx context.Context) {
+	var seen uint64
+	end := func() {}
+	defer func() { end() }()
+	for {
+		select {
+		case <-e.office.wake:
+		case <-ctx.Done():
+			return
+		}
+		count := e.office.count.Load()
+		if count == seen {
+			continue
+		}
+		seen = count
+		end()
+		end = func() {}
+		if e.office.holds.Load() {
+			end = e.reign(ctx)
+		}
+	}
+}
+
+// reign starts the work of a leader and returns what ends it: it returns when
+// nothing of it is left.
+func (e *engine) reign(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	e.node.log.Info("this node leads", "term", e.raft.CurrentTerm())
+	go func() {
+		defer close(done)
+		e.govern(ctx)
+	}()
+	return func() {
+		e.ready.Store(nil)
+		cancel()
+		e.merger.Resign()
+		<-done
+		e.ready.Store(nil)
+		e.node.log.Info("this node leads no more")
+	}
+}
+
+// govern is a leader's work, from taking up the office to ctx's end.
+func (e *engine) govern(ctx context.Context) {
+	if !e.takeOffice(ctx) {
+		return
+	}
+	e.merger.Lead(ctx)
+	e.reconciler().Run(ctx)
+}
+
+// takeOffice makes this node ready to lead. If it cannot, the office goes to
+// another node, and if there is none the node ends: a leader that answers
+// nothing is worse than none.
+func (e *engine) takeOffice(ctx context.Context) bool {
+	var err error
+	for range maxOfficeTries {
+		if err = e.prepare(ctx); err == nil || ctx.Err() != nil || e.raft.State() != raft.Leader {
+			return err == nil
+		}
+		e.node.log.Warn("cannot take up the leader's office yet", "because", err)
+		sleep(ctx, officePause)
+	}
+	if transferErr := e.transfer(ctx, raft.Server{}); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
+		e.node.life.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
+	}
+	return false
+}
+
+// prepare passes the first barrier, so that the state holds everything that
+// earlier leaders committed, and forms the cluster if nobody has yet.
+//
+// Invariant: between the barrier and the end of prepare nothing of this node's
+// own is in the log but the bootstrap entry, so the commit index read here is
+// that of the barrier or of that entry.
+func (e *engine) prepare(ctx context.Context) error {
+	term := e.raft.CurrentTerm()
+	if err := e.barrier(ctx); err != nil {
+		return err
+	}
+	if len(e.node.cfg.Registry.ClusterID()) == 0 {
+		if err := e.form(ctx); err != nil {
+			return err
+		}
+	}
+	e.ready.Store(&readindex.Ready{Term: term, Barrier: e.raft.CommitIndex(), Applied: e.node.cfg.StateMachine.AppliedIndex()})
+	return nil
+}
+
+func (e *engine) barrier(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
+	defer cancel()
+	return readindex.Await(ctx, func() readindex.Future { return e.raft.Barrier(enqueueTimeout) })
+}
+
+// form writes the entry that forms the cluster, out of the plan in the node's
+// record. All nodes of a first start have the same plan, so it does not matter
+// who leads first; a second such entry is refused by the state machine.
+func (e *engine) form(ctx context.Context) error {
+	record := e.node.identity.get()
+	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: time.Now().UnixNano()}
+	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
+	future := commit.NewRaftLog(e.raft, enqueueTimeout).Append(entry)
+	select {
+	case <-future.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	results, err := future.Results()
+	if err != nil {
+		return fmt.Errorf("forming the cluster: %w", err)
+	}
+	if len(results) != 1 || results[0].Status != raftlog.Applied {
+		return errors.New("forming the cluster: the state machine refused")
+	}
+	return nil
+}
+
+// transfer hands the office over: to a certain server, or to whom Raft chooses
+// if to is empty. It is bounded by Raft's election timeout and ctx.
+func (e *engine) transfer(ctx context.Context, to raft.Server) error {
+	return readindex.Await(ctx, func() readindex.Future {
+		if to.ID == "" {
+			return e.raft.LeadershipTransfer()
+		}
+		return e.raft.LeadershipTransferToServer(to.ID, to.Address)
+	})
+}
+
+// reconciler returns the loop that makes Raft's configuration equal to the table
+// of members.
+func (e *engine) reconciler() *member.Reconciler {
+	n := e.node
+	return &member.Reconciler{
+		Self: n.identity.get().ID, Raft: configurator{e}, Members: func() []*raftlogv1.Member { return n.roster.refresh().members },
+		Progress: e.census.progress, Commit: e.raft.CommitIndex,
+		Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
+		Stable: n.cfg.PromoteAfter, Logger: n.log,
+	}
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,66 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// The reasons for which a node cannot be a member, or not this one. None of
+// them goes away by waiting.
+var (
+	// ErrCorrupt means node.json is damaged.
+	ErrCorrupt = errors.New("node.json is damaged")
+	// ErrMismatch means the files of the data directory do not belong together.
+	ErrMismatch = errors.New("the data directory is incomplete")
+	// ErrTagTaken means the cluster knows the node's tag under another Raft id.
+	ErrTagTaken = errors.New("the tag belongs to another data directory")
+	// ErrNotInCluster means the cluster exists and does not know the node.
+	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
+	// ErrRemoved means the node was removed from its cluster.
+	ErrRemoved = errors.New("this node was removed from the cluster")
+)
+
+// RefusedError is a change that the replicated state refused: nothing changed.
+type RefusedError struct {
+	// Refusal says why, in the words of the log.
+	Refusal *raftlogv1.Refusal
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
+}
+
+// Refused returns the refusal. Other packages look for it through an interface
+// with this one method, so that they need not know this package.
+func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
+
+// refusalOf returns the refusal in err, or nil.
+func refusalOf(err error) *raftlogv1.Refusal {
+	var refused interface{ Refused() *raftlogv1.Refusal }
+	if errors.As(err, &refused) {
+		return refused.Refused()
+	}
+	return nil
+}
+
+// tagTaken says what an operator does about a tag that another directory owns.
+func tagTaken(tag string, owner []byte) error {
+	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag (idnode serve --join …)",
+		ErrTagTaken, tag, ServerID(owner), tag)
+}
+
+// removed says whether err means that the peer asked knows the caller as
+// removed, and denied whether it means that the peer does not let the caller in.
+// Whoever calls peers says so through these methods.
+func removed(err error) bool {
+	var e interface{ Removed() bool }
+	return errors.As(err, &e) && e.Removed()
+}
+
+func denied(err error) bool {
+	var e interface{ Denied() bool }
+	return errors.As(err, &e) && e.Denied()
+}

@@ -1,0 +1,198 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Greeter asks other nodes who they are.
+type Greeter interface {
+	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
+}
+
+const (
+	// helloTimeout bounds one question; it is longer than a lookup of a name and
+	// a TLS handshake take on a busy machine.
+	helloTimeout = 2 * time.Second
+	// defaultPause is between two rounds of questions.
+	defaultPause = 200 * time.Millisecond
+	// complainAfter is how often a round's problems are logged while they stay
+	// the same.
+	complainAfter = 5 * time.Second
+)
+
+// FirstStart finds the place of a node that was started with a list of peers
+// and has no cluster yet.
+//
+// Invariant: a cluster is formed only by the node with the lowest tag, and only
+// when every node on the list has answered in the same round, with the same
+// list, and without a cluster. So a wiped node never forms a second cluster
+// beside one that exists: some peer that answers knows of it, or not all
+// answer.
+type FirstStart struct {
+	// Self is this node as far as it knows itself, with its tag.
+	Self *raftlogv1.Member
+	// Peers are the addresses by tag, this node's included.
+	Peers   map[string]string
+	Greeter Greeter
+	Logger  *slog.Logger
+	// Pause is between two rounds; zero means 200 ms.
+	Pause time.Duration
+}
+
+// Run asks until the place is found, ctx ends, or there is none: then its error
+// wraps ErrTagTaken, ErrRemoved or ErrNotInCluster. What goes away by waiting,
+// such as a peer that is not up or has another list, is logged, and is part of
+// the error if ctx ends.
+func (s FirstStart) Run(ctx context.Context) (Place, error) {
+	if s.Pause == 0 {
+		s.Pause = defaultPause
+	}
+	complaints := complaints{logger: s.Logger}
+	for {
+		answers, problem := s.round(ctx)
+		place, err := s.decide(answers, problem)
+		if !errors.Is(err, errUndecided) {
+			return place, err
+		}
+		complaints.log("the cluster is not formed yet", err)
+		if !pause(ctx, s.Pause) {
+			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// errUndecided means that another round may decide.
+var errUndecided = errors.New("not decided")
+
+// answer is what one peer said.
+type answer struct {
+	tag      string
+	response *peerv1.HelloResponse
+}
+
+// round asks all peers at the same time. The problem joins all that keep the
+// cluster from being formed.
+func (s FirstStart) round(ctx context.Context) ([]answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var answers []answer
+	problems := map[string]error{}
+	for tag, address := range s.Peers {
+		wg.Go(func() {
+			response, err := s.Greeter.Hello(ctx, tag, address, &peerv1.HelloRequest{Self: s.Self, PeersHash: PeersHash(s.Peers)})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				problems[tag] = fmt.Errorf("%s at %s does not answer: %w", tag, address, err)
+				return
+			}
+			answers = append(answers, answer{tag: tag, response: response})
+			problems[tag] = s.check(tag, response)
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(answers, func(a, b answer) int { return strings.Compare(a.tag, b.tag) })
+	return answers, joinSorted(problems)
+}
+
+// check says what is wrong with an answer.
+func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
+	_, badID := IDFromBytes(r.GetSelf().GetId())
+	isSelf := bytes.Equal(r.GetSelf().GetId(), s.Self.GetId())
+	switch {
+	case badID != nil:
+		return fmt.Errorf("%s says it has no Raft id: %w", tag, badID)
+	case r.GetSelf().GetTag() != tag:
+		return fmt.Errorf("at the address of %s, node %q answers", tag, r.GetSelf().GetTag())
+	case tag == s.Self.GetTag() && !isSelf:
+		return fmt.Errorf("at the address of %s, this node's own tag, another node answers", tag)
+	case tag != s.Self.GetTag() && isSelf:
+		return fmt.Errorf("at the address of %s, this node itself answers", tag)
+	case len(r.GetClusterId()) == 0 && !bytes.Equal(r.GetPeersHash(), PeersHash(s.Peers)):
+		return fmt.Errorf("%s was started with another list of peers: all nodes need the same one", tag)
+	}
+	return nil
+}
+
+// decide draws the conclusion of a round.
+func (s FirstStart) decide(answers []answer, problem error) (Place, error) {
+	for _, a := range answers {
+		if len(a.response.GetClusterId()) > 0 {
+			return adopt(s.Self, a.response.GetClusterId(), a.response.GetMembers())
+		}
+	}
+	if problem != nil {
+		return Place{}, fmt.Errorf("%w: %w", errUndecided, problem)
+	}
+	members := make([]*raftlogv1.Member, 0, len(answers))
+	for _, a := range answers {
+		members = append(members, a.response.GetSelf())
+	}
+	return s.form(members)
+}
+
+// form forms the cluster, if this node is the one to do it.
+func (s FirstStart) form(members []*raftlogv1.Member) (Place, error) {
+	for _, m := range sortedByTag(members) {
+		switch {
+		case m.GetWatcher():
+			continue // It cannot lead, and so cannot be the first to have the log.
+		case m.GetTag() == s.Self.GetTag():
+			place := found(members)
+			place.Tag = s.Self.GetTag()
+			return place, nil
+		}
+		return Place{}, fmt.Errorf("%w: waiting for %s to form the cluster", errUndecided, m.GetTag())
+	}
+	return Place{}, fmt.Errorf("%w: all nodes on the list are watchers", errUndecided)
+}
+
+// joinSorted joins errors in the order of their keys, so that the same problems
+// always read the same.
+func joinSorted(problems map[string]error) error {
+	var all []error
+	for _, tag := range slices.Sorted(maps.Keys(problems)) {
+		all = append(all, problems[tag])
+	}
+	return errors.Join(all...)
+}
+
+// pause waits for d; it returns false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// complaints logs a problem when it changes, and else now and then.
+type complaints struct {
+	logger *slog.Logger
+	last   string
+	at     time.Time
+}
+
+func (c *complaints) log(what string, err error) {
+	if text := err.Error(); text != c.last || time.Since(c.at) >= complainAfter {
+		c.last, c.at = text, time.Now()
+		c.logger.Info(what, "because", err)
+	}
+}

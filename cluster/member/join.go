@@ -1,0 +1,125 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Joiner asks a member to take a node in.
+type Joiner interface {
+	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
+}
+
+const (
+	// joinTimeout bounds one request; it leaves the member asked the time to
+	// ride out an election.
+	joinTimeout = 10 * time.Second
+	// lastJoinPause is the longest wait between two requests.
+	lastJoinPause = 2 * time.Second
+)
+
+// Join gets a node into an existing cluster, through any of the addresses.
+type Join struct {
+	// Self is this node; an empty tag asks for the next free one.
+	Self      *raftlogv1.Member
+	Addresses []string
+	Joiner    Joiner
+	Logger    *slog.Logger
+	// Pause is the first wait between two requests; zero means 200 ms. It
+	// doubles up to 2 s.
+	Pause time.Duration
+}
+
+// Run asks until the node is a member, ctx ends, or the cluster refuses for
+// good: then the error wraps ErrTagTaken or ErrRemoved, or is a *RefusedError.
+// Asking twice is harmless, because the cluster knows the node by its Raft id.
+func (j Join) Run(ctx context.Context) (Place, error) {
+	if len(j.Addresses) == 0 {
+		return Place{}, errors.New("member: there is no address to join through")
+	}
+	wait := j.Pause
+	if wait == 0 {
+		wait = defaultPause
+	}
+	complaints := complaints{logger: j.Logger}
+	for i := 0; ; i++ {
+		address := j.Addresses[i%len(j.Addresses)]
+		place, err := j.ask(ctx, address)
+		if err == nil || final(err) {
+			return place, err
+		}
+		complaints.log("not joined yet", err)
+		if !pause(ctx, wait) {
+			return Place{}, fmt.Errorf("member: joining: %w: %w", context.Cause(ctx), err)
+		}
+		if (i+1)%len(j.Addresses) == 0 {
+			wait = min(2*wait, lastJoinPause)
+		}
+	}
+}
+
+// final says whether asking again is useless.
+func final(err error) bool {
+	var refused *RefusedError
+	return errors.As(err, &refused) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrRemoved) || denied(err)
+}
+
+// ask makes one request.
+func (j Join) ask(ctx context.Context, address string) (Place, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	response, err := j.Joiner.Join(ctx, "", address, &peerv1.JoinRequest{Member: j.Self})
+	if err != nil {
+		return Place{}, j.refusal(address, err)
+	}
+	self := proto.CloneOf(j.Self)
+	self.Tag = response.GetMember().GetTag()
+	place, err := adopt(self, response.GetClusterId(), response.GetMembers())
+	place.Confirmed = true
+	return place, err
+}
+
+// refusal says what an error means for this node.
+func (j Join) refusal(address string, err error) error {
+	refusal := refusalOf(err)
+	switch {
+	case removed(err):
+		return fmt.Errorf("%w: %s says so", ErrRemoved, address)
+	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
+		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag",
+			ErrTagTaken, address, refusal.GetDetail(), j.Self.GetTag())
+	case refusal != nil && lasting(refusal.GetReason()):
+		return &RefusedError{Refusal: refusal}
+	}
+	return fmt.Errorf("asking %s: %w", address, err)
+}
+
+// lasting says whether a refusal stays the same however often one asks.
+func lasting(reason raftlogv1.RefusalReason) bool {
+	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
+}
+
+// Invitation asks a waiting node to join.
+type Invitation struct {
+	// Address is a member's gRPC address, Tag the tag to ask for; empty leaves
+	// it to the node. Watcher makes it a member that never votes.
+	Address string
+	Tag     string
+	Watcher bool
+	// Answer takes the outcome; it has room for it.
+	Answer chan<- InvitationAnswer
+}
+
+// InvitationAnswer is what became of an invitation.
+type InvitationAnswer struct {
+	Member *raftlogv1.Member
+	Err    error
+}

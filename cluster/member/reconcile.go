@@ -1,0 +1,218 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// defaultTick is how often the table and Raft's configuration are compared.
+	// It costs no message as long as they are equal.
+	defaultTick = 100 * time.Millisecond
+	// nearEnough is how many entries a newcomer may be behind and still count as
+	// caught up: about what a busy cluster writes between two looks.
+	nearEnough = 512
+	// maxHandovers is how often a removed leader tries to hand over before it
+	// removes itself, which ends its leadership the slow way.
+	maxHandovers = 5
+)
+
+// Raft is what the loop needs of Raft on the leader. The calls that change
+// something fail if the configuration is not the one at index prev, and are
+// bounded in time.
+type Raft interface {
+	// Configuration returns the newest configuration and its index.
+	Configuration() (servers []raft.Server, index uint64, err error)
+	AddVoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error
+	AddNonvoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error
+	RemoveServer(id raft.ServerID, prev uint64) error
+	// HandOver gives the leadership to another voter.
+	HandOver(ctx context.Context) error
+}
+
+// Reconciler makes Raft's configuration equal to the replicated table of
+// members, on the leader. The table says what is wanted, and only the log
+// changes it; so a change that a leader did not finish is finished by the next.
+//
+// Invariant: one change at a time, each conditional on the configuration it was
+// derived from, and a server gets a vote only after it has caught up: a voter
+// that is far behind, or does not exist, can cost the quorum.
+type Reconciler struct {
+	Self ID
+	Raft Raft
+	// Members returns the table, removed members too.
+	Members func() []*raftlogv1.Member
+	// Progress asks a member how far its state is.
+	Progress func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
+	// Commit returns the commit index here.
+	Commit func() uint64
+	// Promote brings it through the log that a member may vote.
+	Promote func(ctx context.Context, id []byte) error
+	// Format is the log format that is written; RaiseFormat brings a newer one
+	// through the log.
+	Format      func() uint32
+	RaiseFormat func(ctx context.Context, format uint32) error
+	// Stable is how long a newcomer must have kept up before it votes.
+	Stable time.Duration
+	// Tick is how often to look; zero means 100 ms.
+	Tick   time.Duration
+	Logger *slog.Logger
+
+	caughtUp   map[raft.ServerID]time.Time
+	handovers  int
+	complaints complaints
+}
+
+// Run works until ctx ends.
+func (r *Reconciler) Run(ctx context.Context) {
+	if r.Tick == 0 {
+		r.Tick = defaultTick
+	}
+	r.caughtUp = map[raft.ServerID]time.Time{}
+	r.complaints = complaints{logger: r.Logger}
+	for {
+		if err := r.step(ctx); err != nil && ctx.Err() == nil {
+			r.complaints.log("the members cannot be brought in line yet", err)
+		}
+		if !pause(ctx, r.Tick) {
+			return
+		}
+	}
+}
+
+// step makes at most one change of Raft's configuration. A change that fails
+// does not keep the next one waiting: it may be what the first one waits for.
+func (r *Reconciler) step(ctx context.Context) error {
+	servers, index, err := r.Raft.Configuration()
+	if err != nil {
+		return err
+	}
+	view := configuration{index: index, servers: map[raft.ServerID]raft.Server{}}
+	for _, s := range servers {
+		view.servers[s.ID] = s
+	}
+	members := r.Members()
+	var problems []error
+	for _, fix := range []func(context.Context, configuration, *raftlogv1.Member) (bool, error){r.remove, r.add, r.promote} {
+		for _, m := range members {
+			changed, err := fix(ctx, view, m)
+			if changed {
+				return nil
+			}
+			problems = append(problems, err)
+		}
+	}
+	problems = append(problems, r.raiseFormat(ctx, members))
+	return errors.Join(problems...)
+}
+
+// configuration is Raft's, as it was at index.
+type configuration struct {
+	index   uint64
+	servers map[raft.ServerID]raft.Server
+}
+
+// remove takes removed members out of Raft's configuration. It goes first,
+// because a new member may have the address of a removed one.
+func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
+	id := ServerID(m.GetId())
+	if _, present := c.servers[id]; !m.GetRemoved() || !present {
+		return false, nil
+	}
+	if id == r.Self.ServerID() && r.handovers < maxHandovers {
+		r.handovers++
+		r.Logger.Info("this node was removed: handing over leadership")
+		if err := r.Raft.HandOver(ctx); err != nil {
+			return false, fmt.Errorf("handing over leadership: %w", err)
+		}
+		return true, nil
+	}
+	r.Logger.Info("removing a server from raft", "tag", m.GetTag(), "id", id)
+	if err := r.Raft.RemoveServer(id, c.index); err != nil {
+		return false, fmt.Errorf("removing %s: %w", m.GetTag(), err)
+	}
+	return true, nil
+}
+
+// add brings new members in as servers without a vote, and corrects addresses.
+func (r *Reconciler) add(_ context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
+	id, address := ServerID(m.GetId()), raft.ServerAddress(m.GetRaftAddress())
+	server, present := c.servers[id]
+	if m.GetRemoved() || present && server.Address == address {
+		return false, nil
+	}
+	r.Logger.Info("adding a server to raft, or correcting its address", "tag", m.GetTag(), "id", id, "address", address)
+	change := r.Raft.AddNonvoter
+	if present && server.Suffrage == raft.Voter {
+		change = r.Raft.AddVoter
+	}
+	if err := change(id, address, c.index); err != nil {
+		return false, fmt.Errorf("adding %s at %s: %w", m.GetTag(), address, err)
+	}
+	return true, nil
+}
+
+// promote gives members that have caught up their vote: first in the table, then
+// in Raft.
+func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
+	id := ServerID(m.GetId())
+	server, present := c.servers[id]
+	if m.GetRemoved() || m.GetWatcher() || !present || server.Suffrage == raft.Voter {
+		delete(r.caughtUp, id)
+		return false, nil
+	}
+	if ready, err := r.keepsUp(ctx, id, m); !ready {
+		return false, err
+	}
+	if !m.GetVoter() {
+		if err := r.Promote(ctx, m.GetId()); err != nil {
+			return false, fmt.Errorf("promoting %s: %w", m.GetTag(), err)
+		}
+	}
+	r.Logger.Info("a member has caught up and votes from now on", "tag", m.GetTag(), "id", id)
+	if err := r.Raft.AddVoter(id, server.Address, c.index); err != nil {
+		return false, fmt.Errorf("giving %s its vote: %w", m.GetTag(), err)
+	}
+	return true, nil
+}
+
+// keepsUp says whether the member has been near the commit index for the whole
+// stable time. A member that does not answer begins anew.
+func (r *Reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
+	commit := r.Commit()
+	applied, err := r.Progress(ctx, m)
+	if err != nil || applied+nearEnough < commit || applied == 0 {
+		delete(r.caughtUp, id)
+		if err != nil {
+			err = fmt.Errorf("asking %s how far it is: %w", m.GetTag(), err)
+		}
+		return false, err
+	}
+	now := time.Now()
+	if _, known := r.caughtUp[id]; !known {
+		r.caughtUp[id] = now
+	}
+	return now.Sub(r.caughtUp[id]) >= r.Stable, nil
+}
+
+// raiseFormat raises the log format once every present member reads a newer one.
+func (r *Reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Member) error {
+	newest := uint32(0)
+	for _, m := range members {
+		if !m.GetRemoved() && (newest == 0 || m.GetLogFormat() < newest) {
+			newest = m.GetLogFormat()
+		}
+	}
+	if newest <= max(r.Format(), 1) {
+		return nil
+	}
+	r.Logger.Info("all members read a newer log format", "format", newest)
+	return r.RaiseFormat(ctx, newest)
+}

@@ -1,0 +1,254 @@
+package member
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// FileName is the name of the record's file in the data directory.
+const FileName = "node.json"
+
+// recordVersion is the layout of the file; an unknown one is refused.
+const recordVersion = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Record is what a data directory says about its node.
+//
+// Invariant: ID never changes once the file exists, and ClusterID never changes
+// once it is set. A node that finds them changed is another node.
+type Record struct {
+	// ID is the node's Raft id.
+	ID ID
+	// Tag is the node's tag; empty until it is known.
+	Tag string
+	// ClusterID is the cluster's id, 16 bytes; empty until the node has one.
+	ClusterID []byte
+	// Founder says that this node forms the cluster: it alone bootstraps Raft.
+	Founder bool
+	// Members are the members as the node last knew them: the plan of the first
+	// start, later a copy of the replicated table. A restarted node authenticates
+	// its peers by them until it has applied its log, and finds their addresses.
+	Members []*raftlogv1.Member
+	// TagConfirmed says that the cluster confirmed the tag once.
+	TagConfirmed bool
+	// Removed says that the node was removed from the cluster.
+	Removed bool
+}
+
+// InCluster says whether the node belongs to a cluster.
+func (r *Record) InCluster() bool { return len(r.ClusterID) > 0 }
+
+// Clone returns a deep copy.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.ClusterID = append([]byte(nil), r.ClusterID...)
+	c.Members = cloneMembers(r.Members)
+	return &c
+}
+
+func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
+	out := make([]*raftlogv1.Member, 0, len(members))
+	for _, m := range members {
+		out = append(out, proto.CloneOf(m))
+	}
+	return out
+}
+
+// recordJSON is the file's layout. Checksum is CRC-32C over the same document
+// with an empty checksum.
+type recordJSON struct {
+	Version      int               `json:"version"`
+	ID           string            `json:"id"`
+	Tag          string            `json:"tag"`
+	ClusterID    string            `json:"cluster_id"`
+	Founder      bool              `json:"founder"`
+	TagConfirmed bool              `json:"tag_confirmed"`
+	Removed      bool              `json:"removed"`
+	Members      []json.RawMessage `json:"members"`
+	Checksum     string            `json:"checksum"`
+}
+
+// Load reads the record of the data directory dir. It returns an error that
+// wraps fs.ErrNotExist if there is none, and ErrCorrupt if it is damaged.
+func Load(dir string) (*Record, error) {
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		return nil, fmt.Errorf("member: reading node.json: %w", err)
+	}
+	r, err := decodeRecord(data)
+	if err != nil {
+		return nil, fmt.Errorf("member: %s: %w", filepath.Join(dir, FileName), err)
+	}
+	return r, nil
+}
+
+// Save writes the record into dir so that a crash leaves either the old or the
+// new one: it is durable when Save returns nil.
+func (r *Record) Save(dir string) error {
+	data, err := encodeRecord(r)
+	if err != nil {
+		return fmt.Errorf("member: encoding node.json: %w", err)
+	}
+	if err := writeAtomically(dir, FileName, data); err != nil {
+		return fmt.Errorf("member: writing node.json: %w", err)
+	}
+	return nil
+}
+
+func encodeRecord(r *Record) ([]byte, error) {
+	doc := recordJSON{
+		Version: recordVersion, ID: r.ID.String(), Tag: r.Tag, ClusterID: hex.EncodeToString(r.ClusterID),
+		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Members: []json.RawMessage{},
+	}
+	for _, m := range r.Members {
+		raw, err := protojson.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		doc.Members = append(doc.Members, raw)
+	}
+	return sealRecord(doc)
+}
+
+// sealRecord returns the document with its checksum.
+func sealRecord(doc recordJSON) ([]byte, error) {
+	sum, err := checksum(doc)
+	if err != nil {
+		return nil, err
+	}
+	doc.Checksum = sum
+	data, err := json.MarshalIndent(doc, "", "  ")
+	return append(data, '\n'), err
+}
+
+// checksum is over the compact form, which json.Marshal makes of raw messages
+// too, so that reading the indented file and writing it again gives the same.
+func checksum(doc recordJSON) (string, error) {
+	doc.Checksum = ""
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)), nil
+}
+
+func decodeRecord(data []byte) (*Record, error) {
+	var doc recordJSON
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	if sum, err := checksum(doc); err != nil || sum != doc.Checksum {
+		return nil, fmt.Errorf("%w: its checksum is %q, its content has %q", ErrCorrupt, doc.Checksum, sum)
+	}
+	if doc.Version != recordVersion {
+		return nil, fmt.Errorf("node.json has layout %d, this program knows %d: start a newer one", doc.Version, recordVersion)
+	}
+	return recordFromJSON(doc)
+}
+
+func recordFromJSON(doc recordJSON) (*Record, error) {
+	id, err := ParseID(doc.ID)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	clusterID, err := hex.DecodeString(doc.ClusterID)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed}
+	for _, raw := range doc.Members {
+		m := &raftlogv1.Member{}
+		if err := protojson.Unmarshal(raw, m); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+		}
+		r.Members = append(r.Members, m)
+	}
+	return r, nil
+}
+
+// writeAtomically replaces dir/name: the file is complete and on disk before it
+// gets its name, and the name is on disk before the call returns.
+func writeAtomically(dir, name string, data []byte) error {
+	f, err := os.CreateTemp(dir, name+".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // Gone already when all went well.
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// LoadOrCreate returns the record of dir, and writes a new one with a random id
+// if the directory is empty. logFile is the name of Raft's store beside it: a
+// directory that has one file without the other was emptied in part, and a node
+// that forgot its votes or its name must not take part.
+func LoadOrCreate(dir, logFile string) (*Record, error) {
+	hasLog, err := exists(filepath.Join(dir, logFile))
+	if err != nil {
+		return nil, fmt.Errorf("member: %w", err)
+	}
+	r, err := Load(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && hasLog:
+		return nil, fmt.Errorf("member: %w: %s has %s but no node.json, which names the node; bring node.json back from where it went, or remove the member, empty the directory and join under a new tag",
+			ErrMismatch, dir, logFile)
+	case errors.Is(err, fs.ErrNotExist):
+		return create(dir)
+	case err != nil:
+		return nil, err
+	case r.InCluster() && !hasLog:
+		return nil, fmt.Errorf("member: %w: %s names the cluster %x, but %s, which holds the node's votes and log, is missing; remove the member (idnode cluster remove %s), empty the directory and join under a new tag",
+			ErrMismatch, filepath.Join(dir, FileName), r.ClusterID, logFile, r.Tag)
+	}
+	return r, nil
+}
+
+func create(dir string) (*Record, error) {
+	id, err := NewID()
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{ID: id}
+	return r, r.Save(dir)
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SameMembers says whether two tables are equal.
+func SameMembers(a, b []*raftlogv1.Member) bool {
+	return slices.EqualFunc(a, b, func(x, y *raftlogv1.Member) bool { return proto.Equal(x, y) })
+}

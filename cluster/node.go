@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/store"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// raftFile is the name of Raft's store in the data directory.
+const raftFile = "raft.db"
+
+// Node is one member of a cluster, or on its way to become one. Its methods are
+// safe for concurrent use; before Start has brought Raft up, those that need it
+// fail with NotApplied(Starting).
+type Node struct {
+	cfg      Config
+	log      *slog.Logger
+	identity *identity
+	roster   *roster
+	life     *life
+	space    *space
+	store    *store.Store
+
+	quorum *verdict
+
+	// up is set once, when Raft runs.
+	up atomic.Pointer[engine]
+	// invitations hands an accepted invitation to the waiting Start.
+	invitations chan member.Invitation
+
+	startOnce, stopOnce sync.Once
+	// starting is held while Start works, so that Shutdown finds all or nothing.
+	starting sync.Mutex
+}
+
+// Open reads the data directory and claims it. No other node is called and no
+// port is opened: but the node answers Hello from here on, so a server for the
+// calls between nodes can be registered with it. After an error nothing is left
+// open.
+func Open(cfg Config) (*Node, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	record, err := member.LoadOrCreate(cfg.DataDir, raftFile)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Logger.With("node", record.ID.String()), life: newLife(),
+		identity:    newIdentity(cfg.DataDir, record),
+		invitations: make(chan member.Invitation),
+	}
+	n.quorum = newVerdict()
+	n.roster = newRoster(cfg.Registry, n.identity)
+	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	if err := n.checkRecord(record); err != nil {
+		return nil, err
+	}
+	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.life.fail); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// checkRecord refuses to start as somebody else, or as a member no more.
+func (n *Node) checkRecord(r *member.Record) error {
+	switch {
+	case r.Removed:
+		return fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag", member.ErrRemoved, r.Tag)
+	case r.Tag != "" && n.cfg.Tag != "" && r.Tag != n.cfg.Tag:
+		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory for ever", r.Tag, n.cfg.Tag)
+	}
+	return nil
+}
+
+// engine returns the running engine, or why there is none.
+func (n *Node) engine() (*engine, error) {
+	if e := n.up.Load(); e != nil {
+		return e, nil
+	}
+	select {
+	case <-n.life.done:
+		return nil, outcome.NewNotApplied(outcome.Stopping, n.life.failure())
+	default:
+		return nil, outcome.NewNotApplied(outcome.Starting, nil)
+	}
+}
+
+// Propose brings one operation through the log and returns what the state
+// machine said. The operation must not change any more. Errors are
+// *outcome.Error; ctx bounds the wait.
+func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	e, err := n.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.gatherer.Propose(ctx, operation)
+}
+
+// HasQuorum says whether a quorum is in reach, as far as this node can tell.
+// After a quorum was lost it takes up to half a second to show.
+func (n *Node) HasQuorum() bool {
+	present, _ := n.quorum.get()
+	return present
+}
+
+// QuorumChanges returns a channel that is closed at the next change of what
+// HasQuorum returns. Taken before HasQuorum is called, no change is missed.
+func (n *Node) QuorumChanges() <-chan struct{} {
+	_, changed := n.quorum.get()
+	return changed
+}
+
+// Done is closed when the node has ended, by itself or by Shutdown.
+func (n *Node) Done() <-chan struct{} { return n.life.done }
+
+// Err returns why the node ended by itself, or nil.
+func (n *Node) Err() error { return n.life.failure() }
+
+// ID returns the node's Raft id.
+func (n *Node) ID() member.ID { return n.identity.get().ID }
+
+// Tag returns the node's tag, and whether the cluster has confirmed it once.
+func (n *Node) Tag() (tag string, confirmed bool) {
+	r := n.identity.get()
+	return r.Tag, r.TagConfirmed
+}
+
+// ClusterID returns the id of the node's cluster; empty before it has one.
+func (n *Node) ClusterID() []byte { return n.identity.get().ClusterID }
+
+// Self returns how the node introduces itself to others at the moment.
+func (n *Node) Self() Self {
+	r := n.identity.get()
+	tag := r.Tag
+	if tag == "" {
+		tag = n.cfg.Tag
+	}
+	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: tag}
+}
+
+// Member returns the member with this raw Raft id as this node knows it, removed
+// ones too.
+func (n *Node) Member(id []byte) (*raftlogv1.Member, bool) {
+	return n.roster.byID(id)
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// The methods below answer the calls of other nodes. Whether a caller may make
+// them is decided before, by whoever accepts the connection.
+
+// HandleHello says who this node is. It works from Open on.
+func (n *Node) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	return &peerv1.HelloResponse{
+		Self: n.member(), PeersHash: member.PeersHash(n.cfg.PeerList),
+		ClusterId: n.ClusterID(), Members: n.roster.refresh().members,
+	}, nil
+}
+
+// HandleForward brings a group of another node into the log, if this node leads.
+func (n *Node) HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	e, err := n.engine()
+	if err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	return e.submit(ctx, group)
+}
+
+// HandleReadIndex returns a read index, if this node leads.
+func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
+	e, err := n.engine()
+	if err != nil {
+		return 0, err
+	}
+	return e.local.ReadIndex(ctx)
+}
+
+// HandlePing says how this node is. caller is the caller's raw Raft id.
+func (n *Node) HandlePing(_ context.Context, caller []byte) (*peerv1.PingResponse, error) {
+	m, ok := n.roster.byID(caller)
+	reply := &peerv1.PingResponse{
+		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
+		StorageFull: n.space.below.Load(), CallerRemoved: ok && m.GetRemoved(),
+	}
+	if e := n.up.Load(); e != nil {
+		reply.Term = e.raft.CurrentTerm()
+		if leader, ok := e.leader(); ok {
+			reply.Leader = leader.GetId()
+		}
+	}
+	return reply, nil
+}
+
+// HandleJoin takes a node into the cluster. Asking again with the same Raft id
+// gives the same answer.
+func (n *Node) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	e, err := n.engine()
+	if err != nil {
+		return nil, err
+	}
+	result, err := e.change(ctx, n.cfg.Registry.JoinOperation(req.GetMember()))
+	if err != nil {
+		return nil, err
+	}
+	// The newcomer learns the members from this node's state, which must
+	// therefore contain it.
+	if err := n.cfg.StateMachine.WaitApplied(ctx, result.GetLogIndex()); err != nil {
+		return nil, outcome.NewUnknown(outcome.Deadline, err)
+	}
+	return &peerv1.JoinResponse{
+		ClusterId: n.ClusterID(), Member: result.GetMember().GetMember(), Members: n.roster.refresh().members,
+	}, nil
+}
+
+// errNotWaiting means that an invited node does not wait for an invitation.
+var errNotWaiting = errors.New("this node does not wait for an invitation: it was not started for that, or has a cluster already")
+
+// HandleInvite lets a waiting node join and returns what it became.
+func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
+	if !n.cfg.Standby || n.identity.get().InCluster() {
+		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, errNotWaiting.Error())
+	}
+	answer := make(chan member.InvitationAnswer, 1)
+	invitation := member.Invitation{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher(), Answer: answer}
+	select {
+	case n.invitations <- invitation:
+	case <-ctx.Done():
+		return nil, outcome.NewNotApplied(outcome.Starting, errNotWaiting)
+	case <-n.life.done:
+		return nil, outcome.NewNotApplied(outcome.Stopping, nil)
+	}
+	select {
+	case a := <-answer:
+		return &peerv1.InviteResponse{Member: a.Member}, a.Err
+	case <-ctx.Done():
+		return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
+	}
+}
+
+// HandleTransfer hands this node's leadership over.
+func (n *Node) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
+	tag, err := n.transferHere(ctx, req.GetTag())
+	if err != nil {
+		return nil, err
+	}
+	m, _ := n.roster.byTag(tag)
+	return &peerv1.TransferResponse{Leader: m.GetId()}, nil
+}

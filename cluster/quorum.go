@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// quorumTick is how often the evidence is looked at.
+	quorumTick = 25 * time.Millisecond
+	// minGrace is how old the newest evidence of a quorum may be. A call under
+	// way must learn within 0.6 s that the quorum is gone; the evidence is at
+	// most one heartbeat old when an edge is cut.
+	minGrace = 400 * time.Millisecond
+	// pingAfter is how old Raft's own evidence may be before peers are pinged,
+	// pingEvery the time between two pings, pingTimeout the time a peer has.
+	pingAfter   = 100 * time.Millisecond
+	pingEvery   = 100 * time.Millisecond
+	pingTimeout = 300 * time.Millisecond
+)
+
+// contact judges from evidence whether a quorum can be reached. It has no clock
+// and no lock of its own.
+//
+// Evidence is a moment at which a quorum certainly was in reach: a leader has
+// it by its lease, a follower by word from its leader, and a node without a
+// leader by answers of a majority, because then an election is under way and
+// will end.
+type contact struct {
+	grace  time.Duration
+	newest time.Time
+	looked time.Time
+}
+
+// look takes the newest evidence and says whether a quorum counts as in reach.
+// Time in which nobody looked does not count: then this process did not run, or
+// hardly, and could not have seen any evidence.
+func (c *contact) look(now, evidence time.Time) bool {
+	if away := now.Sub(c.looked) - 4*quorumTick; !c.looked.IsZero() && away > 0 {
+		c.newest = c.newest.Add(away)
+	}
+	c.looked = now
+	if evidence.After(c.newest) {
+		c.newest = evidence
+	}
+	return !c.newest.IsZero() && now.Sub(c.newest) <= c.grace
+}
+
+// answers remembers when each voter last answered a ping, by the time the ping
+// was sent.
+type answers struct {
+	mu     sync.Mutex
+	sent   map[string]time.Time
+	asking map[string]bool
+}
+
+func newAnswers() *answers {
+	return &answers{sent: map[string]time.Time{}, asking: map[string]bool{}}
+}
+
+// ask says whether the voter may be pinged now: one ping at a time.
+func (a *answers) ask(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asking[id] {
+		return false
+	}
+	a.asking[id] = true
+	return true
+}
+
+// answered takes note of the end of a ping that ask allowed.
+func (a *answers) answered(id string, sent time.Time, ok bool) {
+	a.mu.Lock()
+	delete(a.asking, id)
+	a.mu.Unlock()
+	a.heard(id, sent, ok)
+}
+
+// heard takes note of the end of any ping.
+func (a *answers) heard(id string, sent time.Time, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ok && sent.After(a.sent[id]) {
+		a.sent[id] = sent
+	}
+}
+
+// majority returns the newest moment at which a majority of the voters was in
+// reach: self counts as now. The zero time means never.
+func (a *answers) majority(now time.Time, self string, voters []string) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	times := make([]time.Time, 0, len(voters))
+	for _, id := range voters {
+		if id == self {
+			times = append(times, now)
+			continue
+		}
+		times = append(times, a.sent[id])
+	}
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, func(x, y time.Time) int { return y.Compare(x) })
+	return times[len(times)/2]
+}
+
+// verdict is the present answer, and the news of it.
+type verdict struct {
+	mu      sync.Mutex
+	present bool
+	changed chan struct{}
+}
+
+func newVerdict() *verdict { return &verdict{changed: make(chan struct{})} }
+
+// set returns whether this is a change.
+func (v *verdict) set(present bool) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.present == present {
+		return false
+	}
+	v.present = present
+	close(v.changed)
+	v.changed = make(chan struct{})
+	return true
+}
+
+func (v *verdict) get() (present bool, changed <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.present, v.changed
+}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// route is the way to the leader as group commit sees it.
+type route struct {
+	mu      sync.Mutex
+	leader  string
+	changed chan struct{}
+}
+
+var _ commit.Route = (*route)(nil)
+
+func newRoute() *route { return &route{changed: make(chan struct{})} }
+
+// set takes note of the leader's Raft name; empty if none is known.
+func (r *route) set(leader string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if leader == r.leader {
+		return
+	}
+	r.leader = leader
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Leader implements commit.Route.
+func (r *route) Leader() (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leader, r.leader != ""
+}
+
+// Changed implements commit.Route.
+func (r *route) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// sender brings groups to a leader: to this node's own Merger, or to a peer.
+type sender struct{ e *engine }
+
+var _ commit.Sender = sender{}
+
+// Send implements commit.Sender. One hop: a peer that does not lead refuses.
+func (s sender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
+	if leader == s.e.name {
+		return s.e.submit(ctx, group)
+	}
+	m, ok := s.e.node.roster.byServerID(leader)
+	if !ok {
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", leader))
+	}
+	return s.e.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
+}
+
+// submit hands a group to this node's own Merger, unless the disk is nearly
+// full: that is said before anything is written.
+func (e *engine) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	if e.node.space.full() {
+		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)
+	}
+	return e.merger.Submit(ctx, group)
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// handoverLimit bounds a handover at the end: twice Raft's own limit by
+	// default, and never in the way of a shutdown.
+	handoverLimit = 2 * time.Second
+	// raftLimit bounds the end of Raft, which waits for a write under way.
+	raftLimit = 5 * time.Second
+	// loopsLimit bounds the end of the node's own goroutines.
+	loopsLimit = 5 * time.Second
+)
+
+// Drain refuses new operations of this node's callers, and waits for those under
+// way until ctx ends; what is left then is answered. Other nodes' groups are
+// still taken.
+func (n *Node) Drain(ctx context.Context) {
+	if e := n.up.Load(); e != nil {
+		e.gatherer.Close(ctx)
+	}
+}
+
+// Handover gives leadership to another voter, if this node leads and there is
+// one. A failure does no harm: the others elect a leader when this one is gone.
+func (n *Node) Handover(ctx context.Context) {
+	e := n.up.Load()
+	if e == nil || e.raft.State() != raft.Leader || len(e.voters()) < 2 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(handoverLimit, 2*n.cfg.Timings.Election))
+	defer cancel()
+	if err := e.transfer(ctx, raft.Server{}); err != nil {
+		n.log.Warn("leadership was not handed over", "error", err)
+	}
+}
+
+// Shutdown ends the node: it drains, hands over, and closes everything. Each
+// step is bounded by its own limit, and by ctx: once that has ended, draining
+// and handing over are skipped and the rest is done as if by a crash. It may be
+// called more than once, and also if Start failed or was never called.
+func (n *Node) Shutdown(ctx context.Context) error {
+	var err error
+	n.stopOnce.Do(func() { err = n.shutdown(ctx) })
+	return err
+}
+
+// shutdown is the list of what stops, in this order and for these reasons.
+func (n *Node) shutdown(ctx context.Context) error {
+	if n.up.Load() == nil {
+		// A Start under way gives up; if it has just succeeded, the rest follows.
+		n.life.close()
+	}
+	n.starting.Lock()
+	defer n.starting.Unlock()
+	e := n.up.Load()
+	if e != nil {
+		// Callers first: as long as Raft runs, what is under way can end well.
+		n.Drain(ctx)
+		// Then leadership: what other nodes send from now on is refused as
+		// certainly not applied, and they send it to the new leader.
+		n.Handover(ctx)
+		// Then the leader's side, which nobody needs any more.
+		closeWithin(ctx, e.merger.Close)
+		e.reads.Close()
+		e.local.Close()
+	}
+	// Then the node's own loops: they use Raft.
+	n.life.close()
+	err := n.awaitLoops()
+	if e != nil {
+		// Then Raft, before its store: a write under way must not lose its file.
+		err = errors.Join(err, e.stopRaft())
+	}
+	return errors.Join(err, n.store.Close())
+}
+
+// closeWithin lets close wait for what is under way for a moment at most.
+func closeWithin(ctx context.Context, end func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	end(ctx)
+}
+
+// awaitLoops waits for the node's goroutines.
+func (n *Node) awaitLoops() error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n.life.loops.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(loopsLimit):
+		return fmt.Errorf("cluster: goroutines did not end within %v", loopsLimit)
+	}
+}
+
+// stopRaft ends Raft. The connections are closed before it is waited for, which
+// frees goroutines of Raft's that are blocked on a peer. Only the first future
+// of Shutdown tells when Raft has ended.
+func (e *engine) stopRaft() error {
+	future := e.raft.Shutdown()
+	closed := e.transport.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), raftLimit)
+	defer cancel()
+	ended := awaitFuture(ctx, func() raft.Future { return future })
+	if ended != nil {
+		ended = fmt.Errorf("cluster: raft did not end: %w", ended)
+	}
+	return errors.Join(ended, closed)
+}

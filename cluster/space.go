@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+)
+
+// space knows whether the disk is nearly full. Proposals are refused before
+// they are written, because a write that fails for want of space ends the node.
+type space struct {
+	free  func() (uint64, error)
+	mark  uint64
+	log   *slog.Logger
+	below atomic.Bool
+	// others says that a quorum of nodes reports the same.
+	others atomic.Bool
+}
+
+func newSpace(free func() (uint64, error), mark uint64, log *slog.Logger) *space {
+	s := &space{free: free, mark: mark, log: log}
+	s.look()
+	return s
+}
+
+// look asks for the free space again. Where it cannot be known, it counts as
+// enough.
+func (s *space) look() {
+	free, err := s.free()
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			s.log.Warn("the free space of the data directory is not known", "error", err)
+		}
+		return
+	}
+	if below := free < s.mark; s.below.Swap(below) != below {
+		s.log.Warn("free space on disk crossed the mark", "below", below, "free_bytes", free, "mark_bytes", s.mark)
+	}
+}
+
+// full says whether this disk, or those of a quorum, are below the mark.
+func (s *space) full() bool { return s.below.Load() || s.others.Load() }

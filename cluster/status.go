@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Role is what a member does in Raft.
+type Role uint8
+
+// The roles. A node that is not in Raft's configuration yet, or any more, has
+// RoleNone; a voter without a leader that asks for votes is a candidate.
+const (
+	RoleNone Role = iota
+	RoleWatcher
+	RoleNonvoter
+	RoleFollower
+	RoleCandidate
+	RoleLeader
+)
+
+var roleNames = [...]string{"none", "watcher", "nonvoter", "follower", "candidate", "leader"}
+
+// String returns the role in one word.
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return "unknown"
+}
+
+// MemberStatus is one member as this node sees it.
+type MemberStatus struct {
+	// Member is what the replicated table says.
+	Member *raftlogv1.Member
+	// Role is RoleLeader for the leader this node knows, and what Raft's
+	// configuration says otherwise.
+	Role Role
+	// Self is set for the node asked.
+	Self bool
+	// Reachable says whether the node's last ping was answered; true for Self.
+	Reachable bool
+	// Applied is how far the member's state was at that ping.
+	Applied uint64
+}
+
+// Status is a node's view of its cluster. It may be stale: LastContact and the
+// indexes say how much.
+type Status struct {
+	// ClusterID is empty as long as the node belongs to no cluster.
+	ClusterID []byte
+	// ID is the node's raw Raft id, Tag its tag.
+	ID  []byte
+	Tag string
+	// Role is what this node does.
+	Role Role
+	// LeaderID is the leader's raw Raft id, LeaderTag its tag; empty if unknown.
+	LeaderID  []byte
+	LeaderTag string
+	// Term is Raft's.
+	Term uint64
+	// HasQuorum says whether a quorum is in reach.
+	HasQuorum bool
+	// LastContact is when a follower last heard from the leader; now for a
+	// leader; zero if never.
+	LastContact time.Time
+	// Applied is the newest entry the state has seen, Commit the newest that
+	// this node knows to be committed.
+	Applied, Commit uint64
+	// Format is the log format that is written.
+	Format uint32
+	// StorageFull says that free space is below the mark.
+	StorageFull bool
+	// Members are the members, removed ones too, sorted by tag.
+	Members []MemberStatus
+}
+
+// Status returns this node's view of its cluster. It works from Open on.
+func (n *Node) Status() Status {
+	r := n.identity.get()
+	s := Status{
+		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.Self().Tag,
+		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
+		Format: n.cfg.Registry.Format(), StorageFull: n.space.full(),
+	}
+	e := n.up.Load()
+	if e == nil {
+		return s
+	}
+	if leader, ok := e.leader(); ok {
+		s.LeaderID, s.LeaderTag = leader.GetId(), leader.GetTag()
+	}
+	s.Term, s.Commit = e.raft.CurrentTerm(), e.raft.CommitIndex()
+	s.LastContact = e.raft.LastContact()
+	if e.raft.State() == raft.Leader {
+		s.LastContact = time.Now()
+	}
+	e.addMembers(&s)
+	return s
+}
+
+// addMembers adds the members and their roles.
+func (e *engine) addMembers(s *Status) {
+	servers := map[raft.ServerID]raft.Server{}
+	for _, server := range e.servers() {
+		servers[server.ID] = server
+	}
+	for _, m := range e.node.roster.refresh().members {
+		server, present := servers[member.ServerID(m.GetId())]
+		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
+		if reply, ok := e.census.reply(m.GetId()); ok {
+			status.Reachable, status.Applied = true, reply.GetAppliedIndex()
+		}
+		if e.isSelf(m) {
+			status.Self, status.Reachable, status.Applied = true, true, s.Applied
+			s.Role = status.Role
+		}
+		s.Members = append(s.Members, status)
+	}
+}
+
+// role returns what a member does, by Raft's configuration.
+func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, leader string) Role {
+	switch {
+	case !present || m.GetRemoved():
+		return RoleNone
+	case m.GetTag() == leader:
+		return RoleLeader
+	case m.GetWatcher():
+		return RoleWatcher
+	case server.Suffrage != raft.Voter:
+		return RoleNonvoter
+	case e.isSelf(m) && e.raft.State() == raft.Candidate:
+		return RoleCandidate
+	}
+	return RoleFollower
+}

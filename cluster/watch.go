@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+)
+
+// membersTick is how often the table of members is compared with the copy in
+// the record. A copy that is a little old does no harm.
+const membersTick = 250 * time.Millisecond
+
+// watchQuorum keeps the way to the leader and the knowledge of the quorum up to
+// date, and ends the node when Raft has ended.
+func (e *engine) watchQuorum(ctx context.Context) {
+	news := make(chan raft.Observation, 16)
+	observer := raft.NewObserver(news, false, func(o *raft.Observation) bool {
+		_, leader := o.Data.(raft.LeaderObservation)
+		return leader
+	})
+	e.raft.RegisterObserver(observer)
+	defer e.raft.DeregisterObserver(observer)
+	tick := time.NewTicker(quorumTick)
+	defer tick.Stop()
+	seen := contact{grace: max(minGrace, 2*e.node.cfg.Timings.Lease)}
+	var pinged time.Time
+	for {
+		select {
+		case <-news:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		_, leader := e.raft.LeaderWithID()
+		e.route.set(string(leader))
+		now := time.Now()
+		evidence := e.evidence(now)
+		if now.Sub(evidence) > pingAfter && now.Sub(pinged) > pingEvery && e.raft.State() != raft.Leader {
+			pinged = now
+			e.pingVoters(ctx)
+		}
+		e.judge(&seen, now, evidence)
+		e.checkRaft()
+	}
+}
+
+// evidence returns the newest moment at which Raft knew of a quorum. A leader
+// loses its office one lease after it last heard from a quorum, so as long as it
+// has it, that moment is at most a lease ago.
+func (e *engine) evidence(now time.Time) time.Time {
+	if e.raft.State() == raft.Leader {
+		return now.Add(-e.node.cfg.Timings.Lease)
+	}
+	return e.raft.LastContact()
+}
+
+// judge passes the verdict on to whom it concerns.
+func (e *engine) judge(seen *contact, now, evidence time.Time) {
+	if m := e.answers.majority(now, string(e.id()), e.voters()); m.After(evidence) {
+		evidence = m
+	}
+	present := seen.look(now, evidence)
+	e.gatherer.SetQuorum(present)
+	if e.node.quorum.set(present) {
+		e.node.log.Info("whether a quorum is in reach has changed", "in_reach", present)
+	}
+}
+
+// pingVoters pings the other voters, without waiting for the answers.
+func (e *engine) pingVoters(ctx context.Context) {
+	for _, id := range e.voters() {
+		m, ok := e.node.roster.byID([]byte(id))
+		if !ok || e.isSelf(m) || !e.answers.ask(id) {
+			continue
+		}
+		e.node.life.loops.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+			defer cancel()
+			sent := time.Now()
+			_, err := e.ping(ctx, m)
+			e.answers.answered(id, sent, err == nil)
+		})
+	}
+}
+
+// checkRaft ends the node when Raft has ended by itself, which it does when it
+// was removed.
+func (e *engine) checkRaft() {
+	if e.raft.State() != raft.Shutdown {
+		return
+	}
+	if m, ok := e.node.roster.byID(e.id()); ok && m.GetRemoved() {
+		e.node.removed()
+		return
+	}
+	e.node.life.fail(errors.New("cluster: raft has ended by itself"))
+}
+
+// watchMembers keeps a copy of the table of members in the record, and notices
+// the removal of this node.
+func (e *engine) watchMembers(ctx context.Context) {
+	for ctx.Err() == nil {
+		members := e.node.roster.refresh().members
+		err := e.node.identity.update(func(r *member.Record) bool {
+			if member.SameMembers(r.Members, members) {
+				return false
+			}
+			r.Members = members
+			return true
+		})
+		if err != nil {
+			e.node.life.fail(fmt.Errorf("cluster: %w", err))
+			return
+		}
+		e.noticeRemoval()
+		sleep(ctx, membersTick)
+	}
+}
+
+// noticeRemoval ends the node when the table says that it was removed. A leader
+// hands over first; Raft ends it if that cannot be done.
+func (e *engine) noticeRemoval() {
+	if m, ok := e.node.roster.byID(e.id()); ok && m.GetRemoved() && e.raft.State() != raft.Leader {
+		e.node.removed()
+	}
+}
+
+// removed records that this node was removed, and ends it.
+func (n *Node) removed() {
+	err := n.identity.update(func(r *member.Record) bool {
+		changed := !r.Removed
+		r.Removed = true
+		return changed
+	})
+	n.life.fail(errors.Join(fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag",
+		member.ErrRemoved, n.identity.get().Tag), err))
+}
