@@ -1,0 +1,79 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// guard is the store's one switch: once thrown, nothing goes in or out.
+//
+// Invariant: an error that fail returned stays the answer of every later call,
+// and Fatal was called with it before anyone saw it.
+type guard struct {
+	watchdog Watchdog
+	logger   *slog.Logger
+	failure  atomic.Pointer[error]
+}
+
+func newGuard(watchdog Watchdog, logger *slog.Logger) *guard {
+	return &guard{watchdog: watchdog, logger: logger}
+}
+
+func (g *guard) err() error {
+	if p := g.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// fail throws the switch, if it is not thrown yet, and returns its error.
+func (g *guard) fail(err error) error {
+	if !g.failure.CompareAndSwap(nil, &err) {
+		return g.err()
+	}
+	g.logger.Error("the Raft store stops: this node must not go on", "error", err)
+	g.watchdog.Fatal(err)
+	return err
+}
+
+// write runs one write under the watchdog. An error of the write is final: what
+// is on disk after a failed fsync is not known, so another try proves nothing.
+func (g *guard) write(what string, do func() error) error {
+	if err := g.err(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(g.watchdog.Limit, func() {
+		_ = g.fail(fmt.Errorf("%w: %s took longer than %s", ErrStalled, what, g.watchdog.Limit))
+	})
+	err := trapped(do)
+	timer.Stop()
+	if err != nil {
+		return g.fail(fmt.Errorf("%w: %s: %w", ErrWrite, what, err))
+	}
+	// A write that came back late has already stopped the node.
+	return g.err()
+}
+
+// read runs one read, unless the switch is thrown.
+func (g *guard) read(do func() error) error {
+	if err := g.err(); err != nil {
+		return err
+	}
+	return trapped(do)
+}
+
+// trapped turns a panic of do into ErrCorrupt. bbolt panics when it meets a page
+// that makes no sense, and reading its memory map beyond the end of a file that
+// was cut short is a fault.
+func trapped(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
+		}
+	}()
+	return do()
+}

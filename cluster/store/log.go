@@ -1,0 +1,256 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// tailIndex is the key of the tail record in the log's own bucket. It says which
+// entry is the last, and is written in the same transaction as the entries, so
+// it costs no fsync; as the greatest key it shares the page of the newest
+// entries, so it costs no page either. Without it, a page that lost its last
+// entries would make the log look shorter, and acknowledged entries would be
+// gone without a word.
+const tailIndex = math.MaxUint64
+
+// sealedLog is the log below the cache: it seals what goes to the backend,
+// checks what comes from it, and knows which entries must be there.
+type sealedLog struct {
+	backend raft.LogStore
+	guard   *guard
+
+	mu   sync.RWMutex
+	held span
+}
+
+// span is the unbroken run of entries at the end of the log.
+//
+// Invariant: every entry of it is in the backend; it has been read once or
+// written by us. Before the first there may be older entries behind a hole: the
+// library leaves one when it installs a snapshot far ahead of the log.
+type span struct {
+	// first is 1 and last is 0 when the log is empty.
+	first, last uint64
+	// deletions counts the calls of DeleteRange.
+	deletions uint64
+}
+
+func (s span) holds(index uint64) bool {
+	return s.first <= index && index <= s.last
+}
+
+func newSealedLog(backend raft.LogStore, guard *guard) *sealedLog {
+	return &sealedLog{backend: backend, guard: guard, held: span{first: 1}}
+}
+
+func (l *sealedLog) span() span {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.held
+}
+
+func (l *sealedLog) setSpan(s span) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = s
+}
+
+// FirstIndex implements raft.LogStore.
+func (l *sealedLog) FirstIndex() (first uint64, err error) {
+	err = l.guard.read(func() error {
+		first, err = l.backend.FirstIndex()
+		return err
+	})
+	if first == tailIndex {
+		first = 0
+	}
+	return first, err
+}
+
+// LastIndex implements raft.LogStore.
+func (l *sealedLog) LastIndex() (uint64, error) {
+	return l.span().last, l.guard.err()
+}
+
+// GetLog implements raft.LogStore. An entry that should be there and is not is
+// damage, as is one whose checksum is wrong.
+func (l *sealedLog) GetLog(index uint64, log *raft.Log) error {
+	if index == tailIndex {
+		return raft.ErrLogNotFound
+	}
+	before := l.span()
+	var found raft.Log
+	err := l.get(index, &found)
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return l.guard.fail(err)
+	case errors.Is(err, raft.ErrLogNotFound) && l.lost(index, before):
+		return l.guard.fail(fmt.Errorf("%w: log entry %d is missing", ErrCorrupt, index))
+	case err != nil:
+		return err
+	}
+	*log = found
+	return nil
+}
+
+// lost says whether an entry that was not found should have been: it was held
+// before the read and still is, and nothing was deleted in between.
+func (l *sealedLog) lost(index uint64, before span) bool {
+	after := l.span()
+	return before.holds(index) && after.holds(index) && before.deletions == after.deletions
+}
+
+// get reads and checks one entry, and leaves the consequences to the caller.
+func (l *sealedLog) get(index uint64, log *raft.Log) error {
+	err := l.guard.read(func() error { return l.backend.GetLog(index, log) })
+	switch {
+	case err == nil:
+		return openLog(index, log)
+	case errors.Is(err, raft.ErrLogNotFound), errors.Is(err, ErrCorrupt), l.guard.err() != nil:
+		return err
+	default:
+		return fmt.Errorf("%w: log entry %d: %w", ErrCorrupt, index, err)
+	}
+}
+
+// StoreLog implements raft.LogStore.
+func (l *sealedLog) StoreLog(log *raft.Log) error {
+	return l.StoreLogs([]*raft.Log{log})
+}
+
+// StoreLogs implements raft.LogStore. Entries and the new tail record are one
+// transaction. Entries must be above the end of the log, as the library's are:
+// it deletes what it wants to replace.
+func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
+	if len(logs) == 0 {
+		return l.guard.err()
+	}
+	held := l.span()
+	sealed := make([]*raft.Log, 0, len(logs)+1)
+	for _, log := range logs {
+		if log.Index <= held.last || log.Index == tailIndex {
+			return fmt.Errorf("store: log entry %d does not follow %d", log.Index, held.last)
+		}
+		if log.Index > held.last+1 {
+			held.first = log.Index
+		}
+		held.last = log.Index
+		sealed = append(sealed, sealLog(log))
+	}
+	sealed = append(sealed, tailRecord(held.last))
+	if err := l.guard.write("writing log entries", func() error { return l.backend.StoreLogs(sealed) }); err != nil {
+		return err
+	}
+	l.setSpan(held)
+	return nil
+}
+
+// DeleteRange implements raft.LogStore. Cutting off the end of the log says so
+// in the tail record first: a crash in between leaves entries beyond the tail,
+// which load removes, and never a tail beyond the entries, which is damage.
+func (l *sealedLog) DeleteRange(lo, hi uint64) error {
+	held := l.span()
+	hi = min(hi, held.last)
+	if lo > hi {
+		return l.guard.err()
+	}
+	held.deletions++
+	switch {
+	case hi == held.last && lo > held.first:
+		held.last = lo - 1
+	case hi == held.last:
+		// Nothing of the run is left; what lies behind a hole goes with it.
+		lo, held.first, held.last = 1, 1, 0
+	default:
+		held.first = max(held.first, hi+1)
+	}
+	if held.last < hi {
+		if err := l.writeTail(held.last); err != nil {
+			return err
+		}
+	}
+	// From here on reads must not expect the entries any more.
+	l.setSpan(held)
+	return l.deleteEntries(lo, hi)
+}
+
+func (l *sealedLog) deleteEntries(lo, hi uint64) error {
+	return l.guard.write("deleting log entries", func() error { return l.backend.DeleteRange(lo, hi) })
+}
+
+func (l *sealedLog) writeTail(last uint64) error {
+	return l.guard.write("writing the log's tail record", func() error {
+		return l.backend.StoreLogs([]*raft.Log{tailRecord(last)})
+	})
+}
+
+func tailRecord(last uint64) *raft.Log {
+	return sealLog(&raft.Log{Index: tailIndex, Data: binary.BigEndian.AppendUint64(nil, last)})
+}
+
+func (l *sealedLog) readTail() (uint64, error) {
+	var tail raft.Log
+	err := l.get(tailIndex, &tail)
+	if errors.Is(err, raft.ErrLogNotFound) || err == nil && len(tail.Data) != 8 {
+		return 0, fmt.Errorf("%w: the log's tail record is missing", ErrCorrupt)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(tail.Data), nil
+}
+
+// load reads the log once from its end down to the first hole, and fails if
+// anything above the newest snapshot is damaged or missing. It returns how many
+// entries it has read.
+func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
+	last, err := l.readTail()
+	if err != nil {
+		return 0, err
+	}
+	first := last + 1
+	for ; first > 1; first-- {
+		var log raft.Log
+		err := l.get(first-1, &log)
+		if errors.Is(err, raft.ErrLogNotFound) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		count++
+	}
+	if last > snapshotIndex && first > snapshotIndex+1 {
+		return 0, fmt.Errorf("%w: log entries %d to %d are missing (the newest snapshot ends at %d, the log at %d)",
+			ErrCorrupt, snapshotIndex+1, first-1, snapshotIndex, last)
+	}
+	if count == 0 {
+		first, last = 1, 0
+	}
+	l.setSpan(span{first: first, last: last})
+	return count, l.finishDeletion(last + 1)
+}
+
+// finishDeletion deletes what lies beyond the tail: the rest of a deletion that
+// a crash cut short.
+func (l *sealedLog) finishDeletion(from uint64) error {
+	end := from
+	for ; end < tailIndex; end++ {
+		err := l.get(end, new(raft.Log))
+		if errors.Is(err, raft.ErrLogNotFound) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if end == from {
+		return nil
+	}
+	return l.deleteEntries(from, end-1)
+}

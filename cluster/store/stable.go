@@ -1,0 +1,88 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// errNoKey is what Get answers for a key that was never set. Its text is part of
+// the library's interface: it compares the error's text with "not found".
+var errNoKey = errors.New("not found")
+
+// sealedStable is the stable store: term, vote, and whose file it is.
+type sealedStable struct {
+	backend raft.StableStore
+	guard   *guard
+
+	mu sync.Mutex
+	// keys are those that were ever set. A vote that cannot be found any more
+	// must not look like a vote that was never given.
+	keys map[string]bool
+}
+
+func newSealedStable(backend raft.StableStore, guard *guard, keys map[string]bool) *sealedStable {
+	if keys == nil {
+		keys = map[string]bool{}
+	}
+	return &sealedStable{backend: backend, guard: guard, keys: keys}
+}
+
+// Set writes a value with its seal; it is on disk when nil is returned.
+func (s *sealedStable) Set(key, value []byte) error {
+	err := s.guard.write("writing a stable value", func() error {
+		return s.backend.Set(key, sealValue(key, value))
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[string(key)] = true
+	return nil
+}
+
+// Get reads and checks a value; errNoKey if it was never set.
+func (s *sealedStable) Get(key []byte) ([]byte, error) {
+	// Looked up before the read, so that a Set beside it is no contradiction.
+	known := s.knows(key)
+	var sealed []byte
+	err := s.guard.read(func() (err error) {
+		sealed, err = s.backend.Get(key)
+		return err
+	})
+	switch {
+	case s.guard.err() != nil:
+		return nil, s.guard.err()
+	case errors.Is(err, ErrCorrupt):
+		return nil, s.guard.fail(err)
+	case missing(sealed, err) && !known:
+		return nil, errNoKey
+	case missing(sealed, err):
+		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q is missing", ErrCorrupt, key))
+	case err != nil:
+		return nil, err
+	}
+	value, err := openValue(key, sealed)
+	if err != nil {
+		return nil, s.guard.fail(err)
+	}
+	return value, nil
+}
+
+func (s *sealedStable) knows(key []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[string(key)]
+}
+
+// missing recognises both ways in which backends say that a key is not there:
+// an error with the agreed text, or nothing at all. A sealed value is never empty.
+func missing(sealed []byte, err error) bool {
+	if err != nil {
+		return err.Error() == errNoKey.Error()
+	}
+	return len(sealed) == 0
+}

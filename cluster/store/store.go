@@ -1,0 +1,267 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Errors that Open and the store's methods wrap; test for them with errors.Is.
+var (
+	// ErrCorrupt means that something on disk is not what was written.
+	ErrCorrupt = errors.New("stored data is damaged")
+	// ErrStalled means that a write took longer than the watchdog allows.
+	ErrStalled = errors.New("a write to the disk stalled")
+	// ErrWrite means that a write failed, so what is on disk is not known.
+	ErrWrite = errors.New("a write to the disk failed")
+	// ErrInUse means that another process has the directory open.
+	ErrInUse = errors.New("data directory is in use by another process")
+	// ErrForeign means that the directory belongs to another node id.
+	ErrForeign = errors.New("data directory belongs to another node")
+	// ErrMissing means that the file should exist and does not.
+	ErrMissing = errors.New("the Raft log is missing")
+)
+
+const (
+	// DefaultCacheEntries is how many of the newest log entries are kept in
+	// memory unless Config says otherwise.
+	DefaultCacheEntries = 512
+	// DefaultLimit is how long a write may take unless Config says otherwise.
+	// It is far above a slow fsync and, together with an election, below the
+	// five seconds after which a cluster with a hung disk must have a new leader.
+	DefaultLimit = 3 * time.Second
+	// retainedSnapshots is how many snapshots stay on disk. Only the newest is
+	// ever used; the one before it is kept for a person, not for the library.
+	retainedSnapshots = 2
+
+	fileName = "raft.db"
+)
+
+// keyNodeID is where the file says whose it is. It sorts after every key of the
+// Raft library, so a leaf page that loses its last keys loses this one first,
+// and that is noticed.
+var keyNodeID = []byte("~idnode.node-id")
+
+// Watchdog says what happens when the store can no longer be trusted.
+type Watchdog struct {
+	// Limit is how long one write may take. Zero means DefaultLimit.
+	Limit time.Duration
+	// Fatal is called once, with the first error after which nothing is given
+	// or taken any more. It must cause the process to end, and may be called
+	// from any goroutine, also while Open runs. It is required.
+	Fatal func(error)
+}
+
+// Config is what Open needs.
+type Config struct {
+	// Dir is the directory of raft.db and snapshots/; it is made if missing.
+	Dir string
+	// NodeID is the Raft id of this node. It is recorded in a new file, and
+	// must be the recorded one in an existing file.
+	NodeID string
+	// MustExist is set for a node that has been part of a cluster: a missing
+	// file then is ErrMissing. Without it, a node whose log was deleted would
+	// come back under its old id with its votes and entries forgotten.
+	MustExist bool
+	// CacheEntries is how many of the newest entries are kept in memory; zero
+	// means DefaultCacheEntries.
+	CacheEntries int
+	Watchdog     Watchdog
+	// Logger is required.
+	Logger *slog.Logger
+
+	// noSync leaves out fsync, for tests that write thousands of times.
+	noSync bool
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.CacheEntries == 0 {
+		c.CacheEntries = DefaultCacheEntries
+	}
+	if c.Watchdog.Limit == 0 {
+		c.Watchdog.Limit = DefaultLimit
+	}
+	switch {
+	case c.Dir == "" || c.NodeID == "":
+		return c, errors.New("store: a directory and a node id are required")
+	case c.Watchdog.Fatal == nil || c.Logger == nil:
+		return c, errors.New("store: Watchdog.Fatal and a logger are required")
+	case c.CacheEntries < 0 || c.Watchdog.Limit < 0:
+		return c, errors.New("store: neither the cache nor the limit of a write may be negative")
+	}
+	return c, nil
+}
+
+// backend is what raft-boltdb gives us; tests put faults in its place.
+type backend interface {
+	raft.LogStore
+	raft.StableStore
+	io.Closer
+}
+
+// Store is a raft.LogStore, a raft.StableStore and the holder of the node's
+// snapshots. It is safe for concurrent use.
+type Store struct {
+	cfg       Config
+	guard     *guard
+	log       *sealedLog
+	stable    *sealedStable
+	cache     *raft.LogCache
+	snapshots *Snapshots
+	backend   backend
+}
+
+var (
+	_ raft.LogStore    = (*Store)(nil)
+	_ raft.StableStore = (*Store)(nil)
+)
+
+// Open opens or makes the store and reads all of it once. It returns ErrInUse,
+// ErrForeign, ErrMissing or ErrCorrupt, wrapped. It may have called Fatal then;
+// a node that cannot open its store ends either way.
+func Open(cfg Config) (*Store, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, dirMode); err != nil {
+		return nil, err
+	}
+	guard := newGuard(cfg.Watchdog, cfg.Logger)
+	snapshots, err := openSnapshots(cfg, guard)
+	if err != nil {
+		return nil, err
+	}
+	// A log that begins anew beside snapshots would be one that was lost.
+	cfg.MustExist = cfg.MustExist || snapshots.newestIndex > 0
+	file, err := openFile(cfg, guard)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newStore(cfg, guard, file, snapshots)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return s, nil
+}
+
+// newStore puts the layers together around an open file, which stays the
+// caller's if it fails.
+func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (*Store, error) {
+	s := &Store{
+		cfg:       cfg,
+		guard:     guard,
+		log:       newSealedLog(file.backend, guard),
+		stable:    newSealedStable(file.backend, guard, file.keys),
+		snapshots: snapshots,
+		backend:   file.backend,
+	}
+	var err error
+	if s.cache, err = raft.NewLogCache(cfg.CacheEntries, s.log); err != nil {
+		return nil, err
+	}
+	return s, s.verify()
+}
+
+// verify checks the file's contents: whose it is, and every log entry that Raft
+// may still need. Stable values were checked by openFile.
+func (s *Store) verify() error {
+	id, err := s.stable.Get(keyNodeID)
+	if errors.Is(err, errNoKey) {
+		return fmt.Errorf("%w: %s does not say whose it is", ErrCorrupt, fileName)
+	}
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(id, []byte(s.cfg.NodeID)) {
+		return fmt.Errorf("%w: it is %s's, this node is %s", ErrForeign, id, s.cfg.NodeID)
+	}
+	started := time.Now()
+	count, err := s.log.load(s.snapshots.newestIndex)
+	if err != nil {
+		return err
+	}
+	s.cfg.Logger.Info("raft log verified", "entries", count, "took", time.Since(started).String())
+	return nil
+}
+
+// Snapshots returns the node's snapshot store.
+func (s *Store) Snapshots() *Snapshots {
+	return s.snapshots
+}
+
+// Err returns the error after which the store stopped giving and taking, or nil.
+func (s *Store) Err() error {
+	return s.guard.err()
+}
+
+// Close closes the file. It must be called only after Raft has been shut down
+// completely. It does not wait for a stalled write: that error is reported, and
+// the lock goes with the process.
+func (s *Store) Close() error {
+	if errors.Is(s.guard.err(), ErrStalled) {
+		return s.guard.err()
+	}
+	return s.backend.Close()
+}
+
+// FirstIndex implements raft.LogStore.
+func (s *Store) FirstIndex() (uint64, error) { return s.log.FirstIndex() }
+
+// LastIndex implements raft.LogStore.
+func (s *Store) LastIndex() (uint64, error) { return s.log.LastIndex() }
+
+// GetLog implements raft.LogStore. The newest entries come from memory.
+func (s *Store) GetLog(index uint64, log *raft.Log) error {
+	// The cache knows nothing of the guard, so it is asked here.
+	if err := s.guard.err(); err != nil {
+		return err
+	}
+	return s.cache.GetLog(index, log)
+}
+
+// StoreLog implements raft.LogStore.
+func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs implements raft.LogStore. When it returns nil the entries are on
+// disk. Every error is final for this store.
+func (s *Store) StoreLogs(logs []*raft.Log) error {
+	if err := s.cache.StoreLogs(logs); err != nil {
+		// The cache keeps only the text of an error.
+		return errors.Join(err, s.guard.err())
+	}
+	return nil
+}
+
+// DeleteRange implements raft.LogStore. Every error is final for this store.
+func (s *Store) DeleteRange(first, last uint64) error { return s.cache.DeleteRange(first, last) }
+
+// Set implements raft.StableStore. When it returns nil the value is on disk.
+func (s *Store) Set(key, value []byte) error { return s.stable.Set(key, value) }
+
+// Get implements raft.StableStore.
+func (s *Store) Get(key []byte) ([]byte, error) { return s.stable.Get(key) }
+
+// SetUint64 implements raft.StableStore.
+func (s *Store) SetUint64(key []byte, value uint64) error {
+	return s.stable.Set(key, binary.BigEndian.AppendUint64(nil, value))
+}
+
+// GetUint64 implements raft.StableStore.
+func (s *Store) GetUint64(key []byte) (uint64, error) {
+	value, err := s.stable.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, s.guard.fail(fmt.Errorf("%w: stable value %q has %d bytes", ErrCorrupt, key, len(value)))
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
