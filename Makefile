@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 CERTS    = deploy/certs
 # docker compose where the plugin is there, else docker-compose.
-COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) -f deploy/docker-compose.yml
+COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) -p idnode -f deploy/docker-compose.yml
 # The nodes' ports as deploy/docker-compose.yml publishes them.
 ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
