@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/btree"
+
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -31,6 +33,9 @@ type foundIdentity struct {
 	identityItem
 	hidden bool
 	exists bool
+	// path leads to the item in its tree, so that storing it again need not
+	// search for it: the search is what most of an operation's time goes into.
+	path btree.PathHint
 }
 
 // counter returns what package identity works on.
@@ -40,14 +45,13 @@ func (f foundIdentity) counter() identity.Counter {
 
 // findIdentity looks an identity up; a name nobody used has the zero counter.
 func (c *contents) findIdentity(db uint32, name string) foundIdentity {
-	key := identityItem{db: db, name: name}
-	if item, ok := c.identities.Get(key); ok {
-		return foundIdentity{identityItem: item, exists: true}
+	f := foundIdentity{identityItem: identityItem{db: db, name: name}}
+	if item, ok := c.identities.GetHint(f.identityItem, &f.path); ok {
+		f.identityItem, f.exists = item, true
+	} else if item, ok := c.hidden.Get(f.identityItem); ok {
+		f.identityItem, f.exists, f.hidden = item, true, true
 	}
-	if item, ok := c.hidden.Get(key); ok {
-		return foundIdentity{identityItem: item, exists: true, hidden: true}
-	}
-	return foundIdentity{identityItem: key}
+	return f
 }
 
 // putIdentity stores the new counter of what findIdentity returned.
@@ -62,7 +66,7 @@ func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
 	}
 	item := f.identityItem
 	item.last = now.Last
-	c.identityTree(now.Hidden).Set(item)
+	c.identityTree(now.Hidden).SetHint(item, &f.path)
 	c.hash.add(hashIdentity(item, now.Hidden))
 }
 

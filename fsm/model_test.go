@@ -1,0 +1,424 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// model is the state as one would write it without a thought of speed or memory:
+// plain maps and lists, rules written out. It shares nothing with the real one
+// but the messages.
+type model struct {
+	index    uint64
+	now      int64
+	formed   bool
+	format   uint32
+	dbs      []string
+	ids      map[string]*modelIdentity
+	hilos    map[string]*modelHiLo
+	claims   map[string]bool
+	settings map[string]int64
+	requests []modelRequest
+	floor    uint64
+	members  []*raftlogv1.Member
+	sessions map[string]*modelSession
+	etags    map[string]*modelEtags
+}
+
+type modelIdentity struct {
+	last   int64
+	hidden bool
+}
+
+type modelHiLo struct {
+	max, peak   int64
+	outstanding []modelRange
+}
+
+type modelRange struct {
+	low, high int64
+	token     uint64
+}
+
+type modelRequest struct {
+	key         string
+	fingerprint uint64
+	index       uint64
+	result      *raftlogv1.Result
+}
+
+type modelSession struct {
+	number, acknowledged uint64
+	results              map[uint64][]*raftlogv1.Result
+}
+
+type modelEtags struct {
+	start         uint64
+	clean         bool
+	ceiling, last map[string]uint64
+}
+
+func newModel() *model {
+	return &model{
+		format: 1, ids: map[string]*modelIdentity{}, hilos: map[string]*modelHiLo{}, claims: map[string]bool{},
+		settings: map[string]int64{
+			"request-window": 1_000_000, "max-identities": 5_000_000, "max-hilos": 5_000_000,
+			"max-claims": 5_000_000, "max-databases": 10_000, "max-name-bytes-total": 1 << 30,
+		},
+		sessions: map[string]*modelSession{}, etags: map[string]*modelEtags{},
+	}
+}
+
+// place is a map's key for a name in a database.
+func place(db, name string) string { return db + "\x00" + name }
+
+// modelGroup is a group before it is encoded.
+type modelGroup struct {
+	origin                          []byte
+	session, sequence, acknowledged uint64
+	operations                      []*raftlogv1.Operation
+}
+
+// applyGroup returns the group's status and results.
+func (m *model) applyGroup(g modelGroup) (raftlog.Status, []*raftlogv1.Result) {
+	if len(g.origin) == 0 {
+		return raftlog.Applied, m.applyAll(g.operations)
+	}
+	s := m.sessions[string(g.origin)]
+	if s == nil || s.number != g.session {
+		return raftlog.StaleSession, nil
+	}
+	acknowledged := max(s.acknowledged, g.acknowledged)
+	if g.sequence <= acknowledged || g.sequence > acknowledged+64 {
+		return raftlog.StaleSequence, nil
+	}
+	results, again := s.results[g.sequence]
+	if !again {
+		results = m.applyAll(g.operations)
+		s.results[g.sequence] = results
+	}
+	s.acknowledged = acknowledged
+	for sequence := range s.results {
+		if sequence <= acknowledged {
+			delete(s.results, sequence)
+		}
+	}
+	return raftlog.Applied, results
+}
+
+func (m *model) applyAll(ops []*raftlogv1.Operation) []*raftlogv1.Result {
+	var results []*raftlogv1.Result
+	for _, op := range ops {
+		results = append(results, m.apply(op))
+	}
+	return results
+}
+
+// apply applies one operation.
+func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
+	if !m.formed && op.GetBootstrap() == nil {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED)
+	}
+	k := op.GetRequest()
+	if k == nil {
+		return m.run(op)
+	}
+	for _, r := range m.requests {
+		if r.key != string(k.GetKey()) {
+			continue
+		}
+		if r.fingerprint != k.GetFingerprint() {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED)
+		}
+		return r.result
+	}
+	if k.GetRetry() && k.GetSince() < m.floor {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED)
+	}
+	result := m.run(op)
+	if result.GetRefusal() == nil {
+		m.requests = append(m.requests, modelRequest{string(k.GetKey()), k.GetFingerprint(), m.index, result})
+		m.evict()
+	}
+	return result
+}
+
+func (m *model) evict() {
+	for int64(len(m.requests)) > m.settings["request-window"] {
+		m.floor = max(m.floor, m.requests[0].index)
+		m.requests = m.requests[1:]
+	}
+}
+
+func (m *model) refused(reason raftlogv1.RefusalReason) *raftlogv1.Result {
+	return &raftlogv1.Result{LogIndex: m.index, Refusal: &raftlogv1.Refusal{Reason: reason}}
+}
+
+func (m *model) value(v int64) *raftlogv1.Result {
+	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_Value{Value: v}}
+}
+
+func (m *model) member(r *raftlogv1.MemberResult) *raftlogv1.Result {
+	return proto.CloneOf(&raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_Member{Member: r}})
+}
+
+func (m *model) nothing() *raftlogv1.Result { return &raftlogv1.Result{LogIndex: m.index} }
+
+func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
+	db := op.GetDatabase()
+	switch o := op.GetOp().(type) {
+	case *raftlogv1.Operation_IdentityNext:
+		return m.next(db, o.IdentityNext)
+	case *raftlogv1.Operation_IdentitySeed:
+		return m.seed(db, o.IdentitySeed)
+	case *raftlogv1.Operation_IdentityDelete:
+		return m.delete(db, o.IdentityDelete)
+	case *raftlogv1.Operation_HiloNext:
+		return m.hiloNext(db, o.HiloNext)
+	case *raftlogv1.Operation_HiloReturn:
+		return m.hiloReturn(db, o.HiloReturn)
+	case *raftlogv1.Operation_HiloSet:
+		return m.hiloSet(db, o.HiloSet)
+	case *raftlogv1.Operation_Claim:
+		return m.claim(db, o.Claim.GetId())
+	case *raftlogv1.Operation_Release:
+		if !m.claims[place(db, o.Release.GetId())] {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND)
+		}
+		delete(m.claims, place(db, o.Release.GetId()))
+		return m.nothing()
+	case *raftlogv1.Operation_SettingSet:
+		m.settings[o.SettingSet.GetKey()] = o.SettingSet.GetValue()
+		m.evict()
+		return m.value(o.SettingSet.GetValue())
+	}
+	return m.runCluster(op)
+}
+
+// full says whether a new name does not fit any more.
+func (m *model) full(setting string, used int, db, name string) bool {
+	bytes := len(name)
+	for _, names := range [][]string{mapKeys(m.ids), mapKeys(m.hilos), mapKeys(m.claims)} {
+		for _, k := range names {
+			bytes += len(k) - strings.Index(k, "\x00") - 1
+		}
+	}
+	newDB := !slices.Contains(m.dbs, db)
+	return int64(used) >= m.settings[setting] || int64(bytes) > m.settings["max-name-bytes-total"] ||
+		newDB && int64(len(m.dbs)) >= m.settings["max-databases"]
+}
+
+func mapKeys[V any](in map[string]V) []string {
+	keys := make([]string, 0, len(in))
+	for k := range in {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func (m *model) use(db string) {
+	if !slices.Contains(m.dbs, db) {
+		m.dbs = append(m.dbs, db)
+	}
+}
+
+func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
+	if o.GetCount() < 1 || o.GetName() == "" {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
+	}
+	id := m.ids[place(db, o.GetName())]
+	if id == nil {
+		if m.full("max-identities", len(m.ids), db, o.GetName()) {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		}
+		id = &modelIdentity{}
+	}
+	var values []*raftlogv1.Values
+	value := id.last
+	for taken := int64(0); taken < o.GetCount(); {
+		if value++; value < 0 && id.last > 0 {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED)
+		}
+		if value > 0 && m.claims[place(db, o.GetName()+o.GetSeparator()+strconv.FormatInt(value, 10))] {
+			continue
+		}
+		taken++
+		if n := len(values); n > 0 && values[n-1].Last == value-1 {
+			values[n-1].Last = value
+		} else {
+			values = append(values, &raftlogv1.Values{First: value, Last: value})
+		}
+	}
+	m.use(db)
+	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
+	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_IdentityNext{
+		IdentityNext: &raftlogv1.IdentityNextResult{Values: values},
+	}}
+}
+
+func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
+	id := m.ids[place(db, o.GetName())]
+	if id == nil {
+		if m.full("max-identities", len(m.ids), db, o.GetName()) {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		}
+		id = &modelIdentity{}
+	}
+	if o.Expected != nil && o.GetExpected() != id.last {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY)
+	}
+	value := o.GetValue()
+	if !o.GetForce() && value < id.last {
+		value = id.last
+	}
+	m.use(db)
+	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
+	return m.value(value)
+}
+
+func (m *model) delete(db string, o *raftlogv1.IdentityDelete) *raftlogv1.Result {
+	id := m.ids[place(db, o.GetName())]
+	if id == nil || id.hidden && !o.GetForget() {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND)
+	}
+	id.hidden = true
+	if o.GetForget() {
+		delete(m.ids, place(db, o.GetName()))
+	}
+	return m.value(id.last)
+}
+
+// modelSize is the table of sizes, row by row.
+func modelSize(o *raftlogv1.HiLoNext, now int64) int64 {
+	if o.GetSize() > 0 {
+		return o.GetSize()
+	}
+	n := min(max(o.GetLastSize(), 0), 1<<20)
+	seconds := float64(now-o.GetLastRangeUnixNano()) / 1e9
+	switch {
+	case !o.GetHasLastRange():
+	case seconds < 30:
+		n *= 2
+	case seconds > 60:
+		n /= 2
+	}
+	return min(max(n, 32), 1<<20)
+}
+
+func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
+	if o.GetSize() < 0 || o.GetSize() > 1<<20 {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
+	}
+	h := m.hilos[place(db, o.GetTag())]
+	if h == nil {
+		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		}
+		h = &modelHiLo{}
+	}
+	if o.GetLastMax() > h.max+1<<32 {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID)
+	}
+	size := modelSize(o, m.now)
+	base := max(h.max, o.GetLastMax())
+	issued := modelRange{base + 1, max(base+size, h.peak+1), o.GetToken()}
+	if base != h.max {
+		h.outstanding = nil
+	}
+	h.outstanding = append(h.outstanding, issued)
+	if len(h.outstanding) > 4 {
+		h.outstanding = h.outstanding[1:]
+	}
+	h.max, h.peak = issued.high, issued.high
+	m.use(db)
+	m.hilos[place(db, o.GetTag())] = h
+	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_HiloNext{HiloNext: &raftlogv1.HiLoNextResult{
+		Low: issued.low, High: issued.high, Size: size, TimeUnixNano: m.now, Token: o.GetToken(),
+		ServerTag: o.GetServerTag(), ServerPrefix: o.GetServerPrefix(),
+	}}}
+}
+
+func (m *model) hiloReturn(db string, o *raftlogv1.HiLoReturn) *raftlogv1.Result {
+	answer := &raftlogv1.HiLoReturnResult{}
+	if h := m.hilos[place(db, o.GetTag())]; h != nil {
+		answer.Returned = h.giveBack(o)
+		answer.Max = h.max
+	}
+	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_HiloReturn{HiloReturn: answer}}
+}
+
+func (h *modelHiLo) giveBack(o *raftlogv1.HiLoReturn) bool {
+	n := len(h.outstanding)
+	if n == 0 {
+		return false
+	}
+	r := h.outstanding[n-1]
+	if o.GetHigh() != r.high || h.max != r.high || o.GetLast() < r.low-1 || o.GetLast() > r.high {
+		return false
+	}
+	if o.GetCheckToken() && (o.GetToken() != r.token || o.GetLow() != r.low) {
+		return false
+	}
+	if !o.GetCheckToken() && o.GetLow() != 0 && o.GetLow() != r.low {
+		return false
+	}
+	h.max = o.GetLast()
+	h.outstanding = h.outstanding[:n-1]
+	if o.GetLast() >= r.low {
+		h.outstanding = nil
+	}
+	return true
+}
+
+func (m *model) hiloSet(db string, o *raftlogv1.HiLoSet) *raftlogv1.Result {
+	h := m.hilos[place(db, o.GetTag())]
+	if h == nil {
+		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		}
+		h = &modelHiLo{}
+	}
+	if o.GetExpected() != h.max || o.GetMax() < h.max {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY)
+	}
+	if o.GetMax() > h.max {
+		*h = modelHiLo{max: o.GetMax(), peak: max(h.peak, o.GetMax())}
+	}
+	m.use(db)
+	m.hilos[place(db, o.GetTag())] = h
+	return m.value(h.max)
+}
+
+func (m *model) claim(db, id string) *raftlogv1.Result {
+	if m.claims[place(db, id)] {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
+	}
+	if i := strings.LastIndexAny(id, "/#"); i > 0 {
+		value, err := strconv.ParseInt(id[i+1:], 10, 64)
+		number := err == nil && value > 0 && strconv.FormatInt(value, 10) == id[i+1:]
+		if identity := m.ids[place(db, id[:i])]; number && identity != nil && value <= identity.last {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
+		}
+	}
+	if m.full("max-claims", len(m.claims), db, id) {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+	}
+	m.use(db)
+	m.claims[place(db, id)] = true
+	return m.nothing()
+}
+
+// String shows the model in a failure.
+func (m *model) String() string {
+	return fmt.Sprintf("index %d, ids %v, hilos %v, claims %v, requests %d, floor %d",
+		m.index, m.ids, m.hilos, m.claims, len(m.requests), m.floor)
+}
