@@ -1,0 +1,249 @@
+package tlsconf
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// caValidFor and leafValidFor are long, because the certificates are for
+	// trying a cluster out and for small installations without a CA of their
+	// own; nothing renews them.
+	caValidFor   = 10 * 365 * 24 * time.Hour
+	leafValidFor = 2 * 365 * 24 * time.Hour
+	// clockSkew is how far the clock of another machine may be behind.
+	clockSkew = time.Hour
+)
+
+// ErrExists means a file that must not be overwritten is there.
+var ErrExists = errors.New("tlsconf: the file exists")
+
+// MakeOptions says which certificates to make.
+type MakeOptions struct {
+	// Nodes holds the tags of the nodes, one certificate each.
+	Nodes []string
+	// Hosts holds further host names and IP addresses for every node's
+	// certificate.
+	Hosts []string
+	// Overwrite replaces certificates and keys of nodes and client; the CA is
+	// never replaced.
+	Overwrite bool
+}
+
+// MakeCerts writes certificates for a cluster into dir, which it makes if need
+// be: ca.crt and ca.key, TAG.crt and TAG.key for each node, client.crt and
+// client.key. The keys are ECDSA P-256, in files that only their owner can
+// read.
+//
+// A node's certificate names its tag, localhost, 127.0.0.1, ::1, idnode- with
+// the tag in small letters, and the further hosts. A CA that is in dir is used
+// again, and so is a client certificate, unless Overwrite is set. A node's
+// files that exist are an error that wraps ErrExists, unless Overwrite is set;
+// nothing is written then.
+func MakeCerts(dir string, opts MakeOptions) error {
+	if err := opts.validate(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("tlsconf: %w", err)
+	}
+	ca, err := openCA(dir)
+	if err != nil {
+		return err
+	}
+	for _, tag := range opts.Nodes {
+		if err := ca.issue(filepath.Join(dir, tag), nodeTemplate(tag, opts.Hosts)); err != nil {
+			return err
+		}
+	}
+	client := filepath.Join(dir, "client")
+	if !opts.Overwrite && anyExists(client+".crt", client+".key") {
+		return nil
+	}
+	return ca.issue(client, clientTemplate())
+}
+
+func (o MakeOptions) validate(dir string) error {
+	if len(o.Nodes) == 0 {
+		return errors.New("tlsconf: no node is named")
+	}
+	seen := make(map[string]bool)
+	for _, tag := range o.Nodes {
+		if !isTag(tag) || tag != strings.ToUpper(tag) || tag == "RAFT" {
+			return fmt.Errorf("tlsconf: %q is no node tag: one to four letters A to Z, not RAFT", tag)
+		}
+		if seen[tag] {
+			return fmt.Errorf("tlsconf: node %s is named twice", tag)
+		}
+		seen[tag] = true
+		base := filepath.Join(dir, tag)
+		if !o.Overwrite && anyExists(base+".crt", base+".key") {
+			return fmt.Errorf("%w: %s.crt or %s.key", ErrExists, base, base)
+		}
+	}
+	return validateHosts(o.Hosts)
+}
+
+// validateHosts refuses names that would make a certificate name another node.
+func validateHosts(hosts []string) error {
+	for _, host := range hosts {
+		if host == "" || strings.ContainsAny(host, " \t\r\n/*") {
+			return fmt.Errorf("tlsconf: %q is no host name or IP address", host)
+		}
+		if isTag(host) {
+			return fmt.Errorf("tlsconf: host %q has the form of a node tag, and would make the certificate that node's", host)
+		}
+	}
+	return nil
+}
+
+func anyExists(paths ...string) bool {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+func nodeTemplate(tag string, hosts []string) *x509.Certificate {
+	t := leafTemplate("idnode node "+tag, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	t.DNSNames = []string{tag, "localhost", "idnode-" + strings.ToLower(tag)}
+	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, host)
+		}
+	}
+	return t
+}
+
+func clientTemplate() *x509.Certificate {
+	return leafTemplate("idnode client", x509.ExtKeyUsageClientAuth)
+}
+
+func leafTemplate(name string, usage ...x509.ExtKeyUsage) *x509.Certificate {
+	t := template(name, leafValidFor)
+	t.KeyUsage = x509.KeyUsageDigitalSignature
+	t.ExtKeyUsage = usage
+	return t
+}
+
+func template(name string, validFor time.Duration) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             now.Add(-clockSkew),
+		NotAfter:              now.Add(validFor),
+		BasicConstraintsValid: true,
+	}
+}
+
+// authority signs certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// openCA returns the CA in dir, and makes one if there is none.
+func openCA(dir string) (*authority, error) {
+	certFile, keyFile := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+	if !anyExists(certFile, keyFile) {
+		return makeCA(filepath.Join(dir, "ca"))
+	}
+	pair, err := loadPair(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok || !pair.Leaf.IsCA || time.Now().After(pair.Leaf.NotAfter) {
+		return nil, fmt.Errorf("tlsconf: %s is no CA that can still sign", certFile)
+	}
+	return &authority{cert: pair.Leaf, key: key}, nil
+}
+
+func makeCA(base string) (*authority, error) {
+	t := template("idnode CA", caValidFor)
+	t.IsCA = true
+	t.MaxPathLenZero = true
+	t.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	pair, err := issue(base, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
+}
+
+// issue makes a key, has its certificate signed and writes both beside each
+// other, as base.key and base.crt.
+func (a *authority) issue(base string, t *x509.Certificate) error {
+	_, err := issue(base, t, a)
+	return err
+}
+
+// issue signs with a, or has the certificate sign itself where a is nil.
+func issue(base string, t *x509.Certificate, a *authority) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: make a key: %w", err)
+	}
+	if t.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return nil, fmt.Errorf("tlsconf: make a serial number: %w", err)
+	}
+	if a == nil {
+		a = &authority{cert: t, key: key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: sign %s.crt: %w", base, err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: read back %s.crt: %w", base, err)
+	}
+	return &tls.Certificate{PrivateKey: key, Leaf: leaf}, writePair(base, der, key)
+}
+
+func writePair(base string, certDER []byte, key *ecdsa.PrivateKey) error {
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("tlsconf: encode %s.key: %w", base, err)
+	}
+	if err := writePEM(base+".key", "PRIVATE KEY", keyDER, 0o600); err != nil {
+		return err
+	}
+	return writePEM(base+".crt", "CERTIFICATE", certDER, 0o644)
+}
+
+// writePEM puts the file in place under its name at once and complete, with
+// its own mode also where it replaces one that others could read.
+func writePEM(path, kind string, der []byte, mode fs.FileMode) error {
+	draft := path + ".new"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("tlsconf: %w", err)
+	}
+	if err := os.WriteFile(draft, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode); err != nil {
+		return fmt.Errorf("tlsconf: %w", err)
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return fmt.Errorf("tlsconf: %w", err)
+	}
+	return nil
+}
