@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -15,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/idnode/idnode/internal/tlsconf"
 )
 
 const (
@@ -112,45 +111,11 @@ func (c *clientFlags) credentials() (credentials.TransportCredentials, error) {
 	if c.cert == "" && c.key == "" && c.ca == "" && c.serverName == "" {
 		return insecure.NewCredentials(), nil
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: c.serverName}
-	if err := c.loadCertificate(cfg); err != nil {
+	material, err := tlsconf.LoadClient(tlsconf.Files{Cert: c.cert, Key: c.key, CA: c.ca})
+	if err != nil {
 		return nil, err
 	}
-	if err := c.loadCA(cfg); err != nil {
-		return nil, err
-	}
-	return credentials.NewTLS(cfg), nil
-}
-
-func (c *clientFlags) loadCertificate(cfg *tls.Config) error {
-	if (c.cert == "") != (c.key == "") {
-		return errors.New("--tls-cert and --tls-key need each other")
-	}
-	if c.cert == "" {
-		return nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil {
-		return fmt.Errorf("cannot load the certificate: %w", err)
-	}
-	cfg.Certificates = []tls.Certificate{pair}
-	return nil
-}
-
-// loadCA reads the CA; without one the system's CAs are trusted.
-func (c *clientFlags) loadCA(cfg *tls.Config) error {
-	if c.ca == "" {
-		return nil
-	}
-	pem, err := os.ReadFile(c.ca)
-	if err != nil {
-		return fmt.Errorf("cannot read the CA: %w", err)
-	}
-	cfg.RootCAs = x509.NewCertPool()
-	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("%s holds no certificate", c.ca)
-	}
-	return nil
+	return credentials.NewTLS(material.Client(c.serverName)), nil
 }
 
 // cutEnv splits one entry of an environment.

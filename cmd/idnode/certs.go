@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/internal/tlsconf"
+)
+
+func (a *app) certsCommand() *cobra.Command {
+	var o tlsconf.MakeOptions
+	cmd := &cobra.Command{
+		Use:     "certs DIR --node TAG",
+		GroupID: groupServer,
+		Short:   "Make certificates for nodes and a client, to begin with",
+		Long: `Writes a CA, a certificate for each node and one for a client into DIR: ca.crt,
+TAG.crt and TAG.key, client.crt and client.key. A CA that is there is used again,
+so nodes can be added later.
+
+A node's certificate names its tag, localhost, 127.0.0.1, ::1 and idnode-tag (in
+small letters), and every --host.`,
+		Example: `  idnode certs ./certs --node A --node B --node C
+  idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4`,
+		Args: cobra.ExactArgs(1),
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Nodes, "node", nil, "tag of a node; once for each node (required)")
+	f.StringSliceVar(&o.Hosts, "host", nil, "further host name or IP address for every node's certificate")
+	f.BoolVar(&o.Overwrite, "overwrite", false, "replace the certificates that are there; the CA stays")
+	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+		if len(o.Nodes) == 0 {
+			return usagef("--node is required: the tag of each node")
+		}
+		if err := tlsconf.MakeCerts(args[0], o); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(a.stdout, "certificates are in %s; keep ca.key and the other keys to yourself\n", args[0])
+		return err
+	})
+	return cmd
+}

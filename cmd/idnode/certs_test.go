@@ -1,0 +1,59 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/idnode/idnode/internal/tlsconf"
+)
+
+func TestCertsWrongUsage(t *testing.T) {
+	if got := command(t, "certs", t.TempDir()); got.code != exitUsage || !strings.Contains(got.stderr, "--node is required") {
+		t.Errorf("%+v", got)
+	}
+	if got := command(t, "certs", t.TempDir(), "--node", "toolong"); got.code != exitFailed || !strings.Contains(got.stderr, "no node tag") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTLS makes certificates with one command and uses them with another: by
+// flags, and by the environment that a container shares with its node.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	if got := command(t, "certs", dir, "--node", "A"); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	material, err := tlsconf.LoadServer(tlsconf.Files{Cert: file("A.crt"), Key: file("A.key"), CA: file("ca.crt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := answer(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING})
+	node := newFakeNode(t, serving, grpc.Creds(credentials.NewTLS(material.Server())))
+	tests := []struct {
+		name  string
+		env   []string
+		flags []string
+		code  int
+	}{
+		{"flags", nil, []string{"--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"), "--tls-key", file("client.key")}, exitOK},
+		{"environment", []string{"IDNODE_TLS_CA=" + file("ca.crt"), "IDNODE_TLS_CERT=" + file("A.crt"), "IDNODE_TLS_KEY=" + file("A.key")}, nil, exitOK},
+		{"the node's tag as server name", []string{"IDNODE_TLS_SERVER_NAME=A"}, []string{"--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"), "--tls-key", file("client.key")}, exitOK},
+		{"another server name", nil, []string{"--tls-server-name", "B", "--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"), "--tls-key", file("client.key")}, exitUnavailable},
+		{"no client certificate", nil, []string{"--tls-ca", file("ca.crt")}, exitUnavailable},
+		{"no TLS", nil, nil, exitUnavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := commandEnv(t, tt.env, append([]string{"health", "--endpoint", node.addr}, tt.flags...)...)
+			if got.code != tt.code {
+				t.Errorf("%+v, want code %d", got, tt.code)
+			}
+		})
+	}
+}

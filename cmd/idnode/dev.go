@@ -1,0 +1,213 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/docid"
+)
+
+const (
+	// maxDevNodes keeps the tags within one letter and the ports in sight.
+	maxDevNodes = 9
+	// devReady bounds the wait for a leader: elections take about a second, a
+	// slow disk some more.
+	devReady = time.Minute
+	// devStop bounds the end: longer than a node's own bounds together.
+	devStop = 30 * time.Second
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	nodes    int
+	dataDir  string
+	basePort int
+	logLevel string
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var o devOptions
+	cmd := &cobra.Command{
+		Use:     "dev",
+		GroupID: groupServer,
+		Short:   "Run a whole cluster in this process, on loopback, to try things out",
+		Long: `Runs a cluster without TLS in one process, until Ctrl-C. Node i listens on
+base-port + 10·i (gRPC), +1 (Raft) and +2 (HTTP).
+
+Prints the nodes' addresses, one id of each kind from each node, and then "ready".
+The data is in a temporary folder that goes with the process; with --data-dir it
+stays, and the same cluster starts again from it.`,
+		Example: `  idnode dev
+  idnode dev --nodes 5 --data-dir ./data --base-port 9400`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.nodes, "nodes", 3, "how many nodes, 1 to 9")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the data, kept at the end (default a temporary one)")
+	f.IntVar(&o.basePort, "base-port", 7400, "gRPC port of the first node")
+	f.StringVar(&o.logLevel, "log-level", "warn", "what the nodes log: debug, info, warn or error")
+	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
+		return a.dev(cmd.Context(), o)
+	})
+	return cmd
+}
+
+// dev runs the cluster until ctx ends or a node ends by itself.
+func (a *app) dev(ctx context.Context, o devOptions) (err error) {
+	level, err := o.check()
+	if err != nil {
+		return err
+	}
+	dir, remove, err := o.folder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	specs, err := o.specs(dir)
+	if err != nil {
+		return err
+	}
+	c, err := a.newDevCluster(specs, slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})))
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, func(ctx context.Context) error {
+		fmt.Fprintf(a.stdout, "data in %s\n", dir)
+		return a.introduce(ctx, c)
+	})
+}
+
+func (o *devOptions) check() (slog.Level, error) {
+	var level slog.Level
+	switch {
+	case o.nodes < 1 || o.nodes > maxDevNodes:
+		return 0, usagef("--nodes must be 1 to %d, not %d", maxDevNodes, o.nodes)
+	case o.basePort < 1 || o.basePort+10*(o.nodes-1)+2 > 65535:
+		return 0, usagef("--base-port must leave room for %d nodes below 65536, %d does not", o.nodes, o.basePort)
+	case level.UnmarshalText([]byte(o.logLevel)) != nil:
+		return 0, usagef("--log-level must be debug, info, warn or error, not %q", o.logLevel)
+	}
+	return level, nil
+}
+
+// folder returns the data folder, and what to do with it at the end.
+func (o *devOptions) folder() (dir string, remove func() error, err error) {
+	if o.dataDir != "" {
+		dir, err = filepath.Abs(o.dataDir)
+		return dir, func() error { return nil }, err
+	}
+	dir, err = os.MkdirTemp("", "idnode-dev-")
+	return dir, func() error { return os.RemoveAll(dir) }, err
+}
+
+// devNode is one node of the cluster, before it runs.
+type devNode struct {
+	tag              string
+	dir              string
+	grpc, raft, http string
+}
+
+// specs lays the cluster out. A kept folder must hold as many nodes as are
+// asked for: the list of first members cannot change at a restart.
+func (o *devOptions) specs(dir string) ([]devNode, error) {
+	var specs []devNode
+	tag := ""
+	for i := range o.nodes {
+		var err error
+		if tag, err = docid.NextNodeTag(tag); err != nil {
+			return nil, err
+		}
+		port := o.basePort + 10*i
+		specs = append(specs, devNode{
+			tag: tag, dir: filepath.Join(dir, tag),
+			grpc: loopback(port), raft: loopback(port + 1), http: loopback(port + 2),
+		})
+	}
+	if kept := keptNodes(dir); kept != 0 && kept != o.nodes {
+		return nil, usagef("%s holds a cluster of %d nodes: use --nodes %d, or another --data-dir", dir, kept, kept)
+	}
+	return specs, nil
+}
+
+// keptNodes counts the nodes whose data is in dir from an earlier run.
+func keptNodes(dir string) int {
+	tag, n := "", 0
+	for {
+		next, err := docid.NextNodeTag(tag)
+		if err != nil {
+			return n
+		}
+		if _, err := os.Stat(filepath.Join(dir, next)); err != nil {
+			return n
+		}
+		tag = next
+		n++
+	}
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// flags returns the flags of serve that start the node by hand.
+func (n devNode) flags(all []devNode) []string {
+	args := []string{
+		"--tag", n.tag, "--data-dir", n.dir,
+		"--grpc", n.grpc, "--raft", n.raft, "--http", n.http,
+	}
+	for _, peer := range all {
+		args = append(args, "--peer", peer.tag+"="+peer.grpc)
+	}
+	return args
+}
+
+// checkPorts fails if somebody listens on a port already. The node would find
+// out too, but after it made its data folder.
+func checkPorts(specs []devNode) error {
+	for _, n := range specs {
+		for _, addr := range []string{n.grpc, n.raft, n.http} {
+			lis, err := net.Listen("tcp", addr)
+			if err != nil {
+				return fmt.Errorf("node %s cannot listen on %s: %w; is another cluster running? try --base-port", n.tag, addr, cause(err))
+			}
+			_ = lis.Close()
+		}
+	}
+	return nil
+}
+
+// cause strips the address that net puts before the system's own words.
+func cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// introduce prints where the nodes are and what they give.
+func (a *app) introduce(ctx context.Context, c *devCluster) error {
+	var rows [][2]string
+	for i, n := range c.nodes {
+		rows = append(rows, [2]string{
+			"node " + c.specs[i].tag,
+			fmt.Sprintf("grpc %s  raft %s  http %s", n.GRPCAddr(), n.RaftAddr(), cmp.Or(n.HTTPAddr(), "-")),
+		})
+	}
+	fields(a.stdout, rows)
+	for i, n := range c.nodes {
+		if err := printSamples(ctx, a.stdout, c.specs[i].tag, n.GRPCAddr()); err != nil {
+			return fmt.Errorf("node %s: %w", c.specs[i].tag, err)
+		}
+	}
+	_, err := fmt.Fprintf(a.stdout, "\ntry: idnode next 'users|' --endpoint %s\nready\n", c.nodes[0].GRPCAddr())
+	return err
+}

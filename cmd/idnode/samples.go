@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// sampleWait bounds how long dev waits for one id: a node that serves can be
+// without a leader again for a moment.
+const sampleWait = 20 * time.Second
+
+// sampleKind is one kind of id, and how to get one.
+type sampleKind struct {
+	name string
+	take func(ctx context.Context, s *session, tag string) (string, error)
+}
+
+// sampleKinds has the five kinds of id.
+func sampleKinds() []sampleKind {
+	return []sampleKind{
+		{"GUID", sampleTemplate("", docid.GUID)},
+		{"server-side", sampleTemplate("users/", docid.ServerSide)},
+		{"identity", sampleTemplate("users|", docid.Identity)},
+		{"HiLo range", sampleRange},
+		{"semantic", sampleClaim},
+	}
+}
+
+// printSamples prints one id of each kind from the node called tag.
+func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
+	s := &session{endpoints: []string{endpoint}, timeout: defaultTimeout, creds: insecure.NewCredentials()}
+	defer s.close()
+	var rows [][2]string
+	for _, kind := range sampleKinds() {
+		id, err := patiently(ctx, func(ctx context.Context) (string, error) { return kind.take(ctx, s, tag) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+		rows = append(rows, [2]string{"  " + kind.name, id})
+	}
+	fmt.Fprintf(w, "\nids from %s\n", tag)
+	fields(w, rows)
+	return nil
+}
+
+// patiently takes an id, again and again while the node says that it cannot
+// yet.
+func patiently(ctx context.Context, take func(context.Context) (string, error)) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleWait)
+	defer cancel()
+	for {
+		id, err := take(ctx)
+		if err == nil || !soon(err) {
+			return id, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// soon says whether the same call may work in a moment.
+func soon(err error) bool {
+	return codeOf(err) == codes.Unavailable || reasonOf(err) == "TAG_NOT_ASSIGNED"
+}
+
+func sampleTemplate(template string, kind docid.Kind) func(context.Context, *session, string) (string, error) {
+	return func(ctx context.Context, s *session, _ string) (string, error) {
+		var o nextOptions
+		var req *request
+		if kind == docid.Identity {
+			req = newRequest("", nil)
+		}
+		res, err := o.generate(ctx, s, template, 1, req, kind)
+		if err != nil {
+			return "", err
+		}
+		return strings.Join(res.GetIds(), " "), nil
+	}
+}
+
+func sampleRange(ctx context.Context, s *session, _ string) (string, error) {
+	var res *idnodev1.NextRangeResponse
+	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
+		res, err = idnodev1.NewIdsServiceClient(conn).NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users", RequestId: id})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	suffix := ""
+	if res.GetNodeTag() != "" {
+		suffix = "-" + res.GetNodeTag()
+	}
+	return fmt.Sprintf("%s%d%s to %s%d%s", res.GetPrefix(), res.GetLow(), suffix, res.GetPrefix(), res.GetHigh(), suffix), nil
+}
+
+// sampleClaim claims an id of the node's own. In a kept data folder an earlier
+// run may have done so.
+func sampleClaim(ctx context.Context, s *session, tag string) (string, error) {
+	id := "users/" + strings.ToLower(tag) + "@example.org"
+	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, r *idnodev1.RequestId) error {
+		_, err := idnodev1.NewIdsServiceClient(conn).Claim(ctx, &idnodev1.ClaimRequest{Id: id, RequestId: r})
+		return err
+	})
+	switch {
+	case err == nil:
+		return id + " (claimed)", nil
+	case reasonOf(err) == "ID_CLAIMED":
+		return id + " (claimed before)", nil
+	default:
+		return "", err
+	}
+}
