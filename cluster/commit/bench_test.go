@@ -39,15 +39,15 @@ type doneFuture struct {
 	err     error
 }
 
-func (f doneFuture) Done() <-chan struct{}                   { return f.done }
-func (f doneFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
+func (f *doneFuture) Done() <-chan struct{}                   { return f.done }
+func (f *doneFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
 
 // echoLog answers each operation with itself, at once.
 type echoLog struct{ done chan struct{} }
 
 func (l echoLog) Append(data []byte) Future {
 	entry, err := raftlog.DecodeEntry(data)
-	f := doneFuture{done: l.done, err: err}
+	f := &doneFuture{done: l.done, err: err}
 	for _, g := range entry.Groups {
 		f.results = append(f.results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
 	}

@@ -1,0 +1,449 @@
+package commit
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// appended is one entry in the log. The test says what becomes of it.
+type appended struct {
+	entry  raftlog.Entry
+	future *manualFuture
+}
+
+// apply answers each operation with itself.
+func (a appended) apply() {
+	var results []raftlog.GroupResult
+	for _, g := range a.entry.Groups {
+		results = append(results, raftlog.GroupResult{Status: raftlog.Applied, Results: g.Operations})
+	}
+	a.future.complete(results, nil)
+}
+
+func (a appended) groups() []string {
+	var names []string
+	for _, g := range a.entry.Groups {
+		names = append(names, string(g.Operations[0]))
+	}
+	return names
+}
+
+type manualFuture struct {
+	once sync.Once
+	doneFuture
+}
+
+func (f *manualFuture) complete(results []raftlog.GroupResult, err error) {
+	f.once.Do(func() {
+		f.results, f.err = results, err
+		close(f.done)
+	})
+}
+
+// manualLog hands each entry to the test.
+type manualLog chan appended
+
+func (l manualLog) Append(data []byte) Future {
+	entry, err := raftlog.DecodeEntry(data)
+	f := &manualFuture{doneFuture: doneFuture{done: make(chan struct{})}}
+	if err != nil {
+		f.complete(nil, err)
+		return f
+	}
+	l <- appended{entry, f}
+	return f
+}
+
+// mergerRig is a Merger with everything around it in a test's hands.
+type mergerRig struct {
+	t   *testing.T
+	m   *Merger
+	log manualLog
+	// headers and clocks count how often the Merger asked.
+	headers, clocks int
+}
+
+// newMergerRig starts a Merger that leads. It is made for a synctest bubble.
+func newMergerRig(t *testing.T, change func(*MergerConfig)) *mergerRig {
+	t.Helper()
+	r := &mergerRig{t: t, log: make(manualLog, 64)}
+	cfg := MergerConfig{
+		Log:    r.log,
+		Header: func() (uint32, []byte) { r.headers++; return raftlog.FormatVersion, []byte("cluster") },
+		Now:    func() time.Time { r.clocks++; return time.Unix(0, 42) },
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := NewMerger(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.m = m
+	m.Lead(context.Background())
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		m.Close(ctx)
+	})
+	return r
+}
+
+// encoded returns a group with one operation.
+func encoded(operation string) []byte {
+	return raftlog.AppendGroup(nil, raftlog.Group{Origin: []byte("o"), Session: 1, Sequence: 1, Operations: [][]byte{[]byte(operation)}})
+}
+
+// submit calls Submit on a goroutine of its own.
+func (r *mergerRig) submit(ctx context.Context, operation string) <-chan answer {
+	c := make(chan answer, 1)
+	go func() {
+		result, err := r.m.Submit(ctx, encoded(operation))
+		a := answer{err: err, at: time.Now()}
+		if len(result.Results) > 0 {
+			a.result = string(result.Results[0])
+		}
+		c <- a
+	}()
+	synctest.Wait()
+	return c
+}
+
+// next returns the next entry, which must be there now.
+func (r *mergerRig) next() appended {
+	r.t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-r.log:
+		return a
+	default:
+		r.t.Fatal("no entry was appended")
+		return appended{}
+	}
+}
+
+func (r *mergerRig) none() {
+	r.t.Helper()
+	synctest.Wait()
+	if len(r.log) > 0 {
+		r.t.Fatalf("an entry of %v was appended", (<-r.log).groups())
+	}
+}
+
+func TestGroupsThatWaitBecomeOneEntry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		first := r.submit(bg, "1")
+		entry := r.next()
+		var rest []<-chan answer
+		for _, name := range []string{"2", "3", "4"} {
+			rest = append(rest, r.submit(bg, name))
+		}
+		r.none()
+		entry.apply()
+		wantOK(t, get(t, first), "1")
+		entry = r.next()
+		if diff := cmp.Diff([]string{"2", "3", "4"}, entry.groups()); diff != "" {
+			t.Error(diff)
+		}
+		wantHeader := raftlog.Header{Format: 1, ClusterID: []byte("cluster"), TimeUnixNano: 42}
+		if diff := cmp.Diff(wantHeader, entry.entry.Header); diff != "" {
+			t.Error(diff)
+		}
+		if r.headers != 2 || r.clocks != 2 {
+			t.Errorf("asked for %d headers and the time %d times for 2 entries", r.headers, r.clocks)
+		}
+		entry.apply()
+		for i, name := range []string{"2", "3", "4"} {
+			wantOK(t, get(t, rest[i]), name)
+		}
+	})
+}
+
+func TestEntriesAreCut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		size := len(encoded("x"))
+		r := newMergerRig(t, func(c *MergerConfig) { c.MaxEntryBytes, c.InFlight = 2*size+1, 2 })
+		r.submit(bg, "1")
+		r.submit(bg, "2")
+		one, two := r.next(), r.next()
+		for range 5 {
+			r.submit(bg, "x")
+		}
+		r.none()
+		one.apply()
+		if n := len(r.next().groups()); n != 2 {
+			t.Fatalf("the entry has %d groups", n)
+		}
+		two.apply()
+		if n := len(r.next().groups()); n != 2 {
+			t.Fatalf("the entry has %d groups", n)
+		}
+		_, err := r.m.Submit(bg, encoded("more than fits into an entry"))
+		want(t, err, outcome.NotApplied, outcome.TooLarge)
+	})
+}
+
+func TestADamagedGroupIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		_, err := r.m.Submit(bg, []byte{0xff})
+		want(t, err, outcome.NotApplied, outcome.Invalid)
+		r.none()
+	})
+}
+
+func TestAFullMergerRefusesAtOnce(t *testing.T) {
+	tests := map[string]func(*MergerConfig){
+		"by groups": func(c *MergerConfig) { c.QueueGroups = 2 },
+		"by bytes": func(c *MergerConfig) {
+			c.MaxEntryBytes = len(encoded("x"))
+			c.QueueBytes = 2 * len(encoded("x"))
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newMergerRig(t, change)
+				r.submit(bg, "x")
+				r.submit(bg, "x")
+				r.submit(bg, "x")
+				want(t, get(t, r.submit(bg, "x")).err, outcome.NotApplied, outcome.Overloaded)
+			})
+		})
+	}
+}
+
+func TestTheEndOfAReign(t *testing.T) {
+	tests := []struct {
+		name    string
+		end     func(r *mergerRig, cancel context.CancelFunc, entry appended)
+		outcome outcome.Outcome
+		reason  outcome.Reason
+		after   time.Duration
+	}{
+		{
+			"resigned, nothing heard", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Resign() },
+			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+		},
+		{
+			"context ended, nothing heard", func(_ *mergerRig, cancel context.CancelFunc, _ appended) { cancel() },
+			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+		},
+		{
+			"applied all the same", func(r *mergerRig, _ context.CancelFunc, a appended) { r.m.Resign(); a.apply() },
+			outcome.Applied, outcome.Unspecified, 0,
+		},
+		{"refused by the log", func(r *mergerRig, _ context.CancelFunc, a appended) {
+			r.m.Resign()
+			a.future.complete(nil, outcome.NewNotApplied(outcome.NotLeader, nil))
+		}, outcome.NotApplied, outcome.NotLeader, 0},
+		{"an error that says nothing", func(r *mergerRig, _ context.CancelFunc, a appended) {
+			a.future.complete(nil, errLost)
+			synctest.Wait()
+			r.m.Resign()
+		}, outcome.Unknown, outcome.Unspecified, 0},
+		{
+			"another reign begins", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
+			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newMergerRig(t, nil)
+				ctx, cancel := context.WithCancel(bg)
+				defer cancel()
+				r.m.Lead(ctx)
+				under := r.submit(bg, "x")
+				entry := r.next()
+				var waits <-chan answer
+				start := time.Now()
+				if test.name != "an error that says nothing" {
+					waits = r.submit(bg, "waits")
+				}
+				test.end(r, cancel, entry)
+				synctest.Wait()
+				if waits != nil {
+					want(t, get(t, waits).err, outcome.NotApplied, outcome.NotLeader)
+				}
+				time.Sleep(test.after)
+				a := get(t, under)
+				if test.outcome == outcome.Applied {
+					wantOK(t, a, "x")
+				} else {
+					want(t, a.err, test.outcome, test.reason)
+				}
+				if d := a.at.Sub(start); d != test.after {
+					t.Errorf("answered after %v", d)
+				}
+			})
+		})
+	}
+}
+
+func TestAMergerThatDoesNotLeadRefusesAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		r.m.Resign()
+		want(t, get(t, r.submit(bg, "x")).err, outcome.NotApplied, outcome.NotLeader)
+		ended, cancel := context.WithCancel(bg)
+		cancel()
+		r.m.Lead(ended)
+		want(t, get(t, r.submit(bg, "x")).err, outcome.NotApplied, outcome.NotLeader)
+		r.m.Lead(bg)
+		c := r.submit(bg, "x")
+		r.next().apply()
+		wantOK(t, get(t, c), "x")
+	})
+}
+
+func TestAFutureThatIsNeverDoneIsNotWaitedForForEver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		c := r.submit(bg, "x")
+		r.next()
+		next := r.submit(bg, "next")
+		time.Sleep(DefaultAnswerTimeout)
+		want(t, get(t, c).err, outcome.Unknown, outcome.NoQuorum)
+		r.next().apply()
+		wantOK(t, get(t, next), "next")
+	})
+}
+
+func TestASubmitterThatGoesAwayIsToldTheTruth(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		ctx, cancel := context.WithCancel(bg)
+		under := r.submit(ctx, "under way")
+		entry := r.next()
+		waits, stays := r.submit(ctx, "waits"), r.submit(bg, "stays")
+		cancel()
+		want(t, get(t, under).err, outcome.Unknown, outcome.Deadline)
+		want(t, get(t, waits).err, outcome.NotApplied, outcome.Deadline)
+		entry.apply()
+		entry = r.next()
+		if diff := cmp.Diff([]string{"stays"}, entry.groups()); diff != "" {
+			t.Error(diff)
+		}
+		entry.apply()
+		wantOK(t, get(t, stays), "stays")
+	})
+}
+
+func TestResultsThatDoNotFitTheEntryAreUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		c := r.submit(bg, "x")
+		r.next().future.complete(make([]raftlog.GroupResult, 2), nil)
+		want(t, get(t, c).err, outcome.Unknown, outcome.Unspecified)
+	})
+}
+
+func TestTheMergerWaitsForCompany(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const bound = time.Millisecond
+		r := newMergerRig(t, func(c *MergerConfig) { c.Company = bound })
+		r.submit(bg, "1")
+		first := r.next()
+		r.submit(bg, "2")
+		r.submit(bg, "3")
+		first.apply()
+		r.next().apply()
+		synctest.Wait()
+
+		r.submit(bg, "4")
+		r.none()
+		r.submit(bg, "5")
+		entry := r.next()
+		if diff := cmp.Diff([]string{"4", "5"}, entry.groups()); diff != "" {
+			t.Error(diff)
+		}
+		entry.apply()
+		synctest.Wait()
+
+		c := r.submit(bg, "6")
+		r.none()
+		time.Sleep(bound)
+		r.next().apply()
+		wantOK(t, get(t, c), "6")
+		// After an entry of one group nobody is waited for.
+		r.submit(bg, "7")
+		r.next().apply()
+	})
+}
+
+func TestClosingAMerger(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		under := r.submit(bg, "under way")
+		entry := r.next()
+		waits := r.submit(bg, "waits")
+		closed := make(chan struct{})
+		go func() {
+			r.m.Close(bg)
+			close(closed)
+		}()
+		synctest.Wait()
+		want(t, get(t, r.submit(bg, "late")).err, outcome.NotApplied, outcome.Stopping)
+		entry.apply()
+		r.next().apply()
+		wantOK(t, get(t, under), "under way")
+		wantOK(t, get(t, waits), "waits")
+		<-closed
+		r.m.Lead(bg)
+		want(t, get(t, r.submit(bg, "late")).err, outcome.NotApplied, outcome.Stopping)
+	})
+}
+
+func TestClosingAMergerEndsEveryWaitInTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newMergerRig(t, nil)
+		under := r.submit(bg, "under way")
+		r.next()
+		waits := r.submit(bg, "waits")
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		r.m.Close(ctx)
+		want(t, get(t, under).err, outcome.Unknown, outcome.Stopping)
+		want(t, get(t, waits).err, outcome.NotApplied, outcome.Stopping)
+	})
+}
+
+func TestMergerConfigRelations(t *testing.T) {
+	good := MergerConfig{Log: manualLog(nil), Header: func() (uint32, []byte) { return 1, nil }}
+	tests := []struct {
+		name   string
+		change func(*MergerConfig)
+		ok     bool
+	}{
+		{"defaults", func(*MergerConfig) {}, true},
+		{"no log", func(c *MergerConfig) { c.Log = nil }, false},
+		{"no header", func(c *MergerConfig) { c.Header = nil }, false},
+		{"too many in flight", func(c *MergerConfig) { c.InFlight = 5 }, false},
+		{"entries nobody can read", func(c *MergerConfig) { c.MaxEntryBytes = raftlog.MaxEntryBytes }, false},
+		{"a queue smaller than an entry", func(c *MergerConfig) { c.QueueBytes = 1000 }, false},
+		{"negative grace", func(c *MergerConfig) { c.Grace = -1 }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := good
+			test.change(&c)
+			m, err := NewMerger(c)
+			if (err == nil) != test.ok {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil {
+				m.Close(t.Context())
+			}
+		})
+	}
+}
