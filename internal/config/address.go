@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// fillAdvertised fills in where others reach the node, as far as it can be
+// told: gRPC at this node's entry among the peers, or where it listens; Raft
+// and HTTP where they listen, with the host of gRPC if they listen on every
+// address. What stays empty is for Validate to refuse.
+func (c *Config) fillAdvertised() {
+	if c.AdvertiseGRPC == "" {
+		c.AdvertiseGRPC = c.Peer[c.Tag]
+	}
+	if c.AdvertiseGRPC == "" && !listensEverywhere(c.GRPC) {
+		c.AdvertiseGRPC = c.GRPC
+	}
+	host, _, _ := net.SplitHostPort(c.AdvertiseGRPC)
+	fillAddress(&c.AdvertiseRaft, c.Raft, host)
+	fillAddress(&c.AdvertiseHTTP, c.HTTP, host)
+}
+
+func fillAddress(advertised *string, listen, host string) {
+	switch {
+	case *advertised != "" || listen == "":
+	case !listensEverywhere(listen):
+		*advertised = listen
+	case host != "":
+		_, port, _ := net.SplitHostPort(listen)
+		*advertised = net.JoinHostPort(host, port)
+	}
+}
+
+// listensEverywhere says whether an address has no host that others could use.
+func listensEverywhere(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "" || (err == nil && ip.IsUnspecified())
+}
+
+// isLoopback says whether an address is reached from this machine only. Of the
+// names only localhost counts: what others mean is up to whoever answers.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || (err == nil && ip.Unmap().IsLoopback())
+}
+
+// checkListen checks an address to listen on; its host may be empty and its
+// port 0.
+func checkListen(address string) error { return checkAddress(address, true) }
+
+// checkDial checks an address that others are to use.
+func checkDial(address string) error {
+	if err := checkAddress(address, false); err != nil {
+		return err
+	}
+	if listensEverywhere(address) {
+		return fmt.Errorf("%q has no host that others can reach", address)
+	}
+	return nil
+}
+
+func checkAddress(address string, zeroPort bool) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not HOST:PORT", address)
+	}
+	if strings.ContainsAny(host, " \t\r\n/@=,") {
+		return fmt.Errorf("%q has a host that is none", address)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || (number == 0 && !zeroPort) {
+		return fmt.Errorf("%q has a port that is not 1 to 65535", address)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// configFlag names the file; it can come from a flag and from the environment,
+// but not from the file.
+const configFlag = "config"
+
+// setting is one field of Config under its one name.
+type setting struct {
+	name  string
+	usage string
+	// field points into the Config: *string, *bool, *int, *int64, *uint64,
+	// *time.Duration, *[]string, or *map[string]string.
+	field any
+}
+
+// settings lists every setting of c, in the order in which they are shown.
+func settings(c *Config) []setting {
+	return []setting{
+		{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
+		{"data-dir", "folder of this node's data", &c.DataDir},
+
+		{"grpc", "address to listen on for gRPC", &c.GRPC},
+		{"raft", "address to listen on for Raft", &c.Raft},
+		{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
+		{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
+		{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has none)", &c.AdvertiseRaft},
+		{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)", &c.AdvertiseHTTP},
+
+		{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", &c.Peer},
+		{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed", &c.Join},
+		{"standby", "wait until a cluster takes this node in", &c.Standby},
+		{"watcher", "never vote; only for a node that joins", &c.Watcher},
+		{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
+		{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
+		{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
+
+		{"tls-cert", "certificate file (PEM)", &c.TLSCert},
+		{"tls-key", "key file (PEM)", &c.TLSKey},
+		{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
+		{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
+
+		{"heartbeat-timeout", "how long a follower waits for its leader", &c.HeartbeatTimeout},
+		{"election-timeout", "how long a candidate waits for votes; at least heartbeat-timeout", &c.ElectionTimeout},
+		{"leader-lease-timeout", "how long a leader goes on without its quorum; at most heartbeat-timeout", &c.LeaderLeaseTimeout},
+		{"commit-timeout", "how long followers may not know of the newest commit", &c.CommitTimeout},
+		{"snapshot-interval", "how often a snapshot is considered", &c.SnapshotInterval},
+		{"snapshot-threshold", "log entries after which a snapshot is taken", &c.SnapshotThreshold},
+		{"trailing-logs", "log entries that a snapshot leaves for slow followers", &c.TrailingLogs},
+		{"max-append-entries", "most log entries in one message", &c.MaxAppendEntries},
+
+		{"leader-wait", "how long a call waits for a leader", &c.LeaderWait},
+		{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
+
+		{"max-message-bytes", "largest gRPC message", &c.MaxMessageBytes},
+		{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
+		{"max-header-bytes", "largest headers of one call", &c.MaxHeaderBytes},
+		{"handshake-timeout", "bound of opening a connection", &c.HandshakeTimeout},
+		{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
+
+		{"etag-block-size", "etags that one durable write reserves", &c.EtagBlockSize},
+		{"storage-watchdog", "how long one write may take before the process ends", &c.StorageWatchdog},
+		{"storage-low-mark", "bytes that must be free on the disk", &c.StorageLowMark},
+		{"start-wait", "how long a start waits for the cluster before server-side ids go on", &c.StartWait},
+
+		{"log-level", "debug, info, warn or error", &c.LogLevel},
+		{"log-format", "text or json", &c.LogFormat},
+	}
+}
+
+// envPrefix begins every variable of ours.
+const envPrefix = "IDNODE_"
+
+// envName returns the variable of a setting.
+func envName(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// ClientVariables returns the variables that only the client commands read;
+// `serve` leaves them alone, so that one environment serves both.
+func ClientVariables() []string {
+	return []string{"IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
+}
+
+// AddFlags adds a flag for every setting, and --config.
+func AddFlags(fs *pflag.FlagSet) {
+	fs.String(configFlag, "", "YAML file with settings ("+envName(configFlag)+")")
+	c := Default()
+	for _, s := range settings(&c) {
+		s.addFlag(fs)
+	}
+}
+
+func (s setting) addFlag(fs *pflag.FlagSet) {
+	usage := s.usage + " (" + envName(s.name) + ")"
+	switch field := s.field.(type) {
+	case *string:
+		fs.String(s.name, *field, usage)
+	case *bool:
+		fs.Bool(s.name, *field, usage)
+	case *int:
+		fs.Int(s.name, *field, usage)
+	case *int64:
+		fs.Int64(s.name, *field, usage)
+	case *uint64:
+		fs.Uint64(s.name, *field, usage)
+	case *time.Duration:
+		fs.Duration(s.name, *field, usage)
+	case *[]string, *map[string]string:
+		fs.StringSlice(s.name, nil, usage)
+	default:
+		panic(fmt.Sprintf("config: %s has a type without a flag: %T", s.name, s.field))
+	}
+}
+
+// set parses what a flag, a variable or a file holds: a list where several
+// values can be given, else one text.
+func (s setting) set(value any) error {
+	list, err := asList(value)
+	if err != nil {
+		return err
+	}
+	switch field := s.field.(type) {
+	case *[]string:
+		*field = list
+		return nil
+	case *map[string]string:
+		*field, err = asMap(list)
+		return err
+	}
+	if _, isText := value.(string); !isText {
+		return fmt.Errorf("%v: one value is wanted", value)
+	}
+	return s.setText(value.(string))
+}
+
+func (s setting) setText(text string) (err error) {
+	switch field := s.field.(type) {
+	case *string:
+		*field = text
+	case *bool:
+		*field, err = strconv.ParseBool(text)
+	case *int:
+		*field, err = strconv.Atoi(text)
+	case *int64:
+		*field, err = strconv.ParseInt(text, 10, 64)
+	case *uint64:
+		*field, err = strconv.ParseUint(text, 10, 64)
+	case *time.Duration:
+		*field, err = time.ParseDuration(text)
+	default:
+		err = fmt.Errorf("a setting of type %T", s.field)
+	}
+	return err
+}
+
+// asList takes a list as it is, and splits a text at its commas.
+func asList(value any) ([]string, error) {
+	switch value := value.(type) {
+	case []string:
+		if len(value) == 0 {
+			return nil, nil // one form of nothing, whatever it came from
+		}
+		return value, nil
+	case string:
+		var list []string
+		for part := range strings.SplitSeq(value, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+		return list, nil
+	default:
+		return nil, fmt.Errorf("%v: a text or a list is wanted", value)
+	}
+}
+
+// asMap reads a list of KEY=VALUE.
+func asMap(list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	m := make(map[string]string, len(list))
+	for _, entry := range list {
+		key, value, ok := strings.Cut(entry, "=")
+		if !ok || key == "" || value == "" {
+			return nil, fmt.Errorf("%q is not TAG=HOST:PORT", entry)
+		}
+		if _, twice := m[key]; twice {
+			return nil, fmt.Errorf("%s is given twice", key)
+		}
+		m[key] = value
+	}
+	return m, nil
+}
+
+// fromMap is the opposite of asMap, sorted.
+func fromMap(m map[string]string) []string {
+	list := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, key+"="+m[key])
+	}
+	return list
+}

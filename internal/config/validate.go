@@ -1,0 +1,252 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// minTimeout is the least that a Raft timeout may be. Below it, the scheduling
+// of a busy machine alone looks like a lost leader.
+const minTimeout = 10 * time.Millisecond
+
+// problems gathers what is wrong, so that one run shows all of it.
+type problems struct{ list []error }
+
+// add notes that the setting name is wrong.
+func (p *problems) add(name, format string, args ...any) {
+	p.list = append(p.list, fmt.Errorf("config: %s: %w", name, fmt.Errorf(format, args...)))
+}
+
+func (p *problems) check(name string, err error) {
+	if err != nil {
+		p.add(name, "%w", err)
+	}
+}
+
+// between notes a value that is not from low to high.
+func between[T cmp.Ordered](p *problems, name string, value, low, high T) {
+	if value < low || value > high {
+		p.add(name, "%v is not from %v to %v", value, low, high)
+	}
+}
+
+// Validate checks every setting and the relations between them. The error names
+// each setting at fault.
+func (c *Config) Validate() error {
+	p := &problems{}
+	c.checkIdentity(p)
+	c.checkRole(p)
+	c.checkAddresses(p)
+	c.checkTLS(p)
+	c.checkRaft(p)
+	c.checkWaits(p)
+	c.checkLimits(p)
+	c.checkLog(p)
+	return errors.Join(p.list...)
+}
+
+func (c *Config) checkIdentity(p *problems) {
+	if c.DataDir == "" {
+		p.add("data-dir", "no folder is given")
+	}
+	joins := len(c.Join) > 0 || c.Standby
+	switch {
+	case c.Tag != "":
+		p.check("tag", docid.ValidateNodeTag(c.Tag))
+	case !joins:
+		p.add("tag", "only a node that joins may leave its tag to the cluster")
+	case c.TLS():
+		p.add("tag", "with TLS a node must name its tag, because its certificate does")
+	}
+	if c.ServerPrefix != "" {
+		p.check("server-prefix", checkServerPrefix(c.ServerPrefix))
+	}
+}
+
+// checkServerPrefix accepts what can stand between two separators in an id.
+func checkServerPrefix(prefix string) error {
+	if strings.Contains(prefix, docid.DefaultSeparator) {
+		return fmt.Errorf("%q holds the separator %s", prefix, docid.DefaultSeparator)
+	}
+	if len(prefix) > docid.MaxDatabaseBytes {
+		return fmt.Errorf("%d bytes are more than %d", len(prefix), docid.MaxDatabaseBytes)
+	}
+	return docid.ValidateTag(prefix, docid.DefaultSeparator)
+}
+
+// checkRole sees to it that a node comes to its cluster in one way: with its
+// peers, by joining, by waiting to be taken in, or alone.
+func (c *Config) checkRole(p *problems) {
+	var given []string
+	for name, on := range map[string]bool{"peer": len(c.Peer) > 0, "join": len(c.Join) > 0, "standby": c.Standby} {
+		if on {
+			given = append(given, name)
+		}
+	}
+	slices.Sort(given)
+	if len(given) > 1 {
+		p.add(given[0], "cannot go together with %s", strings.Join(given[1:], " and "))
+	}
+	if c.Watcher && len(c.Join) == 0 && !c.Standby {
+		p.add("watcher", "goes only with join or standby: a cluster needs voters to begin")
+	}
+	checkMap(p, "peer", c.Peer)
+	checkMap(p, "dial", c.Dial)
+	checkMap(p, "dial-peer", c.DialPeer)
+	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
+		p.add("peer", "this node's own tag %q is not among them", c.Tag)
+	}
+	checkTwice(p, "peer", c.Peer)
+	for _, address := range c.Join {
+		p.check("join", checkDial(address))
+	}
+}
+
+func checkMap(p *problems, name string, addresses map[string]string) {
+	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
+		p.check(name, docid.ValidateNodeTag(tag))
+		p.check(name, checkDial(addresses[tag]))
+	}
+}
+
+// checkTwice notes an address that two nodes share.
+func checkTwice(p *problems, name string, addresses map[string]string) {
+	owner := make(map[string]string, len(addresses))
+	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
+		address := addresses[tag]
+		if other, ok := owner[address]; ok {
+			p.add(name, "%s and %s have the same address %s", other, tag, address)
+		}
+		owner[address] = tag
+	}
+}
+
+// listener is one of the three addresses with what belongs to it.
+type listener struct{ name, listen, advertised string }
+
+func (c *Config) listeners() []listener {
+	all := []listener{
+		{"grpc", c.GRPC, c.AdvertiseGRPC}, {"raft", c.Raft, c.AdvertiseRaft}, {"http", c.HTTP, c.AdvertiseHTTP},
+	}
+	if c.HTTP == "" {
+		return all[:2]
+	}
+	return all
+}
+
+func (c *Config) checkAddresses(p *problems) {
+	bound := make(map[string]string)
+	for _, l := range c.listeners() {
+		if err := checkListen(l.listen); err != nil {
+			p.check(l.name, err)
+			continue
+		}
+		if other, ok := bound[l.listen]; ok && !strings.HasSuffix(l.listen, ":0") {
+			p.add(l.name, "%s is the address of %s already", l.listen, other)
+		}
+		bound[l.listen] = l.name
+		c.checkAdvertised(p, l)
+		if !c.TLS() && !c.Insecure && !isLoopback(l.listen) {
+			p.add(l.name, "%s is more than loopback: give certificates (tls-cert), or say insecure", l.listen)
+		}
+	}
+	if c.HTTP == "" && c.AdvertiseHTTP != "" {
+		p.add("advertise-http", "there is no http to advertise")
+	}
+}
+
+// checkAdvertised lets port 0 pass where the node listens on port 0: the
+// address is known only when it does.
+func (c *Config) checkAdvertised(p *problems, l listener) {
+	name := "advertise-" + l.name
+	switch {
+	case l.advertised == "":
+		p.add(name, "needed, because %s %s has no host that others can reach", l.name, l.listen)
+	case l.advertised != l.listen:
+		p.check(name, checkDial(l.advertised))
+	case listensEverywhere(l.advertised):
+		p.add(name, "%s has no host that others can reach", l.advertised)
+	}
+}
+
+func (c *Config) checkTLS(p *problems) {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		p.add("tls-cert", "goes together with tls-key")
+	}
+	if c.TLSCA != "" && c.TLSCert == "" {
+		p.add("tls-ca", "goes only with tls-cert and tls-key")
+	}
+	if c.TLS() && c.Insecure {
+		p.add("insecure", "contradicts tls-cert")
+	}
+	if !c.TLS() || c.TLSCA != "" {
+		return
+	}
+	// Without a CA nobody can be told from a member on the Raft port.
+	if len(c.Peer)+len(c.Join) > 0 || c.Standby {
+		p.add("tls-ca", "needed for TLS between nodes")
+	} else if !isLoopback(c.Raft) {
+		p.add("tls-ca", "needed, or raft must listen on loopback")
+	}
+}
+
+func (c *Config) checkRaft(p *problems) {
+	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minTimeout, time.Minute)
+	between(p, "election-timeout", c.ElectionTimeout, minTimeout, time.Minute)
+	between(p, "leader-lease-timeout", c.LeaderLeaseTimeout, minTimeout, time.Minute)
+	if c.LeaderLeaseTimeout > c.HeartbeatTimeout {
+		p.add("leader-lease-timeout", "%v is above heartbeat-timeout %v", c.LeaderLeaseTimeout, c.HeartbeatTimeout)
+	}
+	if c.HeartbeatTimeout > c.ElectionTimeout {
+		p.add("election-timeout", "%v is below heartbeat-timeout %v", c.ElectionTimeout, c.HeartbeatTimeout)
+	}
+	between(p, "commit-timeout", c.CommitTimeout, time.Millisecond, time.Minute)
+	if c.CommitTimeout >= c.HeartbeatTimeout {
+		p.add("commit-timeout", "%v is not below heartbeat-timeout %v", c.CommitTimeout, c.HeartbeatTimeout)
+	}
+	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
+	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
+	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
+	between(p, "max-append-entries", c.MaxAppendEntries, 1, 1024)
+}
+
+func (c *Config) checkWaits(p *problems) {
+	between(p, "leader-wait", c.LeaderWait, 0, time.Minute)
+	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
+	if c.CallTimeout <= c.LeaderWait {
+		p.add("call-timeout", "%v is not above leader-wait %v", c.CallTimeout, c.LeaderWait)
+	}
+	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
+	between(p, "storage-watchdog", c.StorageWatchdog, 100*time.Millisecond, 10*time.Minute)
+	if c.StorageWatchdog <= c.ElectionTimeout {
+		p.add("storage-watchdog", "%v is not above election-timeout %v", c.StorageWatchdog, c.ElectionTimeout)
+	}
+	between(p, "start-wait", c.StartWait, 0, 10*time.Minute)
+}
+
+func (c *Config) checkLimits(p *problems) {
+	between(p, "max-message-bytes", c.MaxMessageBytes, 64<<10, 64<<20)
+	between(p, "max-concurrent-streams", c.MaxConcurrentStreams, 1, 1<<20)
+	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
+	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
+	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
+	between(p, "storage-low-mark", c.StorageLowMark, 0, 1<<50)
+}
+
+func (c *Config) checkLog(p *problems) {
+	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
+	oneOf(p, "log-format", c.LogFormat, "text", "json")
+}
+
+func oneOf(p *problems, name, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		p.add(name, "%q is none of %s", value, strings.Join(allowed, ", "))
+	}
+}
