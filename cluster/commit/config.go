@@ -77,7 +77,8 @@ type Config struct {
 	InFlight int
 	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
 	// operations and 4 for each, without the group's head of up to 100 bytes.
-	// An operation that does not fit alone is refused as TooLarge.
+	// An operation that does not fit alone is refused as TooLarge. The Merger
+	// must take groups of that size: see MergerConfig.MaxEntryBytes.
 	MaxOperations int
 	MaxGroupBytes int
 	// QueueLength and QueueBytes bound the operations that wait.
@@ -98,8 +99,9 @@ type Config struct {
 	// one and two times as long. It should exceed the Merger's AnswerTimeout,
 	// so that the leader's own word comes first.
 	SendTimeout time.Duration
-	// GiveUp bounds how long one group is sent again while there is a leader
-	// and a quorum but no answer. At least SendTimeout.
+	// GiveUp is how long one group is sent again while there is a leader and a
+	// quorum but no answer; the attempt under way then is the last. At least
+	// SendTimeout.
 	GiveUp time.Duration
 }
 
@@ -136,6 +138,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
 	case c.MaxOperations < 1 || c.MaxGroupBytes < 1 || c.CompanyMin < 1:
 		return errors.New("commit: MaxOperations, MaxGroupBytes and CompanyMin must be positive")
+	case c.MaxOperations > raftlog.MaxOperations:
+		return fmt.Errorf("commit: MaxOperations is %d, must be at most %d", c.MaxOperations, raftlog.MaxOperations)
 	case c.QueueLength < 1 || c.QueueBytes < c.MaxGroupBytes:
 		return errors.New("commit: the queue must have room for a whole group")
 	case c.Company < 0 || c.LeaderWait < 0 || c.SendTimeout < 0:

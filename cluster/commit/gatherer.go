@@ -166,8 +166,9 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 
 // Close refuses new operations, brings those that wait through the log, and
 // waits for what is under way, until ctx ends. What is left then is answered:
-// NotApplied(Stopping) if it is in no group, Unknown(Stopping) otherwise. It
-// may be called more than once; each call waits.
+// NotApplied(Stopping) if it is in no group, Unknown(Stopping) otherwise. Its
+// callers do not wait for Send and Open to return; Close does. It may be called
+// more than once; each call waits.
 func (g *Gatherer) Close(ctx context.Context) {
 	g.mu.Lock()
 	g.closing = true

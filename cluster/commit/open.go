@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
@@ -93,11 +94,34 @@ func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
 	}
 }
 
-// sendOnce makes one attempt.
+// sendOnce makes one attempt, which ends early if another node leads.
 func (g *Gatherer) sendOnce(ctx context.Context, leader string, data []byte) (raftlog.GroupResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.SendTimeout)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		g.untilLedByOther(ctx, leader)
+		cancel()
+	})
+	defer watching.Wait()
 	defer cancel()
 	return g.cfg.Sender.Send(ctx, leader, data)
+}
+
+// untilLedByOther waits until another node than leader leads, or ctx ends.
+func (g *Gatherer) untilLedByOther(ctx context.Context, leader string) {
+	for {
+		g.mu.Lock()
+		changed, other := g.reach.changed, !g.reach.lost && g.reach.leader != leader
+		g.mu.Unlock()
+		if other {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // alone returns the result of a group of one operation without a session.

@@ -199,6 +199,12 @@ func TestProposeIdempotentIsSentUntilThereIsAnAnswer(t *testing.T) {
 		time.Sleep(lastBackoff)
 		r.next().fail(errLost)
 		time.Sleep(lastBackoff)
+		r.next() // and never an answer: until another node leads
+		r.route.set("")
+		r.none()
+		r.route.set("b")
+		synctest.Wait()
+		time.Sleep(lastBackoff)
 		r.next().apply()
 		wantOK(t, get(t, c), "announce")
 	})

@@ -448,9 +448,11 @@ func (s *simulation) run(f faults, told tally) {
 	s.heal()
 	all.Wait()
 	s.afterwards(v)
+	late := s.farewell(v)
 	s.close()
+	late.Wait()
 	s.background.Wait()
-	s.check(v, 3*each*rounds+3)
+	s.check(v, 3*each*rounds+3+3*lateCallers)
 	for _, err := range v.told {
 		told[outcome.Of(err)]++
 	}
@@ -480,9 +482,25 @@ func (s *simulation) afterwards(v *verdicts) {
 	}
 }
 
+// lateCallers is how many callers each node has when it is closed.
+const lateCallers = 8
+
+// farewell starts callers that the end comes upon.
+func (s *simulation) farewell(v *verdicts) *sync.WaitGroup {
+	var all sync.WaitGroup
+	for _, n := range s.nodes {
+		for c := range lateCallers {
+			all.Go(func() { s.call(v, n, fmt.Sprintf("%s late %d", n.name, c), false) })
+		}
+	}
+	return &all
+}
+
+// close closes everything, with too little time for some.
 func (s *simulation) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), s.between(0, 50*time.Millisecond))
 	defer cancel()
+	time.Sleep(s.between(0, 5*time.Millisecond))
 	for _, n := range s.nodes {
 		n.gatherer.Close(ctx)
 	}

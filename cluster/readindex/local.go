@@ -14,8 +14,10 @@ type Raft interface {
 	CommitIndex() uint64
 	// Term returns the current term.
 	Term() uint64
-	// Verify asks a quorum whether this node still leads. It begins to ask after
-	// it was called, and returns soon after ctx ended.
+	// Verify asks a quorum whether this node still leads, and returns soon after
+	// ctx ended. It should count only replies to what it asked after it was
+	// called. hashicorp/raft also counts replies to earlier heartbeats; that can
+	// only mislead if one is delayed for longer than a whole election takes.
 	Verify(ctx context.Context) error
 	// Ready returns what is known since this node leads: its term, the index of
 	// a barrier issued in it, and the newest index that the state machine saw
