@@ -326,18 +326,28 @@ func (k *EtagKeeper) startNumber() uint64 {
 }
 
 // raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
-// databases that need one, in batches. It returns at the first failure.
+// databases that need one, in batches. It returns at the first failure. New
+// databases come last, in operations of their own: the cluster may refuse those
+// for their number, which must not hold up the others.
 func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
-	var wanted []*raftlogv1.EtagRaiseTo
+	var known, fresh []*raftlogv1.EtagRaiseTo
 	reserved := k.cfg.Counters.Reserved()
 	for _, database := range slices.Sorted(maps.Keys(reserved)) {
-		if next, ask := etag.NextCeiling(reserved[database], k.ceilings[database]); ask {
-			wanted = append(wanted, &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next})
+		next, ask := etag.NextCeiling(reserved[database], k.ceilings[database])
+		to := &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next}
+		switch {
+		case !ask:
+		case k.ceilings[database] > 0:
+			known = append(known, to)
+		default:
+			fresh = append(fresh, to)
 		}
 	}
-	for batch := range slices.Chunk(wanted, raiseBatch) {
-		if err := k.raise(ctx, batch); err != nil {
-			return err
+	for _, wanted := range [...][]*raftlogv1.EtagRaiseTo{known, fresh} {
+		for batch := range slices.Chunk(wanted, raiseBatch) {
+			if err := k.raise(ctx, batch); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -98,10 +99,24 @@ func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateR
 	case docid.ServerSide:
 		return s.serverSide(req, database, count)
 	case docid.Identity:
-		return s.identities(ctx, req, database, template, count)
+		res, err := s.identities(ctx, req, database, template, count)
+		return res, inTemplate(err)
 	default:
-		return s.semantic(ctx, req, database)
+		res, err := s.semantic(ctx, req, database)
+		return res, inTemplate(err)
 	}
+}
+
+// inTemplate names the template as the field at fault where the state names the
+// part of it that it knows.
+func inTemplate(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Field != "name" && e.Field != "id" {
+		return err
+	}
+	renamed := *e
+	renamed.Field = "template"
+	return &renamed
 }
 
 // checkGenerate checks which fields may go with which kind, and how many ids

@@ -1,0 +1,150 @@
+package service
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/identity"
+)
+
+func TestIdentity(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	ctx := context.Background()
+	next := func(name string, count int64) []identity.Block {
+		t.Helper()
+		res, err := n.NextIdentity(ctx, NextIdentityRequest{Name: name, Count: count})
+		if err != nil || res.LogIndex == 0 {
+			t.Fatalf("%+v %v", res, err)
+		}
+		return res.Blocks
+	}
+	get := func(name string) (Identity, error) {
+		res, err := n.GetIdentity(ctx, GetIdentityRequest{Name: name})
+		return res.Identity, err
+	}
+
+	_, err := get("users")
+	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
+	same(t, next("users", 0), []identity.Block{{First: 1, Last: 1}})
+	same(t, next("Users|", 10), []identity.Block{{First: 2, Last: 11}})
+
+	seeded, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 5})
+	if err != nil || seeded.Value != 11 {
+		t.Errorf("a lower seed: %+v %v", seeded, err)
+	}
+	wrong := int64(12)
+	_, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 50, Expected: &wrong})
+	wantError(t, err, Aborted, ReasonConcurrency, "expected")
+	seeded, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: -3, Force: true})
+	if err != nil || seeded.Value != -3 {
+		t.Errorf("a forced seed: %+v %v", seeded, err)
+	}
+	got, err := get("USERS|")
+	if err != nil || got != (Identity{Name: "users", Value: -3}) {
+		t.Errorf("get: %+v %v", got, err)
+	}
+
+	if _, err = n.SeedIdentity(ctx, SeedIdentityRequest{Name: "users", Value: 40}); err != nil {
+		t.Fatal(err)
+	}
+	deleted, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users|"})
+	if err != nil || deleted.Value != 40 {
+		t.Errorf("delete: %+v %v", deleted, err)
+	}
+	_, err = get("users")
+	wantError(t, err, NotFound, ReasonIdentityNotFound, "")
+	_, err = n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users|"})
+	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
+	same(t, next("users", 1), []identity.Block{{First: 41, Last: 41}})
+	if _, err = n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "users", Forget: true}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, next("users", 1), []identity.Block{{First: 1, Last: 1}})
+}
+
+func TestIdentityExhausted(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	ctx := context.Background()
+	if _, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "u", Value: math.MaxInt64 - 2}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", Count: 3})
+	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
+	res, err := n.Generate(ctx, GenerateRequest{Template: "u|", Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, res.IDs, []string{"u/9223372036854775806", "u/9223372036854775807"})
+	_, err = n.NextIdentity(ctx, NextIdentityRequest{Name: "u"})
+	wantError(t, err, OutOfRange, ReasonCounterExhausted, "count")
+}
+
+func TestIdentityLimits(t *testing.T) {
+	long := strings.Repeat("x", 2001)
+	tests := []struct {
+		name          string
+		call          func(n node) error
+		reason, field string
+	}{
+		{"next: name", callNext(NextIdentityRequest{Name: long}), ReasonInvalidName, "name"},
+		{"next: longest name", callNext(NextIdentityRequest{Name: long[:2000] + "|"}), "", ""},
+		{"next: folds too long", callNext(NextIdentityRequest{Name: strings.Repeat("Ⱥ", 1000)}), ReasonInvalidName, "name"},
+		{"next: no name", callNext(NextIdentityRequest{}), ReasonInvalidName, "name"},
+		{"next: database", callNext(NextIdentityRequest{Name: "u", Database: "ü"}), ReasonInvalidDatabase, "database"},
+		{"next: separator", callNext(NextIdentityRequest{Name: "u", Separator: "-"}), ReasonInvalidSeparator, "separator"},
+		{"next: count", callNext(NextIdentityRequest{Name: "u", Count: 1_000_000}), "", ""},
+		{"next: count too large", callNext(NextIdentityRequest{Name: "u", Count: 1_000_001}), ReasonInvalidCount, "count"},
+		{"next: count negative", callNext(NextIdentityRequest{Name: "u", Count: math.MinInt64}), ReasonInvalidCount, "count"},
+		{"next: request id", callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
+		{"seed: name", callSeed(SeedIdentityRequest{Name: `a\b`}), ReasonInvalidName, "name"},
+		{"seed: database", callSeed(SeedIdentityRequest{Name: "u", Database: "a b"}), ReasonInvalidDatabase, "database"},
+		{"seed: request id", callSeed(SeedIdentityRequest{Name: "u", RequestID: &RequestID{ID: long}}), ReasonInvalidRequestID, "request_id"},
+		{"seed: greatest", callSeed(SeedIdentityRequest{Name: "u", Value: math.MaxInt64}), "", ""},
+		{"seed: least", callSeed(SeedIdentityRequest{Name: "u", Value: math.MinInt64, Force: true}), "", ""},
+		{"delete: name", callDelete(DeleteIdentityRequest{Name: "||"}), ReasonInvalidName, "name"},
+		{"delete: request id", callDelete(DeleteIdentityRequest{Name: "u", RequestID: &RequestID{}}), ReasonInvalidRequestID, "request_id"},
+		{"get: name", func(n node) error {
+			_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: " "})
+			return err
+		}, ReasonInvalidName, "name"},
+		{"get: consistency", func(n node) error {
+			_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: "u", Consistency: 9})
+			return err
+		}, ReasonInvalidConsistency, "consistency"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { checkLimit(t, tt.call, tt.reason, tt.field) })
+	}
+}
+
+// checkLimit runs one call on a new node: it is accepted if reason is empty, and
+// otherwise refused with nothing proposed.
+func checkLimit(t *testing.T, call func(node) error, reason, field string) {
+	t.Helper()
+	n := newNode(t, newWorld(t), nil)
+	err := call(n)
+	if reason == "" {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	wantError(t, err, InvalidArgument, reason, field)
+	if n.world.proposals() != 0 {
+		t.Error("a refused request was proposed")
+	}
+}
+
+func callNext(r NextIdentityRequest) func(node) error {
+	return func(n node) error { _, err := n.NextIdentity(context.Background(), r); return err }
+}
+
+func callSeed(r SeedIdentityRequest) func(node) error {
+	return func(n node) error { _, err := n.SeedIdentity(context.Background(), r); return err }
+}
+
+func callDelete(r DeleteIdentityRequest) func(node) error {
+	return func(n node) error { _, err := n.DeleteIdentity(context.Background(), r); return err }
+}

@@ -1,0 +1,188 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestRetry: the same request id gives the same answer and takes nothing, also
+// from another node.
+func TestRetry(t *testing.T) {
+	w := newWorld(t)
+	a := newNode(t, w, nil)
+	b := newNode(t, w, func(c *Config) {
+		c.Tag = func() (string, bool) { return "B", true }
+		c.ServerPrefix = "South"
+	})
+	id := func(retry bool) *RequestID { return &RequestID{ID: "r", Retry: retry} }
+	expected := int64(0)
+	calls := map[string]func(n node, database string, retry bool) (any, error){
+		"generate": func(n node, db string, retry bool) (any, error) {
+			res, err := n.Generate(context.Background(), GenerateRequest{Database: db, Template: "U|", Count: 3, RequestID: id(retry)})
+			res.NodeTag = ""
+			return res, err
+		},
+		"generate and claim": func(n node, db string, retry bool) (any, error) {
+			res, err := n.Generate(context.Background(), GenerateRequest{Database: db, Template: "U/x", Claim: true, RequestID: id(retry)})
+			res.NodeTag = ""
+			return res, err
+		},
+		"next identity": func(n node, db string, retry bool) (any, error) {
+			return n.NextIdentity(context.Background(), NextIdentityRequest{Database: db, Name: "u", RequestID: id(retry)})
+		},
+		"seed": func(n node, db string, retry bool) (any, error) {
+			return n.SeedIdentity(context.Background(), SeedIdentityRequest{Database: db, Name: "u", Value: 9, Expected: &expected, RequestID: id(retry)})
+		},
+		"next range": func(n node, db string, retry bool) (any, error) {
+			return n.NextRange(context.Background(), NextRangeRequest{Database: db, Tag: "u", RequestID: id(retry)})
+		},
+		"set": func(n node, db string, retry bool) (any, error) {
+			return n.SetHiLo(context.Background(), SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestID: id(retry)})
+		},
+		"claim": func(n node, db string, retry bool) (any, error) {
+			return n.Claim(context.Background(), ClaimRequest{Database: db, ID: "u/1", RequestID: id(retry)})
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			db := "db-" + hex.EncodeToString([]byte(name))
+			first, err := call(a, db, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.set(func(w *world) { w.now = w.now.Add(1000) })
+			second, err := call(b, db, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, second, first)
+			// Another request under the same id is refused, in any case of the
+			// database.
+			_, err = a.NextIdentity(context.Background(), NextIdentityRequest{Database: strings.ToUpper(db), Name: "another", RequestID: id(false)})
+			wantError(t, err, AlreadyExists, ReasonRequestIDReused, "request_id")
+		})
+	}
+}
+
+// TestRetryOfDelete: what succeeded once is not looked at again.
+func TestRetryOfDelete(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	ctx := context.Background()
+	if _, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "u", Value: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Claim(ctx, ClaimRequest{ID: "u/9"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		del, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "u", RequestID: &RequestID{ID: "d"}})
+		if err != nil || del.Value != 3 {
+			t.Fatalf("%+v %v", del, err)
+		}
+		if _, err := n.Release(ctx, ReleaseRequest{ID: "U/9", RequestID: &RequestID{ID: "r"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.Release(ctx, ReleaseRequest{ID: "U/9"})
+	wantError(t, err, NotFound, ReasonClaimNotFound, "id")
+}
+
+// TestRetryBeyondTheWindow: a retry whose first try may have been forgotten is
+// refused instead of counting twice.
+func TestRetryBeyondTheWindow(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	ctx := context.Background()
+	if _, err := n.UpdateSetting(ctx, "request-window", 2); err != nil {
+		t.Fatal(err)
+	}
+	since := w.state.AppliedIndex()
+	for i := range 4 {
+		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r" + strconv.Itoa(i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r0", Retry: true, Since: since}})
+	wantError(t, err, FailedPrecondition, ReasonRequestIDExpired, "request_id")
+	res, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r3", Retry: true, Since: since}})
+	if err != nil || res.Blocks[0].First != 4 {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// TestAnswerLost: the operation counted, the answer did not arrive, and the same
+// call again gives what the first one took.
+func TestAnswerLost(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r"}}
+	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.LeadershipLost, nil), true })
+	_, err := n.NextIdentity(context.Background(), req)
+	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+	w.set(func(w *world) { w.fail = nil })
+	res, err := n.NextIdentity(context.Background(), req)
+	if err != nil || res.Blocks[0].First != 1 {
+		t.Fatalf("%+v %v", res, err)
+	}
+}
+
+// TestRequestKeyFormat pins what is part of the replicated state: two nodes of
+// different releases must agree on it.
+func TestRequestKeyFormat(t *testing.T) {
+	key := requestKey("default", &RequestID{ID: "x", Retry: true, Since: 4}, func() fingerprint {
+		return NextIdentityRequest{Name: "u", Count: 2}.fingerprint()
+	})
+	got := hex.EncodeToString(key.GetKey()) + " " + strconv.FormatUint(key.GetFingerprint(), 16)
+	const want = "3c3f437d570386b1be310ee8675d92fa c0a0d7439fe36574"
+	if got != want {
+		t.Errorf("key and fingerprint %s, want %s", got, want)
+	}
+	if !key.GetRetry() || key.GetSince() != 4 {
+		t.Errorf("marks of the retry: %v", key)
+	}
+}
+
+// TestRequestKeysDiffer: database and id cannot be confused with each other.
+func TestRequestKeysDiffer(t *testing.T) {
+	keys := map[string]string{}
+	for _, k := range [][2]string{{"ab", "c"}, {"a", "bc"}, {"abc", "d"}, {"default", "c"}} {
+		h := string(hashRequestID(k[0], k[1]))
+		if other, ok := keys[h]; ok {
+			t.Errorf("%v has the key of %s", k, other)
+		}
+		keys[h] = k[0]
+	}
+}
+
+// TestUnknownResult: a result that is not of the operation's kind is a fault of
+// ours, not an answer.
+func TestUnknownResult(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, func(c *Config) { c.Proposer = oddProposer{} })
+	calls := []func(node) error{
+		callNext(NextIdentityRequest{Name: "u"}), callSeed(SeedIdentityRequest{Name: "u"}),
+		callDelete(DeleteIdentityRequest{Name: "u"}), callRange(NextRangeRequest{Tag: "u"}),
+		callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2}), callSet(SetHiLoRequest{Tag: "u"}),
+	}
+	for i, call := range calls {
+		var e *Error
+		if err := call(n); !errors.As(err, &e) || e.Code != Internal {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
+// oddProposer answers everything with a member.
+type oddProposer struct{}
+
+func (oddProposer) Propose(context.Context, []byte) ([]byte, error) {
+	return encodeForTest(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{}}})
+}

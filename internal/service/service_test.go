@@ -1,0 +1,258 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestOutcomes: what the caller learns of a proposal without a result depends on
+// what became of it, and on whether the same call again is safe.
+func TestOutcomes(t *testing.T) {
+	cause := errors.New("secret")
+	tests := []struct {
+		err    error
+		code   Code
+		reason string
+		retry  bool
+	}{
+		{outcome.NewNotApplied(outcome.NoQuorum, cause), Unavailable, ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.NotLeader, cause), Unavailable, ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.Deadline, cause), Unavailable, ReasonNoQuorum, true},
+		{outcome.NewNotApplied(outcome.Starting, cause), Unavailable, ReasonStarting, true},
+		{outcome.NewNotApplied(outcome.Stopping, cause), Unavailable, ReasonStopping, true},
+		{outcome.NewNotApplied(outcome.Overloaded, cause), ResourceExhausted, ReasonOverloaded, true},
+		{outcome.NewNotApplied(outcome.TooLarge, cause), ResourceExhausted, ReasonQuota, false},
+		{outcome.NewNotApplied(outcome.StorageFull, cause), ResourceExhausted, ReasonStorageFull, false},
+		{outcome.NewUnknown(outcome.NoQuorum, cause), Aborted, ReasonOutcomeUnknown, false},
+		{outcome.NewUnknown(outcome.StorageFull, cause), Aborted, ReasonOutcomeUnknown, false},
+		{cause, Aborted, ReasonOutcomeUnknown, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.err.Error(), func(t *testing.T) {
+			w := newWorld(t)
+			n := newNode(t, w, nil)
+			w.set(func(w *world) { w.fail = tt.err })
+			err := callNext(NextIdentityRequest{Name: "u"})(n)
+			wantError(t, err, tt.code, tt.reason, "")
+			var e *Error
+			if errors.As(err, &e); (e.RetryAfter > 0) != tt.retry || !errors.Is(err, tt.err) {
+				t.Errorf("retry after %s, cause %v", e.RetryAfter, e.Err)
+			}
+			if tt.reason != ReasonOutcomeUnknown {
+				return
+			}
+			for _, safe := range []func(node) error{
+				callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "x"}}),
+				callRange(NextRangeRequest{Tag: "u"}),
+			} {
+				wantError(t, safe(n), Unavailable, ReasonOutcomeUnknown, "")
+			}
+		})
+	}
+}
+
+// TestReadsWithoutQuorum: a linearizable read is refused, a stale one is not.
+func TestReadsWithoutQuorum(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	for _, failure := range []error{
+		outcome.NewNotApplied(outcome.NoQuorum, nil), outcome.NewUnknown(outcome.LeadershipLost, nil),
+		outcome.NewUnknown(outcome.Deadline, nil), errors.New("odd"),
+	} {
+		w.set(func(w *world) { w.unreadable = failure })
+		for name, list := range listings(n) {
+			_, _, _, err := list(ListRequest{})
+			wantError(t, err, Unavailable, ReasonNoQuorum, "")
+			if _, _, _, err := list(ListRequest{Consistency: Stale}); err != nil {
+				t.Errorf("stale %s: %v", name, err)
+			}
+		}
+		_, err := n.GetIdentity(context.Background(), GetIdentityRequest{Name: "u"})
+		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		_, err = n.ListSettings(context.Background(), Linearizable)
+		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		_, err = n.ListMembers(context.Background(), ListMembersRequest{})
+		wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	}
+}
+
+// TestInFlight: one call more than allowed is refused at once, and the place of a
+// call that has ended is free again.
+func TestInFlight(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, func(c *Config) { c.MaxInFlight = 2 })
+	block := make(chan struct{})
+	w.set(func(w *world) { w.block = block })
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() { ended <- callNext(NextIdentityRequest{Name: "u"})(n) }()
+	}
+	await(t, func() bool { return n.inFlight.Load() == 2 })
+	_, err := n.Generate(context.Background(), GenerateRequest{})
+	wantError(t, err, ResourceExhausted, ReasonOverloaded, "")
+	if n.GetStatus().Term != 0 {
+		t.Error("the status has a term from nowhere")
+	}
+	close(block)
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := n.Generate(context.Background(), GenerateRequest{}); err != nil {
+		t.Errorf("after the calls ended: %v", err)
+	}
+}
+
+// TestCallTimeout: a caller without a deadline waits no longer than the server
+// allows, and learns that the outcome is unknown.
+func TestCallTimeout(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, func(c *Config) { c.CallTimeout = 10 * time.Millisecond })
+	w.set(func(w *world) { w.block = make(chan struct{}) })
+	wantError(t, callNext(NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	_, err := n.NextRange(ctx, NextRangeRequest{Tag: "u"})
+	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+}
+
+// await polls until the condition holds.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !condition(); {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestNewChecksItsConfig(t *testing.T) {
+	w := newWorld(t)
+	good := Config{
+		Proposer: w, Linearizer: w, State: w.state, Etags: &fakeEtags{}, Cluster: &fakeCluster{},
+		Tag: func() (string, bool) { return "A", true },
+	}
+	bad := map[string]func(*Config){
+		"no proposer":   func(c *Config) { c.Proposer = nil },
+		"no state":      func(c *Config) { c.State = nil },
+		"call timeout":  func(c *Config) { c.CallTimeout = -1 },
+		"in flight":     func(c *Config) { c.MaxInFlight = -1 },
+		"server prefix": func(c *Config) { c.ServerPrefix = "a/" },
+	}
+	if _, err := New(good); err != nil {
+		t.Error(err)
+	}
+	for name, change := range bad {
+		cfg := good
+		change(&cfg)
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestEveryRefusalIsTranslated: a reason added to the log must be added here.
+func TestEveryRefusalIsTranslated(t *testing.T) {
+	for number, name := range raftlogv1.RefusalReason_name {
+		e := refusalError(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason(number)})
+		if (e.Code == Internal) != (number == 0) || e.Message == "" {
+			t.Errorf("%s becomes %s %s %q", name, e.Code, e.Reason, e.Message)
+		}
+	}
+}
+
+func TestClusterCalls(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	ctx := context.Background()
+	member, err := n.Join(ctx, JoinRequest{Address: "b:7400", Tag: "B"})
+	if err != nil || member.Tag != "B" || n.cluster.asked != "join b:7400 B" {
+		t.Errorf("%+v %v, asked %q", member, err, n.cluster.asked)
+	}
+	if index, err := n.Remove(ctx, "B"); err != nil || index != 7 || n.cluster.asked != "remove B" {
+		t.Errorf("%d %v, asked %q", index, err, n.cluster.asked)
+	}
+	if leader, err := n.Transfer(ctx, ""); err != nil || leader != "B" || n.cluster.asked != "transfer " {
+		t.Errorf("%s %v, asked %q", leader, err, n.cluster.asked)
+	}
+	n.cluster.asked = ""
+	for _, address := range []string{"", "b", "b:", ":7400", "b:0", "b:70000", "b:http"} {
+		_, err := n.Join(ctx, JoinRequest{Address: address})
+		wantError(t, err, InvalidArgument, ReasonInvalidAddress, "address")
+	}
+	_, err = n.Join(ctx, JoinRequest{Address: "b:1", Tag: "b"})
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	_, err = n.Remove(ctx, "RAFT")
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	_, err = n.Transfer(ctx, "ABCDE")
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+	if n.cluster.asked != "" {
+		t.Errorf("a refused call was made: %s", n.cluster.asked)
+	}
+	n.cluster.err = &refused{refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
+	_, err = n.Remove(ctx, "A")
+	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
+	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)
+	_, err = n.Transfer(ctx, "A")
+	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+}
+
+func TestStatusAndMembers(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, func(c *Config) { c.Version = "v1" })
+	n.cluster.status.LeaderTag, n.cluster.status.HasQuorum = "A", true
+	status := n.GetStatus()
+	index, hash := w.state.Hash()
+	if status.StateIndex != index || status.StateHash != hash || status.Version != "v1" || !status.HasQuorum {
+		t.Errorf("status %+v", status)
+	}
+	self := Member{
+		Tag: "A", ID: n.cluster.status.SelfID, GRPCAddress: "a:7400", RaftAddress: "a:7401",
+		Role: RoleLeader, LogFormat: 1,
+	}
+	same(t, status.Self, self)
+	same(t, status.Members, []Member{self})
+	res, err := n.ListMembers(context.Background(), ListMembersRequest{PageSize: 1})
+	if err != nil || res.NextPageToken != "" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	same(t, res.Members, []Member{self})
+}
+
+func TestSettings(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	ctx := context.Background()
+	res, err := n.UpdateSetting(ctx, "max-identities", 1)
+	if err != nil || res.Setting.Value != 1 || res.Setting.Default == 1 || res.LogIndex == 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	all, err := n.ListSettings(ctx, Linearizable)
+	if err != nil || len(all.Settings) < 2 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	for i := 1; i < len(all.Settings); i++ {
+		if all.Settings[i-1].Key >= all.Settings[i].Key {
+			t.Error("the settings are not in order of their keys")
+		}
+	}
+	if err := callNext(NextIdentityRequest{Name: "a"})(n); err != nil {
+		t.Fatal(err)
+	}
+	err = callNext(NextIdentityRequest{Name: "b"})(n)
+	var e *Error
+	if !errors.As(err, &e) || e.Reason != ReasonQuota || e.Code != ResourceExhausted {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	_, err = n.UpdateSetting(ctx, "nonsense", 1)
+	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "key")
+	_, err = n.UpdateSetting(ctx, "max-identities", -1)
+	wantError(t, err, InvalidArgument, ReasonInvalidSetting, "value")
+}
