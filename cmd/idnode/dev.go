@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -64,9 +63,12 @@ stays, and the same cluster starts again from it.`,
 
 // dev runs the cluster until ctx ends or a node ends by itself.
 func (a *app) dev(ctx context.Context, o devOptions) (err error) {
-	level, err := o.check()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return err
+	}
+	log, err := newLogger(a.stderr, o.logLevel, "text")
+	if err != nil {
+		return &usageError{err: err}
 	}
 	dir, remove, err := o.folder()
 	if err != nil {
@@ -77,7 +79,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := a.newDevCluster(specs, slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})))
+	c, err := a.newDevCluster(specs, log)
 	if err != nil {
 		return err
 	}
@@ -87,17 +89,14 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	})
 }
 
-func (o *devOptions) check() (slog.Level, error) {
-	var level slog.Level
-	switch {
-	case o.nodes < 1 || o.nodes > maxDevNodes:
-		return 0, usagef("--nodes must be 1 to %d, not %d", maxDevNodes, o.nodes)
-	case o.basePort < 1 || o.basePort+10*(o.nodes-1)+2 > 65535:
-		return 0, usagef("--base-port must leave room for %d nodes below 65536, %d does not", o.nodes, o.basePort)
-	case level.UnmarshalText([]byte(o.logLevel)) != nil:
-		return 0, usagef("--log-level must be debug, info, warn or error, not %q", o.logLevel)
+func (o *devOptions) check() error {
+	if o.nodes < 1 || o.nodes > maxDevNodes {
+		return usagef("--nodes must be 1 to %d, not %d", maxDevNodes, o.nodes)
 	}
-	return level, nil
+	if o.basePort < 1 || o.basePort+10*(o.nodes-1)+2 > 65535 {
+		return usagef("--base-port must leave room for %d nodes below 65536, %d does not", o.nodes, o.basePort)
+	}
+	return nil
 }
 
 // folder returns the data folder, and what to do with it at the end.

@@ -21,82 +21,76 @@ func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, err
 	}
 	c := &devCluster{specs: specs}
 	for _, spec := range specs {
-		n, err := a.newServer(spec.flags(specs), log.With("node", spec.tag))
+		cfg, err := configOf(spec.flags(specs))
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", spec.tag, err)
+			return nil, &endedError{err: err}
+		}
+		n, err := a.newServer(cfg, log.With("node", spec.tag))
+		if err != nil {
+			return nil, endOf(spec.tag, err)
 		}
 		c.nodes = append(c.nodes, n)
 	}
 	return c, nil
 }
 
-// nodeEnd is how a node ended.
-type nodeEnd struct {
-	tag string
-	err error
-}
-
-// run runs all nodes, calls introduce when all of them serve, and ends them
-// together when ctx ends, when introduce fails, or when one ended by itself.
+// run runs all nodes, calls introduce once all of them serve, and ends them
+// together: when ctx ends, when introduce fails, or when one ended by itself.
 func (c *devCluster) run(ctx context.Context, introduce func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ends := make(chan nodeEnd, len(c.nodes))
-	for i, n := range c.nodes {
-		go func() { ends <- nodeEnd{tag: c.specs[i].tag, err: n.Run(ctx)} }()
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ends := make(chan error, len(c.nodes))
+	for i := range c.nodes {
+		go func() {
+			err := c.runOne(running, i)
+			// The first of all to end names the cause for the others.
+			stop(err)
+			ends <- err
+		}()
 	}
-	introduced := make(chan error, 1)
-	go func() { introduced <- c.whenReady(ctx, introduce) }()
-	running := len(c.nodes)
-	var first error
-	select {
-	case end := <-ends:
-		running--
-		first = end.early(ctx)
-		cancel()
-		<-introduced
-	case first = <-introduced:
-		if first == nil {
-			select {
-			case end := <-ends:
-				running--
-				first = end.early(ctx)
-			case <-ctx.Done():
-			}
-		}
-		if ctx.Err() != nil {
-			// Interrupted while it started: that is a clean end too.
-			first = nil
-		}
-		cancel()
+	if err := c.whenReady(running, introduce); err != nil {
+		stop(err)
 	}
-	return errors.Join(first, await(ends, running))
+	<-running.Done()
+	if ctx.Err() != nil {
+		// Told to stop, be it while the nodes still started.
+		return c.await(ends)
+	}
+	_ = c.await(ends)
+	return context.Cause(running)
 }
 
-// early says why it matters that a node ended; nil if it was told to.
-func (e nodeEnd) early(ctx context.Context) error {
+// runOne runs a node and returns why it ended, if nobody told it to.
+func (c *devCluster) runOne(ctx context.Context, i int) error {
+	err := c.nodes[i].Run(ctx)
 	switch {
-	case e.err != nil:
-		return fmt.Errorf("node %s: %w", e.tag, e.err)
-	case ctx.Err() == nil:
-		return fmt.Errorf("node %s ended by itself", e.tag)
-	default:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return nil
+	case ctx.Err() == nil && err == nil:
+		err = errors.New("ended by itself")
+	}
+	return endOf(c.specs[i].tag, err)
+}
+
+// endOf returns the error that ended a node, with its tag; nil for a clean end.
+func endOf(tag string, err error) error {
+	if err == nil {
 		return nil
 	}
+	return &endedError{err: fmt.Errorf("node %s: %w", tag, err)}
 }
 
-// await waits for the nodes that still run, with a bound.
-func await(ends <-chan nodeEnd, running int) error {
+// await waits for all nodes to end, with a bound, and returns the errors that
+// came with it.
+func (c *devCluster) await(ends <-chan error) error {
 	bound := time.After(devStop)
 	var errs []error
-	for range running {
+	for range c.nodes {
 		select {
-		case end := <-ends:
-			if end.err != nil && !errors.Is(end.err, context.Canceled) {
-				errs = append(errs, fmt.Errorf("node %s: %w", end.tag, end.err))
-			}
+		case err := <-ends:
+			errs = append(errs, err)
 		case <-bound:
-			return errors.Join(append(errs, fmt.Errorf("not all nodes stopped within %s", devStop))...)
+			return errors.Join(append(errs, &endedError{err: fmt.Errorf("not all nodes stopped within %s", devStop)})...)
 		}
 	}
 	return errors.Join(errs...)

@@ -44,6 +44,12 @@ type unavailableError struct{ err error }
 func (e *unavailableError) Error() string { return e.err.Error() }
 func (e *unavailableError) Unwrap() error { return e.err }
 
+// endedError is a node of this process that ended by itself.
+type endedError struct{ err error }
+
+func (e *endedError) Error() string { return e.err.Error() }
+func (e *endedError) Unwrap() error { return e.err }
+
 // report prints err as one line and returns the exit code it stands for.
 func (a *app) report(err error) int {
 	if err == nil {
@@ -60,9 +66,12 @@ func (a *app) report(err error) int {
 func exitCode(err error) int {
 	var usage *usageError
 	var unavailable *unavailableError
+	var ended *endedError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ended):
+		return exitFailed
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &unavailable):
@@ -82,10 +91,17 @@ func exitCode(err error) int {
 // to do where that is known.
 func describe(err error) string {
 	var failed *callError
-	if errors.As(err, &failed) {
+	var ended *endedError
+	var unavailable *unavailableError
+	switch {
+	case errors.As(err, &failed):
 		return describeCall(failed)
+	case errors.As(err, &ended), errors.As(err, &unavailable):
+		// A deadline or a status in there is the node's own business.
+		return err.Error()
+	default:
+		return describeStatus(err)
 	}
-	return describeStatus(err)
 }
 
 // describeCall names what is left open by the attempts before the last one.

@@ -10,11 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/internal/config"
 )
 
 func main() {
@@ -28,12 +31,17 @@ func main() {
 // run executes one command line and returns the exit code. It ends when the
 // command is done, or soon after ctx ended. env has the form of os.Environ.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	a := &app{stdout: stdout, stderr: stderr, env: env}
+	a := &app{stdout: stdout, stderr: stderr, env: env, newServer: newNode}
+	return a.run(ctx, args, stdin)
+}
+
+// run executes one command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.entered {
 		// Everything that fails before a command's own code runs is cobra
@@ -47,6 +55,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type app struct {
 	stdout, stderr io.Writer
 	env            []string
+	// newServer puts a node together that does not run yet.
+	newServer func(cfg *config.Config, log *slog.Logger) (server, error)
 	// entered says that cobra accepted the command line.
 	entered bool
 }

@@ -2,15 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/idnode/idnode/internal/config"
 )
 
 // server is one node, as serve and dev run it.
 type server interface {
-	// Run serves until ctx ends, then stops in bounded time and returns nil, or
-	// returns the error that ended the node.
+	// Run serves until ctx ends, then stops in bounded time and returns nil; or
+	// it returns the error that ended the node.
 	Run(ctx context.Context) error
 	// Ready returns when the node serves with a quorum.
 	Ready(ctx context.Context) error
@@ -20,6 +27,84 @@ type server interface {
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	return &cobra.Command{Use: "serve", GroupID: groupServer}
+	var printConfig bool
+	cmd := &cobra.Command{
+		Use:     "serve",
+		GroupID: groupServer,
+		Short:   "Run one node",
+		Long: `Runs one node until it is told to stop (Ctrl-C, SIGTERM), and then stops cleanly.
+It ends by itself, with exit code 1 and one line that says why, when it cannot go
+on: its data is damaged, it was removed, its disk stalls.
+
+Every flag can also come from the environment (--leader-wait is
+IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag
+wins over the environment, that over the file, and that over the default.`,
+		Example: `  idnode serve --tag A --data-dir a --grpc 127.0.0.1:7400 --raft 127.0.0.1:7401 \
+    --peer A=127.0.0.1:7400 --peer B=127.0.0.1:7410 --peer C=127.0.0.1:7420
+  idnode serve --data-dir d --grpc 127.0.0.1:7430 --raft 127.0.0.1:7431 --join 127.0.0.1:7400
+  idnode serve --config /etc/idnode.yaml --print-config`,
+		Args: cobra.NoArgs,
+	}
+	config.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the resulting configuration as YAML, and end")
+	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
+		cfg, err := config.Load(cmd.Flags(), nodeEnv(a.env))
+		if err != nil {
+			return &usageError{err: err}
+		}
+		if printConfig {
+			return cfg.Print(a.stdout)
+		}
+		return a.serve(cmd.Context(), cfg)
+	})
+	return cmd
 }
-func (a *app) newServer(flags []string, log *slog.Logger) (server, error) { return nil, nil }
+
+// nodeEnv takes the client's variables away that configure no node: one
+// environment serves both.
+func nodeEnv(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		return strings.HasPrefix(e, "IDNODE_TLS_SERVER_NAME=")
+	})
+}
+
+// serve runs one node until ctx ends.
+func (a *app) serve(ctx context.Context, cfg *config.Config) error {
+	log, err := newLogger(a.stderr, cfg.LogLevel, cfg.LogFormat)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	n, err := a.newServer(cfg, log)
+	if err != nil {
+		return &endedError{err: err}
+	}
+	if err := n.Run(ctx); err != nil {
+		return &endedError{err: err}
+	}
+	return nil
+}
+
+// newLogger returns the logger that a configuration asks for.
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var opts slog.HandlerOptions
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, errors.New("the log level must be debug, info, warn or error, not " + quote(level))
+	}
+	opts.Level = l
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, &opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, &opts)), nil
+}
+
+// configOf returns the configuration that flags of serve give, with nothing
+// from the environment.
+func configOf(flags []string) (*config.Config, error) {
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	if err := fs.Parse(flags); err != nil {
+		return nil, err
+	}
+	return config.Load(fs, nil)
+}

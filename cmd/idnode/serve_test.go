@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/internal/config"
+)
+
+// fakeServer is a node of this process that a test puts in place of a real one.
+type fakeServer struct {
+	cfg *config.Config
+	// node answers the node's calls; nil if there are none.
+	node *fakeNode
+	// run is what Run does; nil waits for ctx.
+	run func(ctx context.Context) error
+	// ready is what Ready returns.
+	ready error
+}
+
+func (s *fakeServer) Run(ctx context.Context) error {
+	if s.run != nil {
+		return s.run(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (s *fakeServer) Ready(context.Context) error { return s.ready }
+func (s *fakeServer) GRPCAddr() string            { return s.node.addr }
+func (s *fakeServer) RaftAddr() string            { return s.cfg.Raft }
+func (s *fakeServer) HTTPAddr() string            { return s.cfg.HTTP }
+
+// commandWith runs a command line whose servers are made by newServer.
+func commandWith(ctx context.Context, env []string, newServer func(*config.Config, *slog.Logger) (server, error), args ...string) outcome {
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, stderr: &stderr, env: env, newServer: newServer}
+	code := a.run(ctx, args, strings.NewReader(""))
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+func TestServe(t *testing.T) {
+	tests := []struct {
+		name   string
+		run    func(ctx context.Context) error
+		code   int
+		stderr string
+	}{
+		{"told to stop", nil, exitOK, ""},
+		{"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed, "idnode: this node was removed from the cluster\n"},
+		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			newServer := func(cfg *config.Config, _ *slog.Logger) (server, error) {
+				if cfg.Tag != "A" {
+					t.Errorf("tag %q", cfg.Tag)
+				}
+				cancel()
+				return &fakeServer{cfg: cfg, run: tt.run}, nil
+			}
+			got := commandWith(ctx, []string{"IDNODE_TAG=A", "IDNODE_TLS_SERVER_NAME=x"}, newServer, "serve", "--data-dir", t.TempDir())
+			if got != (outcome{code: tt.code, stderr: tt.stderr}) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestServeThatCannotStart(t *testing.T) {
+	newServer := func(*config.Config, *slog.Logger) (server, error) { return nil, errors.New("the port is taken") }
+	got := commandWith(t.Context(), nil, newServer, "serve", "--tag", "A", "--data-dir", t.TempDir())
+	if got != (outcome{code: exitFailed, stderr: "idnode: the port is taken\n"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestServeWrongUsage(t *testing.T) {
+	tests := []struct {
+		env  []string
+		line string
+		want string
+	}{
+		{nil, "serve --tag a", "tag"},
+		{[]string{"IDNODE_TAGG=A"}, "serve", "IDNODE_TAGG"},
+		{nil, "serve --config /does/not/exist", "/does/not/exist"},
+		{nil, "serve now", "usage: idnode serve"},
+		{nil, "serve --tag A --data-dir d --log-level loud", "log"},
+	}
+	for _, tt := range tests {
+		got := commandEnv(t, tt.env, strings.Fields(tt.line)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, tt.want) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", tt.line, got)
+		}
+	}
+}
+
+func TestPrintConfig(t *testing.T) {
+	got := commandEnv(t, []string{"IDNODE_LEADER_WAIT=3s"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
+	if got.code != exitOK || !strings.Contains(got.stdout, "leader-wait: 3s\n") || !strings.Contains(got.stdout, "tag: A\n") {
+		t.Errorf("%+v", got)
+	}
+}
