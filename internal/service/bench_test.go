@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"testing"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// instantProposer answers every proposal with the same result, so that what is
+// measured is the use case alone.
+type instantProposer struct{ answer []byte }
+
+func (p instantProposer) Propose(context.Context, []byte) ([]byte, error) { return p.answer, nil }
+
+func benchmarkNode(b *testing.B, result *raftlogv1.Result) node {
+	b.Helper()
+	answer, err := encodeForTest(result)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return newNode(b, newWorld(b), func(c *Config) { c.Proposer = instantProposer{answer: answer} })
+}
+
+func BenchmarkGenerate(b *testing.B) {
+	one := &raftlogv1.Result{LogIndex: 1 << 20, Result: &raftlogv1.Result_IdentityNext{
+		IdentityNext: &raftlogv1.IdentityNextResult{Values: []*raftlogv1.Values{{First: 1 << 20, Last: 1 << 20}}},
+	}}
+	requests := []struct {
+		name string
+		req  GenerateRequest
+	}{
+		{"guid", GenerateRequest{}},
+		{"server-side", GenerateRequest{Template: "users/"}},
+		{"identity", GenerateRequest{Template: "users|"}},
+		{"identity with request id", GenerateRequest{Template: "users|", RequestID: &RequestID{ID: "0123456789abcdef"}}},
+		{"semantic", GenerateRequest{Template: "users/ayende@example.org"}},
+		{"claim", GenerateRequest{Template: "users/ayende@example.org", Claim: true}},
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultCallTimeout/2)
+	defer cancel()
+	n := benchmarkNode(b, one)
+	for _, r := range requests {
+		b.Run(r.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := n.Generate(ctx, r.req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("identity without a deadline", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := n.Generate(context.Background(), GenerateRequest{Template: "users|"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkNextRange(b *testing.B) {
+	n := benchmarkNode(b, &raftlogv1.Result{LogIndex: 9, Result: &raftlogv1.Result_HiloNext{
+		HiloNext: &raftlogv1.HiLoNextResult{Low: 1, High: 32, Size: 32, ServerTag: "A", Token: 5},
+	}})
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultCallTimeout/2)
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.NextRange(ctx, NextRangeRequest{Tag: "users"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
