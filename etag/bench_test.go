@@ -16,14 +16,19 @@ func BenchmarkNext(b *testing.B) {
 			b.ReportAllocs()
 			if goroutines == 1 {
 				for b.Loop() {
-					next(b, c, "default")
+					if _, err := c.Next("default"); err != nil {
+						b.Fatal(err)
+					}
 				}
 				return
 			}
 			b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					next(b, c, "default")
+					if _, err := c.Next("default"); err != nil {
+						b.Error(err)
+						return
+					}
 				}
 			})
 		})

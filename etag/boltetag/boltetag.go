@@ -118,15 +118,25 @@ func syncFolder(path string) error {
 }
 
 func verify(path string, node []byte) error {
-	if err := checkStructure(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return err
 	}
+	if info.Size() == 0 {
+		// bbolt takes an empty file for a new one.
+		return fmt.Errorf("%w: the file is empty", etag.ErrCorrupt)
+	}
 	return guard(func() error {
+		// This takes the lock, without which another process could be writing,
+		// and reads no more than the meta pages.
 		db, err := openBolt(path, true)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = db.Close() }()
+		if err := checkStructure(path); err != nil {
+			return err
+		}
 		return db.View(func(tx *bolt.Tx) error {
 			_, err := read(tx, node)
 			return err

@@ -59,20 +59,31 @@ func checkStructure(path string) error {
 
 // newestMeta returns the valid meta page of the newest transaction, or nil.
 func newestMeta(file []byte) []byte {
-	var newest []byte
-	for _, offset := range []int{0, os.Getpagesize()} {
-		if len(file) < offset+pageHeader+metaSize {
-			continue
-		}
-		meta := file[offset+pageHeader:][:metaSize]
-		sum := fnv.New64a()
-		_, _ = sum.Write(meta[:metaSize-8])
-		valid := native.Uint32(meta) == metaMagic && sum.Sum64() == native.Uint64(meta[metaSize-8:])
-		if valid && (newest == nil || native.Uint64(meta[48:]) > native.Uint64(newest[48:])) {
-			newest = meta
-		}
+	first := metaAt(file, 0)
+	// A file from another machine may have pages of another size.
+	pageSize := os.Getpagesize()
+	if first != nil {
+		pageSize = int(native.Uint32(first[8:]))
 	}
-	return newest
+	second := metaAt(file, pageSize)
+	if first == nil || (second != nil && native.Uint64(second[48:]) > native.Uint64(first[48:])) {
+		return second
+	}
+	return first
+}
+
+// metaAt returns the meta page at offset if it is valid, or nil.
+func metaAt(file []byte, offset int) []byte {
+	if len(file) < offset+pageHeader+metaSize {
+		return nil
+	}
+	meta := file[offset+pageHeader:][:metaSize]
+	sum := fnv.New64a()
+	_, _ = sum.Write(meta[:metaSize-8])
+	if native.Uint32(meta) != metaMagic || sum.Sum64() != native.Uint64(meta[metaSize-8:]) {
+		return nil
+	}
+	return meta
 }
 
 // bucket walks the tree that begins at page root.
