@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -217,18 +218,23 @@ func (c configurator) Configuration() ([]raft.Server, uint64, error) {
 }
 
 // AddVoter implements member.Raft.
-func (c configurator) AddVoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error {
-	return c.await(func() raft.IndexFuture { return c.e.raft.AddVoter(id, address, prev, changeTimeout) })
+func (c configurator) AddVoter(id raft.ServerID, prev uint64) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddVoter(id, transport.Address(id), prev, changeTimeout) })
 }
 
 // AddNonvoter implements member.Raft.
-func (c configurator) AddNonvoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error {
-	return c.await(func() raft.IndexFuture { return c.e.raft.AddNonvoter(id, address, prev, changeTimeout) })
+func (c configurator) AddNonvoter(id raft.ServerID, prev uint64) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddNonvoter(id, transport.Address(id), prev, changeTimeout) })
 }
 
 // RemoveServer implements member.Raft.
 func (c configurator) RemoveServer(id raft.ServerID, prev uint64) error {
-	return c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, prev, changeTimeout) })
+	err := c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, prev, changeTimeout) })
+	if err == nil {
+		// Greeting again, it hears that it was removed.
+		c.e.transport.Disconnect(id)
+	}
+	return err
 }
 
 // HandOver implements member.Raft.

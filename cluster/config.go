@@ -86,7 +86,11 @@ type Addresses struct {
 // that sign those of members; which member a certificate names is checked here.
 type TLS struct {
 	Server func() (*tls.Config, error)
-	Client func() (*tls.Config, error)
+	// Client gets the tag of the node dialled.
+	Client func(tag string) (*tls.Config, error)
+	// NamesTag says whether a verified certificate names a tag; nil means that
+	// one of its DNS names is the tag.
+	NamesTag func(state tls.ConnectionState, tag string) bool
 }
 
 // Config is what a Node needs.

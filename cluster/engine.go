@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/store"
+	"github.com/idnode/idnode/cluster/transport"
 )
 
 const (
@@ -30,7 +31,7 @@ type engine struct {
 	// name is the node's Raft name.
 	name      string
 	raft      *raft.Raft
-	transport raftTransport
+	transport *transport.Transport
 	merger    *commit.Merger
 	gatherer  *commit.Gatherer
 	local     *readindex.Local
@@ -44,12 +45,6 @@ type engine struct {
 	ready atomic.Pointer[readindex.Ready]
 	// office wakes the leadership loop; the value tells only that it changed.
 	office *office
-}
-
-// raftTransport is the network as Raft sees it, and its end.
-type raftTransport interface {
-	raft.Transport
-	Close() error
 }
 
 func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (*store.Store, error) {
@@ -91,13 +86,12 @@ func (n *Node) startEngine() (*engine, error) {
 	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), office: newOffice()}
 	e.census = newCensus(e)
 	e.wedge = &wedge{limit: wedgeLimit, fatal: n.life.fail}
-	transport, err := n.openTransport()
-	if err != nil {
+	var err error
+	if e.transport, err = n.openTransport(); err != nil {
 		return nil, err
 	}
-	e.transport = transport
 	if err := e.startRaft(); err != nil {
-		_ = transport.Close() // The first error says what is wrong.
+		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
 	}
 	if err := e.startWork(); err != nil {

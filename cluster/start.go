@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -144,7 +145,8 @@ func (n *Node) member() *raftlogv1.Member {
 
 // serverOf returns a member as Raft's first configuration names it.
 func serverOf(m *raftlogv1.Member) raft.Server {
-	s := raft.Server{ID: member.ServerID(m.GetId()), Address: raft.ServerAddress(m.GetRaftAddress()), Suffrage: raft.Voter}
+	id := member.ServerID(m.GetId())
+	s := raft.Server{ID: id, Address: transport.Address(id), Suffrage: raft.Voter}
 	if m.GetWatcher() {
 		s.Suffrage = raft.Nonvoter
 	}

@@ -30,8 +30,8 @@ const (
 type Raft interface {
 	// Configuration returns the newest configuration and its index.
 	Configuration() (servers []raft.Server, index uint64, err error)
-	AddVoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error
-	AddNonvoter(id raft.ServerID, address raft.ServerAddress, prev uint64) error
+	AddVoter(id raft.ServerID, prev uint64) error
+	AddNonvoter(id raft.ServerID, prev uint64) error
 	RemoveServer(id raft.ServerID, prev uint64) error
 	// HandOver gives the leadership to another voter.
 	HandOver(ctx context.Context) error
@@ -119,8 +119,8 @@ type configuration struct {
 	servers map[raft.ServerID]raft.Server
 }
 
-// remove takes removed members out of Raft's configuration. It goes first,
-// because a new member may have the address of a removed one.
+// remove takes removed members out of Raft's configuration. It goes first: a
+// server that does not exist any more costs the quorum.
 func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
 	if _, present := c.servers[id]; !m.GetRemoved() || !present {
@@ -141,20 +141,16 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 	return true, nil
 }
 
-// add brings new members in as servers without a vote, and corrects addresses.
+// add brings new members in as servers without a vote. Raft's configuration has
+// no addresses: where a server is, the table says, at each dial.
 func (r *Reconciler) add(_ context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
-	id, address := ServerID(m.GetId()), raft.ServerAddress(m.GetRaftAddress())
-	server, present := c.servers[id]
-	if m.GetRemoved() || present && server.Address == address {
+	id := ServerID(m.GetId())
+	if _, present := c.servers[id]; m.GetRemoved() || present {
 		return false, nil
 	}
-	r.Logger.Info("adding a server to raft, or correcting its address", "tag", m.GetTag(), "id", id, "address", address)
-	change := r.Raft.AddNonvoter
-	if present && server.Suffrage == raft.Voter {
-		change = r.Raft.AddVoter
-	}
-	if err := change(id, address, c.index); err != nil {
-		return false, fmt.Errorf("adding %s at %s: %w", m.GetTag(), address, err)
+	r.Logger.Info("adding a server to raft", "tag", m.GetTag(), "id", id)
+	if err := r.Raft.AddNonvoter(id, c.index); err != nil {
+		return false, fmt.Errorf("adding %s: %w", m.GetTag(), err)
 	}
 	return true, nil
 }
@@ -177,7 +173,7 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 		}
 	}
 	r.Logger.Info("a member has caught up and votes from now on", "tag", m.GetTag(), "id", id)
-	if err := r.Raft.AddVoter(id, server.Address, c.index); err != nil {
+	if err := r.Raft.AddVoter(id, c.index); err != nil {
 		return false, fmt.Errorf("giving %s its vote: %w", m.GetTag(), err)
 	}
 	return true, nil

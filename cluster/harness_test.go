@@ -1,0 +1,317 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/peer"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// The state machine and the calls between nodes fit the interfaces they are
+// written against.
+var (
+	_ cluster.StateMachine = (*fsm.State)(nil)
+	_ cluster.Registry     = (*fsm.State)(nil)
+	_ cluster.Peers        = (*peer.Pool)(nil)
+	_ peer.Node            = (*cluster.Node)(nil)
+	_ peer.Registry        = (*cluster.Node)(nil)
+)
+
+// server is one node with everything it needs, in this process.
+type server struct {
+	t     *testing.T
+	tag   string
+	dir   string
+	link  *cable
+	grpc  string
+	raft  string
+	node  *cluster.Node
+	state *fsm.State
+	pool  *peer.Pool
+	api   *grpc.Server
+}
+
+// testTimings leave room for the race detector on a busy machine.
+var testTimings = cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond}
+
+func logger(t *testing.T, tag string) *slog.Logger {
+	if os.Getenv("IDNODE_TEST_LOG") == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("tag", tag)
+}
+
+// freeAddress returns a loopback address that nobody listens on at the moment.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func newServer(t *testing.T, tag string) *server {
+	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newCable(), grpc: freeAddress(t), raft: freeAddress(t)}
+}
+
+// open builds the node and serves its calls; it does not start it.
+func (s *server) open(change func(*cluster.Config)) {
+	s.t.Helper()
+	log := logger(s.t, s.tag)
+	s.state = fsm.New(fsm.Config{})
+	state := s.state
+	var node *cluster.Node
+	s.pool = peer.NewPool(peer.PoolConfig{
+		Introduce: func() peer.Introduction {
+			self := node.Self()
+			return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
+		},
+		DialContext: s.link.dial, Logger: log,
+	})
+	c := cluster.Config{
+		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
+		WrapConn: s.link.wrap, Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
+		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
+		Peers: s.pool, Logger: log,
+	}
+	if change != nil {
+		change(&c)
+	}
+	node, err := cluster.Open(c)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.tag, err)
+	}
+	s.node = node
+	guard := peer.NewGuard(node, nil)
+	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
+	peer.NewServer(node).Register(s.api)
+	s.serve()
+}
+
+func (s *server) serve() {
+	s.t.Helper()
+	l, err := net.Listen("tcp", s.grpc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	go func() { _ = s.api.Serve(cabledListener{l, s.link}) }()
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := s.node.Start(ctx); err != nil {
+		s.t.Errorf("%s: Start: %v", s.tag, err)
+	}
+}
+
+// stop ends the node; hard leaves out all manners.
+func (s *server) stop(hard bool) {
+	s.t.Helper()
+	if s.node == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if hard {
+		cancel()
+	}
+	if hard {
+		s.api.Stop()
+	}
+	if err := s.node.Shutdown(ctx); err != nil {
+		s.t.Errorf("%s: Shutdown: %v", s.tag, err)
+	}
+	s.api.Stop()
+	s.pool.Close()
+	s.node = nil
+}
+
+// network is servers that know each other by a list of peers.
+type network struct {
+	t       *testing.T
+	servers []*server
+	peers   map[string]string
+}
+
+// newNetwork makes nodes A, B, … that are not open yet.
+func newNetwork(t *testing.T, size int) *network {
+	n := &network{t: t, peers: map[string]string{}}
+	for i := range size {
+		s := newServer(t, string(rune('A'+i)))
+		n.servers = append(n.servers, s)
+		n.peers[s.tag] = s.grpc
+	}
+	t.Cleanup(n.stopAll)
+	return n
+}
+
+func (n *network) stopAll() {
+	var wg sync.WaitGroup
+	for _, s := range n.servers {
+		s.link.heal()
+		wg.Go(func() { s.stop(true) })
+	}
+	wg.Wait()
+}
+
+// run opens and starts the servers.
+func (n *network) run(servers ...*server) {
+	n.t.Helper()
+	for _, s := range servers {
+		s.open(func(c *cluster.Config) { c.PeerList = n.peers })
+	}
+	startAll(servers...)
+}
+
+func startAll(servers ...*server) {
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(s.start)
+	}
+	wg.Wait()
+}
+
+// startNetwork returns a running cluster with a leader.
+func startNetwork(t *testing.T, size int) *network {
+	t.Helper()
+	n := newNetwork(t, size)
+	n.run(n.servers...)
+	n.leader()
+	return n
+}
+
+// leader waits for a leader that all running nodes, but those cut off, agree on.
+func (n *network) leader() *server {
+	n.t.Helper()
+	var leader *server
+	eventually(n.t, "a leader", func() bool {
+		tag := ""
+		for _, s := range n.servers {
+			if s.node == nil || s.link.isCut() {
+				continue
+			}
+			known := s.node.Status().LeaderTag
+			if known == "" || tag != "" && known != tag {
+				return false
+			}
+			tag = known
+		}
+		leader = n.server(tag)
+		return leader != nil && leader.node != nil && !leader.link.isCut() && leader.node.Status().Role == cluster.RoleLeader
+	})
+	return leader
+}
+
+func (n *network) server(tag string) *server {
+	for _, s := range n.servers {
+		if s.tag == tag {
+			return s
+		}
+	}
+	return nil
+}
+
+// others returns the servers but s.
+func (n *network) others(s *server) []*server {
+	var out []*server
+	for _, o := range n.servers {
+		if o != s {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// agree waits until all running nodes have the same state.
+func (n *network) agree() {
+	n.t.Helper()
+	eventually(n.t, "equal states", func() bool {
+		var index, hash uint64
+		for i, s := range n.servers {
+			if s.node == nil {
+				continue
+			}
+			at, h := s.state.Hash()
+			if i > 0 && index != 0 && (at != index || h != hash) {
+				return false
+			}
+			index, hash = at, h
+		}
+		return true
+	})
+}
+
+// eventually polls until ok, for at most 20 seconds.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s within 20 s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// next takes one value of an identity through the node.
+func (s *server) next(ctx context.Context, name string) (int64, error) {
+	op, err := proto.Marshal(&raftlogv1.Operation{
+		Database: "default", Op: &raftlogv1.Operation_IdentityNext{IdentityNext: &raftlogv1.IdentityNext{Name: name, Count: 1, Separator: "/"}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	answer, err := s.node.Propose(ctx, op)
+	if err != nil {
+		return 0, err
+	}
+	result, err := fsm.DecodeResult(answer)
+	if err != nil {
+		return 0, err
+	}
+	values := result.GetIdentityNext().GetValues()
+	if len(values) != 1 {
+		return 0, fmt.Errorf("refused: %v", result.GetRefusal())
+	}
+	return values[0].GetFirst(), nil
+}
+
+// mustNext is next, within ten seconds.
+func (s *server) mustNext(name string) int64 {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	v, err := s.next(ctx, name)
+	if err != nil {
+		s.t.Fatalf("%s: next: %v", s.tag, err)
+	}
+	return v
+}
+
+// wantOutcome checks what an error says about the proposal.
+func wantOutcome(t *testing.T, err error, want outcome.Outcome, reason outcome.Reason) {
+	t.Helper()
+	var e *outcome.Error
+	if !errors.As(err, &e) || e.Outcome != want || e.Reason != reason {
+		t.Errorf("error is %v, want %v: %v", err, want, reason)
+	}
+}

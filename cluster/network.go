@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/idnode/idnode/cluster/transport"
+)
+
+// openTransport opens the Raft port.
+func (n *Node) openTransport() (*transport.Transport, error) {
+	listener := n.cfg.RaftListener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", n.cfg.RaftListen); err != nil {
+			return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
+		}
+	}
+	c := transport.Config{
+		Listener: listener, ClusterID: n.ClusterID(), LocalID: n.ID().String(), Directory: directory{n.roster},
+		Dial: n.cfg.DialRaft, WrapConn: n.cfg.WrapConn, OnRefused: n.refusedBy, Logger: n.cfg.Logger,
+	}
+	if n.cfg.TLS != nil {
+		c.ServerTLS, c.ClientTLS, c.NamesTag = n.cfg.TLS.Server, n.cfg.TLS.Client, n.cfg.TLS.NamesTag
+	}
+	t, err := transport.New(c)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: %w", err), listener.Close())
+	}
+	return t, nil
+}
+
+// refusedBy hears that a node does not talk Raft with this one.
+func (n *Node) refusedBy(_ transport.Peer, status transport.Status) {
+	if status == transport.Removed {
+		n.removed()
+	}
+}
+
+// directory is the table of members as the transport asks for it.
+type directory struct{ roster *roster }
+
+var _ transport.Directory = directory{}
+
+// Lookup implements transport.Directory.
+func (d directory) Lookup(id string) (transport.Peer, bool) {
+	m, ok := d.roster.byServerID(id)
+	if !ok {
+		return transport.Peer{}, false
+	}
+	return transport.Peer{ID: id, Tag: m.GetTag(), Address: m.GetRaftAddress(), Removed: m.GetRemoved()}, true
+}

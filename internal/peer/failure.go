@@ -1,0 +1,118 @@
+package peer
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// CallError is a failed call to another node.
+type CallError struct {
+	// Code is gRPC's.
+	Code codes.Code
+	// Message is what the other node, or gRPC, said.
+	Message string
+	// Outcome says what became of a proposal; Unknown if the other node did not
+	// say.
+	Outcome *outcome.Error
+	removed bool
+}
+
+// Error implements error.
+func (e *CallError) Error() string { return e.Code.String() + ": " + e.Message }
+
+// Unwrap returns the *outcome.Error.
+func (e *CallError) Unwrap() error { return e.Outcome }
+
+// Removed says that the other node knows the caller as removed.
+func (e *CallError) Removed() bool { return e.removed }
+
+// Denied says that the other node does not let the caller in.
+func (e *CallError) Denied() bool { return e.Code == codes.PermissionDenied }
+
+// RefusedError is a change that the replicated state refused.
+type RefusedError struct {
+	*CallError
+	refusal *raftlogv1.Refusal
+}
+
+// Refused returns the refusal.
+func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.refusal }
+
+// Unwrap returns the *CallError.
+func (e *RefusedError) Unwrap() error { return e.CallError }
+
+// fail returns a status with a Failure in its details.
+func fail(code codes.Code, message string, failure *peerv1.Failure) error {
+	s, err := status.New(code, message).WithDetails(failure)
+	if err != nil {
+		return status.Error(code, message)
+	}
+	return s.Err()
+}
+
+// encode returns an error of the node as a status.
+func encode(err error) error {
+	var refused interface{ Refused() *raftlogv1.Refusal }
+	var known *outcome.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Refused() != nil:
+		return fail(codes.FailedPrecondition, err.Error(), &peerv1.Failure{Refusal: refused.Refused()})
+	case errors.As(err, &known):
+		return fail(codeOf(known), err.Error(), &peerv1.Failure{Outcome: uint32(known.Outcome), Reason: uint32(known.Reason)})
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+// codeOf returns a code under which nobody retries what may have happened.
+func codeOf(e *outcome.Error) codes.Code {
+	if e.Outcome == outcome.NotApplied {
+		return codes.Unavailable
+	}
+	return codes.Aborted
+}
+
+// decode returns a status as the error that encode was given, as far as the
+// difference matters.
+func decode(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	e := &CallError{Code: s.Code(), Message: s.Message(), Outcome: outcome.NewUnknown(reasonOf(s.Code()), nil)}
+	for _, detail := range s.Details() {
+		f, ok := detail.(*peerv1.Failure)
+		if !ok {
+			continue
+		}
+		e.removed = f.GetRemoved()
+		switch outcome.Outcome(f.GetOutcome()) {
+		case outcome.NotApplied:
+			e.Outcome = outcome.NewNotApplied(outcome.Reason(f.GetReason()), nil)
+		case outcome.Unknown:
+			e.Outcome = outcome.NewUnknown(outcome.Reason(f.GetReason()), nil)
+		}
+		if f.GetRefusal() != nil {
+			e.Outcome = outcome.NewNotApplied(outcome.Invalid, nil)
+			return &RefusedError{CallError: e, refusal: f.GetRefusal()}
+		}
+	}
+	return e
+}
+
+func reasonOf(code codes.Code) outcome.Reason {
+	if code == codes.DeadlineExceeded || code == codes.Canceled {
+		return outcome.Deadline
+	}
+	return outcome.Unspecified
+}

@@ -1,0 +1,114 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Registry is what the guard asks about callers. *cluster.Node is one.
+type Registry interface {
+	// ClusterID is the id of this node's cluster; empty before it has one.
+	ClusterID() []byte
+	// Member returns the member with this raw Raft id, removed ones too.
+	Member(id []byte) (*raftlogv1.Member, bool)
+}
+
+// Authorize says whether the certificate that the caller of ctx has shown names
+// the member with this tag.
+type Authorize func(ctx context.Context, tag string) error
+
+// Guard decides who may call the PeerService. Its interceptors let every other
+// service's calls pass.
+type Guard struct {
+	registry  Registry
+	authorize Authorize
+}
+
+// NewGuard returns a Guard. authorize is nil without TLS: then a caller is
+// believed, as every caller on that network is.
+func NewGuard(registry Registry, authorize Authorize) *Guard {
+	return &Guard{registry: registry, authorize: authorize}
+}
+
+// Unary is an interceptor for a gRPC server.
+func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := g.check(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+// Stream is an interceptor for a gRPC server.
+func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := g.check(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
+	return handler(srv, stream)
+}
+
+// check returns nil if the caller may make the call. Its errors say that the
+// call has had no effect.
+func (g *Guard) check(ctx context.Context, method string) error {
+	if !strings.HasPrefix(method, "/"+peerv1.PeerService_ServiceDesc.ServiceName+"/") {
+		return nil
+	}
+	caller := introductionOf(ctx)
+	switch method {
+	case peerv1.PeerService_Hello_FullMethodName, peerv1.PeerService_Join_FullMethodName, peerv1.PeerService_Invite_FullMethodName:
+		// The caller, or this node, is no member yet.
+		return g.certified(ctx, caller.Tag)
+	}
+	return g.checkMember(ctx, caller, method == peerv1.PeerService_Ping_FullMethodName)
+}
+
+// checkMember lets present members in. A removed one may ping: the answer tells
+// it.
+func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool) error {
+	own := g.registry.ClusterID()
+	if len(own) == 0 {
+		return fail(codes.Unavailable, "this node has no cluster yet", notApplied(outcome.Starting))
+	}
+	if !bytes.Equal(own, caller.ClusterID) {
+		return denied("the caller belongs to another cluster")
+	}
+	m, ok := g.registry.Member(caller.ID)
+	switch {
+	case !ok:
+		return denied("the caller is no member that this node knows")
+	case m.GetRemoved() && !ping:
+		failure := notApplied(outcome.NotLeader)
+		failure.Removed = true
+		return fail(codes.PermissionDenied, "the caller was removed from the cluster", failure)
+	}
+	return g.certified(ctx, m.GetTag())
+}
+
+// certified checks that the caller's certificate names the tag.
+func (g *Guard) certified(ctx context.Context, tag string) error {
+	if g.authorize == nil {
+		return nil
+	}
+	if tag == "" {
+		return denied("with TLS a node must say its tag, which its certificate names")
+	}
+	if err := g.authorize(ctx, tag); err != nil {
+		return denied("the caller's certificate does not name " + tag + ": " + err.Error())
+	}
+	return nil
+}
+
+func denied(why string) error {
+	return fail(codes.PermissionDenied, why, notApplied(outcome.NotLeader))
+}
+
+func notApplied(reason outcome.Reason) *peerv1.Failure {
+	return &peerv1.Failure{Outcome: uint32(outcome.NotApplied), Reason: uint32(reason)}
+}

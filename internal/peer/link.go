@@ -1,0 +1,282 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// link is the connection to one node, and the stream on it that carries groups.
+type link struct {
+	conn      *grpc.ClientConn
+	client    peerv1.PeerServiceClient
+	introduce func() Introduction
+
+	mu sync.Mutex
+	// stream is the present stream, or nil; a broken one is replaced by the next
+	// group.
+	stream *stream
+	// unanswered counts the pings in a row without an answer.
+	unanswered int
+	closed     bool
+}
+
+func newLink(conn *grpc.ClientConn, introduce func() Introduction) *link {
+	return &link{conn: conn, client: peerv1.NewPeerServiceClient(conn), introduce: introduce}
+}
+
+// pinged takes note of a ping, and returns how many in a row were unanswered.
+func (l *link) pinged(unanswered bool) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !unanswered {
+		l.unanswered = 0
+		return 0
+	}
+	l.unanswered++
+	return l.unanswered
+}
+
+func (l *link) close() {
+	l.mu.Lock()
+	l.closed = true
+	s := l.stream
+	l.stream = nil
+	l.mu.Unlock()
+	_ = l.conn.Close() // It ends all calls; there is nothing to save.
+	if s != nil {
+		s.end()
+	}
+}
+
+// forward brings a group over the stream.
+func (l *link) forward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	s, err := l.openStream()
+	if err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	return s.forward(ctx, group)
+}
+
+// openStream returns the stream, a new one if there is none or it broke.
+func (l *link) openStream() (*stream, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, outcome.NewNotApplied(outcome.NotLeader, errClosed)
+	}
+	if l.stream == nil || l.stream.broken() {
+		l.stream = newStream(l.client, l.introduce())
+	}
+	return l.stream, nil
+}
+
+// stream carries groups to one node and their answers back, in any order. Two
+// goroutines own it, one for each direction.
+//
+// Invariant: a call is answered exactly once: by its answer, or by the end of
+// the stream. It is NotApplied only if its group was not handed to gRPC, or if
+// the other side said so.
+type stream struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{}
+
+	mu    sync.Mutex
+	queue []*pending
+	sent  map[uint64]*pending
+	last  uint64
+	// err is set when the stream has ended.
+	err error
+}
+
+// pending is one group on its way.
+type pending struct {
+	group  []byte
+	number uint64
+	result raftlog.GroupResult
+	err    error
+	done   chan struct{}
+}
+
+func newStream(client peerv1.PeerServiceClient, introduction Introduction) *stream {
+	s := &stream{wake: make(chan struct{}, 1), sent: map[uint64]*pending{}}
+	s.ctx, s.cancel = context.WithCancel(introduction.outgoing(context.Background()))
+	go s.run(client)
+	return s
+}
+
+// run opens the stream, starts the reader, and is the writer.
+func (s *stream) run(client peerv1.PeerServiceClient) {
+	wire, err := client.Forward(s.ctx)
+	if err != nil {
+		s.fail(decode(err), true)
+		s.cancel()
+		return
+	}
+	go s.read(wire)
+	for {
+		select {
+		case <-s.wake:
+		case <-s.ctx.Done():
+			s.fail(outcome.NewUnknown(outcome.Unspecified, context.Cause(s.ctx)), false)
+			return
+		}
+		for p := s.take(); p != nil; p = s.take() {
+			if wire.Send(&peerv1.ForwardRequest{Correlation: p.number, Group: p.group}) != nil {
+				return // The reader learns why; to cancel here would hide it.
+			}
+		}
+	}
+}
+
+// read takes answers until the stream ends.
+func (s *stream) read(wire grpc.BidiStreamingClient[peerv1.ForwardRequest, peerv1.ForwardResponse]) {
+	defer s.cancel()
+	for {
+		response, err := wire.Recv()
+		if err != nil {
+			err = decode(err)
+			var e *CallError
+			// Only the guard ends a stream with NotApplied: before it was taken.
+			s.fail(err, errors.As(err, &e) && e.Outcome.Outcome == outcome.NotApplied)
+			return
+		}
+		s.answered(response)
+	}
+}
+
+// take returns the next group to send, or nil.
+func (s *stream) take() *pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 || s.err != nil {
+		return nil
+	}
+	p := s.queue[0]
+	s.queue = s.queue[1:]
+	s.sent[p.number] = p
+	return p
+}
+
+// answered hands an answer to the call that waits for it, if it still does.
+func (s *stream) answered(response *peerv1.ForwardResponse) {
+	s.mu.Lock()
+	p, ok := s.sent[response.GetCorrelation()]
+	delete(s.sent, response.GetCorrelation())
+	s.mu.Unlock()
+	if ok {
+		p.result, p.err = resultOf(response)
+		close(p.done)
+	}
+}
+
+// resultOf returns what an answer says.
+func resultOf(response *peerv1.ForwardResponse) (raftlog.GroupResult, error) {
+	reason, detail := outcome.Reason(response.GetReason()), errors.New(response.GetDetail())
+	switch response.GetStatus() {
+	case peerv1.ForwardResponse_STATUS_DONE:
+		result, err := raftlog.GroupResultFromProto(response.GetResult())
+		if err != nil {
+			return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Unspecified, err)
+		}
+		return result, nil
+	case peerv1.ForwardResponse_STATUS_NOT_APPLIED:
+		return raftlog.GroupResult{}, outcome.NewNotApplied(reason, detail)
+	default:
+		return raftlog.GroupResult{}, outcome.NewUnknown(reason, detail)
+	}
+}
+
+// fail ends the stream: groups in the queue were not sent; groups that were sent
+// count as unknown, unless refused says that the other side took none.
+func (s *stream) fail(err error, refused bool) {
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.err = err
+	queue, sent := s.queue, s.sent
+	s.queue, s.sent = nil, nil
+	s.mu.Unlock()
+	for _, p := range queue {
+		p.fail(outcome.NewNotApplied(outcome.NotLeader, err))
+	}
+	for _, p := range sent {
+		if refused {
+			p.fail(outcome.NewNotApplied(outcome.NotLeader, err))
+			continue
+		}
+		p.fail(outcome.NewUnknown(outcome.ReasonOf(err), err))
+	}
+}
+
+func (p *pending) fail(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// end breaks the stream.
+func (s *stream) end() { s.cancel() }
+
+func (s *stream) broken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil || s.ctx.Err() != nil
+}
+
+// forward sends a group and waits for its answer, or for ctx to end.
+func (s *stream) forward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	p := &pending{group: group, done: make(chan struct{})}
+	if err := s.enqueue(p); err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	select {
+	case <-p.done:
+		return p.result, p.err
+	case <-ctx.Done():
+		return s.leave(p, ctx.Err())
+	}
+}
+
+func (s *stream) enqueue(p *pending) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return outcome.NewNotApplied(outcome.NotLeader, s.err)
+	}
+	s.last++
+	p.number = s.last
+	s.queue = append(s.queue, p)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// leave takes a group back that was not sent; one that was sent is unknown.
+func (s *stream) leave(p *pending, cause error) (raftlog.GroupResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.result, p.err
+	default:
+	}
+	for i, queued := range s.queue {
+		if queued == p {
+			s.queue = append(s.queue[:i], s.queue[i+1:]...)
+			return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
+		}
+	}
+	delete(s.sent, p.number)
+	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
+}

@@ -1,0 +1,224 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+const (
+	// connectTimeout bounds one try to connect, look-up and handshake included.
+	// A node that is up answers within a fraction of it.
+	connectTimeout = 1500 * time.Millisecond
+	// maxBackoff is the longest wait between two tries to connect; it bounds how
+	// long after a cut has healed a peer is reached again.
+	maxBackoff = 500 * time.Millisecond
+	// patience is how many pings in a row may go unanswered before a connection
+	// is given up: it may lead into a black hole, which TCP does not notice for
+	// minutes.
+	patience = 3
+	// leastPing is how long a ping must have waited to count as unanswered.
+	leastPing = 250 * time.Millisecond
+)
+
+// PoolConfig is what a Pool needs.
+type PoolConfig struct {
+	// Introduce returns who this node is; it is asked for every call.
+	Introduce func() Introduction
+	// Credentials returns the credentials for a connection to the node with this
+	// tag, whose certificate must name it; an empty tag is any node. Nil means
+	// plain connections.
+	Credentials func(tag string) credentials.TransportCredentials
+	// Dial overrides where nodes are reached, by tag.
+	Dial map[string]string
+	// DialContext opens connections; nil means TCP. It is for tests.
+	DialContext func(ctx context.Context, address string) (net.Conn, error)
+	Logger      *slog.Logger
+}
+
+// Pool is the connections to other nodes. It is safe for concurrent use.
+type Pool struct {
+	cfg    PoolConfig
+	mu     sync.Mutex
+	links  map[target]*link
+	closed bool
+}
+
+// target is a node and where it is.
+type target struct{ tag, address string }
+
+// NewPool returns a Pool without connections; they are made when they are
+// needed, and made again after they broke.
+func NewPool(cfg PoolConfig) *Pool {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Pool{cfg: cfg, links: map[target]*link{}}
+}
+
+// Close closes all connections: calls under way fail.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	links := p.links
+	p.links = nil
+	p.mu.Unlock()
+	for _, l := range links {
+		l.close()
+	}
+}
+
+// errClosed is the cause after Close.
+var errClosed = errors.New("the connections to other nodes are closed")
+
+// link returns the connection to a node.
+func (p *Pool) link(tag, address string) (*link, error) {
+	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
+		address = override
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, outcome.NewNotApplied(outcome.Stopping, errClosed)
+	}
+	to := target{tag, address}
+	if l, ok := p.links[to]; ok {
+		return l, nil
+	}
+	conn, err := p.dial(to)
+	if err != nil {
+		return nil, outcome.NewNotApplied(outcome.Unspecified, err)
+	}
+	l := newLink(conn, p.cfg.Introduce)
+	p.links[to] = l
+	return l, nil
+}
+
+// drop closes a connection that has become useless; the next call makes a new
+// one.
+func (p *Pool) drop(l *link) {
+	p.mu.Lock()
+	for to, have := range p.links {
+		if have == l {
+			delete(p.links, to)
+		}
+	}
+	p.mu.Unlock()
+	l.close()
+}
+
+// dial prepares a connection. Nothing is sent yet. The address is looked up at
+// each try to connect, because a node may come back with another IP.
+func (p *Pool) dial(to target) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if p.cfg.Credentials != nil {
+		creds = p.cfg.Credentials(to.tag)
+	}
+	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
+	return grpc.NewClient("passthrough:///"+to.address,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithContextDialer(p.connect),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
+	)
+}
+
+// connect opens a connection. The kernel's own probes find a peer that has
+// vanished while nothing is sent; gRPC's are no quicker than ten seconds.
+func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
+	if p.cfg.DialContext != nil {
+		return p.cfg.DialContext(ctx, address)
+	}
+	d := net.Dialer{Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// call makes one unary call. Its error is what decode returns.
+func call[Req, Resp any](ctx context.Context, p *Pool, as Introduction, tag, address string, req Req,
+	method func(peerv1.PeerServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error),
+) (Resp, error) {
+	l, err := p.link(tag, address)
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	response, err := method(l.client, as.outgoing(ctx), req)
+	return response, decode(err)
+}
+
+// introduce returns the introduction of a node that speaks for itself as m: it
+// may ask for a tag that it does not have yet.
+func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
+	as := p.cfg.Introduce()
+	as.Tag = m.GetTag()
+	return as
+}
+
+// Hello asks a node who it is.
+func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
+}
+
+// Join asks a node to be taken into its cluster.
+func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
+}
+
+// Invite asks a waiting node to join.
+func (p *Pool) Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
+	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Invite)
+}
+
+// Transfer asks the leader to hand over.
+func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
+	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
+}
+
+// ReadIndex asks the leader for a read index. Whatever fails, nothing happened.
+func (p *Pool) ReadIndex(ctx context.Context, tag, address string) (uint64, error) {
+	response, err := call(ctx, p, p.cfg.Introduce(), tag, address, &peerv1.ReadIndexRequest{}, peerv1.PeerServiceClient.ReadIndex)
+	if err != nil {
+		return 0, outcome.NewNotApplied(outcome.ReasonOf(err), err)
+	}
+	return response.GetIndex(), nil
+}
+
+// Ping asks a node how it is. A connection on which pings go unanswered is given
+// up, and with it the groups on it.
+func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	l, err := p.link(tag, address)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	response, err := l.client.Ping(p.cfg.Introduce().outgoing(ctx), req)
+	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= patience {
+		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "tag", tag, "address", address)
+		p.drop(l)
+	}
+	return response, decode(err)
+}
+
+// Forward brings a group to the leader and returns what its state machine said.
+// The error is an *outcome.Error: NotApplied only if the group certainly did not
+// get into a log by this call.
+func (p *Pool) Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error) {
+	l, err := p.link(tag, address)
+	if err != nil {
+		return raftlog.GroupResult{}, err
+	}
+	return l.forward(ctx, group)
+}

@@ -1,0 +1,147 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// maxStreamGroups is how many groups of one stream are under way at a time. A
+// node sends a few; more waits in the stream.
+const maxStreamGroups = 64
+
+// Node answers the calls. *cluster.Node is one.
+type Node interface {
+	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
+	HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error)
+	HandleReadIndex(ctx context.Context) (uint64, error)
+	HandlePing(ctx context.Context, caller []byte) (*peerv1.PingResponse, error)
+	HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
+	HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
+	HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+}
+
+// Server is the PeerService. It must be served behind a Guard.
+type Server struct {
+	peerv1.UnimplementedPeerServiceServer
+	node Node
+}
+
+var _ peerv1.PeerServiceServer = (*Server)(nil)
+
+// NewServer returns a Server for the node.
+func NewServer(node Node) *Server { return &Server{node: node} }
+
+// Register adds the service to a gRPC server.
+func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
+
+// Hello implements the service.
+func (s *Server) Hello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	if err := asIntroduced(ctx, req.GetSelf()); err != nil {
+		return nil, err
+	}
+	response, err := s.node.HandleHello(ctx, req)
+	return response, encode(err)
+}
+
+// Join implements the service. What the guard checked is the introduction, so
+// the newcomer must be the node that was introduced.
+func (s *Server) Join(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	if err := asIntroduced(ctx, req.GetMember()); err != nil {
+		return nil, err
+	}
+	response, err := s.node.HandleJoin(ctx, req)
+	return response, encode(err)
+}
+
+// asIntroduced checks that a call's content is about the node that makes it.
+func asIntroduced(ctx context.Context, m *raftlogv1.Member) error {
+	caller := introductionOf(ctx)
+	if m.GetTag() != caller.Tag || !bytes.Equal(m.GetId(), caller.ID) {
+		return denied("the caller introduced itself as another node than the one it speaks for")
+	}
+	return nil
+}
+
+// ReadIndex implements the service.
+func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {
+	index, err := s.node.HandleReadIndex(ctx)
+	if err != nil {
+		return nil, encode(err)
+	}
+	return &peerv1.ReadIndexResponse{Index: index}, nil
+}
+
+// Ping implements the service.
+func (s *Server) Ping(ctx context.Context, _ *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID)
+	return response, encode(err)
+}
+
+// Invite implements the service.
+func (s *Server) Invite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
+	response, err := s.node.HandleInvite(ctx, req)
+	return response, encode(err)
+}
+
+// Transfer implements the service.
+func (s *Server) Transfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
+	response, err := s.node.HandleTransfer(ctx, req)
+	return response, encode(err)
+}
+
+// Forward implements the service: many groups are under way at a time, and each
+// is answered when it is done.
+//
+// Invariant: a stream that the handler has taken never ends with a Failure in
+// its status. So a caller that sees one knows that the guard refused the whole
+// stream, and that none of its groups was taken.
+func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, peerv1.ForwardResponse]) error {
+	var sending sync.Mutex
+	var working sync.WaitGroup
+	defer working.Wait()
+	slots := make(chan struct{}, maxStreamGroups)
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		slots <- struct{}{}
+		working.Go(func() {
+			defer func() { <-slots }()
+			response := s.forward(stream.Context(), req)
+			sending.Lock()
+			defer sending.Unlock()
+			_ = stream.Send(response) // A broken stream ends in Recv.
+		})
+	}
+}
+
+// forward handles one group.
+func (s *Server) forward(ctx context.Context, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
+	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
+	result, err := s.node.HandleForward(ctx, req.GetGroup())
+	if err == nil {
+		response.Status = peerv1.ForwardResponse_STATUS_DONE
+		response.Result = raftlog.GroupResultToProto(result)
+		return response
+	}
+	response.Status = peerv1.ForwardResponse_STATUS_UNKNOWN
+	if outcome.Of(err) == outcome.NotApplied {
+		response.Status = peerv1.ForwardResponse_STATUS_NOT_APPLIED
+	}
+	response.Reason, response.Detail = uint32(outcome.ReasonOf(err)), err.Error()
+	return response
+}
