@@ -29,8 +29,10 @@ func TestOpenRefuses(t *testing.T) {
 		want   error
 	}{
 		{"another node's file", existing, func(_ *testing.T, c *Config) { c.NodeID = "another" }, ErrForeign},
-		{"a missing file that must exist", func(t *testing.T) string { return t.TempDir() },
-			func(_ *testing.T, c *Config) { c.MustExist = true }, ErrMissing},
+		{
+			"a missing file that must exist", func(t *testing.T) string { return t.TempDir() },
+			func(_ *testing.T, c *Config) { c.MustExist = true }, ErrMissing,
+		},
 		{"a directory in use", existing, func(t *testing.T, c *Config) { mustOpen(t, *c) }, ErrInUse},
 		{"a file cut short", existing, func(t *testing.T, c *Config) {
 			must(t, os.Truncate(filepath.Join(c.Dir, fileName), 3*4096))

@@ -1,0 +1,170 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// admit runs both handshakes on an accepted connection and returns the
+// connection to use and the member at its other end. A probe is answered, and
+// leaves nothing to use. Nothing but the greeting is read before all is checked.
+func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	if err := raw.SetDeadline(deadline); err != nil {
+		return nil, "", err
+	}
+	conn, state, err := s.serveTLS(ctx, raw)
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := readGreeting(conn)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the greeting: %w", err)
+	}
+	status := s.judge(ctx, g, state)
+	if _, err := conn.Write(answer{status, s.local, s.instance}.encode()); err != nil {
+		return nil, "", err
+	}
+	if status != OK {
+		return nil, "", &badGreetingError{g, status}
+	}
+	if g.purpose == forProbe {
+		return nil, "", nil
+	}
+	return conn, g.dialler.String(), conn.SetDeadline(time.Time{})
+}
+
+// badGreetingError is the reason why a greeting was refused.
+type badGreetingError struct {
+	greeting greeting
+	status   Status
+}
+
+func (e *badGreetingError) Error() string {
+	return fmt.Sprintf("%s of cluster %s asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
+}
+
+// serveTLS is the server's side of the TLS handshake, if there is TLS.
+func (s *stream) serveTLS(ctx context.Context, raw net.Conn) (net.Conn, *tls.ConnectionState, error) {
+	if s.cfg.ServerTLS == nil {
+		return raw, nil, nil
+	}
+	config, err := s.cfg.ServerTLS()
+	if err != nil {
+		return nil, nil, err
+	}
+	return secure(ctx, tls.Server(raw, config))
+}
+
+// secure runs a TLS handshake, and demands that the other side showed a
+// certificate which was verified, whatever the configuration says.
+func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState, error) {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, nil, err
+	}
+	state := conn.ConnectionState()
+	if len(state.VerifiedChains) == 0 {
+		return nil, nil, errors.New("the other side's certificate was not verified")
+	}
+	return conn, &state, nil
+}
+
+// judge decides about a greeting.
+func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) Status {
+	if g.cluster != s.cluster {
+		return WrongCluster
+	}
+	if g.target != s.local {
+		return WrongTarget
+	}
+	peer, ok := s.cfg.Directory.Lookup(g.dialler.String())
+	switch {
+	case !ok:
+		return NotMember
+	case peer.Removed:
+		return Removed
+	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
+		return WrongCertificate
+	case g.dialler == s.local:
+		// A node has no reason to dial itself; a copy of its directory does.
+		return Impostor
+	case g.purpose == forRaft && s.impostor(ctx, peer, g):
+		return Impostor
+	}
+	return OK
+}
+
+// impostor says whether the member itself, asked at its own address, is another
+// process than the one that greeted. Without TLS nothing else tells a copied or
+// forged data directory from the member. Whoever cannot be asked gets the benefit
+// of the doubt: a network may be cut in one direction, or an address be new.
+func (s *stream) impostor(ctx context.Context, peer Peer, g greeting) bool {
+	if s.known.is(g.dialler, g.instance) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	member, err := s.greet(ctx, peer, forProbe)
+	if err != nil {
+		return false
+	}
+	_ = member.raw.Close()
+	s.known.learn(g.dialler, member.answer.instance)
+	return member.answer.instance != g.instance
+}
+
+// instances are the processes that were found at the members' own addresses.
+type instances struct {
+	mu   sync.Mutex
+	byID map[id]instance
+}
+
+func newInstances() *instances { return &instances{byID: map[id]instance{}} }
+
+func (i *instances) is(member id, process instance) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.byID[member] == process
+}
+
+func (i *instances) learn(member id, process instance) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.byID[member] = process
+}
+
+// limiter lets each key through once in a while, so that a peer that keeps
+// trying does not fill the log.
+type limiter struct {
+	mu    sync.Mutex
+	every time.Duration
+	last  map[string]time.Time
+}
+
+// maxLimiterKeys bounds the memory that strangers can make a limiter use.
+const maxLimiterKeys = 1024
+
+func newLimiter(every time.Duration) *limiter {
+	return &limiter{every: every, last: map[string]time.Time{}}
+}
+
+func (l *limiter) allow(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if last, ok := l.last[key]; ok && now.Sub(last) < l.every {
+		return false
+	}
+	if len(l.last) >= maxLimiterKeys {
+		clear(l.last)
+	}
+	l.last[key] = now
+	return true
+}

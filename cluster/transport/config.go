@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+)
+
+const (
+	// DefaultTimeout bounds sending one message and waiting for its answer. It is
+	// how long replication to a node hangs that vanished without a word. The
+	// library multiplies it by the size of a snapshot in units of 256 KB.
+	DefaultTimeout = 2 * time.Second
+	// DefaultDialTimeout bounds looking up a name, connecting, and both
+	// handshakes. It is below DefaultTimeout, since a dial comes before a message,
+	// and well above probeTimeout, which the other side may take.
+	DefaultDialTimeout = 1500 * time.Millisecond
+	// DefaultAcceptTimeout bounds both handshakes on the accepting side.
+	DefaultAcceptTimeout = 1500 * time.Millisecond
+	// DefaultMaxPending is how many accepted connections may be in a handshake.
+	DefaultMaxPending = 64
+	// DefaultMaxPool is how many idle connections to one node are kept.
+	DefaultMaxPool = 3
+	// probeTimeout bounds asking a member whether a caller is really it.
+	probeTimeout = 250 * time.Millisecond
+	// refusalLogEvery is how often the same refusal is logged.
+	refusalLogEvery = 10 * time.Second
+)
+
+// Peer is a member, or a former one, as the Directory knows it.
+type Peer struct {
+	// ID is the Raft id, 32 hexadecimal digits.
+	ID string
+	// Tag is the node tag, which its certificate must name.
+	Tag string
+	// Address is its Raft port as host:port; the host may be a name.
+	Address string
+	// Removed says that the id once was a member and never will be again.
+	Removed bool
+}
+
+// Directory knows the members. It is asked at each dial and each accept, from
+// many goroutines, so it must be quick and safe for concurrent use.
+type Directory interface {
+	Lookup(id string) (Peer, bool)
+}
+
+// Config is what New needs.
+type Config struct {
+	// Listener is the Raft port. The transport closes it, also when New fails.
+	Listener net.Listener
+	// ClusterID is the cluster's 16-byte id, LocalID this node's Raft id, 32
+	// hexadecimal digits.
+	ClusterID []byte
+	LocalID   string
+	Directory Directory
+	// Dial says, by tag, where to reach a node instead of its Address.
+	Dial map[string]string
+
+	// ServerTLS and ClientTLS are asked for each connection, so renewed
+	// certificates need no restart. Both nil means no TLS. ServerTLS must demand
+	// and verify client certificates; ClientTLS gets the tag of the node dialled,
+	// and a configuration without ServerName gets the tag as one.
+	ServerTLS func() (*tls.Config, error)
+	ClientTLS func(tag string) (*tls.Config, error)
+	// NamesTag says whether the verified certificate of a connection names the
+	// tag. Nil means: one of its DNS names is the tag.
+	NamesTag func(state tls.ConnectionState, tag string) bool
+
+	// OnRefused is called whenever a dialled node refused this one: with Removed
+	// the process should end. It is called on the dialling goroutine and must be
+	// quick. Nil means nothing.
+	OnRefused func(by Peer, status Status)
+	// WrapConn, if set, wraps each TCP connection, for tests with faults.
+	WrapConn func(net.Conn) net.Conn
+
+	// Zero values of these mean the defaults above.
+	Timeout       time.Duration
+	DialTimeout   time.Duration
+	AcceptTimeout time.Duration
+	MaxPending    int
+	MaxPool       int
+
+	// Logger is required.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	setDefault(&c.Timeout, DefaultTimeout)
+	setDefault(&c.DialTimeout, DefaultDialTimeout)
+	setDefault(&c.AcceptTimeout, DefaultAcceptTimeout)
+	setDefault(&c.MaxPending, DefaultMaxPending)
+	setDefault(&c.MaxPool, DefaultMaxPool)
+	if c.OnRefused == nil {
+		c.OnRefused = func(Peer, Status) {}
+	}
+	if c.WrapConn == nil {
+		c.WrapConn = func(conn net.Conn) net.Conn { return conn }
+	}
+	if c.NamesTag == nil {
+		c.NamesTag = namesTag
+	}
+	return c, c.validate()
+}
+
+func setDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Listener == nil || c.Directory == nil || c.Logger == nil:
+		return errors.New("transport: Listener, Directory and Logger are required")
+	case len(c.ClusterID) != idBytes:
+		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), idBytes)
+	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
+		return errors.New("transport: TLS is for both directions or for none")
+	case min(c.Timeout, c.DialTimeout, c.AcceptTimeout) < 0 || c.MaxPending < 1 || c.MaxPool < 1:
+		return errors.New("transport: timeouts and limits must be positive")
+	case min(c.DialTimeout, c.AcceptTimeout) <= probeTimeout:
+		return fmt.Errorf("transport: the timeouts of dialling and accepting must be above %s", probeTimeout)
+	}
+	_, err := parseID(c.LocalID)
+	return err
+}
+
+func namesTag(state tls.ConnectionState, tag string) bool {
+	return len(state.PeerCertificates) > 0 && slices.Contains(state.PeerCertificates[0].DNSNames, tag)
+}

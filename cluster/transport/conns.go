@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"container/list"
+	"net"
+	"sync"
+	"time"
+)
+
+// keepAlive finds out within 20 s that the other side of a silent connection is
+// gone; the library reads without a deadline from connections it has accepted.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
+
+func setKeepAlive(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(keepAlive) // Only slower to notice without it.
+	}
+}
+
+// conns are the connections in use. The library does not close those it has
+// accepted when it is closed itself.
+type conns struct {
+	mu     sync.Mutex
+	open   map[*conn]struct{}
+	closed bool
+}
+
+// conn is a connection whose handshake is done, with the member at its end.
+type conn struct {
+	net.Conn
+	// raw is what is below TLS, if there is TLS.
+	raw  net.Conn
+	peer string
+	all  *conns
+}
+
+// Close closes the connection and forgets it. It does not say good-bye in TLS:
+// that would wait for a peer that does not read.
+func (c *conn) Close() error {
+	c.all.mu.Lock()
+	delete(c.all.open, c)
+	c.all.mu.Unlock()
+	return c.raw.Close()
+}
+
+// add tracks a connection; false means that it came too late and was closed.
+func (s *conns) add(secured, raw net.Conn, peer string) (*conn, bool) {
+	c := &conn{Conn: secured, raw: raw, peer: peer, all: s}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.open[c] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
+		_ = raw.Close()
+	}
+	return c, !closed
+}
+
+// closeIf closes those of the connections whose peer matches.
+func (s *conns) closeIf(match func(peer string) bool) {
+	s.mu.Lock()
+	var matching []*conn
+	for c := range s.open {
+		if match(c.peer) {
+			matching = append(matching, c)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range matching {
+		_ = c.Close()
+	}
+}
+
+// shut closes all connections, and those that are still to come.
+func (s *conns) shut() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.closeIf(func(string) bool { return true })
+}
+
+// pending are the accepted connections in a handshake. When there are too many,
+// the one that has been waiting longest goes: a member's handshake takes
+// milliseconds, so whoever is oldest is only holding a place.
+type pending struct {
+	mu     sync.Mutex
+	limit  int
+	oldest *list.List // of net.Conn
+	closed bool
+}
+
+func newPending(limit int) *pending {
+	return &pending{limit: limit, oldest: list.New()}
+}
+
+// add makes room for the connection and returns how to give it back.
+func (p *pending) add(conn net.Conn) (done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = conn.Close()
+		return func() {}
+	}
+	if p.oldest.Len() >= p.limit {
+		_ = p.oldest.Remove(p.oldest.Front()).(net.Conn).Close()
+	}
+	at := p.oldest.PushBack(conn)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.oldest.Remove(at)
+	}
+}
+
+// shut closes all of them, and those that are still to come.
+func (p *pending) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for p.oldest.Len() > 0 {
+		_ = p.oldest.Remove(p.oldest.Front()).(net.Conn).Close()
+	}
+}

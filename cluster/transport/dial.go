@@ -1,0 +1,140 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// ErrUnknownPeer means that the Directory does not know the node to dial.
+var ErrUnknownPeer = errors.New("the table of members does not know this node")
+
+// RefusedError is the error of a dial that reached a node which refused it.
+type RefusedError struct {
+	By     Peer
+	Status Status
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("node %s at %s refused the connection: %s", e.By.Tag, e.By.Address, e.Status)
+}
+
+// dial opens a connection for Raft to the member with the given id.
+func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
+	peer, ok := s.cfg.Directory.Lookup(target)
+	if !ok {
+		return nil, fmt.Errorf("dialling %s: %w", target, ErrUnknownPeer)
+	}
+	open, err := s.greet(ctx, peer, forRaft)
+	if err != nil {
+		s.noteRefusal(err)
+		return nil, err
+	}
+	c, ok := s.conns.add(open.conn, open.raw, peer.ID)
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// noteRefusal tells of a refusal: the process each time, the log now and then.
+func (s *stream) noteRefusal(err error) {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return
+	}
+	if s.refusals.allow("by " + refused.By.ID + refused.Status.String()) {
+		s.cfg.Logger.Warn("a node refused our Raft connection",
+			"tag", refused.By.Tag, "address", refused.By.Address, "status", refused.Status.String())
+	}
+	s.cfg.OnRefused(refused.By, refused.Status)
+}
+
+// greeted is a connection that was dialled, with the answer to our greeting.
+type greeted struct {
+	conn, raw net.Conn
+	answer    answer
+}
+
+// greet connects to a node, runs both handshakes, and makes sure that it is the
+// one that was meant. The connection it returns has no deadline.
+func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
+	target, err := parseID(peer.ID)
+	if err != nil {
+		return greeted{}, err
+	}
+	// The dialler looks the name up anew each time: in a cluster of containers
+	// the address behind a name changes with each start.
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", s.addressOf(peer))
+	if err != nil {
+		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
+	}
+	setKeepAlive(raw)
+	raw = s.cfg.WrapConn(raw)
+	// When the time is up, or the transport closes, whatever waits here ends.
+	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.instance})
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = raw.Close()
+		return greeted{}, err
+	}
+	return greeted{conn: conn, raw: raw, answer: a}, nil
+}
+
+func (s *stream) addressOf(peer Peer) string {
+	if address, ok := s.cfg.Dial[peer.Tag]; ok {
+		return address
+	}
+	return peer.Address
+}
+
+// introduce is both handshakes from the dialling side.
+func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greeting) (net.Conn, answer, error) {
+	conn, err := s.dialTLS(ctx, raw, peer)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	if _, err := conn.Write(g.encode()); err != nil {
+		return nil, answer{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
+	}
+	a, err := readAnswer(conn)
+	switch {
+	case err != nil:
+		return nil, a, fmt.Errorf("greeting %s: %w", peer.Tag, err)
+	case a.status != OK:
+		return nil, a, &RefusedError{By: peer, Status: a.status}
+	case a.id != g.target:
+		return nil, a, fmt.Errorf("greeting %s: %s answered", peer.Tag, a.id)
+	}
+	return conn, a, nil
+}
+
+// dialTLS is the client's side of the TLS handshake, if there is TLS.
+func (s *stream) dialTLS(ctx context.Context, raw net.Conn, peer Peer) (net.Conn, error) {
+	if s.cfg.ClientTLS == nil {
+		return raw, nil
+	}
+	config, err := s.cfg.ClientTLS(peer.Tag)
+	if err != nil {
+		return nil, err
+	}
+	if config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName = peer.Tag
+	}
+	conn, state, err := secure(ctx, tls.Client(raw, config))
+	if err != nil {
+		return nil, fmt.Errorf("TLS with %s: %w", peer.Tag, err)
+	}
+	if !s.cfg.NamesTag(*state, peer.Tag) {
+		return nil, fmt.Errorf("TLS with %s: its certificate names another node", peer.Tag)
+	}
+	return conn, nil
+}

@@ -1,0 +1,294 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+func mustID(t testing.TB, s string) id {
+	t.Helper()
+	i, err := parseID(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// greetingOf is what the member with one tag says when it dials another.
+func greetingOf(t testing.TB, from, to string) greeting {
+	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance()}
+}
+
+// connect opens a bare connection with a deadline.
+func connect(t testing.TB, tr *Transport) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", tr.ListenAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// vote is an RPC as the library writes it, as far as anybody gets to read it.
+var vote = append([]byte{1}, bytes.Repeat([]byte{0x81}, 100)...)
+
+func TestStrangersAreRefused(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", nil)
+	start(t, b, "B", nil)
+	b.put(Peer{ID: idOf("C"), Tag: "C", Address: "127.0.0.1:1"})
+	b.put(Peer{ID: idOf("D"), Tag: "D", Address: "127.0.0.1:1", Removed: true})
+	for _, c := range []struct {
+		name   string
+		change func(*greeting)
+		want   Status
+	}{
+		{"another cluster", func(g *greeting) { g.cluster[0]++ }, WrongCluster},
+		{"another target", func(g *greeting) { g.target = mustID(t, idOf("C")) }, WrongTarget},
+		{"an unknown dialler", func(g *greeting) { g.dialler[0]++ }, NotMember},
+		{"a removed dialler", func(g *greeting) { g.dialler = mustID(t, idOf("D")) }, Removed},
+		{"a dialler with our own id", func(g *greeting) { g.dialler = g.target }, Impostor},
+		{"a second process with the id of a member that is up", func(g *greeting) { g.dialler = mustID(t, idOf("B")) }, Impostor},
+		{"a member that cannot be asked back", func(*greeting) {}, OK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := greetingOf(t, "C", "A")
+			c.change(&g)
+			conn := connect(t, a)
+			_, _ = conn.Write(append(g.encode(), vote...))
+			got, err := readAnswer(conn)
+			if err != nil || got.status != c.want || got.id != mustID(t, idOf("A")) {
+				t.Fatalf("answer %+v, %v, want %v", got, err, c.want)
+			}
+			if c.want == OK {
+				return
+			}
+			if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, net.ErrClosed) && !isReset(err) {
+				t.Errorf("the connection stays open: %v", err)
+			}
+			select {
+			case rpc := <-a.Consumer():
+				t.Errorf("Raft got %T from a stranger", rpc.Command)
+			default:
+			}
+		})
+	}
+}
+
+func isReset(err error) bool { return strings.Contains(err.Error(), "reset by peer") }
+
+// TestWhatIsNoGreetingIsCutOff sends what port scanners, web browsers and
+// attackers send. The connection ends without a word.
+func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
+	a := start(t, newBook(), "A", func(c *Config) { c.AcceptTimeout = 300 * time.Millisecond })
+	for name, sent := range map[string][]byte{
+		"nothing":         nil,
+		"a web request":   []byte("GET / HTTP/1.1\r\n\r\n"),
+		"a forged vote":   vote,
+		"half a greeting": greetingOf(t, "B", "A").encode()[:20],
+		"a huge frame":    bytes.Repeat([]byte{0xff}, 1<<20),
+		"a later version": append([]byte("idnraft\x02"), make([]byte, greetingBytes)...),
+		"another purpose": append([]byte(magic), bytes.Repeat([]byte{9}, greetingBytes)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, a)
+			_, _ = conn.Write(sent)
+			got, err := io.ReadAll(conn)
+			if len(got) > 0 || err != nil && !isReset(err) {
+				t.Errorf("read %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestOldestSilentConnectionMakesRoom(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", func(c *Config) { c.MaxPending, c.AcceptTimeout = 4, time.Hour })
+	var silent []net.Conn
+	for range 12 {
+		silent = append(silent, connect(t, a))
+	}
+	// The first eight are cut off, although their time is not up.
+	for _, c := range silent[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Fatalf("still open: %v", err)
+		}
+	}
+	// A member gets in although all places are taken.
+	tr := start(t, b, "B", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c, err := tr.stream.dial(ctx, idOf("A"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+func TestDialTellsWhyItWasRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(mine, theirs *book)
+		want   Status
+	}{
+		{"another node is at the address", func(mine, _ *book) {
+			a, _ := mine.Lookup(idOf("A"))
+			mine.put(Peer{ID: idOf("A"), Tag: "A", Address: "127.0.0.1:1"})
+			mine.put(Peer{ID: idOf("C"), Tag: "C", Address: a.Address})
+		}, WrongTarget},
+		{"not known there", func(_, theirs *book) { delete(theirs.peers, idOf("B")) }, NotMember},
+		{"removed there", func(_, theirs *book) { theirs.put(Peer{ID: idOf("B"), Tag: "B", Removed: true}) }, Removed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mine, theirs := newBook(), newBook()
+			start(t, theirs, "A", nil)
+			a, _ := theirs.Lookup(idOf("A"))
+			mine.put(a)
+			told := make(chan Status, 1)
+			dialler := start(t, mine, "B", func(cfg *Config) {
+				cfg.OnRefused = func(_ Peer, s Status) { told <- s }
+			})
+			theirs.put(Peer{ID: idOf("B"), Tag: "B", Address: dialler.ListenAddr().String()})
+			c.change(mine, theirs)
+			target := idOf("A")
+			if c.want == WrongTarget {
+				target = idOf("C")
+			}
+			err := dialler.TimeoutNow(raft.ServerID(target), "", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+			var refused *RefusedError
+			if !errors.As(err, &refused) || refused.Status != c.want {
+				t.Fatalf("dial: %v, want %v", err, c.want)
+			}
+			if got := <-told; got != c.want {
+				t.Errorf("told %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestUnknownPeerIsNotDialled(t *testing.T) {
+	tr := start(t, newBook(), "A", nil)
+	err := tr.TimeoutNow(raft.ServerID(idOf("Z")), "127.0.0.1:1", &raft.TimeoutNowRequest{}, &raft.TimeoutNowResponse{})
+	if !errors.Is(err, ErrUnknownPeer) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCertificateMustNameTheMember(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	for _, c := range []struct {
+		name   string
+		server func(*Config)
+		client func(*Config)
+		ok     bool
+	}{
+		{"both name their tags", ca.secured("A"), ca.secured("B"), true},
+		{"the dialler's names another member", ca.secured("A"), ca.secured("A"), false},
+		{"the dialler's is of another authority", ca.secured("A"), func(cfg *Config) {
+			other.secured("B")(cfg)
+			ca.trusted(cfg)
+		}, false},
+		{"the dialler has none", ca.secured("A"), func(cfg *Config) {
+			ca.secured("B")(cfg)
+			cfg.ClientTLS = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
+		}, false},
+		{"the dialler has none, and none is demanded", func(cfg *Config) {
+			ca.secured("A")(cfg)
+			lax, _ := cfg.ServerTLS()
+			lax.ClientAuth = tls.VerifyClientCertIfGiven
+			cfg.ServerTLS = func() (*tls.Config, error) { return lax, nil }
+		}, func(cfg *Config) {
+			ca.secured("B")(cfg)
+			cfg.ClientTLS = func(string) (*tls.Config, error) { return &tls.Config{RootCAs: ca.pool()}, nil }
+		}, false},
+		{"the dialler speaks no TLS", ca.secured("A"), nil, false},
+		{"the target's names another member", ca.secured("B"), ca.secured("B"), false},
+		{"the target speaks no TLS", nil, ca.secured("B"), false},
+		{"the dialler verifies nothing", ca.secured("B"), func(cfg *Config) {
+			ca.secured("B")(cfg)
+			lax, _ := cfg.ClientTLS("")
+			lax.InsecureSkipVerify = true
+			cfg.ClientTLS = func(string) (*tls.Config, error) { return lax, nil }
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBook()
+			start(t, b, "A", c.server)
+			tr := start(t, b, "B", c.client)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			conn, err := tr.stream.dial(ctx, idOf("A"))
+			if (err == nil) != c.ok {
+				t.Fatalf("dial: %v", err)
+			}
+			if err == nil {
+				_ = conn.Close()
+			}
+		})
+	}
+}
+
+// trusted makes a Config's dialling side trust this authority.
+func (a *authority) trusted(cfg *Config) {
+	inner := cfg.ClientTLS
+	cfg.ClientTLS = func(tag string) (*tls.Config, error) {
+		conf, err := inner(tag)
+		conf.RootCAs = a.pool()
+		return conf, err
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add(greeting{purpose: forProbe}.encode())
+	f.Add(answer{status: Removed}.encode())
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, g.encode()) {
+			t.Errorf("%x was read as %+v", b, g)
+		}
+		if a, err := readAnswer(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, a.encode()) {
+			t.Errorf("%x was read as %+v", b, a)
+		}
+	})
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no directory":      func(c *Config) { c.Directory = nil },
+		"short cluster id":  func(c *Config) { c.ClusterID = []byte("x") },
+		"bad local id":      func(c *Config) { c.LocalID = "A" },
+		"half TLS":          func(c *Config) { c.ServerTLS = func() (*tls.Config, error) { return nil, nil } },
+		"too short a dial":  func(c *Config) { c.DialTimeout = time.Millisecond },
+		"negative pending":  func(c *Config) { c.MaxPending = -1 },
+		"negative timeouts": func(c *Config) { c.Timeout = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t)
+			cfg := Config{Listener: l, ClusterID: testCluster, LocalID: idOf("A"), Directory: newBook(), Logger: discard}
+			change(&cfg)
+			if tr, err := New(cfg); err == nil {
+				_ = tr.Close()
+				t.Fatal("accepted")
+			}
+			if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("the listener stays open: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// stream is the raft.StreamLayer: it gives the library connections whose other
+// end is known, and nothing else.
+type stream struct {
+	cfg      Config
+	cluster  id
+	local    id
+	instance instance
+	conns    *conns
+	pending  *pending
+	known    *instances
+	refusals *limiter
+
+	// ready hands accepted connections to Accept.
+	ready chan net.Conn
+	// ctx ends with Close.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// work counts the accept loop and the handshakes.
+	work sync.WaitGroup
+}
+
+var _ raft.StreamLayer = (*stream)(nil)
+
+func newStream(cfg Config) *stream {
+	ctx, cancel := context.WithCancel(context.Background())
+	local, _ := parseID(cfg.LocalID) // Checked by validate.
+	s := &stream{
+		cfg: cfg, cluster: id(cfg.ClusterID), local: local, instance: newInstance(),
+		conns:   &conns{open: map[*conn]struct{}{}},
+		pending: newPending(cfg.MaxPending),
+		known:   newInstances(), refusals: newLimiter(refusalLogEvery),
+		ready: make(chan net.Conn),
+		ctx:   ctx, cancel: cancel,
+	}
+	s.work.Add(1)
+	go s.acceptLoop()
+	return s
+}
+
+// acceptLoop takes connections off the listener. Nothing in it waits for the
+// other side.
+func (s *stream) acceptLoop() {
+	defer s.work.Done()
+	for {
+		raw, err := s.cfg.Listener.Accept()
+		if s.ctx.Err() != nil {
+			if err == nil {
+				_ = raw.Close()
+			}
+			return
+		}
+		if err != nil {
+			s.cfg.Logger.Warn("accepting a Raft connection failed", "error", err)
+			s.pause(100 * time.Millisecond)
+			continue
+		}
+		s.work.Add(1)
+		go s.handshake(raw)
+	}
+}
+
+// pause waits after a failed accept, such as one for lack of file descriptors.
+func (s *stream) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+}
+
+// handshake admits one accepted connection, or closes it.
+func (s *stream) handshake(raw net.Conn) {
+	defer s.work.Done()
+	setKeepAlive(raw)
+	wrapped := s.cfg.WrapConn(raw)
+	done := s.pending.add(wrapped)
+	admitted, peer, err := s.admit(wrapped)
+	done()
+	if err != nil {
+		_ = wrapped.Close()
+		s.logRefusal(raw, err)
+		return
+	}
+	if admitted == nil {
+		_ = wrapped.Close() // It was only a question.
+		return
+	}
+	c, ok := s.conns.add(admitted, wrapped, peer)
+	if !ok {
+		return
+	}
+	select {
+	case s.ready <- c:
+	case <-s.ctx.Done():
+		_ = c.Close()
+	}
+}
+
+// logRefusal logs once in a while, per host and status, that a connection was
+// refused.
+func (s *stream) logRefusal(raw net.Conn, err error) {
+	var bad *badGreetingError
+	status := "handshake"
+	if errors.As(err, &bad) {
+		status = bad.status.String()
+	}
+	if s.ctx.Err() == nil && s.refusals.allow(remoteHost(raw)+" "+status) {
+		s.cfg.Logger.Warn("a Raft connection was refused", "from", raw.RemoteAddr().String(), "error", err)
+	}
+}
+
+func remoteHost(conn net.Conn) string {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return host
+}
+
+// Accept implements net.Listener.
+func (s *stream) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.ready:
+		return c, nil
+	case <-s.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. It closes every connection, and returns when no
+// handshake is running any more, which is soon, since each lost its connection.
+func (s *stream) Close() error {
+	s.cancel()
+	err := s.cfg.Listener.Close()
+	s.pending.shut()
+	s.conns.shut()
+	s.work.Wait()
+	return err
+}
+
+// Addr implements net.Listener. To Raft, a server's address is its id.
+func (s *stream) Addr() net.Addr { return raftAddr(s.local.String()) }
+
+// Dial implements raft.StreamLayer; the address is an id.
+func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, s.cfg.DialTimeout))
+	defer cancel()
+	return s.dial(ctx, string(address))
+}
+
+type raftAddr string
+
+func (raftAddr) Network() string  { return "raft" }
+func (a raftAddr) String() string { return string(a) }

@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"errors"
+	"net"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftlogger"
+)
+
+// Transport is a raft.Transport. It is safe for concurrent use.
+type Transport struct {
+	*raft.NetworkTransport
+	stream *stream
+}
+
+// Without these two the library works, but with other rules: elections would go
+// without pre-vote, and its shutdown would leave the port open.
+var (
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
+)
+
+// New starts accepting at once. The Directory must therefore know this node's
+// cluster already.
+func New(cfg Config) (*Transport, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		if cfg.Listener != nil {
+			err = errors.Join(err, cfg.Listener.Close())
+		}
+		return nil, err
+	}
+	s := newStream(cfg)
+	return &Transport{
+		stream: s,
+		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			ServerAddressProvider: byID{},
+			Logger:                raftlogger.New(cfg.Logger),
+			Stream:                s,
+			MaxPool:               cfg.MaxPool,
+			Timeout:               cfg.Timeout,
+			// Several messages under way at a time can leave a follower without
+			// any for ever (hashicorp/raft issue 612), and leave the rest of a
+			// burst waiting for the next heartbeat.
+			MaxRPCsInFlight: 1,
+		}),
+	}, nil
+}
+
+// Address returns what stands for a server's address in Raft's configuration and
+// messages: its id.
+func Address(id raft.ServerID) raft.ServerAddress { return raft.ServerAddress(id) }
+
+// byID makes the library dial ids, whatever its configuration has for addresses.
+type byID struct{}
+
+// ServerAddr implements raft.ServerAddressProvider.
+func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Address(id), nil }
+
+// SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main
+// goroutine like every other message. Handled beside it, a heartbeat of a newer
+// term can change the term while an old leader is stamping an entry, and two
+// logs then differ under one term (hashicorp/raft issue 695): for us, one id
+// given out twice. The price: while a follower writes to its disk it hears no
+// heartbeat, so the heartbeat timeout must be above a slow write.
+func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// ListenAddr returns the address that the Raft port really listens on.
+func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
+
+// Disconnect closes the connections to and from one node, so that it has to
+// greet again: for a member that has just been removed.
+func (t *Transport) Disconnect(id raft.ServerID) {
+	t.stream.conns.closeIf(func(peer string) bool { return peer == string(id) })
+}
+
+// CloseStreams closes all connections and keeps the port open. It frees
+// goroutines that wait for a peer.
+func (t *Transport) CloseStreams() {
+	t.NetworkTransport.CloseStreams()
+	t.stream.conns.closeIf(func(string) bool { return true })
+}
+
+// Close closes the port and all connections, dialled and accepted, and returns
+// when no handshake runs any more. It may be called more than once.
+func (t *Transport) Close() error {
+	return t.NetworkTransport.Close()
+}
