@@ -341,3 +341,14 @@ func TestHealth(t *testing.T) {
 		t.Errorf("nobody there: %+v", got)
 	}
 }
+
+// TestFlagsBeforeTheCommand work too: people keep them in an alias.
+func TestFlagsBeforeTheCommand(t *testing.T) {
+	node := newFakeNode(t, answer(&idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Max: 7}}))
+	for _, line := range []string{"--endpoint %s hilo get users", "hilo --endpoint %s get users"} {
+		args := strings.Fields(strings.Replace(line, "%s", node.addr, 1))
+		if got := command(t, args...); got != (outcome{stdout: "7\n"}) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
