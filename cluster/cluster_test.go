@@ -1,7 +1,18 @@
 package cluster_test
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 func TestProposeFromEveryNode(t *testing.T) {
@@ -16,4 +27,332 @@ func TestProposeFromEveryNode(t *testing.T) {
 		}
 	}
 	n.agree()
+	for _, s := range n.servers {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if err := s.node.Linearize(ctx); err != nil {
+			t.Errorf("%s: Linearize: %v", s.tag, err)
+		}
+		cancel()
+		if c, _ := s.state.Identity("default", "users"); c.Last != want {
+			t.Errorf("%s: after Linearize the last value is %d, want %d", s.tag, c.Last, want)
+		}
+	}
+}
+
+// load calls next on all servers from many goroutines until stopped, and counts.
+type load struct {
+	mu       sync.Mutex
+	values   map[int64]int
+	failures []error
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+	slowest  time.Duration
+}
+
+func startLoad(t *testing.T, callers int, servers ...*server) *load {
+	l := &load{values: map[int64]int{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	l.stop = cancel
+	for i := range callers {
+		s := servers[i%len(servers)]
+		l.done.Go(func() {
+			for ctx.Err() == nil {
+				l.call(s)
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) call(s *server) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	started := time.Now()
+	v, err := s.next(ctx, "users")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slowest = max(l.slowest, time.Since(started))
+	if err != nil {
+		l.failures = append(l.failures, err)
+		return
+	}
+	l.values[v]++
+}
+
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.values)
+}
+
+// more waits until so many more calls have succeeded.
+func (l *load) more(t *testing.T, calls int) {
+	t.Helper()
+	from := l.count()
+	eventually(t, "progress", func() bool { return l.count() >= from+calls })
+}
+
+// end stops the callers and checks that no value came twice.
+func (l *load) end(t *testing.T) {
+	t.Helper()
+	l.stop()
+	l.done.Wait()
+	for v, times := range l.values {
+		if times > 1 {
+			t.Errorf("value %d came %d times", v, times)
+		}
+	}
+	t.Logf("%d values, %d failures, slowest call %v", len(l.values), len(l.failures), l.slowest)
+}
+
+// TestLeaderDies kills the leader under load. Callers of the others get their
+// answers, each exactly once: the counter ends where the successes say.
+func TestLeaderDies(t *testing.T) {
+	n := startNetwork(t, 3)
+	leader := n.leader()
+	l := startLoad(t, 24, n.others(leader)...)
+	l.more(t, 100)
+	leader.stop(true)
+	l.more(t, 500)
+	l.end(t)
+	for _, err := range l.failures {
+		t.Errorf("a call failed: %v", err)
+	}
+	last := n.others(leader)[0].mustNext("users")
+	if want := int64(len(l.values)) + 1; last != want {
+		t.Errorf("the next value is %d, want %d: every success counts once", last, want)
+	}
+}
+
+// TestLeadershipMovesUnderLoad hands leadership over again and again. Nobody
+// notices but by a short wait.
+func TestLeadershipMovesUnderLoad(t *testing.T) {
+	n := startNetwork(t, 3)
+	l := startLoad(t, 12, n.servers...)
+	for range 4 {
+		l.more(t, 50)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := n.servers[0].node.Transfer(ctx, ""); err != nil {
+			t.Errorf("Transfer: %v", err)
+		}
+		cancel()
+	}
+	l.more(t, 50)
+	l.end(t)
+	for _, err := range l.failures {
+		t.Errorf("a call failed: %v", err)
+	}
+	if last, want := n.servers[0].mustNext("users"), int64(len(l.values))+1; last != want {
+		t.Errorf("the next value is %d, want %d", last, want)
+	}
+}
+
+// TestCutOffLeader cuts the leader off: what it has under way ends as unknown
+// soon, new calls are refused, the others go on, and after healing all agree.
+func TestCutOffLeader(t *testing.T) {
+	n := startNetwork(t, 3)
+	n.servers[0].mustNext("users")
+	cutOff(t, n, n.leader())
+}
+
+// TestCutOffFollower is the same for a follower.
+func TestCutOffFollower(t *testing.T) {
+	n := startNetwork(t, 3)
+	n.servers[0].mustNext("users")
+	cutOff(t, n, n.others(n.leader())[0])
+}
+
+func cutOff(t *testing.T, n *network, s *server) {
+	t.Helper()
+	s.mustNext("users")
+	s.link.sever()
+	cut := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := s.next(ctx, "users")
+	wantOutcome(t, err, outcome.Unknown, outcome.NoQuorum)
+	if took := time.Since(cut); took > 1200*time.Millisecond {
+		t.Errorf("the call under way ended %v after the cut", took)
+	} else {
+		t.Logf("the call under way ended %v after the cut", took)
+	}
+	_, err = s.next(ctx, "users")
+	wantOutcome(t, err, outcome.NotApplied, outcome.NoQuorum)
+	if took := time.Since(cut); took > 4*time.Second {
+		t.Errorf("the new call was refused %v after the cut", took)
+	}
+	started := time.Now()
+	_, err = s.next(ctx, "users")
+	wantOutcome(t, err, outcome.NotApplied, outcome.NoQuorum)
+	if took := time.Since(started); took > 100*time.Millisecond {
+		t.Errorf("a later call was refused after %v, want at once", took)
+	}
+	if s.node.HasQuorum() {
+		t.Error("the node that is cut off says it has a quorum")
+	}
+	for _, other := range n.others(s) {
+		other.mustNext("users")
+	}
+	s.link.heal()
+	eventually(t, "quorum after healing", func() bool { return s.node.HasQuorum() })
+	eventually(t, "answer after healing", func() bool {
+		_, err := s.next(ctx, "users")
+		return err == nil
+	})
+	n.agree()
+}
+
+// TestAllRestart kills all nodes at once and starts them again.
+func TestAllRestart(t *testing.T) {
+	n := startNetwork(t, 3)
+	l := startLoad(t, 12, n.servers...)
+	l.more(t, 100)
+	l.stop()
+	l.done.Wait()
+	n.stopAll()
+	n.run(n.servers...)
+	n.leader()
+	highest := int64(0)
+	for v := range l.values {
+		highest = max(highest, v)
+	}
+	if v := n.servers[1].mustNext("users"); v <= highest {
+		t.Errorf("after the restart came %d, before it %d", v, highest)
+	}
+	for _, s := range n.servers {
+		if _, confirmed := s.node.Tag(); !confirmed {
+			t.Errorf("%s: the tag is not confirmed", s.tag)
+		}
+	}
+	n.agree()
+}
+
+// TestWipedNode empties a data directory: the node must not come back under its
+// tag, and the others go on.
+func TestWipedNode(t *testing.T) {
+	n := startNetwork(t, 3)
+	n.servers[0].mustNext("users")
+	s := n.server("C")
+	s.stop(true)
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.node.Start(ctx); !errors.Is(err, member.ErrTagTaken) {
+		t.Errorf("Start: %v, want %v", err, member.ErrTagTaken)
+	}
+	n.server("A").mustNext("users")
+}
+
+// TestIncompleteDirectory removes one file of two.
+func TestIncompleteDirectory(t *testing.T) {
+	for _, file := range []string{"raft.db", member.FileName} {
+		t.Run(file, func(t *testing.T) {
+			n := startNetwork(t, 1)
+			s := n.servers[0]
+			s.stop(true)
+			if err := os.Remove(filepath.Join(s.dir, file)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := cluster.Open(cluster.Config{
+				DataDir: s.dir, Tag: "A", RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
+				StateMachine: s.state, TakeSnapshot: func() cluster.Snapshot { return s.state.Snapshot() }, Registry: s.state, Peers: s.pool,
+			})
+			if !errors.Is(err, member.ErrMismatch) {
+				t.Errorf("Open: %v, want %v", err, member.ErrMismatch)
+			}
+		})
+	}
+}
+
+// TestJoinAndRemove lets a fourth node in, waits for its vote, and removes the
+// leader.
+func TestJoinAndRemove(t *testing.T) {
+	n := startNetwork(t, 3)
+	n.servers[0].mustNext("users")
+	d := newServer(t, "")
+	d.open(func(c *cluster.Config) { c.Join = []string{n.servers[1].grpc} })
+	d.start()
+	d.tag = "D"
+	n.servers = append(n.servers, d)
+	if tag, _ := d.node.Tag(); tag != "D" {
+		t.Errorf("the newcomer's tag is %q, want D", tag)
+	}
+	eventually(t, "vote for the newcomer", func() bool { return roleOf(d, "D") == cluster.RoleFollower })
+	d.mustNext("users")
+
+	leader := n.leader()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := d.node.Remove(ctx, leader.tag); err != nil {
+		t.Fatalf("Remove: %v", err)
+	}
+	select {
+	case <-leader.node.Done():
+		if err := leader.node.Err(); !errors.Is(err, member.ErrRemoved) {
+			t.Errorf("the removed node ended with %v, want %v", err, member.ErrRemoved)
+		}
+	case <-ctx.Done():
+		t.Error("the removed node does not end")
+	}
+	leader.stop(true)
+	for _, s := range n.others(leader) {
+		s.mustNext("users")
+	}
+	_, err := cluster.Open(cluster.Config{
+		DataDir: leader.dir, RaftListen: leader.raft, Advertise: cluster.Addresses{GRPC: leader.grpc, Raft: leader.raft},
+		StateMachine: leader.state, TakeSnapshot: func() cluster.Snapshot { return leader.state.Snapshot() }, Registry: leader.state, Peers: leader.pool,
+	})
+	if !errors.Is(err, member.ErrRemoved) {
+		t.Errorf("Open of the removed node's directory: %v, want %v", err, member.ErrRemoved)
+	}
+}
+
+func roleOf(s *server, tag string) cluster.Role {
+	for _, m := range s.node.Status().Members {
+		if m.Member.GetTag() == tag {
+			return m.Role
+		}
+	}
+	return cluster.RoleNone
+}
+
+// TestInvite lets a waiting node in as a watcher.
+func TestInvite(t *testing.T) {
+	n := startNetwork(t, 1)
+	w := newServer(t, "")
+	w.open(func(c *cluster.Config) { c.Standby = true })
+	n.servers = append(n.servers, w)
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		w.start()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	m, err := n.servers[0].node.Invite(ctx, w.grpc, "W", true)
+	if err != nil {
+		t.Fatalf("Invite: %v", err)
+	}
+	if m.GetTag() != "W" || !m.GetWatcher() {
+		t.Errorf("invited: %v, want watcher W", m)
+	}
+	<-started
+	w.tag = "W"
+	w.mustNext("users")
+	eventually(t, "watcher", func() bool { return roleOf(w, "W") == cluster.RoleWatcher })
+}
+
+// TestLastVoterStays refuses to remove the only voter.
+func TestLastVoterStays(t *testing.T) {
+	n := startNetwork(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := n.servers[0].node.Remove(ctx, "A")
+	var refused *member.RefusedError
+	if !errors.As(err, &refused) || refused.Refusal.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER {
+		t.Errorf("Remove: %v, want a refusal", err)
+	}
 }
