@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"log/slog"
 
 	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/node"
 )
 
 // newNode puts one node together.
-func newNode(*config.Config, *slog.Logger) (server, error) {
-	return nil, errors.New("this build has no node")
+func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
+	return node.New(node.Options{Config: cfg, Logger: log, Version: versionText()})
 }

@@ -112,6 +112,8 @@ type Service struct {
 	cfg Config
 	// inFlight counts the calls that enter has let in.
 	inFlight atomic.Int64
+	// draining is set once, by Drain: enter lets nobody in any more.
+	draining atomic.Bool
 }
 
 // New returns a Service.
@@ -126,10 +128,17 @@ func New(cfg Config) (*Service, error) {
 // enter lets a call in, or refuses it at once: a queue would only make the
 // callers behind it wait for answers they no longer want. Whoever is let in
 // calls leave.
+//
+// Invariant: a call is counted before draining is looked at, so Drain, which
+// does it the other way round, misses none.
 func (s *Service) enter() error {
 	if s.inFlight.Add(1) > int64(s.cfg.MaxInFlight) {
 		s.leave()
 		return exhausted(ReasonOverloaded, "too many calls are under way at this node", retryBusy, nil)
+	}
+	if s.draining.Load() {
+		s.leave()
+		return unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
 	}
 	return nil
 }

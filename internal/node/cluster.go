@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/internal/service"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// clusterView shows a cluster.Node to the service, which must not know package
+// cluster.
+type clusterView struct{ node *cluster.Node }
+
+var _ service.Cluster = clusterView{}
+
+// Status implements service.Cluster.
+func (v clusterView) Status() service.ClusterStatus {
+	s := v.node.Status()
+	return service.ClusterStatus{
+		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
+		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
+		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members),
+	}
+}
+
+func sinceContact(at time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(at))
+}
+
+// voterTags are the members that vote in Raft's own configuration.
+func voterTags(members []cluster.MemberStatus) []string {
+	var tags []string
+	for _, m := range members {
+		switch m.Role {
+		case cluster.RoleFollower, cluster.RoleCandidate, cluster.RoleLeader:
+			tags = append(tags, m.Member.GetTag())
+		}
+	}
+	return tags
+}
+
+// Join implements service.Cluster.
+func (v clusterView) Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error) {
+	return v.node.Invite(ctx, address, tag, watcher)
+}
+
+// Remove implements service.Cluster.
+func (v clusterView) Remove(ctx context.Context, tag string) (uint64, error) {
+	return v.node.Remove(ctx, tag)
+}
+
+// Transfer implements service.Cluster.
+func (v clusterView) Transfer(ctx context.Context, tag string) (string, error) {
+	return v.node.Transfer(ctx, tag)
+}

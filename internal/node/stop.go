@@ -1,0 +1,132 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// drainLimit bounds the wait for calls under way. It is longer than the time
+	// a call waits for a leader, so that all but the strangest end by themselves.
+	drainLimit = 5 * time.Second
+	// keeperLimit bounds telling the cluster where the etags stand.
+	keeperLimit = 3 * time.Second
+	// clusterLimit bounds handing over and closing Raft.
+	clusterLimit = 10 * time.Second
+	// abandonLimit bounds the end of a node that cannot go on: its disk may
+	// hang, and a leader whose disk hangs must be gone soon.
+	abandonLimit = 2 * time.Second
+)
+
+// step is one step of a shutdown.
+type step struct {
+	what  string
+	limit time.Duration
+	do    func(ctx context.Context) error
+}
+
+// stop is the list of what stops, in this order and for these reasons.
+func (n *Node) stop() error {
+	gone := make(chan struct{})
+	return n.run([]step{
+		// Load balancers and clients go elsewhere from here on.
+		{"not ready", time.Second, func(context.Context) error {
+			n.health.Stop()
+			return nil
+		}},
+		// New calls are refused as certainly not done; those under way end well,
+		// because everything below them still works. Other nodes keep their
+		// connections: this node may lead until it has handed over.
+		{"calls under way", drainLimit, func(ctx context.Context) error {
+			go func() {
+				defer close(gone)
+				n.server.GracefulStop()
+			}()
+			return n.service.Drain(ctx)
+		}},
+		// No call can ask for an etag any more: their exact values go to the disk
+		// and, while there still is a leader, to the cluster.
+		{"etags", keeperLimit, n.keeper.Stop},
+		// Leadership is handed over, then Raft ends, then its store is closed.
+		{"cluster", clusterLimit, n.cluster.Shutdown},
+		// What is left on the gRPC port are the streams of other nodes, which
+		// would stay open for ever.
+		{"gRPC port", time.Second, func(ctx context.Context) error {
+			n.server.Stop()
+			return await(ctx, gone)
+		}},
+		// Nothing calls other nodes any more.
+		{"connections to other nodes", time.Second, func(context.Context) error {
+			n.pool.Close()
+			return nil
+		}},
+	})
+}
+
+// abandon ends a node that cannot go on. It hands nothing over and waits for
+// nobody: what hangs is left behind, and ends with the process.
+func (n *Node) abandon() error {
+	n.health.Stop()
+	done := make(chan error, 1)
+	go func() { done <- n.release() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(abandonLimit):
+		return fmt.Errorf("not everything could be closed within %s", abandonLimit)
+	}
+}
+
+// release closes whatever is open, as if by a crash: also of a node that was
+// only put together in part.
+func (n *Node) release() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var errs []error
+	if n.server != nil {
+		n.server.Stop()
+	}
+	if n.listener != nil {
+		_ = n.listener.Close() // The server has closed it, if it served.
+	}
+	if n.keeper != nil {
+		_ = n.keeper.Stop(ctx) // That the cluster was not told is what was meant.
+	}
+	if n.cluster != nil {
+		errs = append(errs, n.cluster.Shutdown(ctx))
+	}
+	if n.pool != nil {
+		n.pool.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// run takes the steps one after the other, each within its own limit. A step
+// that fails does not keep the others from being taken.
+func (n *Node) run(steps []step) error {
+	for _, s := range steps {
+		ctx, cancel := context.WithTimeout(context.Background(), s.limit)
+		begin := time.Now()
+		err := s.do(ctx)
+		cancel()
+		if err != nil {
+			// The node has stopped all the same, and no promise depends on it.
+			n.log.Warn("a step of the shutdown failed", "step", s.what, "error", err)
+			continue
+		}
+		n.log.Debug("stopped", "step", s.what, "took", time.Since(begin))
+	}
+	return nil
+}
+
+// await waits until done is closed or ctx ends.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
