@@ -66,9 +66,10 @@ func decodeOperation(data []byte) (op operation, err error) {
 			op.database = f.bytes
 			return f.typ == protowire.BytesType
 		case opRequest:
+			again := op.keyed
 			op.keyed = true
 			op.request, err = decodeRequestKey(f.bytes)
-			return f.typ == protowire.BytesType && err == nil
+			return f.typ == protowire.BytesType && err == nil && !again
 		}
 		known := num >= opIdentityNext && num <= opEtagCleanStop && op.kind == 0
 		op.kind, op.payload = num, f.bytes

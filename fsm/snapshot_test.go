@@ -1,0 +1,396 @@
+package fsm
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// richLog returns a log whose state holds something of everything.
+func richLog(t testing.TB) *testLog {
+	l := newFormedLog(t)
+	session := l.announce("A")
+	l.announce("B")
+	for i := range 30 {
+		l.apply(raftlog.Group{
+			Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1), Acknowledged: uint64(max(0, i-4)),
+			Operations: [][]byte{
+				encodeOperation(keyed(opNext(benchName(i%7), 3), key(i+1, 5))),
+				encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: benchName(i % 3), Token: uint64(i) << 50})),
+				encodeOperation(opClaimID(benchName(i) + "/99")),
+			},
+		})
+	}
+	l.mustApplied(l.do(opDelete(benchName(2), false)))
+	l.mustApplied(l.do(opSet("request-window", 12)))
+	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"x": 1 << 20, "y": 5})))
+	l.mustApplied(l.do(opCleanStop("B", 1, map[string]uint64{"x": 77})))
+	l.mustApplied(l.raw(JoinOperation(&raftlogv1.Member{Id: nodeNamed("late"), Watcher: true})))
+	l.mustApplied(l.raw(RemoveOperation("C")))
+	return l
+}
+
+func TestARestoredStateIsTheSame(t *testing.T) {
+	l := richLog(t)
+	data := snapshotOf(t, l.state)
+	for name, r := range map[string]io.Reader{
+		"at once":     bytes.NewReader(data),
+		"byte-wise":   iotest.OneByteReader(bytes.NewReader(data)),
+		"data on EOF": iotest.DataErrReader(bytes.NewReader(data)),
+	} {
+		s := New(Config{})
+		if err := s.Restore(r); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		diff(t, l.state.Counts(), s.Counts())
+		diff(t, l.state.Members(), s.Members())
+		diff(t, l.state.Settings(), s.Settings())
+		diff(t, l.state.Etags(nodeNamed("node B")), s.Etags(nodeNamed("node B")))
+		diff(t, l.state.Databases(), s.Databases())
+		diff(t, l.state.AppliedIndex(), s.AppliedIndex())
+		diff(t, data, snapshotOf(t, s))
+	}
+}
+
+func TestAnEmptyStateHasASnapshot(t *testing.T) {
+	s := restored(t, snapshotOf(t, New(Config{})))
+	if index, hash := s.Hash(); index != 0 || hash != 0 || s.ClusterID() != nil {
+		t.Fatalf("index %d, hash %x", index, hash)
+	}
+}
+
+func TestASnapshotIsOfItsMoment(t *testing.T) {
+	l := richLog(t)
+	snapshot := l.state.Snapshot()
+	want := snapshotOf(t, l.state)
+	session := l.announce("A")
+	for i := range 50 {
+		l.apply(raftlog.Group{Origin: nodeNamed("node A"), Session: session, Sequence: uint64(i + 1), Acknowledged: uint64(i), Operations: [][]byte{
+			encodeOperation(keyed(opNext(benchName(i%9), 1), key(1000+i, 1))),
+			encodeOperation(opDelete(benchName(i%9), i%2 == 0)),
+			encodeOperation(opReleaseID(benchName(i) + "/99")),
+			encodeOperation(opRaiseEtags("A", map[string]uint64{"x": 1<<20 + uint64(i)})),
+		}})
+	}
+	var got bytes.Buffer
+	if _, err := snapshot.WriteTo(&got); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got.Bytes()) {
+		t.Fatal("the snapshot changed with the state")
+	}
+	if index := snapshot.Index(); index != restored(t, want).AppliedIndex() {
+		t.Fatalf("the snapshot says index %d", index)
+	}
+	snapshot.Close()
+}
+
+func TestASnapshotThatCannotBeWritten(t *testing.T) {
+	l := richLog(t)
+	size := len(snapshotOf(t, l.state))
+	for _, room := range []int{0, 10, size - 1} {
+		snapshot := l.state.Snapshot()
+		_, err := snapshot.WriteTo(&smallDisk{room: room})
+		if !errors.Is(err, errDiskFull) {
+			t.Fatalf("room for %d of %d bytes: %v", room, size, err)
+		}
+		snapshot.Close()
+	}
+}
+
+var errDiskFull = errors.New("disk full")
+
+// smallDisk takes so many bytes and no more.
+type smallDisk struct{ room int }
+
+func (d *smallDisk) Write(b []byte) (int, error) {
+	n := min(len(b), d.room)
+	d.room -= n
+	if n < len(b) {
+		return n, errDiskFull
+	}
+	return n, nil
+}
+
+func TestAReadersErrorIsNoDamage(t *testing.T) {
+	data := snapshotOf(t, richLog(t).state)
+	broken := errors.New("broken cable")
+	for _, at := range []int{0, 20, len(data) / 2, len(data)} {
+		s := New(Config{})
+		err := s.Restore(io.MultiReader(bytes.NewReader(data[:at]), iotest.ErrReader(broken)))
+		if at < len(data) && (!errors.Is(err, broken) || errors.Is(err, ErrCorrupt)) {
+			t.Fatalf("at %d: %v", at, err)
+		}
+	}
+}
+
+// TestEveryDamagedByteIsNoticed flips bits of each byte, and cuts at each length.
+func TestEveryDamagedByteIsNoticed(t *testing.T) {
+	l := richLog(t)
+	data := snapshotOf(t, l.state)
+	s := New(Config{})
+	untouched := snapshotOf(t, s)
+	for i := range data {
+		for _, bits := range []byte{0x01, 0x80, 0xff} {
+			damaged := bytes.Clone(data)
+			damaged[i] ^= bits
+			err := s.Restore(bytes.NewReader(damaged))
+			var unknown *raftlog.UnknownFormatError
+			// The header's formats come before the checksum: a damaged one may look
+			// like a newer one. The node stops either way.
+			if !errors.Is(err, ErrCorrupt) && !errors.As(err, &unknown) {
+				t.Fatalf("byte %d of %d with %02x: %v", i, len(data), bits, err)
+			}
+		}
+		if err := s.Restore(bytes.NewReader(data[:i])); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+	if err := s.Restore(bytes.NewReader(append(bytes.Clone(data), 0))); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("one byte more: %v", err)
+	}
+	if !bytes.Equal(untouched, snapshotOf(t, s)) {
+		t.Fatal("a damaged snapshot changed the state")
+	}
+}
+
+// forge writes a snapshot with a right checksum: what is wrong with it must be
+// found elsewhere.
+func forge(header *raftlogv1.SnapshotHeader, records ...*raftlogv1.SnapshotRecord) []byte {
+	b := []byte(snapshotMagic)
+	frame := func(m proto.Message) {
+		encoded, _ := proto.Marshal(m)
+		b = protowire.AppendBytes(b, encoded)
+	}
+	frame(header)
+	for _, r := range records {
+		frame(r)
+	}
+	t := &raftlogv1.SnapshotTrailer{Records: uint64(len(records)), Checksum: crc32.Checksum(b, castagnoli)}
+	b = append(b, 0)
+	frame(t)
+	return b
+}
+
+func TestForgedSnapshotsAreRefused(t *testing.T) {
+	head := func(change func(*raftlogv1.SnapshotHeader)) *raftlogv1.SnapshotHeader {
+		h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1}
+		change(h)
+		return h
+	}
+	plain := head(func(*raftlogv1.SnapshotHeader) {})
+	if err := New(Config{}).Restore(bytes.NewReader(forge(plain))); err != nil {
+		t.Fatalf("nothing is wrong with this one: %v", err)
+	}
+	database := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "db"}}
+	identity := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3})
+	hidden := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3, Hidden: true})
+	claim := asRecord(&raftlogv1.ClaimRecord{Id: "x"})
+	tag := asRecord(&raftlogv1.HiLoRecord{Tag: "x"})
+	long := asRecord(&raftlogv1.HiLoRecord{Tag: string(bytes.Repeat([]byte("x"), 70_000))})
+	ranges := asRecord(&raftlogv1.HiLoRecord{Tag: "x", Outstanding: make([]*raftlogv1.OutstandingRange, 5)})
+	member := asRecord(testMember("A"))
+	session := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5})
+	other := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 6})
+	ahead := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5, Results: []*raftlogv1.SessionResult{{Sequence: 65}}})
+	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})
+	setting := asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: 7})
+	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
+	for name, data := range map[string][]byte{
+		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
+		"format zero":              forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
+		"fold version zero":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
+		"log format zero":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"short cluster id":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
+		"empty record":             forge(plain, &raftlogv1.SnapshotRecord{}),
+		"identity without db":      forge(plain, identity),
+		"database twice":           forge(plain, database, database),
+		"identity twice":           forge(plain, database, identity, identity),
+		"identity hidden and not":  forge(plain, database, hidden, identity),
+		"identity without name":    forge(plain, database, asRecord(&raftlogv1.IdentityRecord{})),
+		"claim twice":              forge(plain, database, claim, claim),
+		"tag twice":                forge(plain, database, tag, tag),
+		"long tag":                 forge(plain, database, long),
+		"many ranges":              forge(plain, database, ranges),
+		"member twice":             forge(plain, member, member),
+		"tag of two members":       forge(plain, member, asRecord(&raftlogv1.Member{Id: nodeNamed("x"), Tag: "A"})),
+		"member without id":        forge(plain, asRecord(&raftlogv1.Member{Tag: "A"})),
+		"session of nobody":        forge(plain, session),
+		"two sessions":             forge(plain, member, session, other),
+		"session far ahead":        forge(plain, member, ahead),
+		"request twice":            forge(plain, request, request),
+		"short request key":        forge(plain, asRecord(&raftlogv1.RequestRecord{Key: []byte("x")})),
+		"long request key":         forge(plain, asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 17)})),
+		"setting twice":            forge(plain, setting, setting),
+		"unknown setting":          forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "x"})),
+		"setting out of range":     forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: -1})),
+		"etags of nobody":          forge(plain, etags),
+		"etags twice":              forge(plain, member, etags, etags),
+		"a frame of a terabyte":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<40)...),
+		"a frame of half a gig":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<29)...),
+		"a length without end":     append([]byte(snapshotMagic), bytes.Repeat([]byte{0xff}, 20)...),
+		"not a snapshot":           []byte("something else altogether"),
+		"unknown field in a frame": append([]byte(snapshotMagic), 2, 0x50, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := New(Config{}).Restore(bytes.NewReader(data)); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// asRecord wraps a piece of state.
+func asRecord(m proto.Message) *raftlogv1.SnapshotRecord {
+	r := &raftlogv1.SnapshotRecord{}
+	switch m := m.(type) {
+	case *raftlogv1.IdentityRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Identity{Identity: m}
+	case *raftlogv1.HiLoRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Hilo{Hilo: m}
+	case *raftlogv1.ClaimRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Claim{Claim: m}
+	case *raftlogv1.Member:
+		r.Record = &raftlogv1.SnapshotRecord_Member{Member: m}
+	case *raftlogv1.RequestRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Request{Request: m}
+	case *raftlogv1.SessionRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Session{Session: m}
+	case *raftlogv1.SettingRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Setting{Setting: m}
+	case *raftlogv1.EtagRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Etag{Etag: m}
+	}
+	return r
+}
+
+func TestSnapshotsOfALaterReleaseAreRefused(t *testing.T) {
+	for name, h := range map[string]*raftlogv1.SnapshotHeader{
+		"format":       {Format: 2, LogFormat: 1, FoldVersion: 1},
+		"log format":   {Format: 1, LogFormat: 2, FoldVersion: 1},
+		"fold version": {Format: 1, LogFormat: 1, FoldVersion: 2},
+	} {
+		var unknown *raftlog.UnknownFormatError
+		if err := New(Config{}).Restore(bytes.NewReader(forge(h))); !errors.As(err, &unknown) || errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s: got %v", name, err)
+		}
+	}
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 2, FoldVersion: 1, StateHash: hashFormat(2)}
+	if err := New(Config{MaxFormat: 2}).Restore(bytes.NewReader(forge(h))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASnapshotOfAnotherClusterIsRefused(t *testing.T) {
+	l := newFormedLog(t)
+	id := bytes.Repeat([]byte{9}, clusterIDBytes)
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: id, StateHash: hashCluster(id)}
+	l.mustNotChange(func() {
+		if err := l.state.Restore(bytes.NewReader(forge(h))); !errors.Is(err, ErrWrongCluster) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// TestAWindowOfSeveralChunksSurvives: the first chunk is partly forgotten, the
+// last one partly filled, and the chunks of a restored window begin elsewhere.
+func TestAWindowOfSeveralChunksSurvives(t *testing.T) {
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opSet("request-window", 3*requestChunkSize)))
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			l.mustApplied(l.do(keyed(opNext("users", 1), key(i, 1))))
+		}
+	}
+	add(0, 4*requestChunkSize+100)
+	for range 2 {
+		l.state = restored(t, snapshotOf(t, l.state))
+		counts := l.state.Counts()
+		if counts.Requests != 3*requestChunkSize {
+			t.Fatalf("%d are remembered", counts.Requests)
+		}
+		if _, hash := l.state.Hash(); hash != hashFromScratch(l.state.contents) {
+			t.Fatal("wrong hash")
+		}
+		oldest := requestChunkSize + 100
+		diff(t, int64(oldest+1), l.do(keyed(opNext("users", 1), key(oldest, 1))).GetIdentityNext().GetValues()[0].GetFirst())
+		if n := len(l.state.contents.requests.chunks); n > 4 {
+			t.Fatalf("%d chunks are kept", n)
+		}
+	}
+	add(4*requestChunkSize+100, 8*requestChunkSize)
+	if _, hash := l.state.Hash(); hash != hashFromScratch(l.state.contents) {
+		t.Fatal("wrong hash")
+	}
+}
+
+// FuzzRestore: whatever is read, the state is restored or stays as it is.
+func FuzzRestore(f *testing.F) {
+	data := snapshotOf(f, richLog(f).state)
+	f.Add(data)
+	f.Add(data[:len(data)/2])
+	f.Add(snapshotOf(f, New(Config{})))
+	for i := 0; i < len(data); i += 97 {
+		flipped := bytes.Clone(data)
+		flipped[i] ^= 0x10
+		f.Add(flipped)
+	}
+	f.Add(forge(&raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1}, asRecord(&raftlogv1.Member{})))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := New(Config{})
+		err := s.Restore(bytes.NewReader(data))
+		var unknown *raftlog.UnknownFormatError
+		if errors.Is(err, ErrCorrupt) || errors.As(err, &unknown) {
+			if index, hash := s.Hash(); index != 0 || hash != 0 {
+				t.Fatal("the state changed")
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, hash := s.Hash(); hash != hashFromScratch(s.contents) {
+			t.Fatal("wrong hash")
+		}
+		snapshotOf(t, s)
+	})
+}
+
+// FuzzRestoreRecords gives any bytes a right header, checksum and count, so that
+// what reads the records is reached.
+func FuzzRestoreRecords(f *testing.F) {
+	data := snapshotOf(f, richLog(f).state)
+	body := data[len(snapshotMagic):]
+	_, n := protowire.ConsumeBytes(body)
+	body = body[n:]
+	f.Add(body[:len(body)-20], uint64(100))
+	for len(body) > 0 && body[0] > 0 {
+		_, n := protowire.ConsumeBytes(body)
+		f.Add(bytes.Clone(body[:n]), uint64(1))
+		body = body[n:]
+	}
+	f.Fuzz(func(t *testing.T, body []byte, records uint64) {
+		b := []byte(snapshotMagic)
+		header, _ := proto.Marshal(&raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: testCluster})
+		b = append(protowire.AppendBytes(b, header), body...)
+		trailer, _ := proto.Marshal(&raftlogv1.SnapshotTrailer{Records: records, Checksum: crc32.Checksum(b, castagnoli)})
+		b = protowire.AppendBytes(append(b, 0), trailer)
+		// The hash is that of no state at all, so nothing is ever put in place.
+		s := New(Config{})
+		if err := s.Restore(bytes.NewReader(b)); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("got %v", err)
+		}
+		if _, hash := s.Hash(); hash != 0 {
+			t.Fatal("the state changed")
+		}
+	})
+}

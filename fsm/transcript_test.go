@@ -1,0 +1,428 @@
+package fsm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// TestTranscripts plays the conversations in testdata. Each directive is
+//
+//	log                           each line is an operation in an entry of its own
+//	group from=A seq=1 [ack=0]    all lines are one group of A's newest session
+//	show                          each line is a read
+//	restart                       the state goes on from its snapshot
+//	tick 30s                      the leader's clock
+//
+// and the lines are those that operation and show, below, understand.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		p := &transcript{testLog: newLog(t), sessions: map[string]uint64{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			p.t = t
+			return p.directive(d)
+		})
+	})
+}
+
+type transcript struct {
+	*testLog
+	sessions map[string]uint64 // newest by tag
+}
+
+func (p *transcript) directive(d *datadriven.TestData) string {
+	var out strings.Builder
+	switch d.Cmd {
+	case "log":
+		for _, line := range strings.Split(d.Input, "\n") {
+			r := p.do(p.operation(line))
+			p.note(line, r)
+			fmt.Fprintf(&out, "%s: %s\n", line, p.show(r))
+		}
+	case "group":
+		out.WriteString(p.group(d))
+	case "show":
+		for _, line := range strings.Split(d.Input, "\n") {
+			fmt.Fprintf(&out, "%s: %s\n", line, p.read(line))
+		}
+	case "restart":
+		index, hash := p.state.Hash()
+		p.state = restored(p.t, snapshotOf(p.t, p.state))
+		i, h := p.state.Hash()
+		fmt.Fprintf(&out, "same index %v, same hash %v\n", i == index, h == hash)
+	case "tick":
+		by, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.now = p.now.Add(by)
+	default:
+		p.t.Fatalf("unknown directive %q", d.Cmd)
+	}
+	if want := hashFromScratch(p.state.contents); want != uint64(p.state.contents.hash) {
+		p.t.Fatalf("the hash is %x, from scratch %x", uint64(p.state.contents.hash), want)
+	}
+	return out.String()
+}
+
+// note remembers the session that an announcement opened.
+func (p *transcript) note(line string, r *raftlogv1.Result) {
+	if w := words(line); w.verb == "announce" && r.GetRefusal() == nil {
+		p.sessions[w.name(0)] = r.GetMember().GetSession()
+	}
+}
+
+// group applies all lines as one group.
+func (p *transcript) group(d *datadriven.TestData) string {
+	var from string
+	var seq, ack, session int
+	d.ScanArgs(p.t, "from", &from)
+	d.ScanArgs(p.t, "seq", &seq)
+	session = int(p.sessions[from])
+	if d.HasArg("ack") {
+		d.ScanArgs(p.t, "ack", &ack)
+	}
+	if d.HasArg("session") {
+		d.ScanArgs(p.t, "session", &session)
+	}
+	g := raftlog.Group{Origin: nodeNamed("node " + from), Session: uint64(session), Sequence: uint64(seq), Acknowledged: uint64(ack)}
+	lines := strings.Split(d.Input, "\n")
+	for _, line := range lines {
+		g.Operations = append(g.Operations, encodeOperation(p.operation(line)))
+	}
+	r := p.apply(g)[0]
+	if r.Status != raftlog.Applied {
+		return r.Status.String() + "\n"
+	}
+	var out strings.Builder
+	for i, line := range lines {
+		fmt.Fprintf(&out, "%s: %s\n", line, p.show(p.result(r, i)))
+	}
+	return out.String()
+}
+
+// line is an operation in words: a verb, names, and options.
+type line struct {
+	verb    string
+	names   []string
+	options map[string]string
+}
+
+func words(s string) line {
+	l := line{options: map[string]string{}}
+	for _, w := range strings.Fields(s) {
+		k, v, option := strings.Cut(w, "=")
+		switch {
+		case l.verb == "":
+			l.verb = w
+		case option:
+			l.options[k] = v
+		default:
+			l.names = append(l.names, w)
+		}
+	}
+	return l
+}
+
+// name returns the i-th name; "" is written for none at all.
+func (l line) name(i int) string {
+	if i >= len(l.names) || l.names[i] == `""` {
+		return ""
+	}
+	return l.names[i]
+}
+
+func (l line) int(option string) int64 {
+	n, _ := strconv.ParseInt(l.options[option], 10, 64)
+	return n
+}
+
+func (l line) is(word string) bool {
+	for _, n := range l.names {
+		if n == word {
+			return true
+		}
+	}
+	return false
+}
+
+func (l line) number(i int) int64 {
+	n, _ := strconv.ParseInt(l.name(i), 10, 64)
+	return n
+}
+
+func (l line) text(option, otherwise string) string {
+	if v, ok := l.options[option]; ok {
+		return v
+	}
+	return otherwise
+}
+
+// numbers returns the options as numbers by name, without those named.
+func (l line) numbers(without ...string) map[string]uint64 {
+	m := map[string]uint64{}
+	for k := range l.options {
+		m[k] = uint64(l.int(k))
+	}
+	for _, k := range without {
+		delete(m, k)
+	}
+	return m
+}
+
+// operation understands a line.
+func (p *transcript) operation(s string) *raftlogv1.Operation {
+	l := words(s)
+	op := p.unkeyed(l)
+	if op == nil {
+		p.t.Fatalf("what is %q?", s)
+	}
+	if db, ok := l.options["db"]; ok {
+		op.Database = db
+	}
+	if id, ok := l.options["id"]; ok {
+		n, _ := strconv.Atoi(id)
+		op.Request = key(n, uint64(l.int("fingerprint")))
+		if _, retry := l.options["since"]; retry {
+			op.Request.Retry, op.Request.Since = true, uint64(l.int("since"))
+		}
+	}
+	return op
+}
+
+func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
+	switch l.verb {
+	case "next":
+		op := opNext(l.name(0), 1)
+		if _, ok := l.options["count"]; ok {
+			op.GetIdentityNext().Count = l.int("count")
+		}
+		op.GetIdentityNext().Separator = l.text("separator", "/")
+		return op
+	case "seed":
+		op := opSeed(l.name(0), l.number(1), l.is("force"), nil)
+		if _, ok := l.options["expected"]; ok {
+			op.GetIdentitySeed().Expected = proto.Int64(l.int("expected"))
+		}
+		return op
+	case "delete":
+		return opDelete(l.name(0), l.is("forget"))
+	case "hilo":
+		return p.hilo(l)
+	case "return":
+		return opReturn(&raftlogv1.HiLoReturn{
+			Tag: l.name(0), Low: l.int("low"), High: l.int("high"), Last: l.int("last"),
+			Token: uint64(l.int("token")), CheckToken: !l.is("http"),
+		})
+	case "hilo-set":
+		return opHiLoSetTo(l.name(0), l.number(1), l.int("expected"))
+	case "claim":
+		return opClaimID(l.name(0))
+	case "release":
+		return opReleaseID(l.name(0))
+	case "set":
+		return opSet(l.name(0), l.number(1))
+	}
+	return p.membership(l)
+}
+
+// hilo understands a line whose idle=45s says how long ago the last range was.
+func (p *transcript) hilo(l line) *raftlogv1.Operation {
+	next := &raftlogv1.HiLoNext{
+		Tag: l.name(0), Size: l.int("size"), LastSize: l.int("last-size"), LastMax: l.int("last-max"),
+		Token: uint64(l.int("token")), ServerTag: l.text("server", "A"), ServerPrefix: l.text("prefix", ""),
+	}
+	if idle, ok := l.options["idle"]; ok {
+		by, err := time.ParseDuration(idle)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		next.HasLastRange, next.LastRangeUnixNano = true, p.now.Add(-by).UnixNano()
+	}
+	return opHiLo(next)
+}
+
+// membership understands lines on the cluster.
+func (p *transcript) membership(l line) *raftlogv1.Operation {
+	m := testMember(l.name(0))
+	if node, ok := l.options["node"]; ok {
+		m.Id = nodeNamed(node)
+	}
+	if _, ok := l.options["format"]; ok {
+		m.LogFormat = uint32(l.int("format"))
+	}
+	m.GrpcAddress = l.text("at", m.GetGrpcAddress())
+	m.Watcher = l.is("watcher")
+	var data []byte
+	switch l.verb {
+	case "form":
+		var members []*raftlogv1.Member
+		for _, tag := range l.names {
+			members = append(members, testMember(tag))
+		}
+		data = BootstrapOperation([]byte(l.text("cluster", string(testCluster))), members)
+	case "join":
+		data = JoinOperation(m)
+	case "announce":
+		data = AnnounceOperation(m)
+	case "promote":
+		data = PromoteOperation(m.GetId())
+	case "remove":
+		data = RemoveOperation(l.name(0))
+	case "raise-format":
+		data = FormatRaiseOperation(uint32(l.number(0)))
+	case "raise-etags":
+		return opRaiseEtags(l.name(0), l.numbers())
+	case "stop":
+		return opCleanStop(l.name(0), uint64(l.int("start")), l.numbers("start"))
+	default:
+		return nil
+	}
+	op := &raftlogv1.Operation{}
+	if err := proto.Unmarshal(data, op); err != nil {
+		p.t.Fatal(err)
+	}
+	return op
+}
+
+// show says a result in words. The index is said only where it is not that of
+// the entry just applied.
+func (p *transcript) show(r *raftlogv1.Result) string {
+	s := p.answer(r)
+	if r.GetLogIndex() != p.index {
+		s += fmt.Sprintf(" (as at index %d)", r.GetLogIndex())
+	}
+	return s
+}
+
+func (p *transcript) answer(r *raftlogv1.Result) string {
+	if f := r.GetRefusal(); f != nil {
+		reason := strings.TrimPrefix(f.GetReason().String(), "REFUSAL_REASON_")
+		return strings.TrimSpace(fmt.Sprintf("%s %s", reason, strings.TrimSpace(f.GetField()+" "+f.GetDetail())))
+	}
+	switch a := r.GetResult().(type) {
+	case *raftlogv1.Result_IdentityNext:
+		var blocks []string
+		for _, v := range a.IdentityNext.GetValues() {
+			blocks = append(blocks, showBlock(v.GetFirst(), v.GetLast()))
+		}
+		return strings.Join(blocks, ", ")
+	case *raftlogv1.Result_Value:
+		return strconv.FormatInt(a.Value, 10)
+	case *raftlogv1.Result_HiloNext:
+		n := a.HiloNext
+		s := fmt.Sprintf("%s size %d token %d from %s", showBlock(n.GetLow(), n.GetHigh()), n.GetSize(), n.GetToken(), n.GetServerTag())
+		if n.GetServerPrefix() != "" {
+			s += " prefix " + n.GetServerPrefix()
+		}
+		return s
+	case *raftlogv1.Result_HiloReturn:
+		if a.HiloReturn.GetReturned() {
+			return fmt.Sprintf("taken back, max %d", a.HiloReturn.GetMax())
+		}
+		return fmt.Sprintf("not taken back, max %d", a.HiloReturn.GetMax())
+	case *raftlogv1.Result_Member:
+		return showMember(a.Member)
+	}
+	return "done"
+}
+
+func showBlock(first, last int64) string {
+	if first == last {
+		return strconv.FormatInt(first, 10)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+func showMember(r *raftlogv1.MemberResult) string {
+	m := r.GetMember()
+	s := fmt.Sprintf("%s at %s", m.GetTag(), m.GetGrpcAddress())
+	if m.GetWatcher() {
+		s += " watcher"
+	}
+	if m.GetVoter() {
+		s += " voter"
+	}
+	if m.GetRemoved() {
+		s += " removed"
+	}
+	if r.GetSession() > 0 {
+		s += fmt.Sprintf(", session %d, %s", r.GetSession(), showEtags(r.GetEtags()))
+	}
+	return s
+}
+
+func showEtags(e *raftlogv1.EtagState) string {
+	s := fmt.Sprintf("start %d", e.GetStart())
+	if e.GetClean() {
+		s += " after a clean stop"
+	}
+	for _, d := range e.GetDatabases() {
+		s += fmt.Sprintf(", %s below %d", d.GetDatabase(), d.GetCeiling())
+		if e.GetClean() {
+			s += fmt.Sprintf(" at %d", d.GetLast())
+		}
+	}
+	return s
+}
+
+// read understands a line that asks.
+func (p *transcript) read(s string) string {
+	l := words(s)
+	db, limit := l.text("db", "db"), 100
+	if _, ok := l.options["limit"]; ok {
+		limit = int(l.int("limit"))
+	}
+	prefix, after := l.options["prefix"], l.options["after"]
+	switch l.verb {
+	case "identity":
+		c, ok := p.state.Identity(db, l.name(0))
+		return fmt.Sprint(c.Last, " ", ok)
+	case "identities":
+		var names []string
+		for _, id := range p.state.Identities(db, prefix, after, limit) {
+			names = append(names, fmt.Sprintf("%s at %d", id.Name, id.Last))
+		}
+		return strings.Join(names, ", ")
+	case "hilo":
+		c, ok := p.state.HiLo(db, l.name(0))
+		return fmt.Sprintf("max %d peak %d outstanding %v %v", c.Max, c.Peak, c.Outstanding, ok)
+	case "hilos":
+		var tags []string
+		for _, h := range p.state.HiLos(db, prefix, after, limit) {
+			tags = append(tags, fmt.Sprintf("%s at %d", h.Tag, h.Max))
+		}
+		return strings.Join(tags, ", ")
+	case "claimed":
+		return fmt.Sprint(p.state.Claimed(db, l.name(0)))
+	case "claims":
+		return strings.Join(p.state.Claims(db, prefix, after, limit), ", ")
+	case "members":
+		var all []string
+		for _, m := range p.state.Members() {
+			all = append(all, showMember(&raftlogv1.MemberResult{Member: m}))
+		}
+		return strings.Join(all, "; ")
+	case "etags":
+		return showEtags(p.state.Etags(nodeNamed("node " + l.name(0))))
+	case "setting":
+		setting, ok := p.state.Setting(l.name(0))
+		return fmt.Sprint(setting.Value, " ", ok)
+	case "counts":
+		return fmt.Sprintf("%+v", p.state.Counts())
+	case "databases":
+		return strings.Join(p.state.Databases(), ", ")
+	case "format":
+		return fmt.Sprint(p.state.Format())
+	}
+	p.t.Fatalf("what is %q?", s)
+	return ""
+}
