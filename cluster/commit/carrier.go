@@ -64,7 +64,7 @@ func (c *carrier) next() (group, bool) {
 	g.mu.Lock()
 	for {
 		switch {
-		case g.stopped, g.closing && g.waiting.length == 0:
+		case g.closing && g.waiting.length == 0:
 			g.work.Broadcast()
 			g.mu.Unlock()
 			return group{}, false

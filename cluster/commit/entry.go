@@ -28,7 +28,7 @@ func (m *Merger) merge() ([]*submission, *reign) {
 		switch {
 		case len(m.waiting) > 0 && m.gathered():
 			return m.take(), m.reign
-		case m.stopped, m.closing && len(m.waiting) == 0:
+		case m.closing && len(m.waiting) == 0:
 			m.work.Broadcast()
 			return nil, nil
 		}

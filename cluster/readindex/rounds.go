@@ -94,6 +94,9 @@ func (r *rounds) loop() {
 		select {
 		case <-r.wake:
 		case <-r.halt.Done():
+		}
+		if r.halt.Err() != nil {
+			// Both may have been ready: no round begins after the end.
 			return
 		}
 		if mine := r.begin(); mine.waiters > 0 {
