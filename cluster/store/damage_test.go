@@ -216,9 +216,9 @@ func inHelperProcess() bool {
 // branch pages, meta pages. The process must refuse, crash, or read exactly what
 // was written.
 func TestFlipAnywhereInTheFile(t *testing.T) {
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
-		rounds = 10
+		rounds = 5
 	}
 	source := t.TempDir()
 	s := mustOpen(t, testConfig(source, newFatals()))
