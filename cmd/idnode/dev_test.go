@@ -148,6 +148,28 @@ func TestDevEnds(t *testing.T) {
 	}
 }
 
+// TestDevClosesWhatItMade when a later node cannot be made.
+func TestDevClosesWhatItMade(t *testing.T) {
+	closed := false
+	fake := fakeServers(t, func(_ string, s *fakeServer) {
+		s.run = func(ctx context.Context) error {
+			closed = ctx.Err() != nil
+			return nil
+		}
+	})
+	newServer := func(cfg *config.Config, log *slog.Logger) (server, error) {
+		if cfg.Tag == "B" {
+			return nil, errors.New("its data belongs to another node")
+		}
+		return fake(cfg, log)
+	}
+	got := commandWith(t.Context(), nil, newServer, "dev", "--nodes", "2", "--base-port", freeBasePort(t, 2))
+	want := "idnode: node B: its data belongs to another node\n"
+	if got != (outcome{code: exitFailed, stderr: want}) || !closed {
+		t.Errorf("closed %t, %+v", closed, got)
+	}
+}
+
 func TestDevPortTaken(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/idnode/idnode/internal/config"
 )
 
 // devCluster is a cluster in this process. Its owner calls run once.
@@ -22,16 +24,30 @@ func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, err
 	c := &devCluster{specs: specs}
 	for _, spec := range specs {
 		cfg, err := configOf(spec.flags(specs))
-		if err != nil {
-			return nil, &endedError{err: err}
+		if err == nil {
+			err = c.add(a, cfg, log.With("node", spec.tag))
 		}
-		n, err := a.newServer(cfg, log.With("node", spec.tag))
 		if err != nil {
-			return nil, endOf(spec.tag, err)
+			return nil, errors.Join(endOf(spec.tag, err), c.close())
 		}
-		c.nodes = append(c.nodes, n)
 	}
 	return c, nil
+}
+
+func (c *devCluster) add(a *app, cfg *config.Config, log *slog.Logger) error {
+	n, err := a.newServer(cfg, log)
+	if err == nil {
+		c.nodes = append(c.nodes, n)
+	}
+	return err
+}
+
+// close lets go of nodes that shall not run: a node closes what it holds when
+// it ends.
+func (c *devCluster) close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return c.run(ctx, func(context.Context) error { return nil })
 }
 
 // run runs all nodes, calls introduce once all of them serve, and ends them

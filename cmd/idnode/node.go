@@ -7,7 +7,12 @@ import (
 	"github.com/idnode/idnode/internal/node"
 )
 
-// newNode puts one node together.
+// newNode puts one real node together.
 func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
-	return node.New(node.Options{Config: cfg, Logger: log, Version: versionText()})
+	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText()})
+	if err != nil {
+		// A nil *Node in the interface would not be nil.
+		return nil, err
+	}
+	return n, nil
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDevForReal runs a whole cluster twice over the same data: it comes back,
+// and its counters go on.
+func TestDevForReal(t *testing.T) {
+	dir := t.TempDir()
+	base := freeBasePort(t, 3)
+	for i, identity := range []string{"users/1\n", "users/4\n"} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		out := &stopWhenReady{stop: stop}
+		var stderr strings.Builder
+		a := &app{stdout: out, stderr: &stderr, newServer: newNode}
+		code := a.run(ctx, []string{"dev", "--data-dir", dir, "--base-port", base}, nil)
+		stop()
+		text := out.String()
+		if code != exitOK || !strings.HasSuffix(text, "ready\n") {
+			t.Fatalf("run %d: code %d\n%s\n%s", i+1, code, text, stderr.String())
+		}
+		if !strings.Contains(text, "identity     "+identity) {
+			t.Errorf("run %d: %q is missing in:\n%s", i+1, identity, text)
+		}
+		if n := strings.Count(text, "\nids from "); n != 3 {
+			t.Errorf("run %d: ids from %d nodes", i+1, n)
+		}
+	}
+}
+
+// TestCommandsForReal goes through the commands against a cluster of one.
+func TestCommandsForReal(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ready := make(chan struct{})
+	out := &stopWhenReady{stop: func() { close(ready) }}
+	base := freeBasePort(t, 1)
+	done := make(chan int)
+	go func() {
+		a := &app{stdout: out, stderr: &strings.Builder{}, newServer: newNode}
+		done <- a.run(ctx, []string{"dev", "--nodes", "1", "--base-port", base}, nil)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		t.Fatal("dev did not get ready")
+	}
+	endpoint := "127.0.0.1:" + base
+	steps := []struct {
+		line string
+		code int
+		want string // a part of what is printed on either stream
+	}{
+		{"next invoices| --count 2", exitOK, "invoices/1\ninvoices/2\n"},
+		{"next invoices| --count 1500", exitOK, "\ninvoices/1502\n"},
+		{"next invoices| --request-id one", exitOK, "invoices/1503\n"},
+		{"next invoices| --request-id one", exitOK, "invoices/1503\n"},
+		{"next invoices| --request-id one --count 2", exitFailed, "REQUEST_ID_REUSED"},
+		{"next docs/ --count 2000", exitOK, "docs/0000000000000002000-A\n"},
+		{"identity get invoices", exitOK, "1503\n"},
+		{"identity seed invoices 2000 --expected 1", exitFailed, "CONCURRENCY"},
+		{"identity seed invoices 2000", exitOK, "2000\n"},
+		{"identity list --prefix inv", exitOK, "invoices\t2000\n"},
+		{"identity delete invoices", exitOK, "2000\n"},
+		{"identity get invoices", exitFailed, "IDENTITY_NOT_FOUND"},
+		{"hilo next orders --size 10", exitOK, "high      10\n"},
+		{"hilo get orders", exitOK, "10\n"},
+		{"hilo set orders 20 --expected 10", exitOK, "20\n"},
+		{"hilo set orders 30 --expected 10", exitFailed, "CONCURRENCY"},
+		{"hilo return orders --low 1 --high 10 --last 3", exitOK, "not returned, max stays 20"},
+		{"hilo list --stale", exitOK, "orders\t20\n"},
+		{"claim teams/7", exitOK, "teams/7\n"},
+		{"claim Teams/7", exitFailed, "ID_CLAIMED"},
+		{"claims --prefix teams", exitOK, "teams/7\n"},
+		{"release teams/7", exitOK, "teams/7\n"},
+		{"claim teams/", exitUsage, "INVALID_ID"},
+		{"cluster status", exitOK, "quorum   yes"},
+		{"cluster members", exitOK, "leader"},
+		{"cluster settings", exitOK, "KEY"},
+		{"cluster remove Z", exitFailed, "MEMBER_NOT_FOUND"},
+		{"health", exitOK, "SERVING"},
+		{"health --service idnode.live", exitOK, "SERVING"},
+	}
+	for _, s := range steps {
+		got := command(t, append(strings.Fields(s.line), "--endpoint", endpoint)...)
+		if got.code != s.code || !strings.Contains(got.stdout+got.stderr, s.want) {
+			t.Errorf("%s: %+v, want code %d and %q", s.line, got, s.code, s.want)
+		}
+	}
+}
