@@ -198,8 +198,12 @@ func TestEveryCode(t *testing.T) {
 // an error with a reason.
 func FuzzGenerateRequest(f *testing.F) {
 	for _, req := range []*idnodev1.GenerateRequest{
-		{}, {Template: "users/"}, {Template: "users|", Count: 3, RequestId: &idnodev1.RequestId{Id: "x", RetrySince: proto.Uint64(0)}},
-		{Template: "users/x", Claim: true}, {Template: "u|", Separator: "Ⓐ", BlocksOnly: true, Count: 9}, {Database: "ü"},
+		{},
+		{Template: "users/"},
+		{Template: "users|", Count: 3, RequestId: &idnodev1.RequestId{Id: "x", RetrySince: proto.Uint64(0)}},
+		{Template: "users/x", Claim: true},
+		{Template: "u|", Separator: "Ⓐ", BlocksOnly: true, Count: 9},
+		{Database: "ü"},
 	} {
 		b, err := proto.Marshal(req)
 		if err != nil {

@@ -15,7 +15,6 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/internal/outcome"
@@ -97,44 +96,30 @@ var wantServices = []string{"grpc.health.v1.Health", "idnode.v1.ClusterService",
 // was registered later included.
 func TestReflection(t *testing.T) {
 	r := serve(t, Config{}, func(s *grpc.Server) { peerv1.RegisterPeerServiceServer(s, noisyPeer{}) })
-	t.Run("v1", func(t *testing.T) {
-		stream, err := reflectionv1.NewServerReflectionClient(r.conn).ServerReflectionInfo(bounded(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}
-		if err := stream.Send(req); err != nil {
-			t.Fatal(err)
-		}
-		res, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, s := range res.GetListServicesResponse().GetService() {
-			names = append(names, s.GetName())
-		}
-		checkServices(t, names)
-	})
-	t.Run("v1alpha", func(t *testing.T) {
-		stream, err := reflectionv1alpha.NewServerReflectionClient(r.conn).ServerReflectionInfo(bounded(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := &reflectionv1alpha.ServerReflectionRequest{MessageRequest: &reflectionv1alpha.ServerReflectionRequest_ListServices{}}
-		if err := stream.Send(req); err != nil {
-			t.Fatal(err)
-		}
-		res, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, s := range res.GetListServicesResponse().GetService() {
-			names = append(names, s.GetName())
-		}
-		checkServices(t, names)
-	})
+	// The two versions have the same messages under different names, so the
+	// newer ones do for both.
+	for _, version := range []string{"v1", "v1alpha"} {
+		t.Run(version, func(t *testing.T) {
+			desc := &reflectionv1.ServerReflection_ServiceDesc.Streams[0]
+			stream, err := r.conn.NewStream(bounded(t), desc, "/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}
+			if err := stream.SendMsg(req); err != nil {
+				t.Fatal(err)
+			}
+			res := &reflectionv1.ServerReflectionResponse{}
+			if err := stream.RecvMsg(res); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, s := range res.GetListServicesResponse().GetService() {
+				names = append(names, s.GetName())
+			}
+			checkServices(t, names)
+		})
+	}
 }
 
 func checkServices(t *testing.T, names []string) {

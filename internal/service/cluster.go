@@ -216,7 +216,7 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 			return Member{}, err
 		}
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
 	m, err := s.cfg.Cluster.Join(ctx, req.Address, req.Tag, req.Watcher)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
 	if err := checkNodeTag(tag); err != nil {
 		return 0, err
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
 	index, err := s.cfg.Cluster.Remove(ctx, tag)
 	if err != nil {
@@ -257,14 +257,21 @@ func (s *Service) transfer(ctx context.Context, tag string) (string, error) {
 			return "", err
 		}
 	}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
 	leader, err := s.cfg.Cluster.Transfer(ctx, tag)
 	if err != nil {
-		// Handing over again is harmless, and moves no state.
-		return "", proposalError(err, true)
+		return "", proposalError(err, false)
 	}
 	return leader, nil
+}
+
+// changeTimeout bounds a change of the membership: a node that is invited has to
+// find its place, fetch the state, and answer.
+const changeTimeout = 20 * time.Second
+
+func (s *Service) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(s.cfg.CallTimeout, changeTimeout))
 }
 
 func checkNodeTag(tag string) error {

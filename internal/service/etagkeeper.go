@@ -369,7 +369,8 @@ func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) 
 }
 
 // Stop ends the keeper: no more etags are given, their exact values go to the
-// disk, and then, within StopTimeout and ctx, to the cluster. It must be called
+// disk, and then, within StopTimeout and ctx, to the cluster. It takes at most
+// twice StopTimeout and the time the counters need to close. It must be called
 // while the node can still propose, so before leadership is handed over. The
 // error says that the next start will leave a gap; nothing worse. It may be
 // called again and then returns the same.
@@ -381,9 +382,11 @@ func (k *EtagKeeper) Stop(ctx context.Context) error {
 func (k *EtagKeeper) stop(ctx context.Context) error {
 	k.phase.Store(keeperStopped)
 	k.cancel()
+	wait, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	defer cancel()
 	select {
 	case <-k.done:
-	case <-ctx.Done():
+	case <-wait.Done():
 		// The loop is held up by the disk or by a proposer that does not heed its
 		// context; closing the counters is safe beside it.
 	}

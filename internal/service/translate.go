@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/etag"
@@ -168,7 +169,8 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 		return internal(errors.New("refused: " + r.String()))
 	}
 	e := &Error{Code: kind.code, Reason: kind.reason, Message: r.GetDetail(), Field: r.GetField()}
-	if kind.reason == ReasonInvalidRequest && e.Field != "" {
+	if strings.HasPrefix(e.Message, "is ") || strings.HasPrefix(e.Message, "has ") {
+		// The end of a sentence that begins with the field.
 		e.Message = e.Field + " " + e.Message
 	}
 	if e.Message == "" {
