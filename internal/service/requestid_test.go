@@ -43,6 +43,9 @@ func TestRetry(t *testing.T) {
 		"next range": func(n node, db string, retry bool) (any, error) {
 			return n.NextRange(context.Background(), NextRangeRequest{Database: db, Tag: "u", RequestID: id(retry)})
 		},
+		"return": func(n node, db string, retry bool) (any, error) {
+			return n.ReturnRange(context.Background(), ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, RequestID: id(retry)})
+		},
 		"set": func(n node, db string, retry bool) (any, error) {
 			return n.SetHiLo(context.Background(), SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestID: id(retry)})
 		},
