@@ -126,24 +126,6 @@ func (l *testLog) mustApplied(r *raftlogv1.Result) *raftlogv1.Result {
 	return r
 }
 
-// mustRefuse fails the test unless an operation was refused for the reason, and
-// nothing changed.
-func (l *testLog) mustRefuse(want raftlogv1.RefusalReason, op *raftlogv1.Operation) *raftlogv1.Refusal {
-	l.t.Helper()
-	_, before := l.state.Hash()
-	r := l.do(op)
-	if r.GetRefusal().GetReason() != want {
-		l.t.Fatalf("want %v, got %v", want, r)
-	}
-	if r.GetResult() != nil {
-		l.t.Fatalf("a refusal with an answer: %v", r)
-	}
-	if _, after := l.state.Hash(); before != after {
-		l.t.Fatalf("a refused operation changed the state: %v", op)
-	}
-	return r.GetRefusal()
-}
-
 // announce opens a session for the node with the tag and returns its number.
 func (l *testLog) announce(tag string) uint64 {
 	l.t.Helper()

@@ -11,10 +11,6 @@ import (
 )
 
 const (
-	// firstFormat is the log format that a cluster begins with.
-	firstFormat = 1
-	// clusterIDBytes is the size of a cluster id.
-	clusterIDBytes = 16
 	// maxAddressBytes is the longest address of a member: a host name has at most
 	// 255 bytes.
 	maxAddressBytes = 512
@@ -58,70 +54,6 @@ func (c *contents) presentMember(id []byte) (nodeID, *raftlogv1.Member) {
 		return nodeID{}, nil
 	}
 	return node, m
-}
-
-// bootstrap forms the cluster. The same Bootstrap again changes nothing and is
-// no error: the node that proposed it may not have heard how the first one went.
-func (c *contents) bootstrap(dst []byte, now moment, op *operation) ([]byte, *refusal) {
-	var b raftlogv1.Bootstrap
-	if err := decodePayload(op, &b); err != nil {
-		return dst, err
-	}
-	if c.formed() && bytes.Equal(c.clusterID, b.GetClusterId()) {
-		return dst, nil
-	}
-	if c.formed() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is formed already")
-	}
-	if err := checkBootstrap(now, &b); err != nil {
-		return dst, err
-	}
-	c.setCluster(bytes.Clone(b.GetClusterId()))
-	for _, m := range b.GetMembers() {
-		first := newMember(m, m.GetTag())
-		first.Voter = !m.GetWatcher()
-		c.putMember(first)
-	}
-	return dst, nil
-}
-
-// checkBootstrap refuses first members that cannot be.
-func checkBootstrap(now moment, b *raftlogv1.Bootstrap) *refusal {
-	if len(b.GetClusterId()) != clusterIDBytes {
-		return invalid("cluster_id", "has %d bytes, must have %d", len(b.GetClusterId()), clusterIDBytes)
-	}
-	if len(now.clusterID) > 0 && !bytes.Equal(now.clusterID, b.GetClusterId()) {
-		return invalid("cluster_id", "is not that of the log entry")
-	}
-	if len(b.GetMembers()) > maxMembers {
-		return invalid("members", "are more than %d", maxMembers)
-	}
-	ids, tags, voters := map[string]bool{}, map[string]bool{}, 0
-	for _, m := range b.GetMembers() {
-		if err := checkMember(m, firstFormat); err != nil {
-			return err
-		}
-		if err := checkTag(m.GetTag()); err != nil {
-			return err
-		}
-		if ids[string(m.GetId())] || tags[m.GetTag()] {
-			return invalid("members", "two have the same id, or the tag %q", m.GetTag())
-		}
-		ids[string(m.GetId())], tags[m.GetTag()] = true, true
-		if !m.GetWatcher() {
-			voters++
-		}
-	}
-	if voters == 0 {
-		return invalid("members", "none of them votes")
-	}
-	return nil
-}
-
-// setCluster stores the id of the cluster, which makes it formed.
-func (c *contents) setCluster(id []byte) {
-	c.clusterID = id
-	c.hash.add(hashCluster(id))
 }
 
 // checkMember refuses a member with a bad id or addresses, or one that cannot
@@ -329,47 +261,6 @@ func (c *contents) voters() int {
 		}
 	}
 	return n
-}
-
-// formatRaise raises the log format that leaders write. Raising it to what it is
-// changes nothing.
-func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
-	var raise raftlogv1.FormatRaise
-	if err := decodePayload(op, &raise); err != nil {
-		return dst, err
-	}
-	if raise.GetFormat() < c.format {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
-			"is %d, and the cluster writes %d already", raise.GetFormat(), c.format)
-	}
-	if m := c.memberBelow(raise.GetFormat()); m != nil {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
-			"is %d, and %s knows formats up to %d", raise.GetFormat(), m.GetTag(), knownFormat(m))
-	}
-	c.setFormat(raise.GetFormat())
-	return dst, nil
-}
-
-// memberBelow returns a present member that does not know a format: of several
-// the one with the lowest tag, for the answer is part of the state.
-func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
-	var lowest *raftlogv1.Member
-	for _, m := range c.members {
-		if m.GetRemoved() || knownFormat(m) >= format {
-			continue
-		}
-		if lowest == nil || docid.CompareNodeTags(m.GetTag(), lowest.GetTag()) < 0 {
-			lowest = m
-		}
-	}
-	return lowest
-}
-
-// setFormat stores the log format.
-func (c *contents) setFormat(format uint32) {
-	c.hash.remove(hashFormat(c.format))
-	c.format = format
-	c.hash.add(hashFormat(format))
 }
 
 // appendMember appends the answer of operations on a member.

@@ -1,0 +1,152 @@
+package fsm
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// forge writes a snapshot with a right checksum: what is wrong with it must be
+// found elsewhere.
+func forge(header *raftlogv1.SnapshotHeader, records ...*raftlogv1.SnapshotRecord) []byte {
+	b := []byte(snapshotMagic)
+	frame := func(m proto.Message) {
+		encoded, _ := proto.Marshal(m)
+		b = protowire.AppendBytes(b, encoded)
+	}
+	frame(header)
+	for _, r := range records {
+		frame(r)
+	}
+	t := &raftlogv1.SnapshotTrailer{Records: uint64(len(records)), Checksum: crc32.Checksum(b, castagnoli)}
+	b = append(b, 0)
+	frame(t)
+	return b
+}
+
+func TestForgedSnapshotsAreRefused(t *testing.T) {
+	head := func(change func(*raftlogv1.SnapshotHeader)) *raftlogv1.SnapshotHeader {
+		h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1}
+		change(h)
+		return h
+	}
+	plain := head(func(*raftlogv1.SnapshotHeader) {})
+	if err := New(Config{}).Restore(bytes.NewReader(forge(plain))); err != nil {
+		t.Fatalf("nothing is wrong with this one: %v", err)
+	}
+	database := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "db"}}
+	identity := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3})
+	hidden := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3, Hidden: true})
+	claim := asRecord(&raftlogv1.ClaimRecord{Id: "x"})
+	tag := asRecord(&raftlogv1.HiLoRecord{Tag: "x"})
+	long := asRecord(&raftlogv1.HiLoRecord{Tag: string(bytes.Repeat([]byte("x"), 70_000))})
+	ranges := asRecord(&raftlogv1.HiLoRecord{Tag: "x", Outstanding: make([]*raftlogv1.OutstandingRange, 5)})
+	member := asRecord(testMember("A"))
+	session := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5})
+	other := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 6})
+	ahead := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5, Results: []*raftlogv1.SessionResult{{Sequence: 65}}})
+	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})
+	setting := asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: 7})
+	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
+	for name, data := range map[string][]byte{
+		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
+		"format zero":              forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
+		"fold version zero":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
+		"log format zero":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"short cluster id":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
+		"empty record":             forge(plain, &raftlogv1.SnapshotRecord{}),
+		"identity without db":      forge(plain, identity),
+		"database twice":           forge(plain, database, database),
+		"identity twice":           forge(plain, database, identity, identity),
+		"identity hidden and not":  forge(plain, database, hidden, identity),
+		"identity without name":    forge(plain, database, asRecord(&raftlogv1.IdentityRecord{})),
+		"claim twice":              forge(plain, database, claim, claim),
+		"tag twice":                forge(plain, database, tag, tag),
+		"long tag":                 forge(plain, database, long),
+		"many ranges":              forge(plain, database, ranges),
+		"member twice":             forge(plain, member, member),
+		"tag of two members":       forge(plain, member, asRecord(&raftlogv1.Member{Id: nodeNamed("x"), Tag: "A"})),
+		"member without id":        forge(plain, asRecord(&raftlogv1.Member{Tag: "A"})),
+		"session of nobody":        forge(plain, session),
+		"two sessions":             forge(plain, member, session, other),
+		"session far ahead":        forge(plain, member, ahead),
+		"request twice":            forge(plain, request, request),
+		"short request key":        forge(plain, asRecord(&raftlogv1.RequestRecord{Key: []byte("x")})),
+		"long request key":         forge(plain, asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 17)})),
+		"setting twice":            forge(plain, setting, setting),
+		"unknown setting":          forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "x"})),
+		"setting out of range":     forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: -1})),
+		"etags of nobody":          forge(plain, etags),
+		"etags twice":              forge(plain, member, etags, etags),
+		"a frame of a terabyte":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<40)...),
+		"a frame of half a gig":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<29)...),
+		"a length without end":     append([]byte(snapshotMagic), bytes.Repeat([]byte{0xff}, 20)...),
+		"not a snapshot":           []byte("something else altogether"),
+		"unknown field in a frame": append([]byte(snapshotMagic), 2, 0x50, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := New(Config{}).Restore(bytes.NewReader(data)); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// asRecord wraps a piece of state.
+func asRecord(m proto.Message) *raftlogv1.SnapshotRecord {
+	r := &raftlogv1.SnapshotRecord{}
+	switch m := m.(type) {
+	case *raftlogv1.IdentityRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Identity{Identity: m}
+	case *raftlogv1.HiLoRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Hilo{Hilo: m}
+	case *raftlogv1.ClaimRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Claim{Claim: m}
+	case *raftlogv1.Member:
+		r.Record = &raftlogv1.SnapshotRecord_Member{Member: m}
+	case *raftlogv1.RequestRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Request{Request: m}
+	case *raftlogv1.SessionRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Session{Session: m}
+	case *raftlogv1.SettingRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Setting{Setting: m}
+	case *raftlogv1.EtagRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Etag{Etag: m}
+	}
+	return r
+}
+
+func TestSnapshotsOfALaterReleaseAreRefused(t *testing.T) {
+	for name, h := range map[string]*raftlogv1.SnapshotHeader{
+		"format":       {Format: 2, LogFormat: 1, FoldVersion: 1},
+		"log format":   {Format: 1, LogFormat: 2, FoldVersion: 1},
+		"fold version": {Format: 1, LogFormat: 1, FoldVersion: 2},
+	} {
+		var unknown *raftlog.UnknownFormatError
+		if err := New(Config{}).Restore(bytes.NewReader(forge(h))); !errors.As(err, &unknown) || errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s: got %v", name, err)
+		}
+	}
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 2, FoldVersion: 1, StateHash: hashFormat(2)}
+	if err := New(Config{MaxFormat: 2}).Restore(bytes.NewReader(forge(h))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASnapshotOfAnotherClusterIsRefused(t *testing.T) {
+	l := newFormedLog(t)
+	id := bytes.Repeat([]byte{9}, clusterIDBytes)
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 1, FoldVersion: 1, ClusterId: id, StateHash: hashCluster(id)}
+	l.mustNotChange(func() {
+		if err := l.state.Restore(bytes.NewReader(forge(h))); !errors.Is(err, ErrWrongCluster) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package fsm
+
+import (
+	"github.com/idnode/idnode/docid"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// firstFormat is the log format that a cluster begins with.
+const firstFormat = 1
+
+// formatRaise raises the log format that leaders write. Raising it to what it is
+// changes nothing.
+func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
+	var raise raftlogv1.FormatRaise
+	if err := decodePayload(op, &raise); err != nil {
+		return dst, err
+	}
+	if raise.GetFormat() < c.format {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
+			"is %d, and the cluster writes %d already", raise.GetFormat(), c.format)
+	}
+	if m := c.memberBelow(raise.GetFormat()); m != nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
+			"is %d, and %s knows formats up to %d", raise.GetFormat(), m.GetTag(), knownFormat(m))
+	}
+	c.setFormat(raise.GetFormat())
+	return dst, nil
+}
+
+// memberBelow returns a present member that does not know a format: of several
+// the one with the lowest tag, for the answer is part of the state.
+func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
+	var lowest *raftlogv1.Member
+	for _, m := range c.members {
+		if m.GetRemoved() || knownFormat(m) >= format {
+			continue
+		}
+		if lowest == nil || docid.CompareNodeTags(m.GetTag(), lowest.GetTag()) < 0 {
+			lowest = m
+		}
+	}
+	return lowest
+}
+
+// setFormat stores the log format.
+func (c *contents) setFormat(format uint32) {
+	c.hash.remove(hashFormat(c.format))
+	c.format = format
+	c.hash.add(hashFormat(format))
+}

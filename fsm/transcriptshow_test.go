@@ -1,0 +1,143 @@
+package fsm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// show says a result in words. The index is said only where it is not that of
+// the entry just applied.
+func (p *transcript) show(r *raftlogv1.Result) string {
+	s := p.answer(r)
+	if r.GetLogIndex() != p.index {
+		s += fmt.Sprintf(" (as at index %d)", r.GetLogIndex())
+	}
+	return s
+}
+
+func (p *transcript) answer(r *raftlogv1.Result) string {
+	if f := r.GetRefusal(); f != nil {
+		reason := strings.TrimPrefix(f.GetReason().String(), "REFUSAL_REASON_")
+		return strings.TrimSpace(fmt.Sprintf("%s %s", reason, strings.TrimSpace(f.GetField()+" "+f.GetDetail())))
+	}
+	switch a := r.GetResult().(type) {
+	case *raftlogv1.Result_IdentityNext:
+		var blocks []string
+		for _, v := range a.IdentityNext.GetValues() {
+			blocks = append(blocks, showBlock(v.GetFirst(), v.GetLast()))
+		}
+		return strings.Join(blocks, ", ")
+	case *raftlogv1.Result_Value:
+		return strconv.FormatInt(a.Value, 10)
+	case *raftlogv1.Result_HiloNext:
+		n := a.HiloNext
+		s := fmt.Sprintf("%s size %d token %d from %s", showBlock(n.GetLow(), n.GetHigh()), n.GetSize(), n.GetToken(), n.GetServerTag())
+		if n.GetServerPrefix() != "" {
+			s += " prefix " + n.GetServerPrefix()
+		}
+		return s
+	case *raftlogv1.Result_HiloReturn:
+		if a.HiloReturn.GetReturned() {
+			return fmt.Sprintf("taken back, max %d", a.HiloReturn.GetMax())
+		}
+		return fmt.Sprintf("not taken back, max %d", a.HiloReturn.GetMax())
+	case *raftlogv1.Result_Member:
+		return showMember(a.Member)
+	}
+	return "done"
+}
+
+func showBlock(first, last int64) string {
+	if first == last {
+		return strconv.FormatInt(first, 10)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+func showMember(r *raftlogv1.MemberResult) string {
+	m := r.GetMember()
+	s := fmt.Sprintf("%s at %s", m.GetTag(), m.GetGrpcAddress())
+	if m.GetWatcher() {
+		s += " watcher"
+	}
+	if m.GetVoter() {
+		s += " voter"
+	}
+	if m.GetRemoved() {
+		s += " removed"
+	}
+	if r.GetSession() > 0 {
+		s += fmt.Sprintf(", session %d, %s", r.GetSession(), showEtags(r.GetEtags()))
+	}
+	return s
+}
+
+func showEtags(e *raftlogv1.EtagState) string {
+	s := fmt.Sprintf("start %d", e.GetStart())
+	if e.GetClean() {
+		s += " after a clean stop"
+	}
+	for _, d := range e.GetDatabases() {
+		s += fmt.Sprintf(", %s below %d", d.GetDatabase(), d.GetCeiling())
+		if e.GetClean() {
+			s += fmt.Sprintf(" at %d", d.GetLast())
+		}
+	}
+	return s
+}
+
+// read understands a line that asks.
+func (p *transcript) read(s string) string {
+	l := words(s)
+	db, limit := l.text("db", "db"), 100
+	if _, ok := l.options["limit"]; ok {
+		limit = int(l.int("limit"))
+	}
+	prefix, after := l.options["prefix"], l.options["after"]
+	switch l.verb {
+	case "identity":
+		c, ok := p.state.Identity(db, l.name(0))
+		return fmt.Sprint(c.Last, " ", ok)
+	case "identities":
+		var names []string
+		for _, id := range p.state.Identities(db, prefix, after, limit) {
+			names = append(names, fmt.Sprintf("%s at %d", id.Name, id.Last))
+		}
+		return strings.Join(names, ", ")
+	case "hilo":
+		c, ok := p.state.HiLo(db, l.name(0))
+		return fmt.Sprintf("max %d peak %d outstanding %v %v", c.Max, c.Peak, c.Outstanding, ok)
+	case "hilos":
+		var tags []string
+		for _, h := range p.state.HiLos(db, prefix, after, limit) {
+			tags = append(tags, fmt.Sprintf("%s at %d", h.Tag, h.Max))
+		}
+		return strings.Join(tags, ", ")
+	case "claimed":
+		return fmt.Sprint(p.state.Claimed(db, l.name(0)))
+	case "claims":
+		return strings.Join(p.state.Claims(db, prefix, after, limit), ", ")
+	case "members":
+		var all []string
+		for _, m := range p.state.Members() {
+			all = append(all, showMember(&raftlogv1.MemberResult{Member: m}))
+		}
+		return strings.Join(all, "; ")
+	case "etags":
+		return showEtags(p.state.Etags(nodeNamed("node " + l.name(0))))
+	case "setting":
+		setting, ok := p.state.Setting(l.name(0))
+		return fmt.Sprint(setting.Value, " ", ok)
+	case "counts":
+		return fmt.Sprintf("%+v", p.state.Counts())
+	case "databases":
+		return strings.Join(p.state.Databases(), ", ")
+	case "format":
+		return fmt.Sprint(p.state.Format())
+	}
+	p.t.Fatalf("what is %q?", s)
+	return ""
+}
