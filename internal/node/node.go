@@ -106,6 +106,15 @@ func (n *Node) ready(ctx context.Context) error {
 	return n.cluster.Linearize(ctx)
 }
 
+// followHealth says that the node serves once everything works for the first
+// time, and from then on whenever it is in touch with a quorum.
+func (n *Node) followHealth(ctx context.Context) {
+	if n.Ready(ctx) == nil {
+		n.log.Info("ready", "grpc", n.GRPCAddr())
+		n.health.Follow(ctx, n.cluster)
+	}
+}
+
 // Run serves until ctx ends, and then stops cleanly in bounded time and returns
 // nil; or it returns the error that ended the node. Either way everything is
 // closed.
@@ -127,7 +136,7 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	following, cancel := context.WithCancel(ctx)
 	defer n.background.Wait()
 	defer cancel()
-	n.background.Go(func() { n.health.Follow(following, n.cluster) })
+	n.background.Go(func() { n.followHealth(following) })
 	if err := n.cluster.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // Interrupted while it started: that is a clean end too.

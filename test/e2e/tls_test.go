@@ -3,12 +3,15 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"encoding/hex"
 	"net"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -55,11 +58,11 @@ func TestMutualTLS(t *testing.T) {
 	})
 	t.Run("calls between nodes from an application", func(t *testing.T) {
 		peer := peerv1.NewPeerServiceClient(n.Conn) // shows the certificate "client"
-		_, err := peer.Ping(ctx, &peerv1.PingRequest{Id: memberID(ctx, t, c, "B")})
+		_, err := peer.Ping(asMember(ctx, t, c, "B"), &peerv1.PingRequest{})
 		if status.Code(err) != codes.PermissionDenied {
 			t.Errorf("ping by an application: %v, want PermissionDenied", err)
 		}
-		_, err = peer.Join(ctx, &peerv1.JoinRequest{Member: newcomer("D")})
+		_, err = peer.Join(asMember(ctx, t, c, "B"), &peerv1.JoinRequest{Member: newcomer("D")})
 		if status.Code(err) != codes.PermissionDenied {
 			t.Errorf("join by an application: %v, want PermissionDenied", err)
 		}
@@ -82,19 +85,26 @@ func newcomer(tag string) *raftlogv1.Member {
 	}
 }
 
-func memberID(ctx context.Context, t *testing.T, c *harness.Cluster, tag string) []byte {
+// asMember introduces a caller as a member, as the calls between nodes do. An
+// application can say all that: only the certificate tells it from the member.
+func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string) context.Context {
 	t.Helper()
-	r, err := c.Nodes[0].Cluster.ListMembers(ctx, &idnodev1.ListMembersRequest{})
+	r, err := c.Nodes[0].Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range r.Members {
-		if m.Tag == tag {
-			return []byte(m.Id)
-		}
+	i := slices.IndexFunc(r.Members, func(m *idnodev1.Member) bool { return m.Tag == tag })
+	id, err := hex.DecodeString(r.Members[i].Id)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no member %s in %v", tag, r.Members)
-	return nil
+	cluster, err := hex.DecodeString(r.ClusterId)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metadata.AppendToOutgoingContext(
+		ctx, "idnode-node-id-bin", string(id), "idnode-cluster-id-bin", string(cluster), "idnode-node-tag", tag,
+	)
 }
 
 // talks says whether a Raft port answers a connection's first bytes with

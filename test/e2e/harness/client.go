@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -20,6 +21,7 @@ type Client struct {
 	Conn    *grpc.ClientConn
 	Ids     idnodev1.IdsServiceClient
 	Cluster idnodev1.ClusterServiceClient
+	Health  healthv1.HealthClient
 }
 
 // Dial makes a client for a node's gRPC address. With certs it shows the
@@ -45,7 +47,10 @@ func Dial(t testing.TB, addr, certs string) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &Client{Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Cluster: idnodev1.NewClusterServiceClient(conn)}
+	return &Client{
+		Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Cluster: idnodev1.NewClusterServiceClient(conn),
+		Health: healthv1.NewHealthClient(conn),
+	}
 }
 
 // Reason is the reason in the ErrorInfo of err, or "" if there is none.

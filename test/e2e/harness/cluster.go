@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
@@ -140,14 +143,17 @@ func (n *Node) Start(t testing.TB, flags ...string) {
 	n.Process = StartProcess(t, n.DataDir+".log", append(n.Args(), flags...)...)
 }
 
-// WaitReady waits until the node has a quorum and has applied the whole log.
+// WaitReady waits until the node says that it serves.
 func (n *Node) WaitReady(t testing.TB) {
 	t.Helper()
 	Eventually(t, 20*time.Second, "node "+n.Tag+" is ready", func(ctx context.Context) error {
 		if !n.Process.Running() {
 			t.Fatalf("node %s ended:\n%s", n.Tag, n.Process.Tail(40))
 		}
-		_, err := n.Ids.ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{})
+		r, err := n.Health.Check(ctx, &healthv1.HealthCheckRequest{})
+		if err == nil && r.Status != healthv1.HealthCheckResponse_SERVING {
+			err = errors.New(r.Status.String())
+		}
 		return err
 	})
 }
