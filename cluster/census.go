@@ -113,6 +113,7 @@ func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRes
 	case reply.GetCallerRemoved():
 		e.node.removed()
 	}
+	e.hint.heard(time.Now(), reply.GetLeader())
 	return reply, nil
 }
 

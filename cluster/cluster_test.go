@@ -227,6 +227,97 @@ func TestAllRestart(t *testing.T) {
 	n.agree()
 }
 
+// TestNodeMoves brings a follower back at other addresses: it tells the others.
+func TestNodeMoves(t *testing.T) {
+	n := startNetwork(t, 3)
+	s := n.others(n.leader())[0]
+	s.mustNext("users")
+	s.stop(true)
+	s.grpc, s.raft = freeAddress(t), freeAddress(t)
+	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
+	s.start()
+	s.mustNext("users")
+	eventually(t, "new address", func() bool {
+		for _, m := range n.leader().state.Members() {
+			if m.GetTag() == s.tag {
+				return m.GetRaftAddress() == s.raft && m.GetGrpcAddress() == s.grpc
+			}
+		}
+		return false
+	})
+	n.agree()
+}
+
+// TestSnapshotForNewcomer lets a node in after the log it would need is gone.
+func TestSnapshotForNewcomer(t *testing.T) {
+	n := newNetwork(t, 1)
+	small := func(c *cluster.Config) {
+		c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 20, 5, 100*time.Millisecond
+	}
+	a := n.servers[0]
+	a.open(small)
+	a.start()
+	for range 60 {
+		a.mustNext("users")
+	}
+	snapshots := filepath.Join(a.dir, "snapshots")
+	eventually(t, "snapshot", func() bool {
+		entries, err := os.ReadDir(snapshots)
+		return err == nil && len(entries) > 0
+	})
+	b := newServer(t, "")
+	b.open(func(c *cluster.Config) { c.Join = []string{a.grpc} })
+	n.servers = append(n.servers, b)
+	b.start()
+	b.tag = "B"
+	if v := b.mustNext("users"); v != 61 {
+		t.Errorf("the newcomer gave %d, want 61", v)
+	}
+	n.agree()
+	a.stop(true)
+	a.open(small)
+	a.start()
+	eventually(t, "value after the restart", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		v, err := a.next(ctx, "users")
+		return err == nil && v == 62
+	})
+}
+
+// TestStorageFull refuses before anything is written.
+func TestStorageFull(t *testing.T) {
+	n := newNetwork(t, 1)
+	a := n.servers[0]
+	free := make(chan uint64, 1)
+	free <- 1 << 30
+	a.open(func(c *cluster.Config) {
+		c.FreeBytes = func() (uint64, error) {
+			v := <-free
+			free <- v
+			return v, nil
+		}
+	})
+	a.start()
+	a.mustNext("users")
+	<-free
+	free <- 1
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var err error
+	eventually(t, "refusal", func() bool {
+		_, err = a.next(ctx, "users")
+		return err != nil
+	})
+	wantOutcome(t, err, outcome.NotApplied, outcome.StorageFull)
+	<-free
+	free <- 1 << 30
+	eventually(t, "recovery", func() bool {
+		_, err := a.next(ctx, "users")
+		return err == nil
+	})
+}
+
 // TestWipedNode empties a data directory: the node must not come back under its
 // tag, and the others go on.
 func TestWipedNode(t *testing.T) {

@@ -47,7 +47,14 @@ type server struct {
 }
 
 // testTimings leave room for the race detector on a busy machine.
-var testTimings = cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond}
+var testTimings = timings()
+
+func timings() cluster.Timings {
+	if os.Getenv("IDNODE_TEST_DEFAULTS") != "" {
+		return cluster.Timings{}
+	}
+	return cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond}
+}
 
 func logger(t *testing.T, tag string) *slog.Logger {
 	if os.Getenv("IDNODE_TEST_LOG") == "" {

@@ -37,9 +37,9 @@ func (e *engine) watchQuorum(ctx context.Context) {
 			return
 		}
 		_, leader := e.raft.LeaderWithID()
-		e.route.set(string(leader))
 		now := time.Now()
-		evidence := e.evidence(now)
+		e.route.set(e.hint.choose(now, string(leader), e.name))
+		evidence := e.evidence(now, string(leader))
 		if now.Sub(evidence) > pingAfter && now.Sub(pinged) > pingEvery && e.raft.State() != raft.Leader {
 			pinged = now
 			e.pingVoters(ctx)
@@ -51,10 +51,15 @@ func (e *engine) watchQuorum(ctx context.Context) {
 
 // evidence returns the newest moment at which Raft knew of a quorum. A leader
 // loses its office one lease after it last heard from a quorum, so as long as it
-// has it, that moment is at most a lease ago.
-func (e *engine) evidence(now time.Time) time.Time {
-	if e.raft.State() == raft.Leader {
+// has it, that moment is at most a lease ago. The last contact counts only as
+// long as it is another node's word: Raft also sets it when a leader steps down,
+// and when a vote is given.
+func (e *engine) evidence(now time.Time, leader string) time.Time {
+	switch {
+	case e.raft.State() == raft.Leader:
 		return now.Add(-e.node.cfg.Timings.Lease)
+	case leader == "" || leader == e.name:
+		return time.Time{}
 	}
 	return e.raft.LastContact()
 }
