@@ -89,6 +89,7 @@ func TestAllKilledAtOnce(t *testing.T) {
 func TestFailover(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
+	stalls := harness.MeasureStalls(t)
 	var gaps []time.Duration
 	for range cycles(t, 5) {
 		leader := c.Leader(t)
@@ -96,7 +97,9 @@ func TestFailover(t *testing.T) {
 		load := harness.StartLoad(ledger, rest, "orders", 32, 10*time.Second)
 		settle(t, ledger)
 		leader.Process.Kill()
-		gaps = append(gaps, nextIdentity(t, rest[0], ledger))
+		killed := time.Now()
+		gap := nextIdentity(t, rest[0], ledger)
+		gaps = append(gaps, gap-stalls.Between(killed, killed.Add(gap)))
 		load.Stop()
 		for _, a := range load.Failures() {
 			t.Errorf("a call on a survivor failed: %v", a.Err)
