@@ -68,8 +68,8 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 
 // final says whether asking again is useless.
 func final(err error) bool {
-	var refused *RefusedError
-	return errors.As(err, &refused) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrRemoved) || denied(err)
+	refusal := refusalOf(err)
+	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrRemoved) || denied(err)
 }
 
 // ask makes one request.

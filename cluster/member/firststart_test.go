@@ -1,0 +1,259 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// village is nodes that greet each other without a network.
+type village struct {
+	mu    sync.Mutex
+	nodes map[string]*villager
+	peers map[string]string
+}
+
+// villager is one node; it answers only when it is up.
+type villager struct {
+	village *village
+	self    *raftlogv1.Member
+	peers   map[string]string
+	place   *Place
+	up      bool
+}
+
+func newVillage(tags ...string) *village {
+	v := &village{nodes: map[string]*villager{}, peers: map[string]string{}}
+	for _, tag := range tags {
+		v.peers[tag] = tag + ":7400"
+	}
+	for i, tag := range tags {
+		v.nodes[tag] = &villager{village: v, self: testMember(tag, byte(i+1)), peers: maps.Clone(v.peers)}
+	}
+	return v
+}
+
+// Hello implements Greeter.
+func (v *village) Hello(_ context.Context, tag, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := v.nodes[strings.TrimSuffix(address, ":7400")]
+	if n == nil || !n.up {
+		return nil, fmt.Errorf("%s is down", tag)
+	}
+	r := &peerv1.HelloResponse{Self: n.self, PeersHash: PeersHash(n.peers)}
+	if n.place != nil {
+		r.ClusterId, r.Members = n.place.ClusterID, n.place.Members
+	}
+	return r, nil
+}
+
+// start runs the first start of a node, and remembers where it leads.
+func (v *village) start(ctx context.Context, tag string) error {
+	v.mu.Lock()
+	n := v.nodes[tag]
+	n.up = true
+	self, peers := n.self, n.peers
+	v.mu.Unlock()
+	place, err := FirstStart{Self: self, Peers: peers, Greeter: v, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n.place = &place
+	return nil
+}
+
+// TestFirstStartInEveryOrder starts three nodes one minute apart, in each order:
+// the lowest tag forms the cluster once the last is up, and all agree.
+func TestFirstStartInEveryOrder(t *testing.T) {
+	orders := []string{"ABC", "ACB", "BAC", "BCA", "CAB", "CBA"}
+	for _, order := range orders {
+		t.Run(order, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVillage("A", "B", "C")
+				var wg sync.WaitGroup
+				for _, tag := range order {
+					wg.Go(func() {
+						if err := v.start(t.Context(), string(tag)); err != nil {
+							t.Errorf("%c: %v", tag, err)
+						}
+					})
+					time.Sleep(time.Minute)
+				}
+				wg.Wait()
+				for tag, n := range v.nodes {
+					if n.place == nil || n.place.Tag != tag || n.place.Founder != (tag == "A") {
+						t.Fatalf("%s has the place %+v", tag, n.place)
+					}
+					if !bytes.Equal(n.place.ClusterID, v.nodes["A"].place.ClusterID) || len(n.place.Members) != 3 {
+						t.Errorf("%s is in another cluster: %+v", tag, n.place)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestFirstStartWaitsForAll never forms a cluster without everybody.
+func TestFirstStartWaitsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVillage("A", "B", "C")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var wg sync.WaitGroup
+		for _, tag := range []string{"A", "B"} {
+			wg.Go(func() {
+				err := v.start(ctx, tag)
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "C at C:7400 does not answer") {
+					t.Errorf("%s: %v, want a deadline that names C", tag, err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestFirstStartAgainstMisuse has one node each time that keeps the cluster
+// from being formed.
+func TestFirstStartAgainstMisuse(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(v *village)
+		want  string
+	}{
+		{"another list", func(v *village) { v.nodes["B"].peers["B"] = "elsewhere:7400" }, "another list"},
+		{"the same address twice", func(v *village) {
+			v.nodes["A"].peers["C"], v.nodes["B"].peers["C"] = "B:7400", "B:7400"
+		}, `at the address of C, node "B" answers`},
+		{"watchers only", func(v *village) {
+			for _, n := range v.nodes {
+				n.self.Watcher = true
+			}
+		}, "watchers"},
+		{"a bad id", func(v *village) { v.nodes["B"].self.Id = []byte("short") }, "no Raft id"},
+		{"another node at the own address", func(v *village) {
+			v.nodes["A"].peers["A"] = "B:7400"
+		}, "at the address of A"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVillage("A", "B", "C")
+				tt.spoil(v)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				for _, n := range v.nodes {
+					n.up = true
+				}
+				err := v.start(ctx, "A")
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), tt.want) {
+					t.Errorf("error %v, want a deadline that says %q", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestFirstStartOfWatcher leaves the forming to the lowest tag that can lead.
+func TestFirstStartOfWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVillage("A", "B")
+		v.nodes["A"].self.Watcher = true
+		var wg sync.WaitGroup
+		for tag := range v.nodes {
+			wg.Go(func() {
+				if err := v.start(t.Context(), tag); err != nil {
+					t.Errorf("%s: %v", tag, err)
+				}
+			})
+		}
+		wg.Wait()
+		if !v.nodes["B"].place.Founder || v.nodes["A"].place.Founder {
+			t.Error("the watcher formed the cluster")
+		}
+		if m := v.nodes["B"].place.Members; m[0].GetVoter() || !m[1].GetVoter() {
+			t.Errorf("votes: %v", m)
+		}
+	})
+}
+
+// TestFirstStartMeetsCluster starts a node whose peers have a cluster.
+func TestFirstStartMeetsCluster(t *testing.T) {
+	removed := testMember("C", 3)
+	removed.Removed = true
+	tests := []struct {
+		name string
+		c    *raftlogv1.Member // C as the cluster knows it
+		want error
+	}{
+		{"it is in it", testMember("C", 3), nil},
+		{"its tag has another id", testMember("C", 9), ErrTagTaken},
+		{"it was removed", removed, ErrRemoved},
+		{"it is not in it", nil, ErrNotInCluster},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newVillage("A", "B", "C")
+			members := []*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self}
+			if tt.c != nil {
+				members = append(members, tt.c)
+			}
+			place := found(members)
+			v.nodes["B"].place, v.nodes["B"].up = &place, true // A is down.
+			err := v.start(t.Context(), "C")
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("error %v, want %v", err, tt.want)
+			}
+			if errors.Is(err, ErrTagTaken) && !strings.Contains(err.Error(), "idnode cluster remove C") {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+		})
+	}
+}
+
+// TestWipedLowestNode loses the founder's directory after the others adopted its
+// cluster: it must not form another one.
+func TestWipedLowestNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVillage("A", "B", "C")
+		place := found([]*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self, v.nodes["C"].self})
+		v.nodes["B"].place, v.nodes["C"].place = &place, &place
+		v.nodes["A"].self = testMember("A", 8)
+		go func() {
+			time.Sleep(time.Minute) // A waits for them, alone.
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.nodes["B"].up = true
+		}()
+		if err := v.start(t.Context(), "A"); !errors.Is(err, ErrTagTaken) {
+			t.Errorf("error %v, want %v", err, ErrTagTaken)
+		}
+	})
+}
+
+func TestClusterID(t *testing.T) {
+	a, b := testMember("A", 1), testMember("B", 2)
+	id := ClusterIDOf([]*raftlogv1.Member{a, b})
+	if len(id) != ClusterIDSize {
+		t.Errorf("the id has %d bytes", len(id))
+	}
+	if !bytes.Equal(id, ClusterIDOf([]*raftlogv1.Member{b, a})) {
+		t.Error("the id depends on the order")
+	}
+	if bytes.Equal(id, ClusterIDOf([]*raftlogv1.Member{a, testMember("B", 3)})) {
+		t.Error("two foundings share an id")
+	}
+}

@@ -1,0 +1,286 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+	"pgregory.net/rapid"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// fakeRaft is a Raft configuration, and what was done to it.
+type fakeRaft struct {
+	servers []raft.Server
+	index   uint64
+	log     []string
+	// broken makes every change fail.
+	broken    bool
+	handovers int
+}
+
+func newFakeRaft(voters ...ID) *fakeRaft {
+	f := &fakeRaft{index: 1}
+	for _, id := range voters {
+		f.servers = append(f.servers, raft.Server{ID: id.ServerID(), Suffrage: raft.Voter})
+	}
+	return f
+}
+
+func (f *fakeRaft) Configuration() ([]raft.Server, uint64, error) {
+	return slices.Clone(f.servers), f.index, nil
+}
+
+func (f *fakeRaft) change(what string, id raft.ServerID, prev uint64, do func(i int)) error {
+	if prev != f.index {
+		return fmt.Errorf("the configuration is at %d, not %d", f.index, prev)
+	}
+	if f.broken {
+		return errors.New("broken")
+	}
+	f.index++
+	f.log = append(f.log, what+" "+string(id[:2]))
+	do(slices.IndexFunc(f.servers, func(s raft.Server) bool { return s.ID == id }))
+	return nil
+}
+
+func (f *fakeRaft) AddVoter(id raft.ServerID, prev uint64) error {
+	return f.change("voter", id, prev, func(i int) {
+		if i < 0 {
+			panic("a server got a vote at once")
+		}
+		f.servers[i].Suffrage = raft.Voter
+	})
+}
+
+func (f *fakeRaft) AddNonvoter(id raft.ServerID, prev uint64) error {
+	return f.change("nonvoter", id, prev, func(int) {
+		f.servers = append(f.servers, raft.Server{ID: id, Suffrage: raft.Nonvoter})
+	})
+}
+
+func (f *fakeRaft) RemoveServer(id raft.ServerID, prev uint64) error {
+	return f.change("remove", id, prev, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
+}
+
+func (f *fakeRaft) HandOver(context.Context) error {
+	f.handovers++
+	if f.broken {
+		return errors.New("broken")
+	}
+	return nil
+}
+
+// bench is a Reconciler with fakes around it.
+type bench struct {
+	raft     *fakeRaft
+	members  []*raftlogv1.Member
+	applied  map[string]uint64
+	commit   uint64
+	promoted []string
+	format   uint32
+	raised   uint32
+	r        *Reconciler
+}
+
+func newBench(raft *fakeRaft, members ...*raftlogv1.Member) *bench {
+	b := &bench{raft: raft, members: members, applied: map[string]uint64{}, commit: 10_000, format: 1}
+	b.r = &Reconciler{
+		Self: testID(1), Raft: raft, Members: func() []*raftlogv1.Member { return b.members },
+		Progress: func(_ context.Context, m *raftlogv1.Member) (uint64, error) {
+			applied, ok := b.applied[m.GetTag()]
+			if !ok {
+				return 0, errors.New("does not answer")
+			}
+			return applied, nil
+		},
+		Commit: func() uint64 { return b.commit },
+		Promote: func(_ context.Context, id []byte) error {
+			for _, m := range b.members {
+				if string(m.GetId()) == string(id) {
+					m.Voter = true
+					b.promoted = append(b.promoted, m.GetTag())
+				}
+			}
+			return nil
+		},
+		Format: func() uint32 { return b.format },
+		RaiseFormat: func(_ context.Context, f uint32) error {
+			b.format, b.raised = f, f
+			return nil
+		},
+		Stable: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	}
+	return b
+}
+
+// run lets the loop's steps follow one another while script says what happens in
+// between.
+func (b *bench) run(t *testing.T, script func(wait func(time.Duration))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b.r.caughtUp = map[raft.ServerID]time.Time{}
+		script(func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(defaultTick) {
+				_ = b.r.step(t.Context()) // What fails is tried again.
+			}
+		})
+	})
+}
+
+func TestReconcileNewcomer(t *testing.T) {
+	d := testMember("D", 4)
+	b := newBench(newFakeRaft(testID(1)), testMember("A", 1), d)
+	b.run(t, func(wait func(time.Duration)) {
+		wait(time.Minute) // It does not answer: it gets no vote.
+		if diff := cmp.Diff([]string{"nonvoter 04"}, b.raft.log); diff != "" {
+			t.Error(diff)
+		}
+		b.applied["D"] = 5000 // Behind.
+		wait(time.Minute)
+		b.applied["D"] = 9900
+		wait(1500 * time.Millisecond)
+		b.applied["D"] = 5000 // It falls back: the count starts anew.
+		wait(time.Second)
+		b.applied["D"] = 9900
+		wait(1500 * time.Millisecond)
+		if len(b.promoted) > 0 {
+			t.Errorf("promoted %v too early", b.promoted)
+		}
+		wait(time.Second)
+		if diff := cmp.Diff([]string{"nonvoter 04", "voter 04"}, b.raft.log); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"D"}, b.promoted); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestReconcileWatcher never gives a watcher a vote.
+func TestReconcileWatcher(t *testing.T) {
+	w := testMember("W", 4)
+	w.Watcher = true
+	b := newBench(newFakeRaft(testID(1)), testMember("A", 1), w)
+	b.applied["W"] = 10_000
+	b.run(t, func(wait func(time.Duration)) { wait(time.Hour) })
+	if diff := cmp.Diff([]string{"nonvoter 04"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReconcileFinishesForAnother makes a voter of a member that an earlier
+// leader promoted in the table only.
+func TestReconcileFinishesForAnother(t *testing.T) {
+	d := testMember("D", 4)
+	d.Voter = true
+	b := newBench(newFakeRaft(testID(1)), testMember("A", 1), d)
+	b.applied["D"] = 10_000
+	b.run(t, func(wait func(time.Duration)) { wait(5 * time.Second) })
+	if diff := cmp.Diff([]string{"nonvoter 04", "voter 04"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
+	if len(b.promoted) > 0 {
+		t.Errorf("promoted %v again", b.promoted)
+	}
+}
+
+func TestReconcileRemoval(t *testing.T) {
+	gone := testMember("B", 2)
+	gone.Removed = true
+	b := newBench(newFakeRaft(testID(1), testID(2), testID(3)), testMember("A", 1), gone, testMember("C", 3), testMember("D", 4))
+	b.run(t, func(wait func(time.Duration)) { wait(time.Second) })
+	if diff := cmp.Diff([]string{"remove 02", "nonvoter 04"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReconcileOwnRemoval hands over first, and removes itself only if that
+// fails again and again.
+func TestReconcileOwnRemoval(t *testing.T) {
+	self := testMember("A", 1)
+	self.Removed = true
+	b := newBench(newFakeRaft(testID(1), testID(2)), self, testMember("B", 2))
+	b.run(t, func(wait func(time.Duration)) {
+		wait(50 * time.Millisecond)
+		if b.raft.handovers != 1 || len(b.raft.log) > 0 {
+			t.Errorf("%d handovers, changes %v; want one handover", b.raft.handovers, b.raft.log)
+		}
+		b.raft.broken = true
+		wait(time.Second)
+		b.raft.broken = false
+		wait(time.Second)
+	})
+	if diff := cmp.Diff([]string{"remove 01"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
+	if b.raft.handovers != maxHandovers {
+		t.Errorf("%d handovers, want %d", b.raft.handovers, maxHandovers)
+	}
+}
+
+func TestReconcileFormat(t *testing.T) {
+	old := testMember("B", 2)
+	a := testMember("A", 1)
+	a.LogFormat = 3
+	gone := testMember("C", 3)
+	gone.Removed = true
+	b := newBench(newFakeRaft(testID(1), testID(2)), a, old, gone)
+	b.run(t, func(wait func(time.Duration)) {
+		wait(time.Second)
+		if b.raised != 0 {
+			t.Errorf("raised to %d with an old member", b.raised)
+		}
+		old.LogFormat = 2
+		wait(time.Second)
+	})
+	if b.raised != 2 {
+		t.Errorf("raised to %d, want 2", b.raised)
+	}
+}
+
+// TestReconcileConverges starts from any table and any configuration: in the end
+// they agree, and no server ever got a vote at once (the fake panics then).
+func TestReconcileConverges(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := newBench(newFakeRaft(testID(1)), testMember("A", 1))
+		b.r.Stable, b.r.caughtUp = 0, map[raft.ServerID]time.Time{}
+		for i := byte(2); i < 7; i++ {
+			m := testMember(string('A'+rune(i)-1), i)
+			m.Watcher = rapid.Bool().Draw(rt, "watcher")
+			m.Voter = !m.Watcher && rapid.Bool().Draw(rt, "voter")
+			m.Removed = rapid.Bool().Draw(rt, "removed")
+			if rapid.Bool().Draw(rt, "in raft") {
+				suffrage := raft.Nonvoter
+				if m.Voter && rapid.Bool().Draw(rt, "votes") {
+					suffrage = raft.Voter
+				}
+				b.raft.servers = append(b.raft.servers, raft.Server{ID: testID(i).ServerID(), Suffrage: suffrage})
+			}
+			b.members = append(b.members, m)
+			b.applied[m.GetTag()] = b.commit
+		}
+		for range 20 {
+			if err := b.r.step(t.Context()); err != nil {
+				rt.Fatalf("step: %v", err)
+			}
+		}
+		for _, m := range b.members {
+			i := slices.IndexFunc(b.raft.servers, func(s raft.Server) bool { return s.ID == ServerID(m.GetId()) })
+			switch {
+			case m.GetRemoved() != (i < 0):
+				rt.Errorf("%s: removed %v, in raft %v", m.GetTag(), m.GetRemoved(), i >= 0)
+			case i >= 0 && m.GetWatcher() == (b.raft.servers[i].Suffrage == raft.Voter):
+				rt.Errorf("%s: watcher %v, suffrage %v", m.GetTag(), m.GetWatcher(), b.raft.servers[i].Suffrage)
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package member
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+func testID(b byte) ID { return ID(bytes.Repeat([]byte{b}, IDSize)) }
+
+func testMember(tag string, b byte) *raftlogv1.Member {
+	id := testID(b)
+	return &raftlogv1.Member{Id: id.Bytes(), Tag: tag, GrpcAddress: tag + ":7400", RaftAddress: tag + ":7401", LogFormat: 1}
+}
+
+func testRecord() *Record {
+	return &Record{
+		ID: testID(1), Tag: "A", ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Founder: true, TagConfirmed: true,
+		Members: []*raftlogv1.Member{testMember("A", 1), testMember("B", 2)},
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	want := testRecord()
+	for range 3 { // Saving over an older one is what usually happens.
+		if err := want.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("record differs (-want +got):\n%s", diff)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v (%v), want only the record", entries, err)
+	}
+}
+
+// TestRecordDamage changes every byte of the file: what is read is the same
+// record, or an error.
+func TestRecordDamage(t *testing.T) {
+	data, err := encodeRecord(testRecord())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		damaged := bytes.Clone(data)
+		damaged[i] ^= 0x04
+		got, err := decodeRecord(damaged)
+		if err == nil && cmp.Diff(testRecord(), got, protocmp.Transform()) != "" {
+			t.Fatalf("byte %d changed from %q to %q: read as another record", i, data[i], damaged[i])
+		}
+	}
+	for i := range len(data) - 2 {
+		if _, err := decodeRecord(data[:i]); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut off after %d bytes: %v, want ErrCorrupt", i, err)
+		}
+	}
+}
+
+func TestLoadOrCreate(t *testing.T) {
+	withCluster := testRecord()
+	without := &Record{ID: testID(3)}
+	tests := []struct {
+		name   string
+		record *Record
+		hasLog bool
+		want   error
+	}{
+		{"empty directory", nil, false, nil},
+		{"log without record", nil, true, ErrMismatch},
+		{"first start was cut short", without, false, nil},
+		{"no cluster yet", without, true, nil},
+		{"member", withCluster, true, nil},
+		{"member that lost its log", withCluster, false, ErrMismatch},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tt.record != nil {
+				if err := tt.record.Save(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.hasLog {
+				if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := LoadOrCreate(dir, "raft.db")
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("error %v, want %v", err, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			again, err := LoadOrCreate(dir, "raft.db")
+			if err != nil || again.ID != got.ID {
+				t.Errorf("opened again: id %v (%v), want %v", again, err, got.ID)
+			}
+			if tt.record != nil && got.ID != tt.record.ID {
+				t.Errorf("id %v, want %v", got.ID, tt.record.ID)
+			}
+		})
+	}
+}
+
+func TestLoadOfNothing(t *testing.T) {
+	if _, err := Load(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want fs.ErrNotExist", err)
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	data, err := encodeRecord(testRecord())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decodeRecord(data)
+		if err != nil {
+			return
+		}
+		again, err := encodeRecord(r)
+		if err != nil {
+			t.Fatalf("a record that was read cannot be written: %v", err)
+		}
+		if _, err := decodeRecord(again); err != nil {
+			t.Fatalf("a record that was written cannot be read: %v", err)
+		}
+	})
+}
