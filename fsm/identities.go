@@ -165,7 +165,6 @@ func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 	if err != nil {
 		return dst, refuseIdentity(err, found)
 	}
-	counter.Hidden = false
 	c.useDatabase(op)
 	c.putIdentity(found, counter)
 	return appendValue(dst, counter.Last), nil

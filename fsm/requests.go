@@ -75,7 +75,7 @@ func (w *requestWindow) push(k *requestKey, index uint64, result []byte) {
 func (w *requestWindow) pop() {
 	_, e := w.at(w.first)
 	delete(w.positions, e.key)
-	w.floor = max(w.floor, e.index)
+	w.floor = e.index // Entries come in the order of the log.
 	w.first++
 	if w.first-w.base == requestChunkSize {
 		w.chunks[0] = nil
