@@ -68,5 +68,3 @@ func (r *roster) byTag(tag string) (*raftlogv1.Member, bool) {
 	m, ok := r.refresh().byTag[tag]
 	return m, ok
 }
-
-func (r *roster) members() []*raftlogv1.Member { return r.view.Load().members }

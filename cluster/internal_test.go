@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// TestContact walks through what a node sees when its quorum comes and goes.
+func TestContact(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	c := contact{grace: 400 * time.Millisecond}
+	if c.look(at(0), time.Time{}) {
+		t.Error("a quorum without any evidence")
+	}
+	for ms := 25; ms <= 1000; ms += 25 {
+		if !c.look(at(ms), at(ms-20)) {
+			t.Fatalf("no quorum at %d ms with fresh evidence", ms)
+		}
+	}
+	for ms := 1025; ms <= 1375; ms += 25 {
+		if !c.look(at(ms), at(980)) {
+			t.Fatalf("no quorum at %d ms, %d ms after the last evidence", ms, ms-980)
+		}
+	}
+	if c.look(at(1400), at(980)) {
+		t.Error("a quorum 420 ms after the last evidence")
+	}
+	if !c.look(at(1425), at(1420)) {
+		t.Error("no quorum with fresh evidence again")
+	}
+}
+
+// TestContactOfStarvedProcess does not run for five seconds: that alone is no
+// sign of a lost quorum.
+func TestContactOfStarvedProcess(t *testing.T) {
+	start := time.Unix(1000, 0)
+	c := contact{grace: 400 * time.Millisecond}
+	c.look(start, start)
+	if !c.look(start.Add(5*time.Second), start) {
+		t.Error("the quorum was lost while nobody looked")
+	}
+	lost := false
+	for i := range 20 {
+		lost = !c.look(start.Add(5*time.Second+time.Duration(i)*quorumTick), start)
+	}
+	if !lost {
+		t.Error("the quorum is not lost although half a second of looking showed none")
+	}
+}
+
+func TestMajority(t *testing.T) {
+	now := time.Unix(1000, 0)
+	ago := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
+	a := newAnswers()
+	a.heard("b", ago(100), true)
+	a.heard("c", ago(300), true)
+	a.heard("c", ago(50), false) // No answer is no evidence.
+	a.heard("b", ago(200), true) // An older one changes nothing.
+	tests := []struct {
+		name   string
+		self   string
+		voters []string
+		want   time.Time
+	}{
+		{"alone", "a", []string{"a"}, now},
+		{"two", "a", []string{"a", "b"}, ago(100)},
+		{"three", "a", []string{"a", "b", "c"}, ago(100)},
+		{"three, one never heard of", "a", []string{"a", "b", "x"}, ago(100)},
+		{"three, two never heard of", "a", []string{"a", "x", "y"}, time.Time{}},
+		{"four need three", "a", []string{"a", "b", "c", "x"}, ago(300)},
+		{"a watcher does not count", "w", []string{"a", "b", "c"}, ago(300)},
+		{"nobody votes", "a", nil, time.Time{}},
+	}
+	for _, tt := range tests {
+		if got := a.majority(now, tt.self, tt.voters); !got.Equal(tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leader := bytes.Repeat([]byte{0xaa}, 16)
+		name := "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		h := &hint{}
+		choose := func(own string) string { return h.choose(time.Now(), own, "self") }
+		h.heard(time.Now(), leader)
+		if got := choose("own"); got != "own" {
+			t.Errorf("%q, want what Raft says", got)
+		}
+		if got := choose(""); got != "" {
+			t.Errorf("%q during an election, want nobody", got)
+		}
+		time.Sleep(hintAfter)
+		if got := choose(""); got != "" {
+			t.Errorf("%q from an old hint, want nobody", got)
+		}
+		h.heard(time.Now(), leader)
+		if got := choose(""); got != name {
+			t.Errorf("%q, want the hint", got)
+		}
+	})
+}
+
+func TestWedge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fatal error
+		w := &wedge{limit: wedgeLimit, fatal: func(err error) { fatal = err }}
+		w.saw(raft.ErrLeadershipTransferInProgress)
+		time.Sleep(wedgeLimit + time.Second)
+		w.saw(nil)
+		w.saw(raft.ErrLeadershipTransferInProgress)
+		time.Sleep(wedgeLimit)
+		w.saw(raft.ErrLeadershipTransferInProgress)
+		if fatal != nil {
+			t.Errorf("ended too early: %v", fatal)
+		}
+		time.Sleep(time.Second)
+		w.saw(raft.ErrLeadershipTransferInProgress)
+		if !errors.Is(fatal, raft.ErrLeadershipTransferInProgress) {
+			t.Errorf("fatal: %v, want the handover", fatal)
+		}
+	})
+}
+
+// fakeState fails when it is told to.
+type fakeState struct {
+	applied uint64
+	err     error
+}
+
+func (s *fakeState) Apply(index uint64, _ []byte) ([]raftlog.GroupResult, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.applied = index
+	return []raftlog.GroupResult{{Status: raftlog.Applied}}, nil
+}
+
+func (s *fakeState) Skip(index uint64)                         { s.applied = index }
+func (s *fakeState) Restore(io.Reader) error                   { return s.err }
+func (s *fakeState) AppliedIndex() uint64                      { return s.applied }
+func (s *fakeState) WaitApplied(context.Context, uint64) error { return nil }
+
+// TestMachineStopsForGood applies nothing after an entry that cannot be applied,
+// gives no results, and ends the node once.
+func TestMachineStopsForGood(t *testing.T) {
+	bad := errors.New("unknown format")
+	state := &fakeState{}
+	fatal := 0
+	m := &machine{state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
+	m.StoreConfiguration(1, raft.Configuration{})
+	if r, ok := m.Apply(&raft.Log{Index: 2}).([]raftlog.GroupResult); !ok || len(r) != 1 || state.applied != 2 {
+		t.Errorf("results %v, applied %d", r, state.applied)
+	}
+	state.err = bad
+	if err, ok := m.Apply(&raft.Log{Index: 3}).(error); !ok || !errors.Is(err, bad) {
+		t.Errorf("response %v, want the error", err)
+	}
+	state.err = nil
+	if err, ok := m.Apply(&raft.Log{Index: 4}).(error); !ok || !errors.Is(err, bad) {
+		t.Errorf("response %v after the error, want the error again", err)
+	}
+	m.StoreConfiguration(5, raft.Configuration{})
+	if _, err := m.Snapshot(); !errors.Is(err, bad) {
+		t.Errorf("Snapshot: %v, want the error", err)
+	}
+	if err := m.Restore(io.NopCloser(bytes.NewReader(nil))); !errors.Is(err, bad) {
+		t.Errorf("Restore: %v, want the error", err)
+	}
+	if state.applied != 2 || fatal != 1 {
+		t.Errorf("applied %d, ended %d times; want 2 and once", state.applied, fatal)
+	}
+}
+
+func TestTimings(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	tests := []struct {
+		name    string
+		timings Timings
+		ok      bool
+	}{
+		{"defaults", Timings{}, true},
+		{"slow heartbeat alone", Timings{Heartbeat: ms(1000)}, true},
+		{"fast heartbeat alone", Timings{Heartbeat: ms(50)}, true},
+		{"heartbeat too fast", Timings{Heartbeat: ms(10)}, false},
+		{"election shorter than heartbeat", Timings{Heartbeat: ms(500), Election: ms(400)}, false},
+		{"lease longer than heartbeat", Timings{Heartbeat: ms(300), Lease: ms(400)}, false},
+		{"lease too short", Timings{Lease: ms(5)}, false},
+		{"commit not shorter than heartbeat", Timings{Heartbeat: ms(300), Commit: ms(300)}, false},
+	}
+	for _, tt := range tests {
+		if err := tt.timings.Validate(); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+func TestSpace(t *testing.T) {
+	free, err := uint64(100), error(nil)
+	s := newSpace(func() (uint64, error) { return free, err }, 50, slog.New(slog.DiscardHandler))
+	if s.full() {
+		t.Error("full with space above the mark")
+	}
+	free = 49
+	s.look()
+	if !s.full() {
+		t.Error("not full below the mark")
+	}
+	free, err = 0, errors.New("not known")
+	s.below.Store(false)
+	s.look()
+	if s.full() {
+		t.Error("full although nobody knows")
+	}
+	s.others.Store(true)
+	if !s.full() {
+		t.Error("not full although a quorum of others is")
+	}
+}
