@@ -232,6 +232,54 @@ func TestAllRestart(t *testing.T) {
 	n.agree()
 }
 
+// TestRollingRestart stops and starts each node in good order: callers of the
+// others notice nothing, and every success counts once.
+func TestRollingRestart(t *testing.T) {
+	n := startNetwork(t, 3)
+	n.servers[0].mustNext("users")
+	total := int64(1)
+	for _, s := range n.servers {
+		l := startLoad(t, 8, n.others(s)...)
+		l.more(t, 50)
+		s.stop(false)
+		l.more(t, 50)
+		n.run(s)
+		eventually(t, "quorum after the restart", s.node.HasQuorum)
+		l.end(t)
+		for _, err := range l.failures {
+			t.Errorf("a call failed while %s was restarted: %v", s.tag, err)
+		}
+		total += int64(len(l.values))
+	}
+	if v := n.servers[0].mustNext("users"); v != total+1 {
+		t.Errorf("the next value is %d, want %d", v, total+1)
+	}
+	n.agree()
+}
+
+// TestProposeBeforeAndAfter says why nothing is taken.
+func TestProposeBeforeAndAfter(t *testing.T) {
+	n := newNetwork(t, 1)
+	s := n.servers[0]
+	s.open(nil)
+	_, err := s.next(t.Context(), "users")
+	wantOutcome(t, err, outcome.NotApplied, outcome.Starting)
+	s.start()
+	s.mustNext("users")
+	node := s.node
+	s.stop(false)
+	_, err = node.Propose(t.Context(), []byte{1})
+	wantOutcome(t, err, outcome.NotApplied, outcome.Stopping)
+	select {
+	case <-node.Done():
+	default:
+		t.Error("Done is not closed")
+	}
+	if node.Err() != nil {
+		t.Errorf("Err: %v after an orderly end", node.Err())
+	}
+}
+
 // TestNodeMoves brings a follower back at other addresses: it tells the others.
 func TestNodeMoves(t *testing.T) {
 	n := startNetwork(t, 3)

@@ -12,15 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/peer"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"google.golang.org/protobuf/proto"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The state machine and the calls between nodes fit the interfaces they are
 // written against.
