@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/grpcapi"
@@ -124,6 +125,9 @@ func (n *Node) Run(ctx context.Context) error {
 	err := n.runUntil(ctx, served)
 	if err != nil {
 		n.log.Error("the node ends by itself", "error", err)
+		if errors.Is(err, member.ErrRemoved) {
+			n.leave() // Its data are sound: what it answers is right.
+		}
 		return errors.Join(err, n.abandon())
 	}
 	n.log.Info("stopping")

@@ -15,6 +15,8 @@ const (
 	keeperLimit = 3 * time.Second
 	// clusterLimit bounds handing over and closing Raft.
 	clusterLimit = 10 * time.Second
+	// leaveLimit bounds the wait for calls under way on a node that was removed.
+	leaveLimit = time.Second
 	// abandonLimit bounds the end of a node that cannot go on: its disk may
 	// hang, and a leader whose disk hangs must be gone soon.
 	abandonLimit = 2 * time.Second
@@ -63,6 +65,29 @@ func (n *Node) stop() error {
 			return nil
 		}},
 	})
+}
+
+// leave lets the calls under way end on a node that was removed: one of them may
+// be the call that removed it. What needs the cluster is answered in any case
+// when the limit is over.
+func (n *Node) leave() {
+	_ = n.run([]step{{"calls under way", leaveLimit, func(ctx context.Context) error {
+		n.health.Stop()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			n.server.GracefulStop()
+		}()
+		short, cancel := context.WithTimeout(ctx, leaveLimit/2)
+		defer cancel()
+		go n.cluster.Drain(short)
+		if err := n.service.Drain(ctx); err != nil {
+			return err
+		}
+		// The last answers are on their way; the streams of other nodes stay.
+		_ = await(short, served)
+		return nil
+	}}})
 }
 
 // abandon ends a node that cannot go on. It hands nothing over and waits for

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,18 @@ type Config struct {
 	// Certs is a directory with certificates made by `idnode certs`; empty for
 	// plain connections.
 	Certs string
+	// Direct leaves the relays out, so that nodes reach each other where they
+	// say they are.
+	Direct bool
 }
 
-// Cluster is a set of idnode processes with a relay on every directed edge.
+// Cluster is a set of idnode processes with a relay on every directed edge
+// between the first nodes.
 type Cluster struct {
 	Nodes []*Node
 	cfg   Config
+	// dir holds the nodes' data directories and logs.
+	dir string
 	// edges holds the two relays of each directed edge by (from, to).
 	edges map[[2]int][]*edge.Proxy
 }
@@ -46,6 +53,11 @@ type Node struct {
 	*Client
 	cluster *Cluster
 	index   int
+	// place holds the flags with which a later node finds its place; the first
+	// nodes have none, and are given the list of peers.
+	place []string
+	// cert names the certificate the node shows; empty for that of its tag.
+	cert string
 }
 
 // StartCluster starts a cluster and waits until every node has a quorum.
@@ -66,19 +78,16 @@ func NewCluster(t testing.TB, cfg Config) *Cluster {
 		cfg.Size = 3
 	}
 	c := &Cluster{cfg: cfg, edges: make(map[[2]int][]*edge.Proxy)}
-	dir := t.TempDir()
+	c.dir = t.TempDir()
 	for i := range cfg.Size {
 		tag := string(rune('A' + i))
-		n := &Node{
-			Tag: tag, GRPC: FreeAddress(t), Raft: FreeAddress(t), HTTP: FreeAddress(t),
-			DataDir: filepath.Join(dir, tag), cluster: c, index: i,
-		}
-		n.Client = Dial(t, n.GRPC, cfg.Certs)
+		n := &Node{Tag: tag, DataDir: filepath.Join(c.dir, tag), cluster: c, index: i}
+		n.Move(t)
 		c.Nodes = append(c.Nodes, n)
 	}
 	for i, from := range c.Nodes {
 		for j, to := range c.Nodes {
-			if i != j {
+			if i != j && !cfg.Direct {
 				c.edges[[2]int{i, j}] = []*edge.Proxy{relay(t, from, to.Raft), relay(t, from, to.GRPC)}
 			}
 		}
@@ -119,19 +128,26 @@ func FreeAddress(t testing.TB) string {
 // Args are the arguments of the node's `idnode serve`.
 func (n *Node) Args() []string {
 	args := []string{
-		"serve", "--tag", n.Tag, "--data-dir", n.DataDir,
+		"serve", "--data-dir", n.DataDir,
 		"--grpc", n.GRPC, "--raft", n.Raft, "--http", n.HTTP,
 	}
-	for j, peer := range n.cluster.Nodes {
-		args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
+	if n.Tag != "" {
+		args = append(args, "--tag", n.Tag)
+	}
+	args = append(args, n.place...)
+	for j, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
+		if n.place == nil {
+			args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
+		}
 		if e := n.cluster.edges[[2]int{n.index, j}]; e != nil {
 			args = append(args, "--dial", peer.Tag+"="+e[0].Addr(), "--dial-peer", peer.Tag+"="+e[1].Addr())
 		}
 	}
 	if certs := n.cluster.cfg.Certs; certs != "" {
+		cert := cmp.Or(n.cert, n.Tag)
 		args = append(
 			args, "--tls-ca", filepath.Join(certs, "ca.crt"),
-			"--tls-cert", filepath.Join(certs, n.Tag+".crt"), "--tls-key", filepath.Join(certs, n.Tag+".key"),
+			"--tls-cert", filepath.Join(certs, cert+".crt"), "--tls-key", filepath.Join(certs, cert+".key"),
 		)
 	}
 	return append(args, n.cluster.cfg.Flags...)
@@ -162,7 +178,7 @@ func (n *Node) WaitReady(t testing.TB) {
 func (c *Cluster) WaitReady(t testing.TB) {
 	t.Helper()
 	for _, n := range c.Nodes {
-		if n.Process != nil && n.Process.Running() {
+		if n.Process.Running() {
 			n.WaitReady(t)
 		}
 	}
@@ -236,7 +252,7 @@ func set(relays []*edge.Proxy, f edge.Fault) {
 }
 
 // Agree waits until all running nodes have the same state hash at the same
-// index.
+// index, and write the same log format.
 func (c *Cluster) Agree(t testing.TB) {
 	t.Helper()
 	Eventually(t, 20*time.Second, "equal state on all nodes", func(ctx context.Context) error {
@@ -249,7 +265,7 @@ func (c *Cluster) Agree(t testing.TB) {
 			if err != nil {
 				return err
 			}
-			state := fmt.Sprintf("index %d hash %016x", s.AppliedIndex, s.StateHash)
+			state := fmt.Sprintf("index %d hash %016x format %d", s.AppliedIndex, s.StateHash, s.LogFormat)
 			seen[state] = append(seen[state], n.Tag)
 		}
 		if len(seen) != 1 {

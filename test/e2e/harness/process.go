@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -84,7 +85,7 @@ func StartProcess(t testing.TB, log string, args ...string) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s:\n%s", filepath.Base(log), p.Tail(40))
+			t.Logf("%s:\n%s", filepath.Base(log), p.Tail(logLines()))
 		}
 	})
 	return p
@@ -115,6 +116,9 @@ func (p *Process) Signal(t testing.TB, sig os.Signal) {
 	}
 }
 
+// Pid is the process's id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Stop asks the process to stop cleanly and waits; it must exit with 0.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
@@ -141,8 +145,11 @@ func (p *Process) Wait(t testing.TB, within time.Duration) int {
 	return 0
 }
 
-// Running says whether the process has not ended.
+// Running says whether the process was started and has not ended.
 func (p *Process) Running() bool {
+	if p == nil {
+		return false
+	}
 	select {
 	case <-p.done:
 		return false
@@ -161,4 +168,13 @@ func (p *Process) Output() string {
 func (p *Process) Tail(lines int) string {
 	all := strings.Split(strings.TrimRight(p.Output(), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// logLines is how much of a process's output a failed test prints: 40 lines, or
+// as many as IDNODE_E2E_LOG_LINES says.
+func logLines() int {
+	if n, err := strconv.Atoi(os.Getenv("IDNODE_E2E_LOG_LINES")); err == nil {
+		return n
+	}
+	return 40
 }

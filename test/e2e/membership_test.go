@@ -1,0 +1,396 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/edge"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// changed bounds a change of the membership in a test.
+const changed = 20 * time.Second
+
+// roleOf is what n says that the member with this tag does.
+func roleOf(ctx context.Context, n *harness.Node, tag string) (idnodev1.Role, error) {
+	s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(s.Members, func(m *idnodev1.Member) bool { return m.Tag == tag })
+	if i < 0 {
+		return 0, fmt.Errorf("node %s knows no member %s", n.Tag, tag)
+	}
+	return s.Members[i].Role, nil
+}
+
+// awaitRole waits until n says that the member with this tag has the role.
+func awaitRole(t *testing.T, n *harness.Node, tag string, want idnodev1.Role) {
+	t.Helper()
+	harness.Eventually(t, changed, fmt.Sprintf("%s is %s at node %s", tag, want, n.Tag), func(ctx context.Context) error {
+		role, err := roleOf(ctx, n, tag)
+		if err == nil && role != want {
+			err = fmt.Errorf("it is %s", role)
+		}
+		return err
+	})
+}
+
+// transfer hands leadership to the voter with this tag, asking n.
+func transfer(t *testing.T, n *harness.Node, tag string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), changed)
+	defer cancel()
+	r, err := n.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: tag})
+	if err != nil {
+		t.Fatalf("handing leadership to %q through node %s: %v", tag, n.Tag, err)
+	}
+	if tag != "" && r.LeaderTag != tag {
+		t.Fatalf("leadership went to %s, want %s", r.LeaderTag, tag)
+	}
+}
+
+// remove removes the member with this tag, asking n.
+func remove(t *testing.T, n *harness.Node, tag string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), changed)
+	defer cancel()
+	if _, err := n.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: tag}); err != nil {
+		t.Fatalf("removing %s through node %s: %v", tag, n.Tag, err)
+	}
+}
+
+// ends checks that the node's process ends by itself, with a failure, in words
+// that contain text.
+func ends(t *testing.T, n *harness.Node, text string) {
+	t.Helper()
+	if code := n.Process.Wait(t, changed); code == 0 {
+		t.Errorf("node %s ended with exit code 0", n.Tag)
+	}
+	if last := n.Process.Tail(1); !strings.HasPrefix(last, "idnode: ") || !strings.Contains(last, text) {
+		t.Errorf("the last line of node %s does not say %q:\n%s", n.Tag, text, n.Process.Tail(5))
+	}
+}
+
+// noFailures checks that no call of the load failed.
+func noFailures(t *testing.T, load *harness.Load) {
+	t.Helper()
+	for _, a := range load.Failures() {
+		t.Errorf("a call on node %s failed after %s: %v", a.Node.Tag, a.Return.Sub(a.Call), a.Err)
+	}
+}
+
+// TestJoin lets a fourth node join through a follower, under load: it gets the
+// next tag, and votes only once it has caught up.
+func TestJoin(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{Flags: snapshotOften})
+	ledger := harness.NewLedger(t)
+	load := harness.StartLoad(ledger, c.Nodes, "orders", 4, 10*time.Second)
+	defer load.Stop()
+	settle(t, ledger)
+	leader := c.Leader(t)
+
+	// The way from the members to the newcomer's Raft port is cut: it is a
+	// member, but gets no entry.
+	d := c.Add(t, "", "--join", c.Others(leader)[0].GRPC)
+	relay, err := edge.Listen(d.Raft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer relay.Close()
+	relay.Set(edge.Cut)
+	d.Start(t, "--advertise-raft", relay.Addr())
+	awaitRole(t, leader, "D", idnodev1.Role_ROLE_JOINING)
+	settle(t, ledger)
+	if role, err := roleOf(t.Context(), leader, "D"); role != idnodev1.Role_ROLE_JOINING {
+		t.Errorf("a newcomer without an entry is %s (%v), want to be joining", role, err)
+	}
+
+	relay.Set(edge.None)
+	d.Settled(t)
+	if d.Tag != "D" {
+		t.Fatalf("the fourth node got the tag %s, want D", d.Tag)
+	}
+	for _, n := range c.Others(leader) {
+		awaitRole(t, n, "D", idnodev1.Role_ROLE_FOLLOWER)
+	}
+	take(t, d, ledger, "orders")
+	if first := etags(t, d, ledger, 5); first != 1 {
+		t.Errorf("the first etag of D is %d", first)
+	}
+
+	// Only a voter can lead.
+	transfer(t, c.Others(leader)[0], "D")
+	if got := c.Leader(t); got != d {
+		t.Errorf("node %s leads, want D", got.Tag)
+	}
+	settle(t, ledger)
+	load.Stop()
+	noFailures(t, load)
+	explained(t, ledger, load)
+	c.Agree(t)
+
+	// It finds its place again without being told, and keeps its tag.
+	d.Process.Stop(t)
+	d.Start(t, "--advertise-raft", relay.Addr())
+	d.Settled(t)
+	if next := etags(t, d, ledger, 1); d.Tag != "D" || next != 6 {
+		t.Errorf("after a planned restart: tag %s, etag %d, want D and 6", d.Tag, next)
+	}
+	c.Agree(t)
+}
+
+// TestWatcher: a watcher forwards and gives server-side ids, but never votes.
+func TestWatcher(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	w := c.Add(t, "", "--join", c.Nodes[2].GRPC, "--watcher")
+	w.Start(t)
+	w.Settled(t)
+	for _, n := range c.Nodes {
+		awaitRole(t, n, w.Tag, idnodev1.Role_ROLE_WATCHER)
+	}
+	take(t, w, ledger, "orders")
+	etags(t, w, ledger, 5)
+	ctx, cancel := context.WithTimeout(context.Background(), changed)
+	defer cancel()
+	_, err := w.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: w.Tag})
+	if status.Code(err) != codes.InvalidArgument || !slices.Contains(harness.Fields(err), "tag") {
+		t.Errorf("handing leadership to a watcher: %v", err)
+	}
+
+	// Two of the three voters gone, the watcher must not make up a majority.
+	gone := c.Nodes[:2]
+	for _, n := range gone {
+		n.Process.Kill()
+	}
+	cut := time.Now()
+	stalls := harness.MeasureStalls(t)
+	refuses(t, w, stalls, cut)
+	refuses(t, c.Nodes[2], stalls, cut)
+	stillGives(t, w, ledger)
+	if role, err := roleOf(ctx, w, w.Tag); role != idnodev1.Role_ROLE_WATCHER {
+		t.Errorf("the watcher is %s (%v)", role, err)
+	}
+	for _, n := range gone {
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	take(t, w, ledger, "orders")
+	c.Agree(t)
+}
+
+// TestStandby: a node that waits is taken in by a call to any member, with the
+// tag and the role the call says.
+func TestStandby(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	member := c.Others(c.Leader(t))[0]
+	ctx, cancel := context.WithTimeout(context.Background(), 2*changed)
+	defer cancel()
+	for _, invited := range []struct {
+		req  *idnodev1.JoinRequest
+		tag  string
+		role idnodev1.Role
+	}{
+		{&idnodev1.JoinRequest{}, "D", idnodev1.Role_ROLE_FOLLOWER},
+		{&idnodev1.JoinRequest{Tag: "ZA", Watcher: true}, "ZA", idnodev1.Role_ROLE_WATCHER},
+	} {
+		n := c.Add(t, "", "--standby")
+		n.Start(t)
+		invited.req.Address = n.GRPC
+		var got *idnodev1.JoinResponse
+		harness.Eventually(t, changed, "the waiting node is taken in", func(ctx context.Context) (err error) {
+			// Until the process listens, the call fails and changes nothing.
+			got, err = member.Cluster.Join(ctx, invited.req)
+			return err
+		})
+		if got.Member.GetTag() != invited.tag {
+			t.Errorf("the invited node became %q, want %s", got.Member.GetTag(), invited.tag)
+		}
+		n.Settled(t)
+		awaitRole(t, member, n.Tag, invited.role)
+		take(t, n, ledger, "orders")
+		etags(t, n, ledger, 1)
+
+		// It waits no more; and nobody can be taken in twice.
+		if _, err := member.Cluster.Join(ctx, invited.req); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("inviting a member again: %v", err)
+		}
+	}
+	if _, err := member.Cluster.Join(ctx, &idnodev1.JoinRequest{Address: "nowhere"}); harness.Reason(err) != "INVALID_ADDRESS" {
+		t.Errorf("inviting a bad address: %v", err)
+	}
+	c.Agree(t)
+}
+
+// TestRemove: a removed node ends by itself and says why, also when it is
+// started again, and its tag is never given again.
+func TestRemove(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	leader := c.Leader(t)
+	gone, stays := c.Others(leader)[0], c.Others(leader)[1]
+	etags(t, gone, ledger, 5)
+	load := harness.StartLoad(ledger, []*harness.Node{leader, stays}, "orders", 4, 10*time.Second)
+	defer load.Stop()
+	settle(t, ledger)
+	remove(t, stays, gone.Tag)
+	ends(t, gone, "removed from the cluster")
+	settle(t, ledger)
+	load.Stop()
+	noFailures(t, load)
+	remove(t, leader, gone.Tag) // again: it is out, and that is what was asked for
+
+	gone.Start(t)
+	ends(t, gone, "removed from the cluster")
+
+	asks := c.Stranger(t, gone.Tag, "--join", stays.GRPC)
+	asks.Start(t)
+	ends(t, asks, "belongs to another")
+
+	next := c.Add(t, "", "--join", stays.GRPC)
+	next.Start(t)
+	next.Settled(t)
+	if next.Tag != "D" {
+		t.Errorf("after %s was removed, the next node got the tag %s, want D", gone.Tag, next.Tag)
+	}
+	take(t, next, ledger, "orders")
+	ctx, cancel := context.WithTimeout(context.Background(), changed)
+	defer cancel()
+	all, err := next.Cluster.ListMembers(ctx, &idnodev1.ListMembersRequest{IncludeRemoved: true})
+	if err != nil || !slices.ContainsFunc(all.Members, func(m *idnodev1.Member) bool {
+		return m.Tag == gone.Tag && m.Role == idnodev1.Role_ROLE_REMOVED
+	}) {
+		t.Errorf("the removed member is not listed as such: %v %v", all, err)
+	}
+	c.Agree(t)
+}
+
+// TestRemoveLeader removes the leader under load, through itself: it hands
+// over and ends; its callers hear how their calls ended, and no caller of the
+// others notices.
+func TestRemoveLeader(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	leader := c.Leader(t)
+	rest := c.Others(leader)
+	load := harness.StartLoad(ledger, rest, "orders", 8, 10*time.Second)
+	defer load.Stop()
+	own := harness.StartLoad(ledger, []*harness.Node{leader}, "orders", 8, 10*time.Second)
+	defer own.Stop()
+	settle(t, ledger)
+	remove(t, leader, leader.Tag)
+	ends(t, leader, "removed from the cluster")
+	own.Stop()
+	c.LeaderAmong(t, rest)
+	settle(t, ledger)
+	load.Stop()
+	noFailures(t, load)
+	lost := int64(0)
+	for _, a := range own.Failures() {
+		// What is left are calls made when nobody listened any more.
+		if reason := harness.Reason(a.Err); reason == "" && !strings.Contains(a.Err.Error(), "connection refused") {
+			t.Errorf("a call on the removed leader ended with %v", a.Err)
+		} else if reason == "OUTCOME_UNKNOWN" {
+			lost++
+		}
+	}
+	if holes := ledger.Max("orders") - ledger.Count("orders"); holes > lost {
+		t.Errorf("%d holes, but only %d calls ended without a known outcome", holes, lost)
+	}
+	c.Agree(t)
+}
+
+// TestLastVoter: members can be removed until one voter is left.
+func TestLastVoter(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	last := c.Nodes[1]
+	w := c.Add(t, "", "--join", last.GRPC, "--watcher")
+	w.Start(t)
+	w.Settled(t)
+	for _, n := range []*harness.Node{c.Nodes[0], c.Nodes[2]} {
+		remove(t, last, n.Tag)
+		ends(t, n, "removed from the cluster")
+	}
+	harness.Eventually(t, changed, "a refusal to remove the last voter", func(ctx context.Context) error {
+		_, err := w.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: last.Tag})
+		if status.Code(err) == codes.Unavailable && harness.Reason(err) == "NO_QUORUM" {
+			return err // between two leaders
+		}
+		if status.Code(err) != codes.FailedPrecondition || harness.Reason(err) != "LAST_VOTER" {
+			t.Errorf("removing the last voter: %v (%s), want LAST_VOTER", err, harness.Reason(err))
+		}
+		return nil
+	})
+	take(t, last, ledger, "orders")
+	take(t, w, ledger, "orders")
+	c.Agree(t)
+}
+
+// TestTransfer hands leadership round and round under load: no caller notices,
+// and no value is lost or given twice.
+func TestTransfer(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	load := harness.StartLoad(ledger, c.Nodes, "orders", 16, 10*time.Second)
+	defer load.Stop()
+	settle(t, ledger)
+	for round := range cycles(t, 9) {
+		to := c.Others(c.Leader(t))[round%2]
+		transfer(t, c.Nodes[round%3], to.Tag)
+		if got := c.Leader(t); got != to {
+			t.Errorf("node %s leads, want %s", got.Tag, to.Tag)
+		}
+		settle(t, ledger)
+	}
+	load.Stop()
+	noFailures(t, load)
+	if n, greatest := ledger.Count("orders"), ledger.Max("orders"); n != greatest {
+		t.Errorf("%d values were given, but the counter is at %d", n, greatest)
+	}
+	c.Agree(t)
+}
+
+// TestMovedNode: a member that comes back at other addresses is found again,
+// also when it led before, and counts for the quorum.
+func TestMovedNode(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{Direct: true})
+	ledger := harness.NewLedger(t)
+	for _, which := range []string{"follower", "leader"} {
+		moved := c.Leader(t)
+		if which == "follower" {
+			moved = c.Others(moved)[0]
+		}
+		moved.Process.Stop(t)
+		moved.Move(t)
+		moved.Start(t)
+		moved.WaitReady(t)
+		take(t, moved, ledger, "orders")
+		// With another node gone it takes the moved one to go on.
+		other := c.Others(moved)[0]
+		other.Process.Kill()
+		rest := c.Others(other)
+		c.LeaderAmong(t, rest)
+		for _, n := range rest {
+			take(t, n, ledger, "orders")
+		}
+		other.Start(t)
+		c.WaitReady(t)
+		c.Agree(t)
+		s := view(t, other)
+		i := slices.IndexFunc(s.Members, func(m *idnodev1.Member) bool { return m.Tag == moved.Tag })
+		if m := s.Members[i]; m.GrpcAddress != moved.GRPC || m.RaftAddress != moved.Raft {
+			t.Errorf("node %s knows the moved %s at %s, want %s", other.Tag, which, m.RaftAddress, moved.Raft)
+		}
+	}
+}
