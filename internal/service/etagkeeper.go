@@ -122,7 +122,7 @@ type EtagKeeper struct {
 	stopOnce sync.Once
 	stopErr  error
 
-	// What follows belongs to the loop.
+	// What follows belongs to the loop, and to whoever has seen done closed.
 
 	// reconciled says that view has been taken into account.
 	reconciled bool
@@ -382,21 +382,38 @@ func (k *EtagKeeper) Stop(ctx context.Context) error {
 func (k *EtagKeeper) stop(ctx context.Context) error {
 	k.phase.Store(keeperStopped)
 	k.cancel()
-	wait, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
-	defer cancel()
-	select {
-	case <-k.done:
-	case <-wait.Done():
-		// The loop is held up by the disk or by a proposer that does not heed its
-		// context; closing the counters is safe beside it.
-	}
+	compared := k.awaitLoop(ctx)
 	if err := k.cfg.Counters.Close(); err != nil {
 		return fmt.Errorf("write the last etags: %w", err)
+	}
+	if !compared {
+		return errNotCompared
 	}
 	if err := k.tellCleanStop(ctx, k.cfg.Counters.Last()); err != nil {
 		return fmt.Errorf("tell the cluster of the clean stop: %w", err)
 	}
 	return nil
+}
+
+// errNotCompared means that the node stopped before its disk was compared with
+// what the cluster knows. An announcement may have been answered all the same;
+// but the values of a disk that was set back, told as those of a clean stop,
+// would be believed at the next start.
+var errNotCompared = errors.New("the etags on disk were not compared with what the cluster knows of them")
+
+// awaitLoop waits for the loop's end and says whether it has compared the disk
+// with the cluster. A loop that is held up, by the disk or by a proposer that
+// does not heed its context, counts as one that has not; closing the counters is
+// safe beside it.
+func (k *EtagKeeper) awaitLoop(ctx context.Context) (compared bool) {
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	defer cancel()
+	select {
+	case <-k.done:
+		return k.reconciled
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {

@@ -1,0 +1,48 @@
+package service
+
+import (
+	"context"
+	"testing"
+
+	"github.com/idnode/idnode/etag"
+)
+
+// beforeClose is counters of which something happens just before they close.
+type beforeClose struct {
+	*etag.Counters
+	happens func()
+}
+
+func (c beforeClose) Close() error {
+	c.happens()
+	return c.Counters.Close()
+}
+
+// TestStopWithAnnouncementNotTakenOver: a node that is stopped while it starts
+// must not tell the cluster of a clean stop whose values were never compared with
+// the cluster's: the next start would believe a disk that was set back.
+func TestStopWithAnnouncementNotTakenOver(t *testing.T) {
+	w, d := newWorld(t), &disk{}
+	r := start(t, w, d, true, nil)
+	r.take(5)
+	r.stop()
+	old := d.copy()
+	r = start(t, w, d, true, nil)
+	last := r.take(5000)
+	await(t, func() bool { return ceiling(w) > last })
+	r.crash(d)
+
+	d.setBack(old)
+	var late *run
+	late = start(t, w, d, false, func(c *EtagKeeperConfig) {
+		c.Counters = beforeClose{c.Counters.(*etag.Counters), func() { late.keeper.Announced(w.announce()) }}
+	})
+	if err := late.keeper.Stop(context.Background()); err == nil {
+		t.Error("a clean stop was told to the cluster though nothing was compared with it")
+	}
+
+	r = start(t, w, d, true, nil)
+	if got := r.next(); got <= last {
+		t.Errorf("etag %d again: %d was given", got, last)
+	}
+}
