@@ -102,7 +102,10 @@ func TestFailover(t *testing.T) {
 		gaps = append(gaps, gap-stalls.Between(killed, killed.Add(gap)))
 		load.Stop()
 		for _, a := range load.Failures() {
-			t.Errorf("a call on a survivor failed: %v", a.Err)
+			t.Errorf("a call on survivor %s failed %s after the leader was killed: %v", a.Node.Tag, a.Return.Sub(killed), a.Err)
+		}
+		if t.Failed() {
+			return
 		}
 		leader.Start(t)
 		c.WaitReady(t)
