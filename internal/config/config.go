@@ -21,8 +21,8 @@ type Config struct {
 	// DataDir is the folder that belongs to this node for ever.
 	DataDir string
 
-	// GRPC, Raft and HTTP are the addresses to listen on, as host:port. HTTP
-	// may be empty: nothing listens there then.
+	// GRPC and Raft are the addresses to listen on, as host:port. HTTP is kept
+	// for a later listener: it is announced to the members, and may be empty.
 	GRPC, Raft, HTTP string
 	// AdvertiseGRPC, AdvertiseRaft and AdvertiseHTTP are where others reach the
 	// node. Load fills in those that are not given; see fillAdvertised.
@@ -63,8 +63,6 @@ type Config struct {
 	SnapshotThreshold uint64
 	// TrailingLogs is how many log entries a snapshot leaves for slow followers.
 	TrailingLogs uint64
-	// MaxAppendEntries is how many log entries one message carries at most.
-	MaxAppendEntries int
 
 	// LeaderWait is how long a call waits for a leader.
 	LeaderWait time.Duration
@@ -99,7 +97,8 @@ type Config struct {
 	LogLevel, LogFormat string
 }
 
-// Default returns the configuration where nothing is given.
+// Default returns the configuration where nothing is given. The parts that are
+// configured have the same numbers for themselves; a test holds them together.
 func Default() Config {
 	return Config{
 		GRPC: "127.0.0.1:7400",
@@ -110,24 +109,23 @@ func Default() Config {
 		ElectionTimeout:    250 * time.Millisecond,
 		LeaderLeaseTimeout: 200 * time.Millisecond,
 		CommitTimeout:      20 * time.Millisecond,
-		SnapshotInterval:   2 * time.Minute,
+		SnapshotInterval:   time.Minute,
 		SnapshotThreshold:  16_384,
 		TrailingLogs:       8_192,
-		MaxAppendEntries:   64,
 
 		LeaderWait:  2 * time.Second,
 		CallTimeout: 10 * time.Second,
 
 		MaxMessageBytes:      4 << 20,
-		MaxConcurrentStreams: 1_024,
+		MaxConcurrentStreams: 4_096,
 		MaxHeaderBytes:       16 << 10,
 		HandshakeTimeout:     5 * time.Second,
-		MaxInFlight:          65_536,
+		MaxInFlight:          10_000,
 
 		EtagBlockSize:   65_536,
-		StorageWatchdog: 5 * time.Second,
+		StorageWatchdog: 8 * time.Second,
 		StorageLowMark:  64 << 20,
-		StartWait:       3 * time.Second,
+		StartWait:       5 * time.Second,
 
 		LogLevel:  "info",
 		LogFormat: "text",

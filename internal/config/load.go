@@ -23,8 +23,16 @@ const delimiter = "\x00"
 // Load puts the configuration together from flags (of AddFlags, parsed), the
 // environment as os.Environ gives it, the file that either names, and the
 // defaults; then it fills in the advertised addresses and validates. The error
-// names every setting at fault.
+// names every setting at fault, each on a line of its own.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
+	c, err := load(fs, environ)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return c, nil
+}
+
+func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	flags, err := fromFlags(fs)
 	if err != nil {
 		return nil, err
@@ -63,7 +71,7 @@ type source struct {
 func read(where string, provider koanf.Provider, parser koanf.Parser) (source, error) {
 	k := koanf.New(delimiter)
 	if err := k.Load(provider, parser); err != nil {
-		return source{}, fmt.Errorf("config: %s: %w", where, err)
+		return source{}, fmt.Errorf("%s: %w", where, err)
 	}
 	return source{where: where, values: k.Raw()}, nil
 }
@@ -98,7 +106,7 @@ func fromEnvironment(environ []string) (source, error) {
 		TransformFunc: func(variable, value string) (string, any) {
 			name, ok := byVariable[variable]
 			if !ok {
-				unknown = append(unknown, fmt.Errorf("config: environment: unknown variable %s", variable))
+				unknown = append(unknown, fmt.Errorf("environment: unknown variable %s", variable))
 			}
 			return name, value
 		},
@@ -130,9 +138,9 @@ func fromFile(path string) (source, error) {
 	known := names()
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		if !known[key] {
-			problems = append(problems, fmt.Errorf("config: %s: unknown key %s", s.where, key))
+			problems = append(problems, fmt.Errorf("%s: unknown key %s", s.where, key))
 		} else if s.values[key], err = flatten(s.values[key]); err != nil {
-			problems = append(problems, fmt.Errorf("config: %s: %s: %w", s.where, key, err))
+			problems = append(problems, fmt.Errorf("%s: %s: %w", s.where, key, err))
 		}
 	}
 	return s, errors.Join(problems...)
@@ -193,7 +201,7 @@ func (c *Config) apply(sources ...source) error {
 	where := make(map[string]string)
 	for _, s := range sources {
 		if err := k.Load(confmap.Provider(s.values, ""), nil); err != nil {
-			return fmt.Errorf("config: %s: %w", s.where, err)
+			return fmt.Errorf("%s: %w", s.where, err)
 		}
 		for name := range s.values {
 			where[name] = s.where
@@ -205,7 +213,7 @@ func (c *Config) apply(sources ...source) error {
 			continue
 		}
 		if err := s.set(k.Get(s.name)); err != nil {
-			problems = append(problems, fmt.Errorf("config: %s: %s: %w", where[s.name], s.label(where[s.name]), err))
+			problems = append(problems, fmt.Errorf("%s: %s: %w", where[s.name], s.label(where[s.name]), err))
 		}
 	}
 	return errors.Join(problems...)

@@ -24,58 +24,99 @@ type setting struct {
 	field any
 }
 
+// group is a heading and the settings shown under it.
+type group struct {
+	title    string
+	settings []setting
+}
+
+// groups lists every setting of c, in the order in which they are shown.
+func groups(c *Config) []group {
+	return []group{
+		{"Identity", []setting{
+			{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
+			{"data-dir", "folder of this node's data, made if it is not there; needed", &c.DataDir},
+			{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
+		}},
+		{"Cluster", []setting{
+			{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", &c.Peer},
+			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed", &c.Join},
+			{"standby", "wait until a cluster takes this node in ('idnode cluster join')", &c.Standby},
+			{"watcher", "never vote; only for a node that joins", &c.Watcher},
+			{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
+			{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
+		}},
+		{"Addresses", []setting{
+			{"grpc", "address to listen on for gRPC", &c.GRPC},
+			{"raft", "address to listen on for Raft", &c.Raft},
+			{"http", "address for HTTP; nothing listens there yet; empty for none", &c.HTTP},
+			{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
+			{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has none)", &c.AdvertiseRaft},
+			{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)", &c.AdvertiseHTTP},
+		}},
+		{"TLS", []setting{
+			{"tls-cert", "certificate file (PEM); names the node's tag", &c.TLSCert},
+			{"tls-key", "key file (PEM)", &c.TLSKey},
+			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
+			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
+		}},
+		{"Calls", []setting{
+			{"leader-wait", "how long a call waits for a leader", &c.LeaderWait},
+			{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
+			{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
+			{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
+			{"max-message-bytes", "largest gRPC message", &c.MaxMessageBytes},
+			{"max-header-bytes", "largest headers of one call", &c.MaxHeaderBytes},
+			{"handshake-timeout", "bound of opening a connection", &c.HandshakeTimeout},
+		}},
+		{"Raft", []setting{
+			{"heartbeat-timeout", "how long a follower waits for its leader", &c.HeartbeatTimeout},
+			{"election-timeout", "how long a candidate waits for votes; at least heartbeat-timeout", &c.ElectionTimeout},
+			{"leader-lease-timeout", "how long a leader goes on without its quorum; at most heartbeat-timeout", &c.LeaderLeaseTimeout},
+			{"commit-timeout", "how long followers may not know of the newest commit", &c.CommitTimeout},
+			{"snapshot-interval", "how often a snapshot is considered", &c.SnapshotInterval},
+			{"snapshot-threshold", "log entries after which a snapshot is taken", &c.SnapshotThreshold},
+			{"trailing-logs", "log entries that a snapshot leaves for slow followers", &c.TrailingLogs},
+		}},
+		{"Storage", []setting{
+			{"etag-block-size", "etags that one durable write reserves", &c.EtagBlockSize},
+			{"start-wait", "how long a start waits for the cluster before server-side ids go on from the disk alone", &c.StartWait},
+			{"storage-watchdog", "how long one write to the log may take before the process ends", &c.StorageWatchdog},
+			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
+		}},
+		{"Log", []setting{
+			{"log-level", "debug, info, warn or error", &c.LogLevel},
+			{"log-format", "text or json", &c.LogFormat},
+		}},
+	}
+}
+
 // settings lists every setting of c, in the order in which they are shown.
 func settings(c *Config) []setting {
-	return []setting{
-		{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
-		{"data-dir", "folder of this node's data", &c.DataDir},
-
-		{"grpc", "address to listen on for gRPC", &c.GRPC},
-		{"raft", "address to listen on for Raft", &c.Raft},
-		{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
-		{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
-		{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has none)", &c.AdvertiseRaft},
-		{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)", &c.AdvertiseHTTP},
-
-		{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", &c.Peer},
-		{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed", &c.Join},
-		{"standby", "wait until a cluster takes this node in", &c.Standby},
-		{"watcher", "never vote; only for a node that joins", &c.Watcher},
-		{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
-		{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
-		{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
-
-		{"tls-cert", "certificate file (PEM)", &c.TLSCert},
-		{"tls-key", "key file (PEM)", &c.TLSKey},
-		{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
-		{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
-
-		{"heartbeat-timeout", "how long a follower waits for its leader", &c.HeartbeatTimeout},
-		{"election-timeout", "how long a candidate waits for votes; at least heartbeat-timeout", &c.ElectionTimeout},
-		{"leader-lease-timeout", "how long a leader goes on without its quorum; at most heartbeat-timeout", &c.LeaderLeaseTimeout},
-		{"commit-timeout", "how long followers may not know of the newest commit", &c.CommitTimeout},
-		{"snapshot-interval", "how often a snapshot is considered", &c.SnapshotInterval},
-		{"snapshot-threshold", "log entries after which a snapshot is taken", &c.SnapshotThreshold},
-		{"trailing-logs", "log entries that a snapshot leaves for slow followers", &c.TrailingLogs},
-		{"max-append-entries", "most log entries in one message", &c.MaxAppendEntries},
-
-		{"leader-wait", "how long a call waits for a leader", &c.LeaderWait},
-		{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
-
-		{"max-message-bytes", "largest gRPC message", &c.MaxMessageBytes},
-		{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
-		{"max-header-bytes", "largest headers of one call", &c.MaxHeaderBytes},
-		{"handshake-timeout", "bound of opening a connection", &c.HandshakeTimeout},
-		{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
-
-		{"etag-block-size", "etags that one durable write reserves", &c.EtagBlockSize},
-		{"storage-watchdog", "how long one write may take before the process ends", &c.StorageWatchdog},
-		{"storage-low-mark", "bytes that must be free on the disk", &c.StorageLowMark},
-		{"start-wait", "how long a start waits for the cluster before server-side ids go on", &c.StartWait},
-
-		{"log-level", "debug, info, warn or error", &c.LogLevel},
-		{"log-format", "text or json", &c.LogFormat},
+	var all []setting
+	for _, g := range groups(c) {
+		all = append(all, g.settings...)
 	}
+	return all
+}
+
+// FlagGroup is a heading and the names of the flags to be shown under it.
+type FlagGroup struct {
+	Title string
+	Names []string
+}
+
+// FlagGroups returns all flags of AddFlags but --config under their headings.
+func FlagGroups() []FlagGroup {
+	var all []FlagGroup
+	for _, g := range groups(&Config{}) {
+		shown := FlagGroup{Title: g.title}
+		for _, s := range g.settings {
+			shown.Names = append(shown.Names, s.name)
+		}
+		all = append(all, shown)
+	}
+	return all
 }
 
 // envPrefix begins every variable of ours.
@@ -102,22 +143,21 @@ func AddFlags(fs *pflag.FlagSet) {
 }
 
 func (s setting) addFlag(fs *pflag.FlagSet) {
-	usage := s.usage + " (" + envName(s.name) + ")"
 	switch field := s.field.(type) {
 	case *string:
-		fs.String(s.name, *field, usage)
+		fs.String(s.name, *field, s.usage)
 	case *bool:
-		fs.Bool(s.name, *field, usage)
+		fs.Bool(s.name, *field, s.usage)
 	case *int:
-		fs.Int(s.name, *field, usage)
+		fs.Int(s.name, *field, s.usage)
 	case *int64:
-		fs.Int64(s.name, *field, usage)
+		fs.Int64(s.name, *field, s.usage)
 	case *uint64:
-		fs.Uint64(s.name, *field, usage)
+		fs.Uint64(s.name, *field, s.usage)
 	case *time.Duration:
-		fs.Duration(s.name, *field, usage)
+		fs.Duration(s.name, *field, s.usage)
 	case *[]string, *map[string]string:
-		fs.StringSlice(s.name, nil, usage)
+		fs.StringSlice(s.name, nil, s.usage)
 	default:
 		panic(fmt.Sprintf("config: %s has a type without a flag: %T", s.name, s.field))
 	}
@@ -144,24 +184,33 @@ func (s setting) set(value any) error {
 	return s.setText(value.(string))
 }
 
+// setText parses one text. What the parsers themselves say is for programmers,
+// so the error only shows the text and says what would do.
 func (s setting) setText(text string) (err error) {
+	wanted := "a whole number that is not too large"
 	switch field := s.field.(type) {
 	case *string:
 		*field = text
 	case *bool:
+		wanted = "true or false"
 		*field, err = strconv.ParseBool(text)
 	case *int:
 		*field, err = strconv.Atoi(text)
 	case *int64:
 		*field, err = strconv.ParseInt(text, 10, 64)
 	case *uint64:
+		wanted = "a whole number of at least 0 that is not too large"
 		*field, err = strconv.ParseUint(text, 10, 64)
 	case *time.Duration:
+		wanted = "a duration such as 500ms or 2s"
 		*field, err = time.ParseDuration(text)
 	default:
-		err = fmt.Errorf("a setting of type %T", s.field)
+		return fmt.Errorf("a setting of type %T", s.field)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%q is not %s", text, wanted)
+	}
+	return nil
 }
 
 // asList takes a list as it is, and splits a text at its commas.

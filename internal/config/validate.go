@@ -21,7 +21,7 @@ type problems struct{ list []error }
 
 // add notes that the setting name is wrong.
 func (p *problems) add(name, format string, args ...any) {
-	p.list = append(p.list, fmt.Errorf("config: %s: %w", name, fmt.Errorf(format, args...)))
+	p.list = append(p.list, fmt.Errorf("%s: %w", name, fmt.Errorf(format, args...)))
 }
 
 func (p *problems) check(name string, err error) {
@@ -38,7 +38,7 @@ func between[T cmp.Ordered](p *problems, name string, value, low, high T) {
 }
 
 // Validate checks every setting and the relations between them. The error names
-// each setting at fault.
+// each setting at fault, on a line of its own.
 func (c *Config) Validate() error {
 	p := &problems{}
 	c.checkIdentity(p)
@@ -214,11 +214,11 @@ func (c *Config) checkRaft(p *problems) {
 	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
 	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
 	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
-	between(p, "max-append-entries", c.MaxAppendEntries, 1, 1024)
 }
 
+// checkWaits refuses 0 everywhere: the parts take it for "the default".
 func (c *Config) checkWaits(p *problems) {
-	between(p, "leader-wait", c.LeaderWait, 0, time.Minute)
+	between(p, "leader-wait", c.LeaderWait, time.Millisecond, time.Minute)
 	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
 	if c.CallTimeout <= c.LeaderWait {
 		p.add("call-timeout", "%v is not above leader-wait %v", c.CallTimeout, c.LeaderWait)
@@ -228,7 +228,7 @@ func (c *Config) checkWaits(p *problems) {
 	if c.StorageWatchdog <= c.ElectionTimeout {
 		p.add("storage-watchdog", "%v is not above election-timeout %v", c.StorageWatchdog, c.ElectionTimeout)
 	}
-	between(p, "start-wait", c.StartWait, 0, 10*time.Minute)
+	between(p, "start-wait", c.StartWait, time.Millisecond, 10*time.Minute)
 }
 
 func (c *Config) checkLimits(p *problems) {
@@ -237,7 +237,7 @@ func (c *Config) checkLimits(p *problems) {
 	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
 	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
-	between(p, "storage-low-mark", c.StorageLowMark, 0, 1<<50)
+	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
 }
 
 func (c *Config) checkLog(p *problems) {
