@@ -199,7 +199,7 @@ term     3
 log      applied 7, committed 8, format 1
 contact  12ms ago
 state    0000000000000abc
-holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids, 0 bytes
+holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
 
 TAG  ROLE  GRPC  RAFT  HTTP  ID
@@ -304,8 +304,8 @@ func TestErrors(t *testing.T) {
 		{"claimed", failure(t, codes.AlreadyExists, "ID_CLAIMED", "users/x is claimed"), exitFailed, "idnode: ID_CLAIMED: users/x is claimed\n"},
 		{"conflict", failure(t, codes.Aborted, "CONCURRENCY", "max is 64"), exitFailed, "idnode: CONCURRENCY: max is 64; read the current value and try again\n"},
 		{"no quorum", failure(t, codes.Unavailable, "NO_QUORUM", "no leader"), exitUnavailable, "idnode: NO_QUORUM: no leader; try another --endpoint, or see 'idnode cluster status'\n"},
-		{"not ours", failure(t, codes.Unimplemented, "", "unknown method"), exitFailed, "idnode: UNIMPLEMENTED: unknown method\n"},
-		{"several lines", failure(t, codes.NotFound, "NOT_FOUND", "no\nsuch thing"), exitFailed, "idnode: NOT_FOUND: no such thing\n"},
+		{"not ours", failure(t, codes.Unimplemented, "", "unknown method"), exitFailed, "idnode: UNIMPLEMENTED: unknown method; is this the gRPC port of an idnode server?\n"},
+		{"several lines", failure(t, codes.NotFound, "NOT_FOUND", "nothing:\n  here\nor there"), exitFailed, "idnode: NOT_FOUND: nothing: here; or there\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +32,8 @@ type devOptions struct {
 	dataDir  string
 	basePort int
 	logLevel string
+	// wordy says that the level was asked for.
+	wordy bool
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -56,9 +58,34 @@ stays, and the same cluster starts again from it.`,
 	f.IntVar(&o.basePort, "base-port", 7400, "gRPC port of the first node")
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the nodes log: debug, info, warn or error")
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
+		o.wordy = f.Changed("log-level")
 		return a.dev(cmd.Context(), o)
 	})
 	return cmd
+}
+
+// calmLogger returns the nodes' logger, and what says whether they are about to
+// warn of each other's coming and going. Who asks for a level gets all of it.
+func (o *devOptions) calmLogger(log *slog.Logger) (calmed *slog.Logger, expectWarnings func(bool)) {
+	if o.wordy {
+		return log, func(bool) {}
+	}
+	h := newCalm(log.Handler())
+	return slog.New(h), h.expected.Store
+}
+
+// stopAfter returns a context that ends after parent has, and after first has
+// run.
+func stopAfter(parent context.Context, first func()) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	forget := context.AfterFunc(parent, func() {
+		first()
+		cancel()
+	})
+	return ctx, func() {
+		forget()
+		cancel()
+	}
 }
 
 // dev runs the cluster until ctx ends or a node ends by itself.
@@ -70,6 +97,10 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	log, expectWarnings := o.calmLogger(log)
+	// This runs before the nodes hear of the end, which they do in run.
+	ctx, stop := stopAfter(ctx, func() { expectWarnings(true) })
+	defer stop()
 	dir, remove, err := o.folder()
 	if err != nil {
 		return err
@@ -84,6 +115,7 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	return c.run(ctx, func(ctx context.Context) error {
+		expectWarnings(false)
 		fmt.Fprintf(a.stdout, "data in %s\n", dir)
 		return a.introduce(ctx, c)
 	})
@@ -198,7 +230,7 @@ func (a *app) introduce(ctx context.Context, c *devCluster) error {
 	for i, n := range c.nodes {
 		rows = append(rows, [2]string{
 			"node " + c.specs[i].tag,
-			fmt.Sprintf("grpc %s  raft %s  http %s", n.GRPCAddr(), n.RaftAddr(), cmp.Or(n.HTTPAddr(), "-")),
+			fmt.Sprintf("grpc %s  raft %s", n.GRPCAddr(), n.RaftAddr()),
 		})
 	}
 	fields(a.stdout, rows)

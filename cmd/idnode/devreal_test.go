@@ -20,7 +20,8 @@ func TestDevForReal(t *testing.T) {
 		code := a.run(ctx, []string{"dev", "--data-dir", dir, "--base-port", base}, nil)
 		stop()
 		text := out.String()
-		if code != exitOK || !strings.HasSuffix(text, "ready\n") {
+		// A clean start and stop has nothing to warn of.
+		if code != exitOK || !strings.HasSuffix(text, "ready\n") || stderr.String() != "" {
 			t.Fatalf("run %d: code %d\n%s\n%s", i+1, code, text, stderr.String())
 		}
 		if !strings.Contains(text, "identity     "+identity) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -55,9 +56,27 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	line := strings.Join(strings.Fields(describe(err)), " ")
-	fmt.Fprintf(a.stderr, "idnode: %s\n", line)
+	fmt.Fprintf(a.stderr, "idnode: %s\n", oneLine(describe(err)))
 	return exitCode(err)
+}
+
+// oneLine puts the lines of a text, as joined errors have, into one.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		switch {
+		case line == "":
+			continue
+		case b.Len() == 0:
+		case strings.HasSuffix(b.String(), ":"):
+			b.WriteString(" ")
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // exitCode returns the exit code that err stands for. A value the server
@@ -98,9 +117,21 @@ func describe(err error) string {
 		return describeCall(failed)
 	case errors.As(err, &ended), errors.As(err, &unavailable):
 		// A deadline or a status in there is the node's own business.
-		return err.Error()
+		return describeEnd(err)
 	default:
 		return describeStatus(err)
+	}
+}
+
+// describeEnd says what to do where the system's own words do not.
+func describeEnd(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return err.Error() + "; another program uses this address: end it, or choose another one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return err.Error() + "; this machine does not have this address"
+	default:
+		return err.Error()
 	}
 }
 
@@ -114,11 +145,10 @@ func describeCall(e *callError) string {
 		return text
 	}
 	if reasonOf(e.err) != reasonUnknown {
-		text = reasonUnknown + ": " + text
+		text = reasonUnknown + ": " + text + "; whether it took effect is not known"
 	}
-	text += "; whether it took effect is not known"
 	if again := e.request.flags(); again != "" {
-		text += ": repeat the same command with " + again + " and it counts once"
+		text += "; repeat the same command with " + again + " and it counts once"
 	}
 	return text
 }
@@ -141,6 +171,9 @@ func describeStatus(err error) string {
 	}
 	reason := reasonOf(err)
 	if reason == "" {
+		if s.Code() == codes.Unimplemented {
+			text += "; is this the gRPC port of an idnode server?"
+		}
 		return upperSnake(s.Code()) + ": " + text
 	}
 	if hint := hints[reason]; hint != "" {
@@ -160,7 +193,7 @@ var hints = map[string]string{
 	"CONCURRENCY":        "read the current value and try again",
 	"REQUEST_ID_REUSED":  "use another --request-id for another request",
 	"REQUEST_ID_EXPIRED": "check by hand what the first try did",
-	"TAG_NOT_ASSIGNED":   "the cluster has not confirmed this node yet: try again in a moment, or another --endpoint",
+	"TAG_NOT_ASSIGNED":   "try again in a moment, or another --endpoint",
 	"CORRUPT":            "the node's data is damaged: see its log",
 }
 

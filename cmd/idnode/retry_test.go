@@ -42,6 +42,7 @@ func TestEndpointsInOrder(t *testing.T) {
 		{"nothing happened, request id", "claim x", noQuorum, true},
 		{"nothing happened, read", "identity get x", noQuorum, true},
 		{"nothing happened, change", "cluster remove C", noQuorum, true},
+		{"no node of ours, change", "cluster remove C", failure(t, codes.Unimplemented, "", "404"), true},
 		{"unknown, request id", "claim x", unknown, true},
 		{"unknown, change", "cluster remove C", unknown, false},
 		{"connection lost, request id", "claim x", lost, true},

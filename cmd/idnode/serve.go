@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +23,6 @@ type server interface {
 	Ready(ctx context.Context) error
 	GRPCAddr() string
 	RaftAddr() string
-	HTTPAddr() string
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -38,7 +37,8 @@ on: its data is damaged, it was removed, its disk stalls.
 
 Every flag can also come from the environment (--leader-wait is
 IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag
-wins over the environment, that over the file, and that over the default.`,
+wins over the environment, that over the file, and that over the default. Several
+values are given by repeating the flag, or with commas between them.`,
 		Example: `  idnode serve --tag A --data-dir a --grpc 127.0.0.1:7400 --raft 127.0.0.1:7401 \
     --peer A=127.0.0.1:7400 --peer B=127.0.0.1:7410 --peer C=127.0.0.1:7420
   idnode serve --data-dir d --grpc 127.0.0.1:7430 --raft 127.0.0.1:7431 --join 127.0.0.1:7400
@@ -47,8 +47,9 @@ wins over the environment, that over the file, and that over the default.`,
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the resulting configuration as YAML, and end")
+	cmd.SetUsageFunc(serveUsage)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(cmd.Flags(), nodeEnv(a.env))
+		cfg, err := config.Load(cmd.Flags(), a.env)
 		if err != nil {
 			return &usageError{err: err}
 		}
@@ -60,12 +61,28 @@ wins over the environment, that over the file, and that over the default.`,
 	return cmd
 }
 
-// nodeEnv takes the client's variables away that configure no node: one
-// environment serves both.
-func nodeEnv(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(e string) bool {
-		return strings.HasPrefix(e, "IDNODE_TLS_SERVER_NAME=")
-	})
+// serveUsage shows the flags under headings: in one list of forty, nobody finds
+// the four that a node needs.
+func serveUsage(cmd *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
+	rest.AddFlagSet(cmd.Flags())
+	for _, g := range config.FlagGroups() {
+		fmt.Fprintf(&b, "\n%s:\n%s", g.Title, flagUsages(rest, g.Names))
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStderr(), "%s\nOther:\n%s", b.String(), flagUsages(rest, []string{"config", "print-config", "help"}))
+	return err
+}
+
+// flagUsages describes the flags called names, in that order.
+func flagUsages(all *pflag.FlagSet, names []string) string {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	shown.SortFlags = false
+	for _, name := range names {
+		shown.AddFlag(all.Lookup(name))
+	}
+	return shown.FlagUsages()
 }
 
 // serve runs one node until ctx ends.

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/internal/config"
 )
@@ -33,7 +36,6 @@ func (s *fakeServer) Run(ctx context.Context) error {
 func (s *fakeServer) Ready(context.Context) error { return s.ready }
 func (s *fakeServer) GRPCAddr() string            { return s.node.addr }
 func (s *fakeServer) RaftAddr() string            { return s.cfg.Raft }
-func (s *fakeServer) HTTPAddr() string            { return s.cfg.HTTP }
 
 // commandWith runs a command line whose servers are made by newServer.
 func commandWith(ctx context.Context, env []string, newServer func(*config.Config, *slog.Logger) (server, error), args ...string) outcome {
@@ -51,7 +53,7 @@ func TestServe(t *testing.T) {
 		stderr string
 	}{
 		{"told to stop", nil, exitOK, ""},
-		{"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed, "idnode: this node was removed from the cluster\n"},
+		{"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed, "idnode: this node was removed; from the cluster\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}
 	for _, tt := range tests {
@@ -80,6 +82,40 @@ func TestServeThatCannotStart(t *testing.T) {
 	}
 }
 
+// TestServeSaysWhatToDo where the system's own words do not.
+func TestServeSaysWhatToDo(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	newServer := func(*config.Config, *slog.Logger) (server, error) {
+		_, err := net.Listen("tcp", taken.Addr().String())
+		return nil, err
+	}
+	got := commandWith(t.Context(), nil, newServer, "serve", "--tag", "A", "--data-dir", t.TempDir())
+	if got.code != exitFailed || !strings.Contains(got.stderr, "another program uses this address") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestServeHelp shows every flag once, under a heading.
+func TestServeHelp(t *testing.T) {
+	help := command(t, "serve", "--help").stdout
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if n := strings.Count(help, "      --"+f.Name+" "); n != 1 {
+			t.Errorf("--%s is shown %d times", f.Name, n)
+		}
+	})
+	for _, want := range []string{"\nCluster:\n", "\nStorage:\n", "--print-config", "(default 8s)", "Examples:"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("%q is missing in:\n%s", want, help)
+		}
+	}
+}
+
 func TestServeWrongUsage(t *testing.T) {
 	tests := []struct {
 		env  []string
@@ -91,6 +127,7 @@ func TestServeWrongUsage(t *testing.T) {
 		{nil, "serve --config /does/not/exist", "/does/not/exist"},
 		{nil, "serve now", "usage: idnode serve"},
 		{nil, "serve --tag A --data-dir d --log-level loud", "log"},
+		{nil, "serve --log-level loud --tag A", "config: data-dir: no folder is given; log-level:"},
 	}
 	for _, tt := range tests {
 		got := commandEnv(t, tt.env, strings.Fields(tt.line)...)

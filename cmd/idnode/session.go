@@ -166,7 +166,8 @@ const (
 )
 
 // effectOf classifies a failed attempt. An UNAVAILABLE without a reason comes
-// from gRPC itself, as from a connection lost with the call under way.
+// from gRPC itself, as from a connection lost with the call under way; an
+// UNIMPLEMENTED without one from a server that is no node of ours.
 func effectOf(err error) effect {
 	var unreachable *unreachableError
 	if errors.As(err, &unreachable) {
@@ -176,7 +177,7 @@ func effectOf(err error) effect {
 	switch code := codeOf(err); {
 	case reason == reasonUnknown, code == codes.DeadlineExceeded, code == codes.Canceled:
 		return effectUnknown
-	case code == codes.Unavailable && reason != "":
+	case code == codes.Unavailable && reason != "", code == codes.Unimplemented && reason == "":
 		return effectNone
 	case code == codes.Unavailable:
 		return effectUnknown
@@ -265,5 +266,9 @@ func dialCause(text string) string {
 		return text
 	}
 	cause = strings.TrimPrefix(cause, "transport: ")
-	return strings.TrimPrefix(cause, "Error while dialing: ")
+	cause = strings.TrimPrefix(cause, "Error while dialing: ")
+	if strings.Contains(cause, "server preface") && !strings.Contains(cause, "tls:") {
+		cause += "; is this the gRPC port of a node, and does it want TLS (--tls-ca, --tls-cert, --tls-key)?"
+	}
+	return cause
 }

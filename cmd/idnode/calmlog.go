@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+)
+
+// calm is a log handler that leaves warnings out while the nodes of dev start
+// and stop. A node that starts before the others, or stops after them, rightly
+// warns of what is missing; where all of them do so together on purpose, that
+// only hides the warning that matters. Errors always pass.
+type calm struct {
+	slog.Handler
+	// expected says that warnings are expected; all handlers made of one share it.
+	expected *atomic.Bool
+}
+
+// newCalm returns a handler that expects warnings until told otherwise.
+func newCalm(h slog.Handler) calm {
+	c := calm{Handler: h, expected: new(atomic.Bool)}
+	c.expected.Store(true)
+	return c
+}
+
+// Enabled implements slog.Handler.
+func (c calm) Enabled(ctx context.Context, level slog.Level) bool {
+	if c.expected.Load() && level < slog.LevelError {
+		return false
+	}
+	return c.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return calm{Handler: c.Handler.WithAttrs(attrs), expected: c.expected}
+}
+
+// WithGroup implements slog.Handler.
+func (c calm) WithGroup(name string) slog.Handler {
+	return calm{Handler: c.Handler.WithGroup(name), expected: c.expected}
+}
