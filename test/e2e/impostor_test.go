@@ -1,0 +1,334 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/cluster/transport"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// keepsRefusing checks that a node without a quorum gets none while an impostor
+// or a stranger runs: a whole second of calls is refused.
+func keepsRefusing(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
+	t.Helper()
+	load := harness.StartLoad(ledger, []*harness.Node{n}, "refused", 2, 10*time.Second)
+	defer load.Stop()
+	harness.Eventually(t, 10*time.Second, "refusals", func(context.Context) error {
+		if n := len(load.Failures()); n < 300 {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+	if n := load.OK.Load(); n > 0 {
+		t.Errorf("%d identities with the help of a process that is no member", n)
+	}
+}
+
+// undisturbed checks, under load on all of the cluster's nodes, that no call
+// fails and no election is held while during runs.
+func undisturbed(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, during func()) {
+	t.Helper()
+	term := view(t, c.Leader(t)).Term
+	load := harness.StartLoad(ledger, c.Nodes, "orders", 4, 10*time.Second)
+	defer load.Stop()
+	settle(t, ledger)
+	during()
+	settle(t, ledger)
+	load.Stop()
+	noFailures(t, load)
+	if now := view(t, c.Leader(t)).Term; now != term {
+		t.Errorf("term %d became %d", term, now)
+	}
+}
+
+// withoutQuorum checks that a process serves nothing that needs a quorum, over
+// some time; it may as well end by itself.
+func withoutQuorum(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
+	t.Helper()
+	load := harness.StartLoad(ledger, []*harness.Node{n}, "stolen", 2, 10*time.Second)
+	defer load.Stop()
+	harness.Eventually(t, 20*time.Second, "refusals", func(context.Context) error {
+		if n := len(load.Failures()); n < 300 && load.OK.Load() == 0 {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+	load.Stop()
+	if got := load.OK.Load(); got > 0 {
+		t.Errorf("an impostor of %s gave %d identities", n.Tag, got)
+	}
+}
+
+// etagBlock takes many server-side ids from n, which may be an impostor: then it
+// may refuse them, or may have ended.
+func etagBlock(t *testing.T, n *harness.Node) (first, last int64) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second) // longer than a start waits for the cluster
+	harness.Eventually(t, 20*time.Second, "server-side ids, or none", func(ctx context.Context) error {
+		r, err := n.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "users/", Count: 1_000_000, BlocksOnly: true})
+		if err == nil {
+			first, last = r.Blocks[0].First, r.Blocks[0].Last
+		}
+		if !n.Process.Running() || time.Now().After(deadline) {
+			return nil
+		}
+		return err
+	})
+	return first, last
+}
+
+// noEtagTwice takes server-side ids from a member and its impostor by turns,
+// beyond what is reserved for the node, on disk and by the cluster.
+func noEtagTwice(t *testing.T, member, impostor *harness.Node) {
+	t.Helper()
+	stolenFirst, stolenLast := etagBlock(t, impostor)
+	t.Logf("the impostor gave the etags %d to %d", stolenFirst, stolenLast)
+	for range 4 {
+		first, last := etagBlock(t, member)
+		if first <= stolenLast && stolenFirst <= last {
+			t.Errorf("node %s gave the etags %d to %d, and its impostor %d to %d", member.Tag, first, last, stolenFirst, stolenLast)
+		}
+	}
+}
+
+// TestCopiedDataDirectory starts a second process from a copy of a live
+// member's data directory, at other addresses: the cluster goes on as if it
+// were not there, and no id comes twice.
+func TestCopiedDataDirectory(t *testing.T) {
+	for _, advertised := range []string{"the member's gRPC address", "its own gRPC address"} {
+		t.Run(advertised, func(t *testing.T) {
+			c := harness.StartCluster(t, harness.Config{})
+			ledger := harness.NewLedger(t)
+			original := c.Others(c.Leader(t))[0]
+			etags(t, original, ledger, 1000)
+			impostor := original.Impostor(t, original.CopyData(t))
+			c.WaitReady(t)
+			undisturbed(t, c, ledger, func() {
+				var flags []string
+				if advertised == "its own gRPC address" {
+					flags = []string{"--advertise-grpc", impostor.GRPC}
+				}
+				impostor.Start(t, flags...)
+				withoutQuorum(t, impostor, ledger)
+				for _, n := range c.Nodes {
+					take(t, n, ledger, "orders")
+				}
+				noEtagTwice(t, original, impostor)
+			})
+			refused := false
+			for _, n := range c.Others(original) {
+				refused = refused || strings.Contains(n.Process.Output(), "another process has the same id")
+			}
+			if !refused && impostor.Process.Running() {
+				t.Error("no member says on its log that it refused the impostor on the Raft port")
+			}
+			impostor.Process.Kill()
+			for _, n := range c.Nodes {
+				take(t, n, ledger, "orders")
+				etags(t, n, ledger, 10)
+			}
+			c.Agree(t)
+		})
+	}
+}
+
+// TestWipedNodeMakesNoQuorum: a node that lost its data, at its old address,
+// cannot stand in for the member it was.
+func TestWipedNodeMakesNoQuorum(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	stays, away, lost := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	take(t, stays, ledger, "orders")
+	etags(t, lost, ledger, 100)
+	away.Process.Kill()
+	lost.Process.Kill()
+	if err := os.RemoveAll(lost.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	lost.Start(t)
+	ends(t, lost, "cluster remove "+lost.Tag)
+	keepsRefusing(t, stays, ledger)
+	if s := view(t, stays); s.HasQuorum {
+		t.Error("the node that is left says it has a quorum")
+	}
+	away.Start(t)
+	c.WaitReady(t)
+	for _, n := range []*harness.Node{stays, away} {
+		take(t, n, ledger, "orders")
+	}
+	c.Agree(t)
+}
+
+// TestStrangerAtMembersAddress: a node of another cluster that got a member's
+// addresses, and even its tag, is nobody here.
+func TestStrangerAtMembersAddress(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	stays, away, gone := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	take(t, stays, ledger, "orders")
+	gone.Process.Kill()
+	stranger := c.Stranger(t, gone.Tag)
+	stranger.GRPC, stranger.Raft, stranger.HTTP, stranger.Client = gone.GRPC, gone.Raft, gone.HTTP, gone.Client
+	stranger.Start(t)
+	stranger.WaitReady(t)
+	ctx, cancel := context.WithTimeout(context.Background(), changed)
+	defer cancel()
+	if r, err := stranger.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders"}); err != nil || r.Blocks[0].First != 1 {
+		t.Errorf("the other cluster's own first identity: %v %v", r, err)
+	}
+	for _, n := range []*harness.Node{stays, away} {
+		take(t, n, ledger, "orders")
+	}
+	away.Process.Kill()
+	keepsRefusing(t, stays, ledger)
+	if s := view(t, stranger); len(s.Members) != 1 {
+		t.Errorf("the other cluster has %d members", len(s.Members))
+	}
+	stranger.Process.Stop(t)
+	away.Start(t)
+	gone.Start(t)
+	c.WaitReady(t)
+	for _, n := range c.Nodes {
+		take(t, n, ledger, "orders")
+	}
+	c.Agree(t)
+}
+
+// TestForeignCertificate: a process with a certificate of the same CA that names
+// another node is refused everywhere, even with a member's data and addresses.
+func TestForeignCertificate(t *testing.T) {
+	certs := certificates(t)
+	c := harness.StartCluster(t, harness.Config{Certs: certs})
+	ledger := harness.NewLedger(t)
+	stays, robbed, away := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	for _, n := range c.Nodes {
+		take(t, n, ledger, "orders")
+	}
+	robbed.Process.Kill()
+
+	// It cannot say that it is B, because its certificate does not.
+	thief := robbed.Impostor(t, robbed.DataDir)
+	thief.Certify("X")
+	thief.Start(t)
+	ends(t, thief, "does not name node B")
+
+	// It says that it is X, as its certificate does, but its data say B.
+	thief = c.Stranger(t, "X", "--join", stays.GRPC)
+	thief.GRPC, thief.Raft, thief.HTTP, thief.Client = robbed.GRPC, robbed.Raft, robbed.HTTP, robbed.Client
+	thief.DataDir = robbed.DataDir
+	thief.Start(t)
+	ends(t, thief, "belongs to node B")
+
+	// It says to others that it is B, whatever its certificate says.
+	for _, n := range []*harness.Node{stays, away} {
+		as := newGreeting(t, stays, "B", n.Tag)
+		if got := as.say(t, n.Raft, harness.ClientTLS(t, certs, "X"), n.Tag); got != transport.WrongCertificate {
+			t.Errorf("node %s answers B with the certificate of X: %s", n.Tag, got)
+		}
+		if got := as.say(t, n.Raft, harness.ClientTLS(t, certs, "B"), n.Tag); got != transport.OK {
+			t.Errorf("node %s answers B with its own certificate: %s", n.Tag, got)
+		}
+		take(t, n, ledger, "orders")
+	}
+
+	// With its own certificate the node is welcome.
+	robbed.Start(t)
+	c.WaitReady(t)
+	for _, n := range c.Nodes {
+		take(t, n, ledger, "orders")
+		etags(t, n, ledger, 1)
+	}
+	c.Agree(t)
+}
+
+// greeting is what a Raft connection begins with.
+type greeting struct{ cluster, dialler, target string }
+
+// newGreeting says that the member with the tag from dials the one with the tag
+// to, as n knows them.
+func newGreeting(t *testing.T, n *harness.Node, from, to string) greeting {
+	t.Helper()
+	s := view(t, n)
+	g := greeting{cluster: s.ClusterId}
+	for _, m := range s.Members {
+		if m.Tag == from {
+			g.dialler = m.Id
+		}
+		if m.Tag == to {
+			g.target = m.Id
+		}
+	}
+	return g
+}
+
+// say opens a Raft connection to addr with the greeting, and returns the answer.
+// tls is nil for a plain connection; name is who must be at the other end.
+func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) transport.Status {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if cfg != nil {
+		cfg.ServerName = name
+		conn = tls.Client(conn, cfg)
+	}
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	const magic = "idnraft\x01"
+	hello := []byte(magic + "\x00") // the purpose: Raft's messages
+	for _, part := range []string{g.cluster, g.dialler, g.target} {
+		raw, err := hex.DecodeString(part)
+		if err != nil || len(raw) != 16 {
+			t.Fatalf("%q is no id: %v", part, err)
+		}
+		hello = append(hello, raw...)
+	}
+	if _, err := conn.Write(append(hello, "instance"...)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, len(magic)+1)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		t.Fatal(err)
+	}
+	return transport.Status(answer[len(magic)])
+}
+
+// TestRaftPortRefuses: whoever says that it is a member that lives, or names
+// the wrong cluster, sender or receiver, is refused before Raft hears of it.
+func TestRaftPortRefuses(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	good := newGreeting(t, c.Nodes[0], "B", "A")
+	stranger := strings.Repeat("5a", 16)
+	undisturbed(t, c, ledger, func() {
+		for _, forged := range []struct {
+			name string
+			as   greeting
+			want transport.Status
+		}{
+			{"a member that lives", good, transport.Impostor},
+			{"the node itself", greeting{good.cluster, good.target, good.target}, transport.Impostor},
+			{"no member", greeting{good.cluster, stranger, good.target}, transport.NotMember},
+			{"another cluster", greeting{stranger, good.dialler, good.target}, transport.WrongCluster},
+			{"somebody else is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
+		} {
+			if got := forged.as.say(t, c.Nodes[0].Raft, nil, ""); got != forged.want {
+				t.Errorf("%s: %s, want %s", forged.name, got, forged.want)
+			}
+		}
+	})
+	c.Agree(t)
+}
