@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -114,7 +116,24 @@ func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRes
 		e.node.removed()
 	}
 	e.hint.heard(time.Now(), reply.GetLeader())
+	e.meet(ctx, m, reply.GetLeader())
 	return reply, nil
+}
+
+// meet makes this node acquainted with a leader it does not know, through the
+// member that named it. The leader could not do it: it is refused as a stranger.
+func (e *engine) meet(ctx context.Context, through *raftlogv1.Member, leader []byte) {
+	if _, known := e.node.roster.byID(leader); known || len(leader) == 0 {
+		return
+	}
+	reply, err := e.node.cfg.Peers.Hello(ctx, through.GetTag(), through.GetGrpcAddress(), &peerv1.HelloRequest{Self: e.node.member()})
+	if err != nil || !bytes.Equal(reply.GetSelf().GetId(), through.GetId()) || !bytes.Equal(reply.GetClusterId(), e.node.ClusterID()) {
+		return
+	}
+	e.node.log.Info("learning of new members", "through", through.GetTag())
+	if err := e.node.roster.learn(reply.GetMembers()); err != nil {
+		e.node.life.fail(fmt.Errorf("cluster: %w", err))
+	}
 }
 
 // id returns this node's raw Raft id.

@@ -12,7 +12,6 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/readindex"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -195,12 +194,13 @@ func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 	})
 }
 
-// reconciler returns the loop that makes Raft's configuration equal to the table
-// of members.
+// reconciler returns the loop that makes Raft's configuration equal to the
+// replicated table of members: a leader's is as new as there is, and what the
+// roster knows beyond it does not count.
 func (e *engine) reconciler() *member.Reconciler {
 	n := e.node
 	return &member.Reconciler{
-		Self: n.identity.get().ID, Raft: configurator{e}, Members: func() []*raftlogv1.Member { return n.roster.refresh().members },
+		Self: n.identity.get().ID, Raft: configurator{e}, Members: n.cfg.Registry.Members,
 		Progress: e.census.progress, Commit: e.raft.CommitIndex,
 		Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
 		Stable: n.cfg.PromoteAfter, Logger: n.log,

@@ -1,15 +1,23 @@
 package cluster
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// roster is this node's view of the table of members: the replicated one, or,
-// before the node has applied its log, the copy in its record. A copy is kept
-// because every group that is forwarded and every call of a peer looks there.
+// roster is this node's view of the table of members: the replicated one, and
+// what the node's record and other members know beyond it. After a restart the
+// replicated one is as old as the newest snapshot, and stays so until a leader
+// says what is committed; a leader that is not in it would be refused for ever.
+// A copy is kept because every group that is forwarded and every call of a peer
+// looks there.
+//
+// Invariant: whoever was once seen as a member is in it from then on, and whoever
+// was once seen as removed stays removed.
 type roster struct {
 	registry Registry
 	identity *identity
@@ -31,10 +39,7 @@ func newRoster(registry Registry, identity *identity) *roster {
 
 // refresh reads the table again and returns what it holds.
 func (r *roster) refresh() *rosterView {
-	members := r.registry.Members()
-	if len(members) == 0 {
-		members = r.identity.get().Members
-	}
+	members := combine(r.registry.Members(), r.identity.get().Members)
 	v := &rosterView{members: members, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
 	for _, m := range members {
 		v.byID[string(m.GetId())] = m
@@ -42,6 +47,47 @@ func (r *roster) refresh() *rosterView {
 	}
 	r.view.Store(v)
 	return v
+}
+
+// combine adds to the replicated members, which it may change, what is known
+// beyond them, and sorts by tag. Of a member that is in both, the replicated
+// record counts, but for a removal, which is for ever. A tag that has an owner
+// already gets no second one.
+func combine(replicated, known []*raftlogv1.Member) []*raftlogv1.Member {
+	byID, tags := map[string]*raftlogv1.Member{}, map[string]bool{}
+	for _, m := range replicated {
+		byID[string(m.GetId())], tags[m.GetTag()] = m, true
+	}
+	members := replicated
+	for _, k := range known {
+		m := byID[string(k.GetId())]
+		switch {
+		case m != nil && k.GetRemoved():
+			m.Removed, m.Voter = true, false
+		case m == nil && !tags[k.GetTag()]:
+			byID[string(k.GetId())], tags[k.GetTag()] = k, true
+			members = append(members, k)
+		}
+	}
+	slices.SortFunc(members, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
+	return members
+}
+
+// learn adds members that another member knows and this node does not.
+func (r *roster) learn(members []*raftlogv1.Member) error {
+	known := r.refresh()
+	var strangers []*raftlogv1.Member
+	for _, m := range members {
+		if known.byID[string(m.GetId())] == nil && known.byTag[m.GetTag()] == nil {
+			strangers = append(strangers, m)
+		}
+	}
+	err := r.identity.update(func(record *member.Record) bool {
+		record.Members = combine(record.Members, strangers)
+		return len(strangers) > 0
+	})
+	r.refresh()
+	return err
 }
 
 // byID returns the member with this raw Raft id. A stranger may be somebody who
