@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -90,7 +90,17 @@ func (a *app) claimsCommand() *cobra.Command {
 	})
 }
 
-// claimed prints one claimed id.
+// claimed prints one claimed id. The API lists ids alone, so there is no message
+// for one.
 func (p *printer) claimed(id string) {
-	p.result(&idnodev1.ClaimResponse{Id: id}, func(w io.Writer) { fmt.Fprintln(w, id) })
+	if !p.json {
+		fmt.Fprintln(p.w, id)
+		return
+	}
+	line, err := json.Marshal(map[string]string{"id": id})
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	_, _ = p.w.Write(append(line, '\n'))
 }

@@ -287,8 +287,10 @@ func TestOtherLists(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	claims := newFakeNode(t, answer(&idnodev1.ListClaimsResponse{Ids: []string{"users/x"}}))
-	if got := command(t, "claims", "--endpoint", claims.addr); got != (outcome{stdout: "users/x\n"}) {
-		t.Errorf("%+v", got)
+	for output, want := range map[string]string{"text": "users/x\n", "json": `{"id":"users/x"}` + "\n"} {
+		if got := command(t, "claims", "-o", output, "--endpoint", claims.addr); got != (outcome{stdout: want}) {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

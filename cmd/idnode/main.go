@@ -14,17 +14,22 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/idnode/idnode/internal/config"
 )
 
+// signalEcho is how long a further signal counts as the first one again: what
+// ends a process together with its group, as timeout(1) does, sends it twice.
+const signalEcho = time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default handling is back, so that a second
-	// Ctrl-C ends a process whose clean stop takes too long.
-	context.AfterFunc(ctx, stop)
+	// Some time after the first signal the default handling is back, so that a
+	// second Ctrl-C ends a process whose clean stop takes too long.
+	context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
