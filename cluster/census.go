@@ -152,6 +152,17 @@ func (e *engine) voters() []string {
 	return ids
 }
 
+// voterNames returns the Raft names of those who vote.
+func (e *engine) voterNames() []raft.ServerID {
+	var names []raft.ServerID
+	for _, s := range e.servers() {
+		if s.Suffrage == raft.Voter {
+			names = append(names, s.ID)
+		}
+	}
+	return names
+}
+
 // servers returns Raft's newest configuration, which is known without asking
 // Raft's main loop.
 func (e *engine) servers() []raft.Server { return e.raft.GetConfiguration().Configuration().Servers }

@@ -27,8 +27,16 @@ func (r leaderReads) CommitIndex() uint64 { return r.e.raft.CommitIndex() }
 
 func (r leaderReads) Term() uint64 { return r.e.raft.CurrentTerm() }
 
+// Verify asks a quorum whether this node still leads. The library sends the
+// heartbeats for that, and knows at once if it does not lead; but it also counts
+// answers to heartbeats from before, which after a pause of this process may be
+// from before another leader was elected. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
-	return readindex.Await(ctx, func() readindex.Future { return r.e.raft.VerifyLeader() })
+	term, since := r.e.raft.CurrentTerm(), r.e.transport.Mark()
+	if err := readindex.Await(ctx, func() readindex.Future { return r.e.raft.VerifyLeader() }); err != nil {
+		return err
+	}
+	return r.e.transport.AwaitMajority(ctx, since, term, r.e.voterNames())
 }
 
 func (r leaderReads) Ready() (readindex.Ready, bool) {

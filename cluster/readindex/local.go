@@ -15,9 +15,9 @@ type Raft interface {
 	// Term returns the current term.
 	Term() uint64
 	// Verify asks a quorum whether this node still leads, and returns soon after
-	// ctx ended. It should count only replies to what it asked after it was
-	// called. hashicorp/raft also counts replies to earlier heartbeats; that can
-	// only mislead if one is delayed for longer than a whole election takes.
+	// ctx ended. It must count only replies to what it asked after it was called.
+	// hashicorp/raft's own check does not: it also counts replies to earlier
+	// heartbeats, which mislead a leader that was paused for an election.
 	Verify(ctx context.Context) error
 	// Ready returns what is known since this node leads: its term, the index of
 	// a barrier issued in it, and the newest index that the state machine saw

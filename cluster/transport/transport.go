@@ -12,7 +12,8 @@ import (
 // Transport is a raft.Transport. It is safe for concurrent use.
 type Transport struct {
 	*raft.NetworkTransport
-	stream *stream
+	stream  *stream
+	answers *answers
 }
 
 // Without these two the library works, but with other rules: elections would go
@@ -35,7 +36,8 @@ func New(cfg Config) (*Transport, error) {
 	}
 	s := newStream(cfg)
 	return &Transport{
-		stream: s,
+		stream:  s,
+		answers: newAnswers(),
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			ServerAddressProvider: byID{},
 			Logger:                raftlogger.New(cfg.Logger),
