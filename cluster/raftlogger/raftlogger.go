@@ -18,11 +18,17 @@ import (
 )
 
 // everyday are the beginnings of lines that repeat for as long as a peer is
-// down, cut off or restarting. They are logged at Debug; that a peer is gone is
-// still seen in the library's "failed to contact" and in its elections.
+// down, cut off or restarting, or that come with every handover of leadership.
+// They are logged at Debug: that a peer is gone is still seen in the library's
+// "failed to contact", that leaders change in "heartbeat timeout reached" and
+// "election won". A node without a quorum begins an election several times a
+// second, for as long as that lasts; the package above says once that the quorum
+// is out of reach.
 var everyday = []string{
+	"Election timeout reached, restarting election",
 	"accepted connection",
 	"appendEntries rejected, sending older logs",
+	"entering candidate state",
 	"failed to appendEntries",
 	"failed to decode incoming command",
 	"failed to flush response",
@@ -31,6 +37,8 @@ var everyday = []string{
 	"failed to make requestVote RPC",
 	"failed to pipeline appendEntries",
 	"nothing new to snapshot",
+	"peer has newer term, stopping replication",
+	"pre-vote campaign failed, waiting for election timeout",
 	"rejecting pre-vote request since we have a leader",
 	"stream layer is closed",
 }
