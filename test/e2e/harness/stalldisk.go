@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// StallDisk makes every fdatasync of the process hang for d from now on, until
+// release is called: as with a real disk, the process cannot be gone altogether
+// before. It skips the test where strace is not there, or may not trace.
+func (p *Process) StallDisk(t testing.TB, d time.Duration) (release func()) {
+	t.Helper()
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed: no way to stall a disk")
+	}
+	strace := exec.Command(
+		path, "-f", "-p", strconv.Itoa(p.Pid()), "-o", "/dev/null",
+		"-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter="+strconv.Itoa(int(d.Microseconds())),
+	)
+	strace.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := strace.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := strace.Start(); err != nil {
+		t.Skipf("strace does not start: %v", err)
+	}
+	release = sync.OnceFunc(func() {
+		strace.Process.Kill()
+		strace.Wait()
+	})
+	t.Cleanup(release)
+	attached := make(chan string)
+	go func() {
+		lines := bufio.NewReader(out)
+		first, _ := lines.ReadString('\n')
+		attached <- first
+		io.Copy(io.Discard, lines)
+	}()
+	if first := <-attached; !strings.Contains(first, "attached") {
+		t.Skipf("strace cannot trace here: %s", first)
+	}
+	return release
+}
