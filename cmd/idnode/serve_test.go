@@ -109,7 +109,7 @@ func TestServeHelp(t *testing.T) {
 			t.Errorf("--%s is shown %d times", f.Name, n)
 		}
 	})
-	for _, want := range []string{"\nCluster:\n", "\nStorage:\n", "--print-config", "(default 8s)", "Examples:"} {
+	for _, want := range []string{"\nCluster:\n", "\nStorage:\n", "--print-config", "(default 250ms)", "Examples:"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("%q is missing in:\n%s", want, help)
 		}
