@@ -24,7 +24,7 @@ const (
 	DefaultSnapshotThreshold = 16384
 	DefaultTrailingLogs      = 8192
 	DefaultLeaderWait        = 2 * time.Second
-	DefaultStallLimit        = 8 * time.Second
+	DefaultStallLimit        = store.DefaultLimit
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
 )

@@ -135,12 +135,13 @@ func (e *engine) takeOffice(ctx context.Context) bool {
 // prepare passes the first barrier, so that the state holds everything that
 // earlier leaders committed, and forms the cluster if nobody has yet.
 //
-// Invariant: between the barrier and the end of prepare nothing of this node's
-// own is in the log but the bootstrap entry, so the commit index read here is
-// that of the barrier or of that entry.
+// It is the barrier's own index that counts as read index afterwards, never the
+// commit index: an entry of this node's last time in office may have been waiting
+// for Raft all the while, and be committed by now without being applied.
 func (e *engine) prepare(ctx context.Context) error {
 	term := e.raft.CurrentTerm()
-	if err := e.barrier(ctx); err != nil {
+	barrier, err := e.barrier(ctx)
+	if err != nil {
 		return err
 	}
 	if len(e.node.cfg.Registry.ClusterID()) == 0 {
@@ -148,14 +149,28 @@ func (e *engine) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	e.ready.Store(&readindex.Ready{Term: term, Barrier: e.raft.CommitIndex(), Applied: e.node.cfg.StateMachine.AppliedIndex()})
+	e.ready.Store(&readindex.Ready{Term: term, Barrier: barrier, Applied: e.node.cfg.StateMachine.AppliedIndex()})
 	return nil
 }
 
-func (e *engine) barrier(ctx context.Context) error {
+// barrier passes a barrier and returns its index.
+func (e *engine) barrier(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
-	return readindex.Await(ctx, func() readindex.Future { return e.raft.Barrier(enqueueTimeout) })
+	var future raft.Future
+	err := readindex.Await(ctx, func() readindex.Future {
+		future = e.raft.Barrier(enqueueTimeout)
+		return future
+	})
+	if err != nil {
+		return 0, fmt.Errorf("passing a barrier: %w", err)
+	}
+	// A barrier is an entry like any other, though Raft does not say so.
+	entry, ok := future.(raft.IndexFuture)
+	if !ok {
+		return 0, errors.New("passing a barrier: its index is not known")
+	}
+	return entry.Index(), nil
 }
 
 // form writes the entry that forms the cluster, out of the plan in the node's

@@ -31,10 +31,19 @@ func (n *Node) openTransport() (*transport.Transport, error) {
 	return t, nil
 }
 
-// refusedBy hears that a node does not talk Raft with this one.
-func (n *Node) refusedBy(_ transport.Peer, status transport.Status) {
-	if status == transport.Removed {
+// errImpostor means that there are two processes of one node: a data directory
+// was copied, and both copies run.
+var errImpostor = errors.New("another process with this node's id answers at this node's address: of a data directory and its copy only one may run")
+
+// refusedBy hears that a node does not talk Raft with this one. Two processes of
+// one id could vote twice, so the one that others do not find at the registered
+// address ends. That is not written down: when the other is gone, it may start.
+func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
+	switch status {
+	case transport.Removed:
 		n.removed()
+	case transport.Impostor:
+		n.life.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
 	}
 }
 

@@ -10,15 +10,20 @@ const (
 	// quorumTick is how often the evidence is looked at.
 	quorumTick = 25 * time.Millisecond
 	// minGrace is how old the newest evidence of a quorum may be. A call under
-	// way must learn within 0.6 s that the quorum is gone; the evidence is at
-	// most one heartbeat old when an edge is cut.
-	minGrace = 400 * time.Millisecond
+	// way must learn within 0.6 s that the quorum is gone, on a busy machine too;
+	// the evidence is at most one heartbeat old when an edge is cut.
+	minGrace = 350 * time.Millisecond
 	// pingAfter is how old Raft's own evidence may be before peers are pinged,
 	// pingEvery the time between two pings, pingTimeout the time a peer has.
 	pingAfter   = 100 * time.Millisecond
 	pingEvery   = 100 * time.Millisecond
 	pingTimeout = 300 * time.Millisecond
 )
+
+// graceFor returns how old the newest evidence may be with the given lease of a
+// leader. A leader's own is always one lease old, so the rest is what a busy
+// machine may make everything late by.
+func graceFor(lease time.Duration) time.Duration { return max(minGrace, lease*7/4) }
 
 // contact judges from evidence whether a quorum can be reached. It has no clock
 // and no lock of its own.

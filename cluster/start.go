@@ -42,7 +42,18 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.up.Store(e)
+	context.AfterFunc(n.life.ctx, e.silence)
 	return n.life.failure()
+}
+
+// silence ends a node in doubt for the others: from then on it neither votes nor
+// says that it leads, whatever its own end still waits for. A leader with a hung
+// disk would otherwise stay in office until its process is gone. A node that was
+// removed is not in doubt.
+func (e *engine) silence() {
+	if err := e.node.life.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {
+		_ = e.transport.Close() // Shutdown closes it again, and says what is wrong.
+	}
 }
 
 // findPlace finds the node's place and writes it down: from then on it is this

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // membersTick is how often the table of members is compared with the copy in
@@ -27,7 +28,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 	defer e.raft.DeregisterObserver(observer)
 	tick := time.NewTicker(quorumTick)
 	defer tick.Stop()
-	seen := contact{grace: max(minGrace, 2*e.node.cfg.Timings.Lease)}
+	seen := contact{grace: graceFor(e.node.cfg.Timings.Lease)}
 	var pinged time.Time
 	for {
 		select {
@@ -111,6 +112,7 @@ func (e *engine) checkRaft() {
 func (e *engine) watchMembers(ctx context.Context) {
 	for ctx.Err() == nil {
 		members := e.node.roster.refresh().members
+		e.disconnectMoved(e.node.identity.get().Members, members)
 		err := e.node.identity.update(func(r *member.Record) bool {
 			if member.SameMembers(r.Members, members) {
 				return false
@@ -124,6 +126,24 @@ func (e *engine) watchMembers(ctx context.Context) {
 		}
 		e.noticeRemoval()
 		sleep(ctx, membersTick)
+	}
+}
+
+// disconnectMoved closes the connections of members that were removed, or are
+// somewhere else by now: they have to greet again. What is still connected from
+// the old place may be another process of the same id, which must not vote beside
+// the one at the new place.
+func (e *engine) disconnectMoved(before, now []*raftlogv1.Member) {
+	known := map[string]*raftlogv1.Member{}
+	for _, m := range before {
+		known[string(m.GetId())] = m
+	}
+	for _, m := range now {
+		old := known[string(m.GetId())]
+		if old == nil || e.isSelf(m) || old.GetRaftAddress() == m.GetRaftAddress() && old.GetRemoved() == m.GetRemoved() {
+			continue
+		}
+		e.transport.Disconnect(member.ServerID(m.GetId()))
 	}
 }
 

@@ -34,9 +34,8 @@ type Raft interface {
 type Ready struct {
 	// Term is the term in which the barrier was issued.
 	Term uint64
-	// Barrier is the barrier's index, or any index that was committed when it
-	// was passed; Applied is the newest index at or below it that the state
-	// machine has seen.
+	// Barrier is the barrier's index. Applied is an index that the state machine
+	// has seen, not below the newest one at or below Barrier that it sees.
 	Barrier, Applied uint64
 }
 

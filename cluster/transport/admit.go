@@ -140,6 +140,16 @@ func (i *instances) learn(member id, process instance) {
 	i.byID[member] = process
 }
 
+func (i *instances) forget(name string) {
+	member, err := parseID(name)
+	if err != nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.byID, member)
+}
+
 // limiter lets each key through once in a while, so that a peer that keeps
 // trying does not fill the log.
 type limiter struct {

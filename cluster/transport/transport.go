@@ -74,8 +74,10 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
 
 // Disconnect closes the connections to and from one node, so that it has to
-// greet again: for a member that has just been removed.
+// greet again, and forgets which process it was: for a member that has just been
+// removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
+	t.stream.known.forget(string(id))
 	t.stream.conns.closeIf(func(peer string) bool { return peer == string(id) })
 }
 

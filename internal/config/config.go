@@ -123,7 +123,7 @@ func Default() Config {
 		MaxInFlight:          10_000,
 
 		EtagBlockSize:   65_536,
-		StorageWatchdog: 8 * time.Second,
+		StorageWatchdog: 3 * time.Second,
 		StorageLowMark:  64 << 20,
 		StartWait:       5 * time.Second,
 

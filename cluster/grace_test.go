@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+// TestGrace: by default a call under way must learn within 0.6 s of a cut, of
+// which a busy machine gets a third; and a leader whose lease is in order never
+// looks as if it had lost its quorum.
+func TestGrace(t *testing.T) {
+	if latest := graceFor(DefaultLease) + 2*quorumTick; latest > 400*time.Millisecond {
+		t.Errorf("a cut is noticed after up to %v", latest)
+	}
+	for _, lease := range []time.Duration{10 * time.Millisecond, DefaultLease, 500 * time.Millisecond, 5 * time.Second} {
+		if late := graceFor(lease) - lease; late < 4*quorumTick {
+			t.Errorf("with a lease of %v the watch may be late by %v only", lease, late)
+		}
+	}
+}
