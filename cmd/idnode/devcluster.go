@@ -118,7 +118,7 @@ func (c *devCluster) whenReady(ctx context.Context, introduce func(context.Conte
 	defer cancel()
 	for i, n := range c.nodes {
 		if err := n.Ready(ready); err != nil {
-			return &unavailableError{err: fmt.Errorf("node %s did not get ready: %w", c.specs[i].tag, err)}
+			return &unavailableError{err: fmt.Errorf("node %s did not get ready: %w; --log-level info shows what it waits for", c.specs[i].tag, err)}
 		}
 	}
 	return introduce(ctx)
