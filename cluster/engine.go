@@ -113,7 +113,7 @@ func (e *engine) startRaft() error {
 		return err
 	}
 	machine := &machine{state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log}
-	r, err := raft.NewRaft(config, machine, &serialLogs{LogStore: n.store}, n.store, n.store.Snapshots(), e.transport)
+	r, err := raft.NewRaft(config, machine, n.store, n.store, n.store.Snapshots(), e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}

@@ -24,6 +24,14 @@ type sealedLog struct {
 	backend raft.LogStore
 	guard   *guard
 
+	// changing lets one change of the log happen at a time: Raft appends on its
+	// main goroutine and compacts on the one that takes snapshots. It costs
+	// nothing, since bbolt writes one transaction at a time anyway.
+	//
+	// Invariant: held is changed only by whoever holds changing, so nobody puts
+	// back a span that is older than the present one.
+	changing sync.Mutex
+
 	mu   sync.RWMutex
 	held span
 }
@@ -130,6 +138,8 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return l.guard.err()
 	}
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	held := l.span()
 	sealed := make([]*raft.Log, 0, len(logs)+1)
 	for _, log := range logs {
@@ -154,6 +164,8 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 // in the tail record first: a crash in between leaves entries beyond the tail,
 // which load removes, and never a tail beyond the entries, which is damage.
 func (l *sealedLog) DeleteRange(lo, hi uint64) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	held := l.span()
 	hi = min(hi, held.last)
 	if lo > hi {
