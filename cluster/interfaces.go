@@ -64,6 +64,8 @@ type Peers interface {
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 	Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
+	// Awake says that the node has just called this one, so it can be reached.
+	Awake(tag, address string)
 	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
 	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)
 	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)

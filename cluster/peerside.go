@@ -43,6 +43,11 @@ func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
 // HandlePing says how this node is. caller is the caller's raw Raft id.
 func (n *Node) HandlePing(_ context.Context, caller []byte) (*peerv1.PingResponse, error) {
 	m, ok := n.roster.byID(caller)
+	if ok {
+		// Whether a quorum is in reach is judged by this node's own pings, and one
+		// to a node that was down until now may be waiting for its next try.
+		n.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
+	}
 	reply := &peerv1.PingResponse{
 		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
 		StorageFull: n.space.below.Load(), CallerRemoved: ok && m.GetRemoved(),

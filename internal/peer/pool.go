@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -25,7 +26,7 @@ const (
 	connectTimeout = 1500 * time.Millisecond
 	// maxBackoff is the longest wait between two tries to connect; it bounds how
 	// long after a cut has healed a peer is reached again.
-	maxBackoff = 500 * time.Millisecond
+	maxBackoff = 200 * time.Millisecond
 	// patience is how many pings in a row may go unanswered before a connection
 	// is given up: it may lead into a black hole, which TCP does not notice for
 	// minutes.
@@ -84,17 +85,22 @@ func (p *Pool) Close() {
 // errClosed is the cause after Close.
 var errClosed = errors.New("the connections to other nodes are closed")
 
-// link returns the connection to a node.
-func (p *Pool) link(tag, address string) (*link, error) {
+// target returns where a node is reached.
+func (p *Pool) target(tag, address string) target {
 	if override, ok := p.cfg.Dial[tag]; ok && tag != "" {
 		address = override
 	}
+	return target{tag, address}
+}
+
+// link returns the connection to a node.
+func (p *Pool) link(tag, address string) (*link, error) {
+	to := p.target(tag, address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, outcome.NewNotApplied(outcome.Stopping, errClosed)
 	}
-	to := target{tag, address}
 	if l, ok := p.links[to]; ok {
 		return l, nil
 	}
@@ -210,6 +216,18 @@ func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRe
 		p.drop(l)
 	}
 	return response, decode(err)
+}
+
+// Awake says that a node has called: if a connection to it is waiting for the
+// next try, because the node was down, it is tried at once.
+func (p *Pool) Awake(tag, address string) {
+	to := p.target(tag, address)
+	p.mu.Lock()
+	l := p.links[to]
+	p.mu.Unlock()
+	if l != nil && l.conn.GetState() == connectivity.TransientFailure {
+		l.conn.ResetConnectBackoff()
+	}
 }
 
 // Forward brings a group to the leader and returns what its state machine said.
