@@ -1,0 +1,334 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// composeStart bounds what needs an engine that is up and idle; composeLimit
+	// bounds one command of it, a build included.
+	composeStart = 10 * time.Second
+	composeLimit = 60 * time.Second
+)
+
+// Compose is the cluster of deploy/docker-compose.yml in containers, under a
+// project name of its own, with mutual TLS.
+type Compose struct {
+	Containers []*Container
+	// Certs is the folder of its certificates.
+	Certs   string
+	project string
+	image   string
+	command []string
+	env     []string
+}
+
+// Container is one node of it. The embedded Node reaches it from the host, as
+// long as its port is published; Exec asks from inside.
+type Container struct {
+	*Node
+	// ID is the container's, Service its name in the compose file and on the
+	// network.
+	ID, Service string
+	compose     *Compose
+}
+
+// StartCompose builds the image as `make image` does, starts the cluster, and
+// waits until every node is ready. When the test ends it removes containers,
+// network, volumes and image. It skips the test where there is no Docker engine
+// or no compose.
+func StartCompose(t testing.TB) *Compose {
+	t.Helper()
+	dir := t.TempDir()
+	name := fmt.Sprintf("idnode-e2e-%d-%d", os.Getpid(), time.Now().UnixNano())
+	c := &Compose{
+		Certs: filepath.Join(dir, "certs"), project: name, image: name + ":local",
+		command: append(composeCommand(t), "-p", name, "-f", filepath.Join(repository(t), "deploy", "docker-compose.yml")),
+	}
+	c.env = append(cleanEnvironment(), "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
+	for _, tag := range []string{"A", "B", "C"} {
+		n := &Node{Tag: tag, GRPC: FreeAddress(t)}
+		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+n.GRPC[strings.LastIndex(n.GRPC, ":")+1:])
+		c.Containers = append(c.Containers, &Container{Node: n, Service: "idnode-" + strings.ToLower(tag), compose: c})
+	}
+	makeCertificates(t, c.Certs)
+	t.Cleanup(func() { c.remove(t) })
+	c.buildImage(t, filepath.Join(dir, "image"))
+	c.compose(t, "up", "-d")
+	for _, n := range c.Containers {
+		n.ID = strings.TrimSpace(c.compose(t, "ps", "-q", n.Service))
+		n.Client = Dial(t, n.GRPC, c.Certs)
+	}
+	for _, n := range c.Containers {
+		n.WaitHealthy(t)
+	}
+	return c
+}
+
+// composeCommand is how compose is called here. Without it the test is skipped.
+func composeCommand(t testing.TB) []string {
+	t.Helper()
+	works := func(command ...string) (string, bool) {
+		ctx, cancel := context.WithTimeout(t.Context(), composeStart)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+		if err != nil {
+			return fmt.Sprintf("%s: %v: %s", strings.Join(command, " "), err, bytes.TrimSpace(out)), false
+		}
+		return "", true
+	}
+	if why, ok := works("docker", "version", "--format", "{{.Server.Version}}"); !ok {
+		t.Skipf("no Docker engine: %s", why)
+	}
+	if _, ok := works("docker", "compose", "version"); ok {
+		return []string{"docker", "compose"}
+	}
+	if why, ok := works("docker-compose", "version"); !ok {
+		t.Skipf("neither docker compose nor docker-compose: %s", why)
+	}
+	return []string{"docker-compose"}
+}
+
+// repository is the folder of the module.
+func repository(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// makeCertificates makes what `make certs` makes.
+func makeCertificates(t testing.TB, dir string) {
+	t.Helper()
+	out, err := exec.Command(Binary(t), "certs", dir, "--node", "A", "--node", "B", "--node", "C").CombinedOutput()
+	if err != nil {
+		t.Fatalf("idnode certs: %v\n%s", err, out)
+	}
+	// The containers run as a user of their own, who must be able to read them.
+	err = os.Chmod(dir, 0o755)
+	for _, tag := range []string{"A", "B", "C"} {
+		err = errors.Join(err, os.Chmod(filepath.Join(dir, tag+".key"), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// buildImage puts the program and an empty data folder beside the Dockerfile, in
+// a folder of its own, and builds the image there.
+func (c *Compose) buildImage(t testing.TB, dir string) {
+	t.Helper()
+	err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, "data"), 0o755),
+		copyFile(filepath.Join(dir, "Dockerfile"), filepath.Join(repository(t), "deploy", "Dockerfile"), 0o644),
+		copyFile(filepath.Join(dir, "idnode"), Binary(t), 0o755),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.docker(t, "build", "-q", "-t", c.image, dir)
+}
+
+func copyFile(to, from string, mode os.FileMode) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, mode)
+}
+
+// remove removes all that was made under the project's name. It goes on after
+// an error, so that as little as possible is left.
+func (c *Compose) remove(t testing.TB) {
+	if t.Failed() {
+		if out, err := c.run("logs", "--no-color", "--tail", "60"); err == nil {
+			t.Log(out)
+		}
+	}
+	if out, err := c.run("down", "--volumes", "--remove-orphans", "--timeout", "2"); err != nil {
+		t.Errorf("removing the containers: %v\n%s", err, out)
+	}
+	if out, err := output(c.env, "docker", "rmi", "--force", c.image); err != nil {
+		t.Errorf("removing the image: %v\n%s", err, out)
+	}
+}
+
+// run runs a command of compose and returns what it printed.
+func (c *Compose) run(args ...string) (string, error) {
+	return output(c.env, append(c.command, args...)...)
+}
+
+func (c *Compose) compose(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := c.run(args...)
+	if err != nil {
+		t.Fatalf("compose %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (c *Compose) docker(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := output(c.env, append([]string{"docker"}, args...)...)
+	if err != nil {
+		t.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// output runs a command in bounded time. The error has what it said on its
+// standard error.
+func output(env []string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), composeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env, cmd.WaitDelay = env, time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return string(out), err
+}
+
+// Exec runs the program inside the container and returns what it printed and its
+// exit code.
+func (n *Container) Exec(t testing.TB, args ...string) (out, stderr string, code int) {
+	t.Helper()
+	out, err := output(n.compose.env, append([]string{"docker", "exec", n.ID, "/idnode"}, args...)...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return out, "", 0
+	case errors.As(err, &exit):
+		return out, err.Error(), exit.ExitCode()
+	}
+	t.Fatalf("docker exec in %s: %v", n.Service, err)
+	return "", "", 0
+}
+
+// WaitHealthy waits until the node, asked from inside, says that it serves.
+func (n *Container) WaitHealthy(t testing.TB) {
+	t.Helper()
+	Eventually(t, 30*time.Second, n.Service+" is healthy", func(context.Context) error {
+		if out, stderr, code := n.Exec(t, "health", "--timeout", "2s"); code != 0 {
+			return fmt.Errorf("exit code %d: %s%s", code, out, stderr)
+		}
+		return nil
+	})
+}
+
+// Status is the node's own view, asked from inside.
+func (n *Container) Status(t testing.TB) (*idnodev1.GetStatusResponse, error) {
+	t.Helper()
+	out, stderr, code := n.Exec(t, "cluster", "status", "-o", "json", "--timeout", "2s")
+	if code != 0 {
+		return nil, fmt.Errorf("exit code %d: %s", code, stderr)
+	}
+	s := &idnodev1.GetStatusResponse{}
+	return s, protojson.Unmarshal([]byte(out), s)
+}
+
+// Leader waits until the containers agree on a leader among them and returns it
+// and the others.
+func (c *Compose) Leader(t testing.TB, among ...*Container) (leader *Container, others []*Container) {
+	t.Helper()
+	Eventually(t, 20*time.Second, "a leader", func(context.Context) error {
+		leader, others = nil, nil
+		tags := make(map[string]bool)
+		for _, n := range among {
+			s, err := n.Status(t)
+			if err != nil {
+				return err
+			}
+			tags[s.LeaderTag] = true
+		}
+		for _, n := range among {
+			if tags[n.Tag] {
+				leader = n
+			} else {
+				others = append(others, n)
+			}
+		}
+		if len(tags) != 1 || leader == nil {
+			return fmt.Errorf("leaders: %v", tags)
+		}
+		return nil
+	})
+	return leader, others
+}
+
+// Agree waits until all containers have the same state hash at the same index.
+func (c *Compose) Agree(t testing.TB) {
+	t.Helper()
+	Eventually(t, 20*time.Second, "equal state in all containers", func(context.Context) error {
+		seen := make(map[string][]string)
+		for _, n := range c.Containers {
+			s, err := n.Status(t)
+			if err != nil {
+				return err
+			}
+			state := fmt.Sprintf("index %d hash %016x format %d", s.AppliedIndex, s.StateHash, s.LogFormat)
+			seen[state] = append(seen[state], n.Tag)
+		}
+		if len(seen) != 1 {
+			return fmt.Errorf("states: %v", seen)
+		}
+		return nil
+	})
+}
+
+// network is the name of the project's network.
+func (c *Compose) network() string { return c.project + "_default" }
+
+// Disconnect takes the container off the network.
+func (n *Container) Disconnect(t testing.TB) {
+	t.Helper()
+	n.compose.docker(t, "network", "disconnect", n.compose.network(), n.ID)
+}
+
+// Connect puts the container back on the network, under its name.
+func (n *Container) Connect(t testing.TB) {
+	t.Helper()
+	n.compose.docker(t, "network", "connect", "--alias", n.Service, n.compose.network(), n.ID)
+}
+
+// Address is the container's address on the network.
+func (n *Container) Address(t testing.TB) netip.Addr {
+	t.Helper()
+	const format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+	addr, err := netip.ParseAddr(strings.TrimSpace(n.compose.docker(t, "inspect", "--format", format, n.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// Kill ends the container's process as a crash would; it stays down.
+func (n *Container) Kill(t testing.TB) {
+	t.Helper()
+	n.compose.docker(t, "kill", "--signal", "KILL", n.ID)
+}
+
+// StartAgain starts a container that was killed.
+func (n *Container) StartAgain(t testing.TB) {
+	t.Helper()
+	n.compose.docker(t, "start", n.ID)
+}
