@@ -77,7 +77,13 @@ func (n *Node) shutdown(ctx context.Context) error {
 	err := n.awaitLoops()
 	if e != nil {
 		// Then Raft, before its store: a write under way must not lose its file.
-		err = errors.Join(err, e.stopRaft())
+		// Where that does not end, the file goes with the process: closing it
+		// would wait for the write.
+		ended := e.stopRaft()
+		err = errors.Join(err, ended)
+		if errors.Is(ended, errRaftRuns) {
+			return err
+		}
 	}
 	return errors.Join(err, n.store.Close())
 }
@@ -104,6 +110,9 @@ func (n *Node) awaitLoops() error {
 	}
 }
 
+// errRaftRuns means that Raft has not ended in time.
+var errRaftRuns = errors.New("cluster: raft did not end")
+
 // stopRaft ends Raft. The connections are closed before it is waited for, which
 // frees goroutines of Raft's that are blocked on a peer. Only the first future
 // of Shutdown tells when Raft has ended.
@@ -114,7 +123,7 @@ func (e *engine) stopRaft() error {
 	defer cancel()
 	ended := awaitFuture(ctx, func() raft.Future { return future })
 	if ended != nil {
-		ended = fmt.Errorf("cluster: raft did not end: %w", ended)
+		ended = fmt.Errorf("%w: %w", errRaftRuns, ended)
 	}
 	return errors.Join(ended, closed)
 }

@@ -44,6 +44,8 @@ var (
 	ErrOtherNode = errors.New("boltetag: the file belongs to another node")
 	// ErrInUse means another process has the file open.
 	ErrInUse = errors.New("boltetag: the file is in use by another process")
+	// ErrMissing means that there should be a file, and is none.
+	ErrMissing = errors.New("boltetag: the file is missing")
 	// ErrFormat means the file was written by a newer version of the program.
 	ErrFormat = errors.New("boltetag: the file has a format that is not known")
 )
@@ -53,6 +55,10 @@ type Options struct {
 	// NodeID is the Raft id of the node, as raw bytes; never empty. It is
 	// recorded in a new file, and must be the one in an old file.
 	NodeID []byte
+	// MustExist is set for a node that may have used the file before: without it
+	// the counters would begin at zero again, and if no cluster answered at that
+	// start, nothing would raise them.
+	MustExist bool
 }
 
 // Store is an etag.Store in one bbolt file.
@@ -65,7 +71,7 @@ var _ etag.Store = (*Store)(nil)
 
 // Open opens the file at path, and makes it if it does not exist; its folder
 // must exist. It reads and checks the whole file. It returns ErrInUse,
-// ErrOtherNode, ErrFormat, an error that wraps etag.ErrCorrupt, or what the
+// ErrOtherNode, ErrMissing, ErrFormat, an error that wraps etag.ErrCorrupt, or what the
 // file system said.
 func Open(path string, opts Options) (*Store, error) {
 	if len(opts.NodeID) == 0 {
@@ -73,6 +79,9 @@ func Open(path string, opts Options) (*Store, error) {
 	}
 	node := bytes.Clone(opts.NodeID)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if opts.MustExist {
+			return nil, fmt.Errorf("%w: %s", ErrMissing, path)
+		}
 		if err := create(path, node); err != nil {
 			return nil, fmt.Errorf("boltetag: make %s: %w", path, err)
 		}

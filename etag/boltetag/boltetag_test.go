@@ -320,3 +320,28 @@ func BenchmarkNextOnDisk(b *testing.B) {
 		}
 	}
 }
+
+// TestMissingFile: counters that may have been used never begin at zero again.
+func TestMissingFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "etags.db")
+	if _, err := boltetag.Open(path, boltetag.Options{NodeID: []byte("node"), MustExist: true}); !errors.Is(err, boltetag.ErrMissing) {
+		t.Errorf("Open: %v, want %v", err, boltetag.ErrMissing)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+	store, err := boltetag.Open(path, boltetag.Options{NodeID: []byte("node")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, err = boltetag.Open(path, boltetag.Options{NodeID: []byte("node"), MustExist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -261,6 +261,7 @@ func TestRefused(t *testing.T) {
 		"watchdog below election":    {with(alone, "--storage-watchdog=200ms"), "storage-watchdog"},
 		"start wait":                 {with(alone, "--start-wait=0s"), "start-wait"},
 		"message too small":          {with(alone, "--max-message-bytes=100"), "max-message-bytes"},
+		"message below a full group": {with(alone, "--max-message-bytes=65536"), "max-message-bytes"},
 		"message too large":          {with(alone, "--max-message-bytes=99999999"), "max-message-bytes"},
 		"streams":                    {with(alone, "--max-concurrent-streams=0"), "max-concurrent-streams"},
 		"headers":                    {with(alone, "--max-header-bytes=0"), "max-header-bytes"},

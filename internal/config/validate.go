@@ -232,7 +232,9 @@ func (c *Config) checkWaits(p *problems) {
 }
 
 func (c *Config) checkLimits(p *problems) {
-	between(p, "max-message-bytes", c.MaxMessageBytes, 64<<10, 64<<20)
+	// A group of another node's calls has up to 64 KiB, and a head: one that were
+	// refused for its size would be sent again and again.
+	between(p, "max-message-bytes", c.MaxMessageBytes, 128<<10, 64<<20)
 	between(p, "max-concurrent-streams", c.MaxConcurrentStreams, 1, 1<<20)
 	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)

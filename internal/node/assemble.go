@@ -107,7 +107,12 @@ func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
 
 func (n *Node) openEtags() error {
 	id := n.cluster.ID().Bytes()
-	store, err := boltetag.Open(filepath.Join(n.cfg.DataDir, etagFile), boltetag.Options{NodeID: id})
+	// The tag is confirmed after the counters were made, and needed to use them.
+	_, used := n.cluster.Tag()
+	store, err := boltetag.Open(filepath.Join(n.cfg.DataDir, etagFile), boltetag.Options{NodeID: id, MustExist: used})
+	if errors.Is(err, boltetag.ErrMissing) {
+		return fmt.Errorf("%w; it holds the node's server-side etags: bring it back from where it went, or remove the member, empty the directory and join under a new tag", err)
+	}
 	if err != nil {
 		return err
 	}
