@@ -187,6 +187,11 @@ func (n *Node) Invite(ctx context.Context, address, tag string, watcher bool) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, inviteTimeout)
 	defer cancel()
+	// Asked first who it is, a node that is not there is told from one that did
+	// not answer an invitation, which may have led it into the cluster.
+	if _, err := n.cfg.Peers.Hello(ctx, tag, address, &peerv1.HelloRequest{Self: n.member()}); err != nil {
+		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, fmt.Sprintf("no node answers at %s: %v", address, err))
+	}
 	reply, err := n.cfg.Peers.Invite(ctx, tag, address, &peerv1.InviteRequest{Address: n.cfg.Advertise.GRPC, Tag: tag, Watcher: watcher})
 	if err != nil {
 		return nil, err

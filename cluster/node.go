@@ -58,7 +58,7 @@ func Open(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, log: cfg.Logger.With("node", record.ID.String()), life: newLife(),
+		cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), life: newLife(),
 		identity:    newIdentity(cfg.DataDir, record),
 		invitations: make(chan member.Invitation),
 	}

@@ -20,7 +20,7 @@ const peerPrefix = "/peer.v1.PeerService/"
 // maxFailureLines is how many failed calls are logged above debug per second: a
 // node without a quorum refuses some ten thousand calls a second, and its log
 // must stay readable, and its disk free.
-const maxFailureLines = 50
+const maxFailureLines = 5
 
 // requestLog writes one line per call: at debug if it went well or came from
 // another node, at info if the caller is at fault, above that if the node is.

@@ -11,6 +11,10 @@ const (
 	// drainLimit bounds the wait for calls under way. It is longer than the time
 	// a call waits for a leader, so that all but the strangest end by themselves.
 	drainLimit = 5 * time.Second
+	// lastWords is how long a node stays after its own etags are recorded. Where
+	// all nodes are stopped at once, each needs the others for its record; two
+	// rounds through the log, with a change of leader in between, take less.
+	lastWords = 300 * time.Millisecond
 	// keeperLimit bounds telling the cluster where the etags stand.
 	keeperLimit = 3 * time.Second
 	// clusterLimit bounds handing over and closing Raft.
@@ -51,6 +55,8 @@ func (n *Node) stop() error {
 		// No call can ask for an etag any more: their exact values go to the disk
 		// and, while there still is a leader, to the cluster.
 		{"etags", keeperLimit, n.keeper.Stop},
+		// The other nodes may be stopping too, and need this one for theirs.
+		{"etags of other nodes", time.Second, n.stayForOthers},
 		// Leadership is handed over, then Raft ends, then its store is closed.
 		{"cluster", clusterLimit, n.cluster.Shutdown},
 		// What is left on the gRPC port are the streams of other nodes, which
@@ -88,6 +94,20 @@ func (n *Node) leave() {
 		_ = await(short, served)
 		return nil
 	}}})
+}
+
+// stayForOthers waits for lastWords, unless this node is alone.
+func (n *Node) stayForOthers(ctx context.Context) error {
+	if len(n.cluster.Status().Members) < 2 {
+		return nil
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // abandon ends a node that cannot go on. It hands nothing over and waits for

@@ -254,7 +254,7 @@ func (k *EtagKeeper) awaitCluster(ctx context.Context) {
 	case <-k.first:
 	default:
 		if ctx.Err() == nil {
-			k.cfg.Logger.Warn("no cluster answered in time: server-side ids go on from the disk alone",
+			k.cfg.Logger.Warn("no cluster has answered yet: a node that has its tag gives server-side ids from its disk alone",
 				"waited", k.cfg.StartWait)
 		}
 	}

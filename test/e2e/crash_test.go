@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -260,5 +261,21 @@ func TestPlannedRestartLeavesNoHole(t *testing.T) {
 	}
 	if v := take(t, c.Nodes[0], ledger, "orders"); v != 4 {
 		t.Errorf("orders/%d after 3 and planned restarts", v)
+	}
+	for _, n := range c.Nodes { // all of them at once
+		last[n.Tag] = etags(t, n, ledger, 1)
+		n.Process.Signal(t, syscall.SIGTERM)
+	}
+	for _, n := range c.Nodes {
+		n.Process.Wait(t, 20*time.Second)
+	}
+	for _, n := range c.Nodes {
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	for _, n := range c.Nodes {
+		if next := etags(t, n, ledger, 1); next != last[n.Tag]+1 {
+			t.Errorf("node %s: etag %d after %d and a planned restart of all nodes at once", n.Tag, next, last[n.Tag])
+		}
 	}
 }
