@@ -84,14 +84,15 @@ func (n *Node) leave() {
 			defer close(served)
 			n.server.GracefulStop()
 		}()
-		short, cancel := context.WithTimeout(ctx, leaveLimit/2)
+		half, cancel := context.WithTimeout(ctx, leaveLimit/2)
 		defer cancel()
-		go n.cluster.Drain(short)
+		go n.cluster.Drain(half)
 		if err := n.service.Drain(ctx); err != nil {
 			return err
 		}
-		// The last answers are on their way; the streams of other nodes stay.
-		_ = await(short, served)
+		// The last answers are on their way. It takes the whole limit as long as
+		// streams of other nodes stay open.
+		_ = await(ctx, served)
 		return nil
 	}}})
 }
