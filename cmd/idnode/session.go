@@ -166,8 +166,9 @@ const (
 )
 
 // effectOf classifies a failed attempt. An UNAVAILABLE without a reason comes
-// from gRPC itself, as from a connection lost with the call under way; an
-// UNIMPLEMENTED without one from a server that is no node of ours.
+// from gRPC itself, as from a connection lost with the call under way, and so
+// does a RESOURCE_EXHAUSTED, as for an answer that is too large to be taken; an
+// UNIMPLEMENTED without one comes from a server that is no node of ours.
 func effectOf(err error) effect {
 	var unreachable *unreachableError
 	if errors.As(err, &unreachable) {
@@ -179,7 +180,8 @@ func effectOf(err error) effect {
 		return effectUnknown
 	case code == codes.Unavailable && reason != "", code == codes.Unimplemented && reason == "":
 		return effectNone
-	case code == codes.Unavailable:
+	case code == codes.Unavailable, code == codes.Internal, code == codes.Unknown,
+		code == codes.ResourceExhausted && reason == "":
 		return effectUnknown
 	default:
 		return effectRefused
