@@ -111,9 +111,10 @@ func (e *engine) checkRaft() {
 // the removal of this node.
 func (e *engine) watchMembers(ctx context.Context) {
 	for ctx.Err() == nil {
-		members := e.node.roster.refresh().members
-		e.disconnectMoved(e.node.identity.get().Members, members)
 		err := e.node.identity.update(func(r *member.Record) bool {
+			// Read in here, so that what is learnt meanwhile is not lost.
+			members := e.node.roster.refresh().members
+			e.disconnectMoved(r.Members, members)
 			if member.SameMembers(r.Members, members) {
 				return false
 			}
