@@ -25,7 +25,7 @@ func TestCopiedDirectoryEnds(t *testing.T) {
 // connections to the others from before.
 func TestCopiedDirectoryMoves(t *testing.T) {
 	n := startNetwork(t, 3)
-	s, twin := startTwin(t, n, 5*time.Second)
+	s, twin := startTwin(t, n, 30*time.Second)
 	wantImpostor(t, s)
 	twin.mustNext("users")
 }
