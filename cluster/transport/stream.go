@@ -66,8 +66,13 @@ func (s *stream) acceptLoop() {
 			s.pause(100 * time.Millisecond)
 			continue
 		}
+		// Counted here and not in the goroutine, so that the oldest is the one that
+		// was accepted first.
+		setKeepAlive(raw)
+		wrapped := s.cfg.WrapConn(raw)
+		done := s.pending.add(wrapped)
 		s.work.Add(1)
-		go s.handshake(raw)
+		go s.handshake(raw, wrapped, done)
 	}
 }
 
@@ -81,12 +86,10 @@ func (s *stream) pause(d time.Duration) {
 	}
 }
 
-// handshake admits one accepted connection, or closes it.
-func (s *stream) handshake(raw net.Conn) {
+// handshake admits one accepted connection, or closes it. done gives its place
+// among the pending back.
+func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
 	defer s.work.Done()
-	setKeepAlive(raw)
-	wrapped := s.cfg.WrapConn(raw)
-	done := s.pending.add(wrapped)
 	admitted, peer, err := s.admit(wrapped)
 	done()
 	if err != nil {
