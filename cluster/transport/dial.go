@@ -69,7 +69,10 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	}
 	// The dialler looks the name up anew each time: in a cluster of containers
 	// the address behind a name changes with each start.
-	raw, err := new(net.Dialer).DialContext(ctx, "tcp", s.addressOf(peer))
+	// A resolver of its own, so that this look-up does not join one of the same
+	// name that began while this node was cut off and waits out its time.
+	dialer := net.Dialer{Resolver: &net.Resolver{}}
+	raw, err := dialer.DialContext(ctx, "tcp", s.addressOf(peer))
 	if err != nil {
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
 	}

@@ -148,7 +148,10 @@ func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
 	if p.cfg.DialContext != nil {
 		return p.cfg.DialContext(ctx, address)
 	}
-	d := net.Dialer{Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
+	// A resolver of its own for each dial: the shared one lets dials of one name
+	// join a look-up under way, and one that began while this node was cut off
+	// waits out its time of 5 s and more.
+	d := net.Dialer{Resolver: &net.Resolver{}, Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
 	return d.DialContext(ctx, "tcp", address)
 }
 
