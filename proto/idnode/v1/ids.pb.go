@@ -14,6 +14,8 @@ package idnodev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	anypb "google.golang.org/protobuf/types/known/anypb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -2431,11 +2433,699 @@ func (x *ListClaimsResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// ExchangeRequest carries calls; each is taken up at once.
+type ExchangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The calls, at most 8,192 in one message; with more the stream ends. Calls
+	// beyond what a stream or the node may have under way (4,096 of a stream) are
+	// answered with OVERLOADED at once.
+	Calls         []*Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeRequest) Reset() {
+	*x = ExchangeRequest{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeRequest) ProtoMessage() {}
+
+func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
+func (*ExchangeRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ExchangeRequest) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Call is one call of an Exchange.
+type Call struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Comes back with the reply. No two calls of a stream that are under way at
+	// the same time may have the same one; the second is refused with
+	// INVALID_CORRELATION.
+	Correlation uint64 `protobuf:"varint,1,opt,name=correlation,proto3" json:"correlation,omitempty"`
+	// How long the call may take; unset means up to a bound of the server's.
+	Timeout *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// The call itself, as in the method of the same name.
+	//
+	// Types that are valid to be assigned to Call:
+	//
+	//	*Call_Generate
+	//	*Call_NextIdentity
+	//	*Call_SeedIdentity
+	//	*Call_NextRange
+	//	*Call_ReturnRange
+	//	*Call_Claim
+	//	*Call_Release
+	Call          isCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Call) GetCorrelation() uint64 {
+	if x != nil {
+		return x.Correlation
+	}
+	return 0
+}
+
+func (x *Call) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *Call) GetCall() isCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *Call) GetGenerate() *GenerateRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_Generate); ok {
+			return x.Generate
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetNextIdentity() *NextIdentityRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_NextIdentity); ok {
+			return x.NextIdentity
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetSeedIdentity() *SeedIdentityRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_SeedIdentity); ok {
+			return x.SeedIdentity
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetNextRange() *NextRangeRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_NextRange); ok {
+			return x.NextRange
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetReturnRange() *ReturnRangeRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_ReturnRange); ok {
+			return x.ReturnRange
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetClaim() *ClaimRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_Claim); ok {
+			return x.Claim
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetRelease() *ReleaseRequest {
+	if x != nil {
+		if x, ok := x.Call.(*Call_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+type isCall_Call interface {
+	isCall_Call()
+}
+
+type Call_Generate struct {
+	// Generate.
+	Generate *GenerateRequest `protobuf:"bytes,3,opt,name=generate,proto3,oneof"`
+}
+
+type Call_NextIdentity struct {
+	// NextIdentity.
+	NextIdentity *NextIdentityRequest `protobuf:"bytes,4,opt,name=next_identity,json=nextIdentity,proto3,oneof"`
+}
+
+type Call_SeedIdentity struct {
+	// SeedIdentity.
+	SeedIdentity *SeedIdentityRequest `protobuf:"bytes,5,opt,name=seed_identity,json=seedIdentity,proto3,oneof"`
+}
+
+type Call_NextRange struct {
+	// NextRange.
+	NextRange *NextRangeRequest `protobuf:"bytes,6,opt,name=next_range,json=nextRange,proto3,oneof"`
+}
+
+type Call_ReturnRange struct {
+	// ReturnRange.
+	ReturnRange *ReturnRangeRequest `protobuf:"bytes,7,opt,name=return_range,json=returnRange,proto3,oneof"`
+}
+
+type Call_Claim struct {
+	// Claim.
+	Claim *ClaimRequest `protobuf:"bytes,8,opt,name=claim,proto3,oneof"`
+}
+
+type Call_Release struct {
+	// Release.
+	Release *ReleaseRequest `protobuf:"bytes,9,opt,name=release,proto3,oneof"`
+}
+
+func (*Call_Generate) isCall_Call() {}
+
+func (*Call_NextIdentity) isCall_Call() {}
+
+func (*Call_SeedIdentity) isCall_Call() {}
+
+func (*Call_NextRange) isCall_Call() {}
+
+func (*Call_ReturnRange) isCall_Call() {}
+
+func (*Call_Claim) isCall_Call() {}
+
+func (*Call_Release) isCall_Call() {}
+
+// ExchangeResponse carries all replies that were ready when it was sent.
+type ExchangeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The replies, in no order.
+	Replies       []*Reply `protobuf:"bytes,1,rep,name=replies,proto3" json:"replies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeResponse) Reset() {
+	*x = ExchangeResponse{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeResponse) ProtoMessage() {}
+
+func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
+func (*ExchangeResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ExchangeResponse) GetReplies() []*Reply {
+	if x != nil {
+		return x.Replies
+	}
+	return nil
+}
+
+// Reply is what became of one call.
+type Reply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call's correlation number.
+	Correlation uint64 `protobuf:"varint,1,opt,name=correlation,proto3" json:"correlation,omitempty"`
+	// The answer of the call's method, or its error.
+	//
+	// Types that are valid to be assigned to Reply:
+	//
+	//	*Reply_Error
+	//	*Reply_Generate
+	//	*Reply_NextIdentity
+	//	*Reply_SeedIdentity
+	//	*Reply_NextRange
+	//	*Reply_ReturnRange
+	//	*Reply_Claim
+	//	*Reply_Release
+	Reply         isReply_Reply `protobuf_oneof:"reply"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reply) Reset() {
+	*x = Reply{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reply) ProtoMessage() {}
+
+func (x *Reply) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reply.ProtoReflect.Descriptor instead.
+func (*Reply) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Reply) GetCorrelation() uint64 {
+	if x != nil {
+		return x.Correlation
+	}
+	return 0
+}
+
+func (x *Reply) GetReply() isReply_Reply {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+func (x *Reply) GetError() *Error {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetGenerate() *GenerateResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_Generate); ok {
+			return x.Generate
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetNextIdentity() *NextIdentityResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_NextIdentity); ok {
+			return x.NextIdentity
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetSeedIdentity() *SeedIdentityResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_SeedIdentity); ok {
+			return x.SeedIdentity
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetNextRange() *NextRangeResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_NextRange); ok {
+			return x.NextRange
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetReturnRange() *ReturnRangeResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_ReturnRange); ok {
+			return x.ReturnRange
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetClaim() *ClaimResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_Claim); ok {
+			return x.Claim
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetRelease() *ReleaseResponse {
+	if x != nil {
+		if x, ok := x.Reply.(*Reply_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+type isReply_Reply interface {
+	isReply_Reply()
+}
+
+type Reply_Error struct {
+	// The call failed.
+	Error *Error `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+type Reply_Generate struct {
+	// Answers Generate.
+	Generate *GenerateResponse `protobuf:"bytes,3,opt,name=generate,proto3,oneof"`
+}
+
+type Reply_NextIdentity struct {
+	// Answers NextIdentity.
+	NextIdentity *NextIdentityResponse `protobuf:"bytes,4,opt,name=next_identity,json=nextIdentity,proto3,oneof"`
+}
+
+type Reply_SeedIdentity struct {
+	// Answers SeedIdentity.
+	SeedIdentity *SeedIdentityResponse `protobuf:"bytes,5,opt,name=seed_identity,json=seedIdentity,proto3,oneof"`
+}
+
+type Reply_NextRange struct {
+	// Answers NextRange.
+	NextRange *NextRangeResponse `protobuf:"bytes,6,opt,name=next_range,json=nextRange,proto3,oneof"`
+}
+
+type Reply_ReturnRange struct {
+	// Answers ReturnRange.
+	ReturnRange *ReturnRangeResponse `protobuf:"bytes,7,opt,name=return_range,json=returnRange,proto3,oneof"`
+}
+
+type Reply_Claim struct {
+	// Answers Claim.
+	Claim *ClaimResponse `protobuf:"bytes,8,opt,name=claim,proto3,oneof"`
+}
+
+type Reply_Release struct {
+	// Answers Release.
+	Release *ReleaseResponse `protobuf:"bytes,9,opt,name=release,proto3,oneof"`
+}
+
+func (*Reply_Error) isReply_Reply() {}
+
+func (*Reply_Generate) isReply_Reply() {}
+
+func (*Reply_NextIdentity) isReply_Reply() {}
+
+func (*Reply_SeedIdentity) isReply_Reply() {}
+
+func (*Reply_NextRange) isReply_Reply() {}
+
+func (*Reply_ReturnRange) isReply_Reply() {}
+
+func (*Reply_Claim) isReply_Reply() {}
+
+func (*Reply_Release) isReply_Reply() {}
+
+// Error is the error of one call of an Exchange: the fields of a
+// google.rpc.Status, with the same numbers, so that either reads the other.
+type Error struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The gRPC status code.
+	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// A text for people.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// google.rpc.ErrorInfo, BadRequest and RetryInfo, as on an error of a method.
+	Details       []*anypb.Any `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Error) Reset() {
+	*x = Error{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Error) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Error) ProtoMessage() {}
+
+func (x *Error) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Error.ProtoReflect.Descriptor instead.
+func (*Error) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Error) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Error) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Error) GetDetails() []*anypb.Any {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
+// StreamServerSideIdsRequest asks for server-side ids in blocks.
+type StreamServerSideIdsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database whose etags are used; empty means "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// A template that ends with the separator, for example "users/".
+	Template string `protobuf:"bytes,2,opt,name=template,proto3" json:"template,omitempty"`
+	// The separator between the parts of an id; empty means "/".
+	Separator string `protobuf:"bytes,3,opt,name=separator,proto3" json:"separator,omitempty"`
+	// How many ids in all; 0 goes on until the caller cancels.
+	Count int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	// How many ids in a block, the last one may have fewer; 0 means 1,024; at
+	// most 1,048,576.
+	BlockSize     int64 `protobuf:"varint,5,opt,name=block_size,json=blockSize,proto3" json:"block_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamServerSideIdsRequest) Reset() {
+	*x = StreamServerSideIdsRequest{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamServerSideIdsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamServerSideIdsRequest) ProtoMessage() {}
+
+func (x *StreamServerSideIdsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamServerSideIdsRequest.ProtoReflect.Descriptor instead.
+func (*StreamServerSideIdsRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *StreamServerSideIdsRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *StreamServerSideIdsRequest) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *StreamServerSideIdsRequest) GetSeparator() string {
+	if x != nil {
+		return x.Separator
+	}
+	return ""
+}
+
+func (x *StreamServerSideIdsRequest) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *StreamServerSideIdsRequest) GetBlockSize() int64 {
+	if x != nil {
+		return x.BlockSize
+	}
+	return 0
+}
+
+// StreamServerSideIdsResponse hands out one block. The ids of a block that was
+// sent are taken, whether or not the caller reads it.
+type StreamServerSideIdsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ids.
+	Block *IdBlock `protobuf:"bytes,1,opt,name=block,proto3" json:"block,omitempty"`
+	// The tag of the node that served the call.
+	NodeTag       string `protobuf:"bytes,2,opt,name=node_tag,json=nodeTag,proto3" json:"node_tag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamServerSideIdsResponse) Reset() {
+	*x = StreamServerSideIdsResponse{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamServerSideIdsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamServerSideIdsResponse) ProtoMessage() {}
+
+func (x *StreamServerSideIdsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamServerSideIdsResponse.ProtoReflect.Descriptor instead.
+func (*StreamServerSideIdsResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *StreamServerSideIdsResponse) GetBlock() *IdBlock {
+	if x != nil {
+		return x.Block
+	}
+	return nil
+}
+
+func (x *StreamServerSideIdsResponse) GetNodeTag() string {
+	if x != nil {
+		return x.NodeTag
+	}
+	return ""
+}
+
 var File_idnode_v1_ids_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\n" +
-	"\x13idnode/v1/ids.proto\x12\tidnode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"Q\n" +
+	"\x13idnode/v1/ids.proto\x12\tidnode.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"Q\n" +
 	"\tRequestId\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\vretry_since\x18\x02 \x01(\x04H\x00R\n" +
@@ -2610,13 +3300,55 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x12ListClaimsResponse\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex*\x7f\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"8\n" +
+	"\x0fExchangeRequest\x12%\n" +
+	"\x05calls\x18\x01 \x03(\v2\x0f.idnode.v1.CallR\x05calls\"\x97\x04\n" +
+	"\x04Call\x12 \n" +
+	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x123\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x128\n" +
+	"\bgenerate\x18\x03 \x01(\v2\x1a.idnode.v1.GenerateRequestH\x00R\bgenerate\x12E\n" +
+	"\rnext_identity\x18\x04 \x01(\v2\x1e.idnode.v1.NextIdentityRequestH\x00R\fnextIdentity\x12E\n" +
+	"\rseed_identity\x18\x05 \x01(\v2\x1e.idnode.v1.SeedIdentityRequestH\x00R\fseedIdentity\x12<\n" +
+	"\n" +
+	"next_range\x18\x06 \x01(\v2\x1b.idnode.v1.NextRangeRequestH\x00R\tnextRange\x12B\n" +
+	"\freturn_range\x18\a \x01(\v2\x1d.idnode.v1.ReturnRangeRequestH\x00R\vreturnRange\x12/\n" +
+	"\x05claim\x18\b \x01(\v2\x17.idnode.v1.ClaimRequestH\x00R\x05claim\x125\n" +
+	"\arelease\x18\t \x01(\v2\x19.idnode.v1.ReleaseRequestH\x00R\areleaseB\x06\n" +
+	"\x04call\">\n" +
+	"\x10ExchangeResponse\x12*\n" +
+	"\areplies\x18\x01 \x03(\v2\x10.idnode.v1.ReplyR\areplies\"\x95\x04\n" +
+	"\x05Reply\x12 \n" +
+	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x12(\n" +
+	"\x05error\x18\x02 \x01(\v2\x10.idnode.v1.ErrorH\x00R\x05error\x129\n" +
+	"\bgenerate\x18\x03 \x01(\v2\x1b.idnode.v1.GenerateResponseH\x00R\bgenerate\x12F\n" +
+	"\rnext_identity\x18\x04 \x01(\v2\x1f.idnode.v1.NextIdentityResponseH\x00R\fnextIdentity\x12F\n" +
+	"\rseed_identity\x18\x05 \x01(\v2\x1f.idnode.v1.SeedIdentityResponseH\x00R\fseedIdentity\x12=\n" +
+	"\n" +
+	"next_range\x18\x06 \x01(\v2\x1c.idnode.v1.NextRangeResponseH\x00R\tnextRange\x12C\n" +
+	"\freturn_range\x18\a \x01(\v2\x1e.idnode.v1.ReturnRangeResponseH\x00R\vreturnRange\x120\n" +
+	"\x05claim\x18\b \x01(\v2\x18.idnode.v1.ClaimResponseH\x00R\x05claim\x126\n" +
+	"\arelease\x18\t \x01(\v2\x1a.idnode.v1.ReleaseResponseH\x00R\areleaseB\a\n" +
+	"\x05reply\"e\n" +
+	"\x05Error\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12.\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xa7\x01\n" +
+	"\x1aStreamServerSideIdsRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x1a\n" +
+	"\btemplate\x18\x02 \x01(\tR\btemplate\x12\x1c\n" +
+	"\tseparator\x18\x03 \x01(\tR\tseparator\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x03R\x05count\x12\x1d\n" +
+	"\n" +
+	"block_size\x18\x05 \x01(\x03R\tblockSize\"b\n" +
+	"\x1bStreamServerSideIdsResponse\x12(\n" +
+	"\x05block\x18\x01 \x01(\v2\x12.idnode.v1.IdBlockR\x05block\x12\x19\n" +
+	"\bnode_tag\x18\x02 \x01(\tR\anodeTag*\x7f\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTRATEGY_GUID\x10\x01\x12\x18\n" +
 	"\x14STRATEGY_SERVER_SIDE\x10\x02\x12\x15\n" +
 	"\x11STRATEGY_IDENTITY\x10\x03\x12\x15\n" +
-	"\x11STRATEGY_SEMANTIC\x10\x042\x97\b\n" +
+	"\x11STRATEGY_SEMANTIC\x10\x042\xc8\t\n" +
 	"\n" +
 	"IdsService\x12C\n" +
 	"\bGenerate\x12\x1a.idnode.v1.GenerateRequest\x1a\x1b.idnode.v1.GenerateResponse\x12O\n" +
@@ -2633,7 +3365,9 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x05Claim\x12\x17.idnode.v1.ClaimRequest\x1a\x18.idnode.v1.ClaimResponse\x12@\n" +
 	"\aRelease\x12\x19.idnode.v1.ReleaseRequest\x1a\x1a.idnode.v1.ReleaseResponse\x12I\n" +
 	"\n" +
-	"ListClaims\x12\x1c.idnode.v1.ListClaimsRequest\x1a\x1d.idnode.v1.ListClaimsResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
+	"ListClaims\x12\x1c.idnode.v1.ListClaimsRequest\x1a\x1d.idnode.v1.ListClaimsResponse\x12G\n" +
+	"\bExchange\x12\x1a.idnode.v1.ExchangeRequest\x1a\x1b.idnode.v1.ExchangeResponse(\x010\x01\x12f\n" +
+	"\x13StreamServerSideIds\x12%.idnode.v1.StreamServerSideIdsRequest\x1a&.idnode.v1.StreamServerSideIdsResponse0\x01B3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
 
 var (
 	file_idnode_v1_ids_proto_rawDescOnce sync.Once
@@ -2648,44 +3382,53 @@ func file_idnode_v1_ids_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_ids_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_idnode_v1_ids_proto_goTypes = []any{
-	(Strategy)(0),                  // 0: idnode.v1.Strategy
-	(*RequestId)(nil),              // 1: idnode.v1.RequestId
-	(*GenerateRequest)(nil),        // 2: idnode.v1.GenerateRequest
-	(*IdBlock)(nil),                // 3: idnode.v1.IdBlock
-	(*GenerateResponse)(nil),       // 4: idnode.v1.GenerateResponse
-	(*ValueBlock)(nil),             // 5: idnode.v1.ValueBlock
-	(*NextIdentityRequest)(nil),    // 6: idnode.v1.NextIdentityRequest
-	(*NextIdentityResponse)(nil),   // 7: idnode.v1.NextIdentityResponse
-	(*SeedIdentityRequest)(nil),    // 8: idnode.v1.SeedIdentityRequest
-	(*SeedIdentityResponse)(nil),   // 9: idnode.v1.SeedIdentityResponse
-	(*GetIdentityRequest)(nil),     // 10: idnode.v1.GetIdentityRequest
-	(*GetIdentityResponse)(nil),    // 11: idnode.v1.GetIdentityResponse
-	(*Identity)(nil),               // 12: idnode.v1.Identity
-	(*ListIdentitiesRequest)(nil),  // 13: idnode.v1.ListIdentitiesRequest
-	(*ListIdentitiesResponse)(nil), // 14: idnode.v1.ListIdentitiesResponse
-	(*DeleteIdentityRequest)(nil),  // 15: idnode.v1.DeleteIdentityRequest
-	(*DeleteIdentityResponse)(nil), // 16: idnode.v1.DeleteIdentityResponse
-	(*NextRangeRequest)(nil),       // 17: idnode.v1.NextRangeRequest
-	(*NextRangeResponse)(nil),      // 18: idnode.v1.NextRangeResponse
-	(*ReturnRangeRequest)(nil),     // 19: idnode.v1.ReturnRangeRequest
-	(*ReturnRangeResponse)(nil),    // 20: idnode.v1.ReturnRangeResponse
-	(*GetHiLoRequest)(nil),         // 21: idnode.v1.GetHiLoRequest
-	(*GetHiLoResponse)(nil),        // 22: idnode.v1.GetHiLoResponse
-	(*HiLo)(nil),                   // 23: idnode.v1.HiLo
-	(*SetHiLoRequest)(nil),         // 24: idnode.v1.SetHiLoRequest
-	(*SetHiLoResponse)(nil),        // 25: idnode.v1.SetHiLoResponse
-	(*ListHiLoRequest)(nil),        // 26: idnode.v1.ListHiLoRequest
-	(*ListHiLoResponse)(nil),       // 27: idnode.v1.ListHiLoResponse
-	(*ClaimRequest)(nil),           // 28: idnode.v1.ClaimRequest
-	(*ClaimResponse)(nil),          // 29: idnode.v1.ClaimResponse
-	(*ReleaseRequest)(nil),         // 30: idnode.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),        // 31: idnode.v1.ReleaseResponse
-	(*ListClaimsRequest)(nil),      // 32: idnode.v1.ListClaimsRequest
-	(*ListClaimsResponse)(nil),     // 33: idnode.v1.ListClaimsResponse
-	(Consistency)(0),               // 34: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),  // 35: google.protobuf.Timestamp
+	(Strategy)(0),                       // 0: idnode.v1.Strategy
+	(*RequestId)(nil),                   // 1: idnode.v1.RequestId
+	(*GenerateRequest)(nil),             // 2: idnode.v1.GenerateRequest
+	(*IdBlock)(nil),                     // 3: idnode.v1.IdBlock
+	(*GenerateResponse)(nil),            // 4: idnode.v1.GenerateResponse
+	(*ValueBlock)(nil),                  // 5: idnode.v1.ValueBlock
+	(*NextIdentityRequest)(nil),         // 6: idnode.v1.NextIdentityRequest
+	(*NextIdentityResponse)(nil),        // 7: idnode.v1.NextIdentityResponse
+	(*SeedIdentityRequest)(nil),         // 8: idnode.v1.SeedIdentityRequest
+	(*SeedIdentityResponse)(nil),        // 9: idnode.v1.SeedIdentityResponse
+	(*GetIdentityRequest)(nil),          // 10: idnode.v1.GetIdentityRequest
+	(*GetIdentityResponse)(nil),         // 11: idnode.v1.GetIdentityResponse
+	(*Identity)(nil),                    // 12: idnode.v1.Identity
+	(*ListIdentitiesRequest)(nil),       // 13: idnode.v1.ListIdentitiesRequest
+	(*ListIdentitiesResponse)(nil),      // 14: idnode.v1.ListIdentitiesResponse
+	(*DeleteIdentityRequest)(nil),       // 15: idnode.v1.DeleteIdentityRequest
+	(*DeleteIdentityResponse)(nil),      // 16: idnode.v1.DeleteIdentityResponse
+	(*NextRangeRequest)(nil),            // 17: idnode.v1.NextRangeRequest
+	(*NextRangeResponse)(nil),           // 18: idnode.v1.NextRangeResponse
+	(*ReturnRangeRequest)(nil),          // 19: idnode.v1.ReturnRangeRequest
+	(*ReturnRangeResponse)(nil),         // 20: idnode.v1.ReturnRangeResponse
+	(*GetHiLoRequest)(nil),              // 21: idnode.v1.GetHiLoRequest
+	(*GetHiLoResponse)(nil),             // 22: idnode.v1.GetHiLoResponse
+	(*HiLo)(nil),                        // 23: idnode.v1.HiLo
+	(*SetHiLoRequest)(nil),              // 24: idnode.v1.SetHiLoRequest
+	(*SetHiLoResponse)(nil),             // 25: idnode.v1.SetHiLoResponse
+	(*ListHiLoRequest)(nil),             // 26: idnode.v1.ListHiLoRequest
+	(*ListHiLoResponse)(nil),            // 27: idnode.v1.ListHiLoResponse
+	(*ClaimRequest)(nil),                // 28: idnode.v1.ClaimRequest
+	(*ClaimResponse)(nil),               // 29: idnode.v1.ClaimResponse
+	(*ReleaseRequest)(nil),              // 30: idnode.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),             // 31: idnode.v1.ReleaseResponse
+	(*ListClaimsRequest)(nil),           // 32: idnode.v1.ListClaimsRequest
+	(*ListClaimsResponse)(nil),          // 33: idnode.v1.ListClaimsResponse
+	(*ExchangeRequest)(nil),             // 34: idnode.v1.ExchangeRequest
+	(*Call)(nil),                        // 35: idnode.v1.Call
+	(*ExchangeResponse)(nil),            // 36: idnode.v1.ExchangeResponse
+	(*Reply)(nil),                       // 37: idnode.v1.Reply
+	(*Error)(nil),                       // 38: idnode.v1.Error
+	(*StreamServerSideIdsRequest)(nil),  // 39: idnode.v1.StreamServerSideIdsRequest
+	(*StreamServerSideIdsResponse)(nil), // 40: idnode.v1.StreamServerSideIdsResponse
+	(Consistency)(0),                    // 41: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),       // 42: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 43: google.protobuf.Duration
+	(*anypb.Any)(nil),                   // 44: google.protobuf.Any
 }
 var file_idnode_v1_ids_proto_depIdxs = []int32{
 	1,  // 0: idnode.v1.GenerateRequest.request_id:type_name -> idnode.v1.RequestId
@@ -2694,56 +3437,80 @@ var file_idnode_v1_ids_proto_depIdxs = []int32{
 	1,  // 3: idnode.v1.NextIdentityRequest.request_id:type_name -> idnode.v1.RequestId
 	5,  // 4: idnode.v1.NextIdentityResponse.blocks:type_name -> idnode.v1.ValueBlock
 	1,  // 5: idnode.v1.SeedIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	34, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
+	41, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
 	12, // 7: idnode.v1.GetIdentityResponse.identity:type_name -> idnode.v1.Identity
-	34, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
+	41, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
 	12, // 9: idnode.v1.ListIdentitiesResponse.identities:type_name -> idnode.v1.Identity
 	1,  // 10: idnode.v1.DeleteIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	35, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
+	42, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
 	1,  // 12: idnode.v1.NextRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	35, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
+	42, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
 	1,  // 14: idnode.v1.ReturnRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	34, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	41, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
 	23, // 16: idnode.v1.GetHiLoResponse.hilo:type_name -> idnode.v1.HiLo
 	1,  // 17: idnode.v1.SetHiLoRequest.request_id:type_name -> idnode.v1.RequestId
-	34, // 18: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	41, // 18: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
 	23, // 19: idnode.v1.ListHiLoResponse.hilos:type_name -> idnode.v1.HiLo
 	1,  // 20: idnode.v1.ClaimRequest.request_id:type_name -> idnode.v1.RequestId
 	1,  // 21: idnode.v1.ReleaseRequest.request_id:type_name -> idnode.v1.RequestId
-	34, // 22: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
-	2,  // 23: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
-	6,  // 24: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
-	8,  // 25: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
-	10, // 26: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
-	13, // 27: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
-	15, // 28: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
-	17, // 29: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
-	19, // 30: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
-	21, // 31: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
-	24, // 32: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
-	26, // 33: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
-	28, // 34: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
-	30, // 35: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
-	32, // 36: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
-	4,  // 37: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
-	7,  // 38: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
-	9,  // 39: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
-	11, // 40: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
-	14, // 41: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
-	16, // 42: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
-	18, // 43: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
-	20, // 44: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
-	22, // 45: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
-	25, // 46: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
-	27, // 47: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
-	29, // 48: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
-	31, // 49: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
-	33, // 50: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
-	37, // [37:51] is the sub-list for method output_type
-	23, // [23:37] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	41, // 22: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
+	35, // 23: idnode.v1.ExchangeRequest.calls:type_name -> idnode.v1.Call
+	43, // 24: idnode.v1.Call.timeout:type_name -> google.protobuf.Duration
+	2,  // 25: idnode.v1.Call.generate:type_name -> idnode.v1.GenerateRequest
+	6,  // 26: idnode.v1.Call.next_identity:type_name -> idnode.v1.NextIdentityRequest
+	8,  // 27: idnode.v1.Call.seed_identity:type_name -> idnode.v1.SeedIdentityRequest
+	17, // 28: idnode.v1.Call.next_range:type_name -> idnode.v1.NextRangeRequest
+	19, // 29: idnode.v1.Call.return_range:type_name -> idnode.v1.ReturnRangeRequest
+	28, // 30: idnode.v1.Call.claim:type_name -> idnode.v1.ClaimRequest
+	30, // 31: idnode.v1.Call.release:type_name -> idnode.v1.ReleaseRequest
+	37, // 32: idnode.v1.ExchangeResponse.replies:type_name -> idnode.v1.Reply
+	38, // 33: idnode.v1.Reply.error:type_name -> idnode.v1.Error
+	4,  // 34: idnode.v1.Reply.generate:type_name -> idnode.v1.GenerateResponse
+	7,  // 35: idnode.v1.Reply.next_identity:type_name -> idnode.v1.NextIdentityResponse
+	9,  // 36: idnode.v1.Reply.seed_identity:type_name -> idnode.v1.SeedIdentityResponse
+	18, // 37: idnode.v1.Reply.next_range:type_name -> idnode.v1.NextRangeResponse
+	20, // 38: idnode.v1.Reply.return_range:type_name -> idnode.v1.ReturnRangeResponse
+	29, // 39: idnode.v1.Reply.claim:type_name -> idnode.v1.ClaimResponse
+	31, // 40: idnode.v1.Reply.release:type_name -> idnode.v1.ReleaseResponse
+	44, // 41: idnode.v1.Error.details:type_name -> google.protobuf.Any
+	3,  // 42: idnode.v1.StreamServerSideIdsResponse.block:type_name -> idnode.v1.IdBlock
+	2,  // 43: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
+	6,  // 44: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
+	8,  // 45: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
+	10, // 46: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
+	13, // 47: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
+	15, // 48: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
+	17, // 49: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
+	19, // 50: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
+	21, // 51: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
+	24, // 52: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
+	26, // 53: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
+	28, // 54: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
+	30, // 55: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
+	32, // 56: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
+	34, // 57: idnode.v1.IdsService.Exchange:input_type -> idnode.v1.ExchangeRequest
+	39, // 58: idnode.v1.IdsService.StreamServerSideIds:input_type -> idnode.v1.StreamServerSideIdsRequest
+	4,  // 59: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
+	7,  // 60: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
+	9,  // 61: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
+	11, // 62: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
+	14, // 63: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
+	16, // 64: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
+	18, // 65: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
+	20, // 66: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
+	22, // 67: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
+	25, // 68: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
+	27, // 69: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
+	29, // 70: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
+	31, // 71: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
+	33, // 72: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
+	36, // 73: idnode.v1.IdsService.Exchange:output_type -> idnode.v1.ExchangeResponse
+	40, // 74: idnode.v1.IdsService.StreamServerSideIds:output_type -> idnode.v1.StreamServerSideIdsResponse
+	59, // [59:75] is the sub-list for method output_type
+	43, // [43:59] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_ids_proto_init() }
@@ -2754,13 +3521,32 @@ func file_idnode_v1_ids_proto_init() {
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_ids_proto_msgTypes[0].OneofWrappers = []any{}
 	file_idnode_v1_ids_proto_msgTypes[7].OneofWrappers = []any{}
+	file_idnode_v1_ids_proto_msgTypes[34].OneofWrappers = []any{
+		(*Call_Generate)(nil),
+		(*Call_NextIdentity)(nil),
+		(*Call_SeedIdentity)(nil),
+		(*Call_NextRange)(nil),
+		(*Call_ReturnRange)(nil),
+		(*Call_Claim)(nil),
+		(*Call_Release)(nil),
+	}
+	file_idnode_v1_ids_proto_msgTypes[36].OneofWrappers = []any{
+		(*Reply_Error)(nil),
+		(*Reply_Generate)(nil),
+		(*Reply_NextIdentity)(nil),
+		(*Reply_SeedIdentity)(nil),
+		(*Reply_NextRange)(nil),
+		(*Reply_ReturnRange)(nil),
+		(*Reply_Claim)(nil),
+		(*Reply_Release)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_ids_proto_rawDesc), len(file_idnode_v1_ids_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   33,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,20 +24,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	IdsService_Generate_FullMethodName       = "/idnode.v1.IdsService/Generate"
-	IdsService_NextIdentity_FullMethodName   = "/idnode.v1.IdsService/NextIdentity"
-	IdsService_SeedIdentity_FullMethodName   = "/idnode.v1.IdsService/SeedIdentity"
-	IdsService_GetIdentity_FullMethodName    = "/idnode.v1.IdsService/GetIdentity"
-	IdsService_ListIdentities_FullMethodName = "/idnode.v1.IdsService/ListIdentities"
-	IdsService_DeleteIdentity_FullMethodName = "/idnode.v1.IdsService/DeleteIdentity"
-	IdsService_NextRange_FullMethodName      = "/idnode.v1.IdsService/NextRange"
-	IdsService_ReturnRange_FullMethodName    = "/idnode.v1.IdsService/ReturnRange"
-	IdsService_GetHiLo_FullMethodName        = "/idnode.v1.IdsService/GetHiLo"
-	IdsService_SetHiLo_FullMethodName        = "/idnode.v1.IdsService/SetHiLo"
-	IdsService_ListHiLo_FullMethodName       = "/idnode.v1.IdsService/ListHiLo"
-	IdsService_Claim_FullMethodName          = "/idnode.v1.IdsService/Claim"
-	IdsService_Release_FullMethodName        = "/idnode.v1.IdsService/Release"
-	IdsService_ListClaims_FullMethodName     = "/idnode.v1.IdsService/ListClaims"
+	IdsService_Generate_FullMethodName            = "/idnode.v1.IdsService/Generate"
+	IdsService_NextIdentity_FullMethodName        = "/idnode.v1.IdsService/NextIdentity"
+	IdsService_SeedIdentity_FullMethodName        = "/idnode.v1.IdsService/SeedIdentity"
+	IdsService_GetIdentity_FullMethodName         = "/idnode.v1.IdsService/GetIdentity"
+	IdsService_ListIdentities_FullMethodName      = "/idnode.v1.IdsService/ListIdentities"
+	IdsService_DeleteIdentity_FullMethodName      = "/idnode.v1.IdsService/DeleteIdentity"
+	IdsService_NextRange_FullMethodName           = "/idnode.v1.IdsService/NextRange"
+	IdsService_ReturnRange_FullMethodName         = "/idnode.v1.IdsService/ReturnRange"
+	IdsService_GetHiLo_FullMethodName             = "/idnode.v1.IdsService/GetHiLo"
+	IdsService_SetHiLo_FullMethodName             = "/idnode.v1.IdsService/SetHiLo"
+	IdsService_ListHiLo_FullMethodName            = "/idnode.v1.IdsService/ListHiLo"
+	IdsService_Claim_FullMethodName               = "/idnode.v1.IdsService/Claim"
+	IdsService_Release_FullMethodName             = "/idnode.v1.IdsService/Release"
+	IdsService_ListClaims_FullMethodName          = "/idnode.v1.IdsService/ListClaims"
+	IdsService_Exchange_FullMethodName            = "/idnode.v1.IdsService/Exchange"
+	IdsService_StreamServerSideIds_FullMethodName = "/idnode.v1.IdsService/StreamServerSideIds"
 )
 
 // IdsServiceClient is the client API for IdsService service.
@@ -75,6 +77,17 @@ type IdsServiceClient interface {
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// ListClaims lists claimed ids in order of their folded form.
 	ListClaims(ctx context.Context, in *ListClaimsRequest, opts ...grpc.CallOption) (*ListClaimsResponse, error)
+	// Exchange carries many calls and many replies in each message. The calls of
+	// a stream run side by side; each gets one reply, in no order, with its
+	// correlation number. When the caller half-closes, every call still under
+	// way is answered before the stream ends. When the node stops, calls under
+	// way are answered, and new ones with UNAVAILABLE, STOPPING, until the
+	// connection is closed: go elsewhere at the first such reply. Of a call
+	// without a reply when the stream ends the outcome is unknown.
+	Exchange(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExchangeRequest, ExchangeResponse], error)
+	// StreamServerSideIds hands out server-side ids in blocks, as fast as the
+	// caller reads them, for bulk inserts.
+	StreamServerSideIds(ctx context.Context, in *StreamServerSideIdsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamServerSideIdsResponse], error)
 }
 
 type idsServiceClient struct {
@@ -225,6 +238,38 @@ func (c *idsServiceClient) ListClaims(ctx context.Context, in *ListClaimsRequest
 	return out, nil
 }
 
+func (c *idsServiceClient) Exchange(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExchangeRequest, ExchangeResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &IdsService_ServiceDesc.Streams[0], IdsService_Exchange_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExchangeRequest, ExchangeResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type IdsService_ExchangeClient = grpc.BidiStreamingClient[ExchangeRequest, ExchangeResponse]
+
+func (c *idsServiceClient) StreamServerSideIds(ctx context.Context, in *StreamServerSideIdsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamServerSideIdsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &IdsService_ServiceDesc.Streams[1], IdsService_StreamServerSideIds_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamServerSideIdsRequest, StreamServerSideIdsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type IdsService_StreamServerSideIdsClient = grpc.ServerStreamingClient[StreamServerSideIdsResponse]
+
 // IdsServiceServer is the server API for IdsService service.
 // All implementations must embed UnimplementedIdsServiceServer
 // for forward compatibility.
@@ -260,6 +305,17 @@ type IdsServiceServer interface {
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// ListClaims lists claimed ids in order of their folded form.
 	ListClaims(context.Context, *ListClaimsRequest) (*ListClaimsResponse, error)
+	// Exchange carries many calls and many replies in each message. The calls of
+	// a stream run side by side; each gets one reply, in no order, with its
+	// correlation number. When the caller half-closes, every call still under
+	// way is answered before the stream ends. When the node stops, calls under
+	// way are answered, and new ones with UNAVAILABLE, STOPPING, until the
+	// connection is closed: go elsewhere at the first such reply. Of a call
+	// without a reply when the stream ends the outcome is unknown.
+	Exchange(grpc.BidiStreamingServer[ExchangeRequest, ExchangeResponse]) error
+	// StreamServerSideIds hands out server-side ids in blocks, as fast as the
+	// caller reads them, for bulk inserts.
+	StreamServerSideIds(*StreamServerSideIdsRequest, grpc.ServerStreamingServer[StreamServerSideIdsResponse]) error
 	mustEmbedUnimplementedIdsServiceServer()
 }
 
@@ -311,6 +367,12 @@ func (UnimplementedIdsServiceServer) Release(context.Context, *ReleaseRequest) (
 }
 func (UnimplementedIdsServiceServer) ListClaims(context.Context, *ListClaimsRequest) (*ListClaimsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClaims not implemented")
+}
+func (UnimplementedIdsServiceServer) Exchange(grpc.BidiStreamingServer[ExchangeRequest, ExchangeResponse]) error {
+	return status.Error(codes.Unimplemented, "method Exchange not implemented")
+}
+func (UnimplementedIdsServiceServer) StreamServerSideIds(*StreamServerSideIdsRequest, grpc.ServerStreamingServer[StreamServerSideIdsResponse]) error {
+	return status.Error(codes.Unimplemented, "method StreamServerSideIds not implemented")
 }
 func (UnimplementedIdsServiceServer) mustEmbedUnimplementedIdsServiceServer() {}
 func (UnimplementedIdsServiceServer) testEmbeddedByValue()                    {}
@@ -585,6 +647,24 @@ func _IdsService_ListClaims_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _IdsService_Exchange_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(IdsServiceServer).Exchange(&grpc.GenericServerStream[ExchangeRequest, ExchangeResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type IdsService_ExchangeServer = grpc.BidiStreamingServer[ExchangeRequest, ExchangeResponse]
+
+func _IdsService_StreamServerSideIds_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StreamServerSideIdsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(IdsServiceServer).StreamServerSideIds(m, &grpc.GenericServerStream[StreamServerSideIdsRequest, StreamServerSideIdsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type IdsService_StreamServerSideIdsServer = grpc.ServerStreamingServer[StreamServerSideIdsResponse]
+
 // IdsService_ServiceDesc is the grpc.ServiceDesc for IdsService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -649,6 +729,18 @@ var IdsService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _IdsService_ListClaims_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Exchange",
+			Handler:       _IdsService_Exchange_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "StreamServerSideIds",
+			Handler:       _IdsService_StreamServerSideIds_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "idnode/v1/ids.proto",
 }
