@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -46,10 +47,10 @@ type Timings struct {
 }
 
 func (t Timings) withDefaults() Timings {
-	setDefault(&t.Heartbeat, DefaultHeartbeat)
-	setDefault(&t.Election, max(DefaultElection, t.Heartbeat))
-	setDefault(&t.Lease, min(DefaultLease, t.Heartbeat))
-	setDefault(&t.Commit, min(DefaultCommit, t.Heartbeat/4))
+	t.Heartbeat = cmp.Or(t.Heartbeat, DefaultHeartbeat)
+	t.Election = cmp.Or(t.Election, max(DefaultElection, t.Heartbeat))
+	t.Lease = cmp.Or(t.Lease, min(DefaultLease, t.Heartbeat))
+	t.Commit = cmp.Or(t.Commit, min(DefaultCommit, t.Heartbeat/4))
 	return t
 }
 
@@ -171,25 +172,18 @@ type CommitConfig struct {
 	QueueLength int
 }
 
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
-}
-
 // withDefaults returns c with defaults filled in, or an error that names what
 // is missing or contradictory.
 func (c Config) withDefaults() (Config, error) {
 	c.Timings = c.Timings.withDefaults()
-	setDefault(&c.SnapshotInterval, DefaultSnapshotInterval)
-	setDefault(&c.SnapshotThreshold, DefaultSnapshotThreshold)
-	setDefault(&c.TrailingLogs, DefaultTrailingLogs)
-	setDefault(&c.LeaderWait, DefaultLeaderWait)
-	setDefault(&c.StallLimit, DefaultStallLimit)
-	setDefault(&c.PromoteAfter, DefaultPromoteAfter)
-	setDefault(&c.MinFreeBytes, DefaultFreeBytes)
-	setDefault(&c.LogFormat, raftlog.FormatVersion)
+	c.SnapshotInterval = cmp.Or(c.SnapshotInterval, DefaultSnapshotInterval)
+	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, DefaultSnapshotThreshold)
+	c.TrailingLogs = cmp.Or(c.TrailingLogs, DefaultTrailingLogs)
+	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
+	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
+	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
+	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
+	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

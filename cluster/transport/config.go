@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -90,11 +91,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	setDefault(&c.Timeout, DefaultTimeout)
-	setDefault(&c.DialTimeout, DefaultDialTimeout)
-	setDefault(&c.AcceptTimeout, DefaultAcceptTimeout)
-	setDefault(&c.MaxPending, DefaultMaxPending)
-	setDefault(&c.MaxPool, DefaultMaxPool)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.DialTimeout = cmp.Or(c.DialTimeout, DefaultDialTimeout)
+	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
+	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
+	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
 	if c.OnRefused == nil {
 		c.OnRefused = func(Peer, Status) {}
 	}
@@ -105,13 +106,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.NamesTag = namesTag
 	}
 	return c, c.validate()
-}
-
-func setDefault[T comparable](value *T, otherwise T) {
-	var zero T
-	if *value == zero {
-		*value = otherwise
-	}
 }
 
 func (c Config) validate() error {
