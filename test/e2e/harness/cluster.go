@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,7 +152,9 @@ func (n *Node) Args() []string {
 			"--tls-cert", filepath.Join(certs, cert+".crt"), "--tls-key", filepath.Join(certs, cert+".key"),
 		)
 	}
-	return append(args, n.cluster.cfg.Flags...)
+	args = append(args, n.cluster.cfg.Flags...)
+	// For trying out other settings with the same tests.
+	return append(args, strings.Fields(os.Getenv("IDNODE_E2E_FLAGS"))...)
 }
 
 // Start starts the node's process.
