@@ -16,9 +16,13 @@ import (
 type idsServer struct {
 	idnodev1.UnimplementedIdsServiceServer
 	service *service.Service
+	// log and exchanges are for the calls of streams, which the server's own
+	// interceptors do not see.
+	log       *requestLog
+	exchanges *exchanges
 }
 
-func (s idsServer) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
+func (s *idsServer) Generate(ctx context.Context, req *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
 	res, err := s.service.Generate(ctx, generateRequest(req))
 	if err != nil {
 		return nil, statusError(err)
@@ -72,7 +76,7 @@ func requestID(id *idnodev1.RequestId) *service.RequestID {
 	return &service.RequestID{ID: id.GetId(), Retry: id.RetrySince != nil, Since: id.GetRetrySince()}
 }
 
-func (s idsServer) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
+func (s *idsServer) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
 	res, err := s.service.NextIdentity(ctx, service.NextIdentityRequest{
 		Database: req.GetDatabase(), Name: req.GetName(), Count: req.GetCount(),
 		Separator: req.GetSeparator(), RequestID: requestID(req.GetRequestId()),
@@ -91,7 +95,7 @@ func valueBlocks(blocks []identity.Block) []*idnodev1.ValueBlock {
 	return list
 }
 
-func (s idsServer) SeedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
+func (s *idsServer) SeedIdentity(ctx context.Context, req *idnodev1.SeedIdentityRequest) (*idnodev1.SeedIdentityResponse, error) {
 	res, err := s.service.SeedIdentity(ctx, service.SeedIdentityRequest{
 		Database: req.GetDatabase(), Name: req.GetName(), Value: req.GetValue(), Force: req.GetForce(),
 		Expected: req.Expected, RequestID: requestID(req.GetRequestId()),
@@ -102,7 +106,7 @@ func (s idsServer) SeedIdentity(ctx context.Context, req *idnodev1.SeedIdentityR
 	return &idnodev1.SeedIdentityResponse{Value: res.Value, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) GetIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
+func (s *idsServer) GetIdentity(ctx context.Context, req *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
 	res, err := s.service.GetIdentity(ctx, service.GetIdentityRequest{
 		Database: req.GetDatabase(), Name: req.GetName(), Consistency: consistencyOf(req.GetConsistency()),
 	})
@@ -114,7 +118,7 @@ func (s idsServer) GetIdentity(ctx context.Context, req *idnodev1.GetIdentityReq
 	}, nil
 }
 
-func (s idsServer) ListIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
+func (s *idsServer) ListIdentities(ctx context.Context, req *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
 	res, err := s.service.ListIdentities(ctx, listRequest(req))
 	if err != nil {
 		return nil, statusError(err)
@@ -126,7 +130,7 @@ func (s idsServer) ListIdentities(ctx context.Context, req *idnodev1.ListIdentit
 	return answer, nil
 }
 
-func (s idsServer) DeleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
+func (s *idsServer) DeleteIdentity(ctx context.Context, req *idnodev1.DeleteIdentityRequest) (*idnodev1.DeleteIdentityResponse, error) {
 	res, err := s.service.DeleteIdentity(ctx, service.DeleteIdentityRequest{
 		Database: req.GetDatabase(), Name: req.GetName(), Forget: req.GetForget(), RequestID: requestID(req.GetRequestId()),
 	})
@@ -136,7 +140,7 @@ func (s idsServer) DeleteIdentity(ctx context.Context, req *idnodev1.DeleteIdent
 	return &idnodev1.DeleteIdentityResponse{Value: res.Value, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
+func (s *idsServer) NextRange(ctx context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
 	at, has, err := lastRangeAt(req.GetLastRangeAt())
 	if err != nil {
 		return nil, statusError(err)
@@ -170,7 +174,7 @@ func lastRangeAt(t *timestamppb.Timestamp) (at time.Time, has bool, err error) {
 	return t.AsTime(), true, nil
 }
 
-func (s idsServer) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
+func (s *idsServer) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	res, err := s.service.ReturnRange(ctx, service.ReturnRangeRequest{
 		Database: req.GetDatabase(), Tag: req.GetTag(), Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast(),
 		Token: req.GetToken(), RequestID: requestID(req.GetRequestId()),
@@ -181,7 +185,7 @@ func (s idsServer) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeReq
 	return &idnodev1.ReturnRangeResponse{Returned: res.Returned, Max: res.Max, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
+func (s *idsServer) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*idnodev1.GetHiLoResponse, error) {
 	res, err := s.service.GetHiLo(ctx, service.GetHiLoRequest{
 		Database: req.GetDatabase(), Tag: req.GetTag(), Consistency: consistencyOf(req.GetConsistency()),
 	})
@@ -191,7 +195,7 @@ func (s idsServer) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (*
 	return &idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: res.HiLo.Tag, Max: res.HiLo.Max}, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
+func (s *idsServer) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {
 	res, err := s.service.SetHiLo(ctx, service.SetHiLoRequest{
 		Database: req.GetDatabase(), Tag: req.GetTag(), Max: req.GetMax(), Expected: req.GetExpected(),
 		RequestID: requestID(req.GetRequestId()),
@@ -202,7 +206,7 @@ func (s idsServer) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*
 	return &idnodev1.SetHiLoResponse{Max: res.Max, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
+func (s *idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {
 	res, err := s.service.ListHiLo(ctx, listRequest(req))
 	if err != nil {
 		return nil, statusError(err)
@@ -214,7 +218,7 @@ func (s idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) 
 	return answer, nil
 }
 
-func (s idsServer) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
+func (s *idsServer) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
 	res, err := s.service.Claim(ctx, service.ClaimRequest{
 		Database: req.GetDatabase(), ID: req.GetId(), Separator: req.GetSeparator(), RequestID: requestID(req.GetRequestId()),
 	})
@@ -224,7 +228,7 @@ func (s idsServer) Claim(ctx context.Context, req *idnodev1.ClaimRequest) (*idno
 	return &idnodev1.ClaimResponse{Id: res.ID, LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
+func (s *idsServer) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*idnodev1.ReleaseResponse, error) {
 	res, err := s.service.Release(ctx, service.ReleaseRequest{
 		Database: req.GetDatabase(), ID: req.GetId(), RequestID: requestID(req.GetRequestId()),
 	})
@@ -234,7 +238,7 @@ func (s idsServer) Release(ctx context.Context, req *idnodev1.ReleaseRequest) (*
 	return &idnodev1.ReleaseResponse{LogIndex: res.LogIndex}, nil
 }
 
-func (s idsServer) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
+func (s *idsServer) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequest) (*idnodev1.ListClaimsResponse, error) {
 	res, err := s.service.ListClaims(ctx, listRequest(req))
 	if err != nil {
 		return nil, statusError(err)

@@ -15,10 +15,16 @@ import (
 // bad request must not end a node that serves thousands of others.
 func recovered(logger *slog.Logger) recovery.Option {
 	return recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		logger.ErrorContext(ctx, "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		return statusError(&service.Error{
-			Code: service.Internal, Reason: service.ReasonInternal,
-			Message: "internal error; the node's log says more",
-		})
+		return panicked(ctx, logger, p)
+	})
+}
+
+// panicked logs a panic from within the function that recovered from it, and
+// returns what its caller is told.
+func panicked(ctx context.Context, logger *slog.Logger, p any) error {
+	logger.ErrorContext(ctx, "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return statusError(&service.Error{
+		Code: service.Internal, Reason: service.ReasonInternal,
+		Message: "internal error; the node's log says more",
 	})
 }

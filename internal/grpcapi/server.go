@@ -23,6 +23,11 @@ const (
 	DefaultMaxMessageBytes = 4 << 20
 	// DefaultMaxStreams is the calls one connection may have under way.
 	DefaultMaxStreams = 4096
+	// DefaultMaxExchangeCalls is the calls one Exchange stream may have under
+	// way, and DefaultMaxExchangesCalls all such streams of the node together: more
+	// than the service lets in, since replies that nobody reads count too.
+	DefaultMaxExchangeCalls  = 4096
+	DefaultMaxExchangesCalls = 65_536
 	// DefaultMaxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
 	DefaultMaxHeaderBytes = 16 << 10
@@ -42,11 +47,14 @@ const (
 type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
-	MaxHeaderBytes             uint32
-	HandshakeTimeout           time.Duration
-	KeepaliveTime              time.Duration
-	KeepaliveTimeout           time.Duration
-	KeepaliveMinTime           time.Duration
+	// MaxExchangeCalls bounds the calls of one Exchange stream that are under
+	// way or whose replies were not sent yet, MaxExchangesCalls those of all.
+	MaxExchangeCalls, MaxExchangesCalls int
+	MaxHeaderBytes                      uint32
+	HandshakeTimeout                    time.Duration
+	KeepaliveTime                       time.Duration
+	KeepaliveTimeout                    time.Duration
+	KeepaliveMinTime                    time.Duration
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
 	// Options are added to those the server has by itself.
@@ -57,6 +65,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxRecvBytes, DefaultMaxMessageBytes)
 	setDefault(&c.MaxSendBytes, DefaultMaxMessageBytes)
 	setDefault(&c.MaxStreams, DefaultMaxStreams)
+	setDefault(&c.MaxExchangeCalls, DefaultMaxExchangeCalls)
+	setDefault(&c.MaxExchangesCalls, DefaultMaxExchangesCalls)
 	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	setDefault(&c.HandshakeTimeout, DefaultHandshakeTimeout)
 	setDefault(&c.KeepaliveTime, DefaultKeepaliveTime)
@@ -83,8 +93,11 @@ func setDefault[T comparable](field *T, value T) {
 // uses what is closed after it; each call is bounded by the service.
 func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *grpc.Server {
 	cfg = cfg.withDefaults()
-	server := grpc.NewServer(append(cfg.options(creds), cfg.Options...)...)
-	idnodev1.RegisterIdsServiceServer(server, idsServer{service: svc})
+	log := &requestLog{logger: cfg.Logger}
+	server := grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...)
+	idnodev1.RegisterIdsServiceServer(server, &idsServer{
+		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, cfg.MaxExchangesCalls),
+	})
 	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
 	healthv1.RegisterHealthServer(server, health.server)
 	reflection.Register(server)
@@ -93,8 +106,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 
 // options leaves two things at gRPC's own choice on purpose: a goroutine per
 // stream (NumStreamWorkers 0) and 32 KiB buffers.
-func (c Config) options(creds credentials.TransportCredentials) []grpc.ServerOption {
-	log := &requestLog{logger: c.Logger}
+func (c Config) options(creds credentials.TransportCredentials, log *requestLog) []grpc.ServerOption {
 	panics := recovered(c.Logger)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(c.MaxRecvBytes),

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/identity"
 )
 
@@ -187,35 +186,19 @@ func (s *Service) guids(count int64) (GenerateResponse, error) {
 
 // serverSide takes etags of this node. It never waits for the cluster.
 func (s *Service) serverSide(req *GenerateRequest, database string, count int64) (GenerateResponse, error) {
-	tag, confirmed := s.cfg.Tag()
-	if !confirmed {
-		return GenerateResponse{}, &Error{
-			Code: FailedPrecondition, Reason: ReasonTagNotAssigned,
-			Message: "the cluster has not confirmed this node's tag yet",
-		}
-	}
-	if err := docid.CheckServerSide(req.Template, tag); err != nil {
-		return GenerateResponse{}, badForm(err, "template")
-	}
-	first, err := s.cfg.Etags.NextBlock(database, int(count))
+	tag, err := s.serverSideTag(req.Template)
 	if err != nil {
-		return GenerateResponse{}, etagError(err)
+		return GenerateResponse{}, err
 	}
-	last := first + uint64(count) - 1
-	if last < first || last > etag.MaxEtag {
-		return GenerateResponse{}, etagError(etag.ErrExhausted)
+	block, err := s.serverSideBlock(database, req.Template, tag, count)
+	if err != nil {
+		return GenerateResponse{}, err
 	}
-	res := GenerateResponse{
-		Blocks: []IDBlock{{
-			Prefix: req.Template, First: int64(first), Last: int64(last),
-			Width: numberDigits, Suffix: "-" + tag,
-		}},
-		Strategy: docid.ServerSide, NodeTag: tag,
-	}
+	res := GenerateResponse{Blocks: []IDBlock{block}, Strategy: docid.ServerSide, NodeTag: tag}
 	if !req.BlocksOnly {
 		res.IDs = make([]string, count)
 		for i := range res.IDs {
-			res.IDs[i] = docid.ServerSideID(req.Template, first+uint64(i), tag)
+			res.IDs[i] = docid.ServerSideID(req.Template, uint64(block.First)+uint64(i), tag)
 		}
 	}
 	return res, nil

@@ -29,6 +29,8 @@ const (
 	ReasonInvalidConsistency = "INVALID_CONSISTENCY"
 	ReasonInvalidSetting     = "INVALID_SETTING"
 	ReasonInvalidAddress     = "INVALID_ADDRESS"
+	ReasonInvalidCorrelation = "INVALID_CORRELATION"
+	ReasonInvalidTimeout     = "INVALID_TIMEOUT"
 	// ReasonInvalidRequest is for what the state machine alone found malformed.
 	ReasonInvalidRequest = "INVALID_REQUEST"
 

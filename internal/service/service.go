@@ -35,7 +35,7 @@ type Linearizer interface {
 // Etags gives this node's own counters; *EtagKeeper is one. The database is
 // folded. Errors are those of package etag, or *Error.
 type Etags interface {
-	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ 1,000,000.
+	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ MaxBlockSize.
 	NextBlock(database string, n int) (first uint64, err error)
 }
 
@@ -152,6 +152,12 @@ func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelF
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, s.cfg.CallTimeout)
+}
+
+// Bounded gives ctx the deadline of the server, unless its own is sooner. Calls
+// that share the context it returns need none of their own.
+func (s *Service) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return s.bounded(ctx)
 }
 
 // confirmedTag returns the node's tag, or "" before the cluster confirmed it.

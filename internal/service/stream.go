@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"io"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/etag"
+)
+
+const (
+	// DefaultBlockSize is how many ids a block of a ServerSideStream has.
+	DefaultBlockSize = 1024
+	// MaxBlockSize is how many it has at most.
+	MaxBlockSize = etag.MaxBlock
+)
+
+// ServerSideStreamRequest asks for server-side ids in blocks.
+type ServerSideStreamRequest struct {
+	Database string
+	// Template must end with the separator.
+	Template string
+	// Separator is empty for "/".
+	Separator string
+	// Count is how many ids in all; 0 means that there is no end.
+	Count int64
+	// BlockSize is 1 to MaxBlockSize; 0 means DefaultBlockSize.
+	BlockSize int64
+}
+
+// ServerSideStream hands out blocks of server-side ids, for one caller at a time.
+type ServerSideStream struct {
+	service  *Service
+	database string
+	template string
+	tag      string
+	size     int64
+	// left counts down unless endless.
+	left    int64
+	endless bool
+}
+
+// ServerSideStream checks the request. It takes nothing yet.
+func (s *Service) ServerSideStream(ctx context.Context, req ServerSideStreamRequest) (*ServerSideStream, error) {
+	stream, err := s.serverSideStream(&req)
+	if err != nil {
+		return nil, s.finish(ctx, "ServerSideStream", err)
+	}
+	return stream, nil
+}
+
+func (s *Service) serverSideStream(req *ServerSideStreamRequest) (*ServerSideStream, error) {
+	database, err := databaseKey(req.Database)
+	if err != nil {
+		return nil, err
+	}
+	template, err := docid.Parse(req.Template, req.Separator)
+	if err != nil {
+		return nil, badForm(err, "")
+	}
+	size := req.BlockSize
+	if size == 0 {
+		size = DefaultBlockSize
+	}
+	switch {
+	case template.Kind != docid.ServerSide:
+		return nil, invalid(ReasonInvalidID, "template", "only a template that ends with the separator gives server-side ids")
+	case req.Count < 0:
+		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.Count)
+	case size < 1 || size > MaxBlockSize:
+		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
+	}
+	tag, err := s.serverSideTag(req.Template)
+	if err != nil {
+		return nil, err
+	}
+	return &ServerSideStream{
+		service: s, database: database, template: req.Template, tag: tag,
+		size: size, left: req.Count, endless: req.Count == 0,
+	}, nil
+}
+
+// NodeTag is the tag of the node that gives the ids.
+func (b *ServerSideStream) NodeTag() string { return b.tag }
+
+// Next takes the next block, or returns io.EOF after the last one. Each block is
+// a call of its own to the bounds of the node and to Drain, so that a stream
+// holds up neither.
+func (b *ServerSideStream) Next(ctx context.Context) (IDBlock, error) {
+	n := b.size
+	if !b.endless {
+		n = min(n, b.left)
+	}
+	if n == 0 {
+		return IDBlock{}, io.EOF
+	}
+	if err := b.service.enter(); err != nil {
+		return IDBlock{}, err
+	}
+	defer b.service.leave()
+	block, err := b.service.serverSideBlock(b.database, b.template, b.tag, n)
+	if err != nil {
+		return IDBlock{}, b.service.finish(ctx, "ServerSideStream", err)
+	}
+	b.left -= n
+	return block, nil
+}
+
+// serverSideTag returns the node's tag if it may stand in ids of the template.
+func (s *Service) serverSideTag(template string) (string, error) {
+	tag, confirmed := s.cfg.Tag()
+	if !confirmed {
+		return "", &Error{
+			Code: FailedPrecondition, Reason: ReasonTagNotAssigned,
+			Message: "the cluster has not confirmed this node's tag yet",
+		}
+	}
+	if err := docid.CheckServerSide(template, tag); err != nil {
+		return "", badForm(err, "template")
+	}
+	return tag, nil
+}
+
+// serverSideBlock takes count etags, 1 to MaxBlockSize.
+func (s *Service) serverSideBlock(database, template, tag string, count int64) (IDBlock, error) {
+	first, err := s.cfg.Etags.NextBlock(database, int(count))
+	if err != nil {
+		return IDBlock{}, etagError(err)
+	}
+	last := first + uint64(count) - 1
+	if last < first || last > etag.MaxEtag {
+		return IDBlock{}, etagError(etag.ErrExhausted)
+	}
+	return IDBlock{
+		Prefix: template, First: int64(first), Last: int64(last),
+		Width: numberDigits, Suffix: "-" + tag,
+	}, nil
+}
