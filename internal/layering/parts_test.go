@@ -45,6 +45,7 @@ var parts = []part{
 	// Ids, ranges, counters and formats: pure, without network and clock.
 	{folder: "docid", floor: 0},
 	{folder: "hilo", floor: 0},
+	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
 	{folder: "identity", floor: 0, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
 	{folder: "etag/boltetag", floor: 0, beside: []string{"etag"}, modules: []string{bbolt}},

@@ -1,0 +1,207 @@
+package generator_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/hilo/generator"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// model is a source that follows the cluster's own rules and knows what became of
+// every number. The zero model answers at once.
+type model struct {
+	// size gives the size of a range where the request leaves it open; nil means the
+	// last size, doubled.
+	size func() int64
+	// before is called ahead of each call without the lock, nil for nothing: it can
+	// wait, or fail the call before anything happened.
+	before func(ctx context.Context) error
+	// after is called behind each reservation: if it fails, the answer is lost.
+	after func() error
+
+	mu       sync.Mutex
+	counter  hilo.Counter
+	calls    int
+	requests []generator.Request
+	busy     bool
+	ranges   []generator.Range // whose answers arrived
+	lost     int
+	returns  []string // "low-high:last"
+	ignored  int      // returns that did nothing
+	overlap  bool     // two calls at the same time
+}
+
+func (m *model) enter(ctx context.Context) error {
+	m.mu.Lock()
+	m.calls++
+	m.overlap = m.overlap || m.busy
+	m.busy = true
+	m.mu.Unlock()
+	if m.before != nil {
+		return m.before(ctx)
+	}
+	return nil
+}
+
+func (m *model) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy = false
+}
+
+// Next is part of generator.RangeSource.
+func (m *model) Next(ctx context.Context, req generator.Request) (generator.Range, error) {
+	defer m.leave()
+	if err := m.enter(ctx); err != nil {
+		return generator.Range{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, req)
+	size := req.Size
+	switch {
+	case size != 0:
+	case m.size != nil:
+		size = m.size()
+	default:
+		size = hilo.NextSize(req.LastSize, 0, req.LastSize != 0)
+	}
+	token := uint64(len(m.requests))
+	c, r, err := m.counter.Next(size, req.LastMax, token)
+	if err != nil {
+		return generator.Range{}, err
+	}
+	m.counter = c
+	if m.after != nil {
+		if err := m.after(); err != nil {
+			m.lost++
+			return generator.Range{}, err
+		}
+	}
+	answer := generator.Range{
+		Range: r, Granted: size, Prefix: "users/", NodeTag: "A",
+		At: time.Unix(int64(token), 0), Token: strconv.FormatUint(token, 10),
+	}
+	m.ranges = append(m.ranges, answer)
+	return answer, nil
+}
+
+// Return is part of generator.RangeSource.
+func (m *model) Return(ctx context.Context, r generator.Range, last int64) error {
+	defer m.leave()
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.returns = append(m.returns, fmt.Sprintf("%d-%d:%d", r.Low, r.High, last))
+	token, err := strconv.ParseUint(r.Token, 10, 64)
+	if err != nil {
+		return err
+	}
+	c, ok := m.counter.Return(r.Range, last, token, true)
+	if !ok {
+		m.ignored++
+	}
+	m.counter = c
+	return nil
+}
+
+// verify checks the numbers that callers got: each is of a range whose answer
+// arrived, none came twice, and none is among those that the cluster took back.
+func (m *model) verify(t tester, taken []int64) {
+	t.Helper()
+	slices.Sort(taken)
+	for i, n := range taken {
+		if i > 0 && taken[i-1] == n {
+			t.Fatalf("%d was handed out twice", n)
+		}
+		if !slices.ContainsFunc(m.ranges, func(r generator.Range) bool { return r.Low <= n && n <= r.High }) {
+			t.Fatalf("%d is of no range that arrived", n)
+		}
+	}
+	if len(taken) > 0 && taken[len(taken)-1] > m.counter.Max {
+		t.Fatalf("%d was handed out though it was given back: Max is %d", taken[len(taken)-1], m.counter.Max)
+	}
+	if m.overlap {
+		t.Fatalf("the source was called twice at the same time")
+	}
+}
+
+// verifyWhole checks that every number that was ever reserved was handed out or
+// given back.
+func (m *model) verifyWhole(t tester, taken []int64) {
+	t.Helper()
+	m.verify(t, taken)
+	if int64(len(taken)) != m.counter.Max {
+		t.Fatalf("%d numbers were handed out, but Max is %d: returns %v, ranges %v",
+			len(taken), m.counter.Max, m.returns, m.ranges)
+	}
+}
+
+// tester is what testing.T and rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newGenerator(t tester, s generator.RangeSource, cfg generator.Config) *generator.Generator {
+	t.Helper()
+	g, err := generator.New(s, cfg)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return g
+}
+
+// takers runs goroutines that take numbers until each has as many as asked for or
+// gets an error, and gathers the numbers.
+type takers struct {
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	taken []int64
+	errs  []error
+}
+
+func (ts *takers) start(ctx context.Context, g *generator.Generator, callers, each int) {
+	for range callers {
+		ts.wg.Go(func() {
+			var own []int64
+			var err error
+			for len(own) < each && err == nil {
+				var n generator.Number
+				if n, err = g.Next(ctx); err == nil {
+					own = append(own, n.Value())
+				}
+			}
+			ts.add(own, err)
+		})
+	}
+}
+
+func (ts *takers) add(numbers []int64, err error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.taken = append(ts.taken, numbers...)
+	if err != nil {
+		ts.errs = append(ts.errs, err)
+	}
+}

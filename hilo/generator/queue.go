@@ -1,0 +1,132 @@
+package generator
+
+import (
+	"container/list"
+	"context"
+)
+
+// queue is the callers that wait for numbers, in order of arrival. Numbers are handed
+// to them instead of waking them all to fight for a few: so nobody starves, and
+// a range of one number wakes one of a thousand.
+type queue struct {
+	list list.List // of *waiter
+}
+
+// waiter is a caller that waits for up to n numbers.
+type waiter struct {
+	n     uint64
+	got   chan grant // has room for one
+	place *list.Element
+}
+
+// grant is what becomes of a waiter: numbers, or an error.
+type grant struct {
+	block
+	err error
+}
+
+func (q *queue) join(n uint64) *waiter {
+	w := &waiter{n: n, got: make(chan grant, 1)}
+	w.place = q.list.PushBack(w)
+	return w
+}
+
+// leave removes a waiter. It says whether that was still in the queue: otherwise its
+// grant is there.
+func (q *queue) leave(w *waiter) bool {
+	if w.place == nil {
+		return false
+	}
+	q.list.Remove(w.place)
+	w.place = nil
+	return true
+}
+
+// serve hands the span's numbers to the waiters, as far as they go. It says whether
+// the one after which the next range is to be fetched was among them.
+func (q *queue) serve(s *span) (half bool) {
+	for !q.idle() && !s.empty() {
+		w := q.list.Front().Value.(*waiter)
+		b, h := s.take(w.n)
+		half = half || h
+		q.answer(w, grant{block: b})
+	}
+	return half
+}
+
+// refuse ends the waiting of all with an error.
+func (q *queue) refuse(err error) {
+	for !q.idle() {
+		q.answer(q.list.Front().Value.(*waiter), grant{err: err})
+	}
+}
+
+func (q *queue) answer(w *waiter, a grant) {
+	q.leave(w)
+	w.got <- a
+}
+
+func (q *queue) idle() bool { return q.list.Len() == 0 }
+
+// wait takes 1 to n numbers of the next range, for a caller who found none in the
+// current one.
+func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
+	if err := ctx.Err(); err != nil {
+		return block{}, err
+	}
+	b, w, err := g.takeOrJoin(n)
+	if w == nil {
+		return b, err
+	}
+	select {
+	case a := <-w.got:
+		return a.block, a.err
+	case <-ctx.Done():
+		return g.giveUp(ctx, w)
+	}
+}
+
+// takeOrJoin takes numbers of a range that has come by now; if there is none, it
+// returns a waiter that has joined the queue.
+func (g *Generator) takeOrJoin(n uint64) (block, *waiter, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return block{}, nil, ErrClosed
+	}
+	if b := g.takeLocked(n); b.n > 0 {
+		return b, nil, nil
+	}
+	if g.ahead != nil {
+		g.current.Store(g.ahead)
+		g.ahead = nil
+		if b := g.takeLocked(n); b.n > 0 {
+			return b, nil, nil
+		}
+	}
+	w := g.queue.join(n)
+	g.hurry()
+	return block{}, w, nil
+}
+
+// takeLocked takes up to n numbers of the current range.
+func (g *Generator) takeLocked(n uint64) block {
+	b, half := g.current.Load().take(n)
+	if half {
+		g.prefetchLocked()
+	}
+	return b
+}
+
+// giveUp ends the waiting of a caller whose context ended. Numbers that it was given
+// in the same moment are its own, so that none is lost.
+func (g *Generator) giveUp(ctx context.Context, w *waiter) (block, error) {
+	g.mu.Lock()
+	left := g.queue.leave(w)
+	g.mu.Unlock()
+	if left {
+		return block{}, ctx.Err()
+	}
+	a := <-w.got
+	return a.block, a.err
+}

@@ -1,0 +1,67 @@
+package generator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/idnode/idnode/hilo"
+)
+
+var (
+	// ErrClosed says that the generator was closed.
+	ErrClosed = errors.New("generator: closed")
+	// ErrCount says that a number of ids is not between 1 and MaxCount.
+	ErrCount = errors.New("generator: the number of ids must be between 1 and 1048576")
+	// ErrRange says that the source answered with a range that cannot be right. The
+	// range is not used.
+	ErrRange = errors.New("generator: the source gave a wrong range")
+)
+
+// Range is a range of numbers that the cluster reserved for this generator alone,
+// and what stands around them in an id. It is a value and never changed: prefix and
+// node tag are only ever joined with the numbers they came with.
+type Range struct {
+	// The numbers, from Low (at least 1) to High.
+	hilo.Range
+	// Granted is the size that the next request names as its last one. It is smaller
+	// than Size() when the range came out longer after a return. 0 means Size().
+	Granted int64
+	// Prefix stands before the number: "users/".
+	Prefix string
+	// NodeTag stands behind the number and a dash. If it is empty, so is the dash: the
+	// prefix then keeps the ids of the cluster's nodes apart.
+	NodeTag string
+	// At is the cluster's time of the range.
+	At time.Time
+	// Token proves, when the range is given back, that it was this caller's. It may
+	// hold any bytes.
+	Token string
+}
+
+// Request is what a source tells the cluster about the range it asks for.
+type Request struct {
+	// Size is the wanted size (1 … hilo.MaxSize); 0 leaves it to the cluster, which
+	// goes by use.
+	Size int64
+	// LastSize is the granted size of the last range, 0 if there was none.
+	LastSize int64
+	// LastRangeAt is the time of the last range, zero if there was none.
+	LastRangeAt time.Time
+	// LastMax is the greatest number of all ranges so far, 0 if there was none. The
+	// next one must begin above it.
+	LastMax int64
+}
+
+// RangeSource is where the ranges of one tag come from. Both methods must end soon
+// after their context does. They are called by one goroutine at a time, but not
+// always by the same.
+type RangeSource interface {
+	// Next reserves a range. It must never give one that somebody else was given: if
+	// the answer to a call is lost, it asks for another. Its error goes to the callers
+	// that wait, as it is.
+	Next(ctx context.Context, r Request) (Range, error)
+	// Return gives the numbers of the range above last back, all of them if last is
+	// Low-1. That the cluster no longer takes them back is no error.
+	Return(ctx context.Context, r Range, last int64) error
+}

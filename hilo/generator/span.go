@@ -1,0 +1,96 @@
+package generator
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// line is as far as two variables must be apart so that writing the one does not
+// slow down reading the other: two cache lines, since processors fetch them in
+// pairs.
+const line = 128
+
+// sealed is a count of numbers that no range has, and that no counter comes back
+// from.
+const sealed = 1 << 63
+
+// span is a range from which numbers are taken.
+//
+// The counter counts the numbers taken rather than holding the next one: past its
+// end it goes on rising, and a range may end at the greatest integer.
+//
+// Invariant: a number is taken by whoever raised used past it, and only if that was
+// at most size.
+type span struct {
+	Range
+	suffix string // what stands behind the number: "-A"
+	size   uint64 // the range's numbers, 0 if there never was one
+	half   uint64 // the number after which the next range is fetched, counted from 1
+
+	_    [line]byte
+	used atomic.Uint64
+	_    [line - 8]byte
+}
+
+func newSpan(r Range) *span {
+	s := &span{Range: r, size: uint64(r.Size())}
+	s.half = (s.size + 1) / 2
+	if r.NodeTag != "" {
+		s.suffix = "-" + r.NodeTag
+	}
+	return s
+}
+
+// block is n numbers of a span from first on; none if n is 0.
+type block struct {
+	of    *span
+	first int64
+	n     uint64
+}
+
+// take takes up to n numbers. It says whether they are the ones after which the next
+// range is to be fetched.
+func (s *span) take(n uint64) (b block, half bool) {
+	if s.empty() {
+		// However often someone asks for many in vain, the counter never comes round.
+		return block{}, false
+	}
+	end := s.used.Add(n)
+	begin := end - n
+	if begin >= s.size {
+		return block{}, false
+	}
+	end = min(end, s.size)
+	return block{s, s.Low + int64(begin), end - begin}, begin < s.half && s.half <= end
+}
+
+// empty says whether no number is left.
+func (s *span) empty() bool { return s.used.Load() >= s.size }
+
+// seal makes the span empty, and returns the last number that was taken before, Low-1
+// if none was.
+func (s *span) seal() (last int64) {
+	used := min(s.used.Swap(sealed), s.size)
+	return s.Low + int64(used) - 1
+}
+
+// appendIDs appends the ids of the block's numbers.
+func (b block) appendIDs(ids []string) []string {
+	for i := range int64(b.n) {
+		ids = append(ids, Number{b.first + i, b.of}.String())
+	}
+	return ids
+}
+
+// check says what is wrong with a range that came after one that ended at lastMax.
+func check(r Range, lastMax int64) error {
+	switch {
+	case r.Low < 1 || r.High < r.Low:
+		return fmt.Errorf("%w: %d to %d", ErrRange, r.Low, r.High)
+	case r.Low <= lastMax:
+		return fmt.Errorf("%w: %d to %d, though the last one ended at %d", ErrRange, r.Low, r.High, lastMax)
+	case r.Granted < 0:
+		return fmt.Errorf("%w: a size of %d", ErrRange, r.Granted)
+	}
+	return nil
+}
