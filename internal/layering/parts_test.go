@@ -29,6 +29,7 @@ const (
 	koanf      = "github.com/knadh/koanf"
 	middleware = "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	pflag      = "github.com/spf13/pflag"
+	pluralize  = "github.com/gertd/go-pluralize"
 	protobuf   = "google.golang.org/protobuf"
 	raft       = "github.com/hashicorp/raft"
 	raftBolt   = "github.com/hashicorp/raft-boltdb/v2"
@@ -70,6 +71,12 @@ var parts = []part{
 			"cluster/commit", "cluster/member", "cluster/raftlogger",
 			"cluster/readindex", "cluster/store", "cluster/transport",
 		},
+	},
+
+	// The Go client, which programs outside import.
+	{
+		folder: "client", floor: 1, modules: []string{genproto, grpc, pluralize, protobuf},
+		not: []string{"internal", "etag", "identity", "raftlog", "proto/raftlog/v1", "proto/peer/v1"},
 	},
 
 	// The use cases, which know no Raft, and the calls between nodes.

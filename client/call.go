@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// firstPause and longestPause are between two tries once every endpoint had
+	// its turn; the pause doubles from try to try.
+	firstPause   = 25 * time.Millisecond
+	longestPause = 400 * time.Millisecond
+	// maxOverloads is how often a call lets itself be turned away: more of them
+	// would only keep the overload going.
+	maxOverloads = 3
+)
+
+// method is a method of IdsService: its unary form.
+type method[Req, Resp any] func(idnodev1.IdsServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error)
+
+// answer is what the responses of the cluster have in common.
+type answer interface{ GetLogIndex() uint64 }
+
+// plan is how a call may be made.
+type plan struct {
+	// toLeader says that the cluster decides the call, so that any other node
+	// would only hand it on.
+	toLeader bool
+	// id makes the call count once. Nil for calls that may be repeated without,
+	// because they change nothing, or because what they take comes from a
+	// supply in which holes do not matter.
+	id *idnodev1.RequestId
+}
+
+// ask makes a call that only reads.
+func ask[Req any, Resp answer](ctx context.Context, c *Client, m method[Req, Resp], req Req) (Resp, error) {
+	return invoke(ctx, c, plan{toLeader: true}, m, req)
+}
+
+// once makes a call that counts once; id is the request's, already in req.
+func once[Req any, Resp answer](ctx context.Context, c *Client, id *idnodev1.RequestId, m method[Req, Resp], req Req) (Resp, error) {
+	return invoke(ctx, c, plan{toLeader: true, id: id}, m, req)
+}
+
+func invoke[Req any, Resp answer](ctx context.Context, c *Client, p plan, m method[Req, Resp], req Req) (Resp, error) {
+	var got Resp
+	err := c.run(ctx, p, func(ctx context.Context, n *node) (err error) {
+		got, err = m(n.ids, ctx, req)
+		return err
+	})
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	c.router.saw(got.GetLogIndex())
+	return got, nil
+}
+
+// newRequestID returns the caller's request id, or one of 16 random bytes.
+func (o options) newRequestID() *idnodev1.RequestId {
+	if o.requestID != "" {
+		return &idnodev1.RequestId{Id: o.requestID, RetrySince: o.retrySince}
+	}
+	var b [16]byte
+	_, _ = crand.Read(b[:]) // never fails
+	return &idnodev1.RequestId{Id: hex.EncodeToString(b[:])}
+}
+
+// progress is what became of a call's tries so far.
+type progress struct {
+	plan
+	// since is the newest log index known before the first try.
+	since     uint64
+	last      *Error
+	node      *node
+	tries     int
+	overloads int
+	// unknown says that a try may have taken effect.
+	unknown bool
+}
+
+// run makes tries at changing nodes until one gives a final answer or the time
+// is over.
+func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node) error) error {
+	bound, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	if p.toLeader {
+		c.router.known(bound)
+	}
+	at := progress{plan: p, since: c.router.newest.Load()}
+	for {
+		n, err := c.router.route(p.toLeader, at.node)
+		if err != nil {
+			return at.fail(ctx, errorOf(err))
+		}
+		if err = c.try(bound, n, try); err == nil {
+			n.trust()
+			return nil
+		}
+		at.note(n, errorOf(err))
+		if bound.Err() != nil {
+			c.router.doubt()
+			return at.fail(ctx, at.last)
+		}
+		if at.last.effect() == effectRefused || at.overloads > maxOverloads {
+			return at.fail(ctx, at.last)
+		}
+		if at.last.Reason != reasonOverloaded {
+			c.router.failed(n)
+		}
+		if !sleep(bound, at.pause(len(c.router.given))) {
+			return at.fail(ctx, at.last)
+		}
+		at.again()
+	}
+}
+
+// try makes one try at one node.
+func (c *Client) try(ctx context.Context, n *node, try func(context.Context, *node) error) error {
+	if err := n.ready(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
+	defer cancel()
+	return try(ctx, n)
+}
+
+// note takes in a failed try.
+func (p *progress) note(n *node, err *Error) {
+	p.node, p.last = n, err
+	p.tries++
+	if err.Reason == reasonOverloaded {
+		p.overloads++
+	}
+	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
+}
+
+// again makes the next try a retry: it says what was known before the first
+// one, so that a cluster which no longer remembers that one refuses it. A
+// caller who did so keeps what it said.
+func (p *progress) again() {
+	if p.id != nil && p.id.RetrySince == nil {
+		p.id.RetrySince = proto.Uint64(p.since)
+	}
+}
+
+// pause is the time until the next try: none while there are endpoints that
+// were not tried yet.
+func (p *progress) pause(endpoints int) time.Duration {
+	if p.last.Reason == reasonOverloaded {
+		return max(p.last.pause, firstPause)
+	}
+	round := p.tries - endpoints
+	if round < 0 {
+		return 0
+	}
+	d := min(firstPause<<min(round, 10), longestPause)
+	return d/2 + rand.N(d)/2
+}
+
+// fail returns the error of a call that was given up because of last.
+func (p *progress) fail(ctx context.Context, last *Error) error {
+	e := *last
+	e.Unknown = p.unknown
+	if p.id != nil {
+		e.RequestID, e.RetrySince = p.id.GetId(), p.since
+		if p.id.RetrySince != nil {
+			e.RetrySince = p.id.GetRetrySince()
+		}
+	}
+	if e.Reason == "" && !e.Unknown && last.effect() == effectUnknown {
+		e.Reason = reasonNoEndpoint
+		e.Message = "no node answered: " + e.Message
+	}
+	if cause := ctx.Err(); cause != nil {
+		e.err = fmt.Errorf("%w: %w", cause, last)
+	}
+	return &e
+}
+
+// sleep reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

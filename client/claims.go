@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Claim records a finished id as the caller's. The first claim wins; the error
+// of all others is ErrIDClaimed.
+func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
+	if err := usable(id); err != nil {
+		return err
+	}
+	o := c.options(opts)
+	req := &idnodev1.ClaimRequest{Database: o.database, Id: id, Separator: o.separator, RequestId: o.newRequestID()}
+	_, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Claim, req)
+	return err
+}
+
+// Release gives a claimed id free. The error is ErrNotFound if it is not
+// claimed.
+func (c *Client) Release(ctx context.Context, id string, opts ...Option) error {
+	o := c.options(opts)
+	req := &idnodev1.ReleaseRequest{Database: o.database, Id: id, RequestId: o.newRequestID()}
+	_, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Release, req)
+	return err
+}
+
+// Claims lists the claimed ids that begin with prefix, folded, in order. It
+// ends with the first error.
+func (c *Client) Claims(ctx context.Context, prefix string, opts ...Option) iter.Seq2[string, error] {
+	o := c.options(opts)
+	return pages(func(token string) ([]string, string, error) {
+		r, err := ask(ctx, c, idnodev1.IdsServiceClient.ListClaims, &idnodev1.ListClaimsRequest{
+			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
+		})
+		return r.GetIds(), r.GetNextPageToken(), err
+	})
+}

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// Defaults of Config.
+const (
+	// DefaultTimeout bounds a call with all its tries. It is several times as
+	// long as a cluster takes to find a new leader.
+	DefaultTimeout = 10 * time.Second
+	// DefaultTryTimeout bounds one try at one node. A node answers within 2 s
+	// even if it has no leader, so one that is silent for longer is cut off.
+	DefaultTryTimeout = 3 * time.Second
+)
+
+// Config says which cluster a Client calls, and how.
+type Config struct {
+	// Endpoints are gRPC addresses (host:port) of nodes of one cluster; at least
+	// one. They are tried in order. Other nodes of the cluster are found through
+	// them.
+	Endpoints []string
+	// Database is the database whose ids are given; empty means "default".
+	Database string
+	// TLS is used for all connections; nil means plain connections. An empty
+	// ServerName stands for the host of each address.
+	TLS *tls.Config
+	// Timeout bounds every call with all its tries, however long its context
+	// would allow; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// TryTimeout bounds one try at one node; 0 means DefaultTryTimeout, or
+	// Timeout if that is shorter.
+	TryTimeout time.Duration
+	// Conventions override how ids are made for Go types (reflect.TypeFor[T]());
+	// see IDFor.
+	Conventions map[reflect.Type]Convention
+	// Dial opens connections in place of TCP; nil means TCP. It is for tunnels
+	// and tests.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// withDefaults checks c and fills in what is not set.
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Endpoints) == 0 {
+		return c, errors.New("client: no endpoints")
+	}
+	for _, e := range c.Endpoints {
+		if _, _, err := net.SplitHostPort(e); err != nil {
+			return c, fmt.Errorf("client: endpoint %q: %w", e, err)
+		}
+	}
+	if _, err := docid.ParseDatabase(c.Database); err != nil {
+		return c, invalid(err)
+	}
+	if c.Timeout < 0 || c.TryTimeout < 0 {
+		return c, errors.New("client: a negative timeout")
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.TryTimeout == 0 {
+		c.TryTimeout = DefaultTryTimeout
+	}
+	c.TryTimeout = min(c.TryTimeout, c.Timeout)
+	return c, nil
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo/generator"
+)
+
+// errorDomain is the domain of the ErrorInfo in every error of a node.
+const errorDomain = "idnode"
+
+// Reasons that this package gives by itself, or acts on.
+const (
+	reasonNoEndpoint  = "NO_ENDPOINT"
+	reasonClosed      = "CLIENT_CLOSED"
+	reasonUnknown     = "OUTCOME_UNKNOWN"
+	reasonOverloaded  = "OVERLOADED"
+	reasonStorageFull = "STORAGE_FULL"
+	reasonNoTag       = "TAG_NOT_ASSIGNED"
+	reasonNotFormed   = "NOT_FORMED"
+	reasonNotMember   = "TAG_NOT_MEMBER"
+	reasonCorrupt     = "CORRUPT"
+)
+
+// kind is what an Err… value stands for: a reason of the API, or a code.
+type kind struct {
+	reason string
+	code   codes.Code
+	text   string
+}
+
+func (k *kind) Error() string { return k.text }
+
+// What a call's error can be, for errors.Is. The text of each says when.
+var (
+	// ErrNoQuorum: the cluster has no leader, or no majority. Nothing happened.
+	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
+	// ErrNoEndpoint: no node could be reached. Nothing happened.
+	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
+	// ErrOutcomeUnknown: the call may or may not have happened. The same call
+	// with Error.RequestID counts once.
+	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
+	// ErrOverloaded: there are too many calls. Nothing happened.
+	ErrOverloaded error = &kind{reason: reasonOverloaded, text: "the node is overloaded"}
+	// ErrStorageFull: a disk of the cluster is nearly full. Nothing happened.
+	ErrStorageFull error = &kind{reason: reasonStorageFull, text: "the disk is nearly full"}
+	// ErrQuota: a limit on names, claims or sizes is reached. Nothing happened.
+	ErrQuota error = &kind{reason: "QUOTA", text: "a limit is reached"}
+	// ErrExhausted: the counter has no numbers left.
+	ErrExhausted error = &kind{reason: "COUNTER_EXHAUSTED", text: "the counter is exhausted"}
+	// ErrConcurrency: an expected value is not the current one.
+	ErrConcurrency error = &kind{reason: "CONCURRENCY", text: "the expected value is not the current one"}
+	// ErrIDClaimed: the id is claimed, or was issued by an identity.
+	ErrIDClaimed error = &kind{reason: "ID_CLAIMED", text: "the id is taken"}
+	// ErrRequestIDReused: the request id was used for another request.
+	ErrRequestIDReused error = &kind{reason: "REQUEST_ID_REUSED", text: "the request id was used for another request"}
+	// ErrRequestIDExpired: the cluster no longer knows whether the first try of
+	// the call happened.
+	ErrRequestIDExpired error = &kind{reason: "REQUEST_ID_EXPIRED", text: "the request id is too old"}
+	// ErrNotFound: there is no such identity, counter or claim.
+	ErrNotFound error = &kind{code: codes.NotFound, text: "not found"}
+	// ErrInvalid: the request is wrong; Error.Field says where, Error.Reason why.
+	ErrInvalid error = &kind{code: codes.InvalidArgument, text: "the request is wrong"}
+	// ErrClosed: the Client, or the handle, was closed.
+	ErrClosed = generator.ErrClosed
+)
+
+// Error is why a call failed.
+type Error struct {
+	// Code is the gRPC status code.
+	Code codes.Code
+	// Reason is the API's name of the cause, for example "ID_CLAIMED"; empty if
+	// the error is not one of idnode's.
+	Reason string
+	// Field is the request's field at fault; empty if there is none.
+	Field string
+	// Message is a text for people.
+	Message string
+	// Unknown says that a try of the call may have taken effect.
+	Unknown bool
+	// RequestID is the call's request id; empty if it had none. The same call
+	// with it counts once.
+	RequestID string
+	// RetrySince belongs to RequestID: see WithRetrySince.
+	RetrySince uint64
+
+	// pause is how long the node asks to wait before a repeat.
+	pause time.Duration
+	err   error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	name := e.Reason
+	if name == "" {
+		name = e.Code.String()
+	}
+	text := "idnode: " + name + ": " + e.Message
+	if e.Field != "" {
+		text += " (field " + e.Field + ")"
+	}
+	if e.Unknown && e.Reason != reasonUnknown {
+		text += "; whether an earlier try took effect is not known"
+	}
+	return text
+}
+
+// Unwrap returns the cause: a gRPC status, or a context's error.
+func (e *Error) Unwrap() error { return e.err }
+
+// Is makes errors.Is work with the Err… values of this package.
+func (e *Error) Is(target error) bool {
+	k, ok := target.(*kind)
+	switch {
+	case !ok:
+		return false
+	case k.reason == reasonUnknown:
+		return e.Unknown || e.Reason == reasonUnknown
+	case k.reason != "":
+		return e.Reason == k.reason
+	default:
+		return e.Code == k.code
+	}
+}
+
+// errorOf reads what a node or gRPC answered.
+func errorOf(err error) *Error {
+	var have *Error
+	if errors.As(err, &have) {
+		return have
+	}
+	s := status.Convert(err)
+	e := &Error{Code: s.Code(), Message: s.Message(), err: err}
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			if d.GetDomain() == errorDomain {
+				e.Reason = d.GetReason()
+			}
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				e.Field = v.GetField()
+			}
+		case *errdetails.RetryInfo:
+			e.pause = d.GetRetryDelay().AsDuration()
+		}
+	}
+	return e
+}
+
+// invalid turns what docid refuses into the error a node would answer.
+func invalid(err error) error {
+	var bad *docid.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return invalidField(bad.Reason, bad.Field, bad.Detail)
+}
+
+func invalidField(reason, field, message string) *Error {
+	return &Error{Code: codes.InvalidArgument, Reason: reason, Field: field, Message: message}
+}
+
+// unreachable is a node to which no connection could be made: nothing was sent.
+func unreachable(address string, cause error) *Error {
+	return &Error{
+		Code: codes.Unavailable, Reason: reasonNoEndpoint,
+		Message: fmt.Sprintf("cannot reach %s: %v", address, cause), err: cause,
+	}
+}
+
+func closedError() *Error {
+	return &Error{Code: codes.Canceled, Reason: reasonClosed, Message: "the client is closed", err: ErrClosed}
+}
+
+// effect is what a failed try may have done.
+type effect uint8
+
+const (
+	// effectNone: certainly nothing happened, and another node may do better.
+	effectNone effect = iota
+	// effectUnknown: it may have happened.
+	effectUnknown
+	// effectRefused: the cluster decided against it, and would do so again.
+	effectRefused
+)
+
+// effect classifies a failed try. What carries no reason of ours comes from
+// gRPC itself and leaves the outcome open, but for UNIMPLEMENTED, which comes
+// from a server that is no node of ours, and for a request that was never sent.
+func (e *Error) effect() effect {
+	switch e.Reason {
+	case reasonUnknown:
+		return effectUnknown
+	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt:
+		return effectNone
+	case "":
+		return e.foreignEffect()
+	}
+	switch e.Code {
+	case codes.Unavailable:
+		return effectNone
+	case codes.Internal:
+		return effectUnknown
+	default:
+		return effectRefused
+	}
+}
+
+func (e *Error) foreignEffect() effect {
+	switch e.Code {
+	case codes.Unimplemented:
+		return effectNone
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated:
+		return effectRefused
+	default:
+		return effectUnknown
+	}
+}

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/hilo/generator"
+)
+
+// HiLo is a handle that gives the ids of one collection without a call for
+// most of them: NextID gives "users/65-A", Next the number with its node tag,
+// NextIDs many ids. It is safe for concurrent use, and meant to be shared.
+type HiLo = generator.Generator
+
+// generatorKey tells handles apart.
+type generatorKey struct{ database, tag, separator string }
+
+// WithFirstSize asks for this many numbers, 1 to 1,048,576, in a handle's first
+// range. From then on the size follows use.
+func WithFirstSize(n int64) Option { return func(o *options) { o.firstSize = n } }
+
+// HiLo returns the handle for a collection's tag, which is made at the first
+// call and shared from then on: options of later calls that are not about the
+// database or the separator change nothing. It makes no network call. A tag that
+// cannot be is told by the handle's first call.
+//
+// Client.Close closes the handle, so that its unused numbers are given back.
+func (c *Client) HiLo(tag string, opts ...Option) *HiLo {
+	o := c.options(opts)
+	key := generatorKey{o.database, tag, o.parts()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return failing(closedError())
+	}
+	if g := c.generators[key]; g != nil {
+		return g
+	}
+	g, err := c.newHiLo(key, o)
+	if err != nil {
+		return failing(err)
+	}
+	c.generators[key] = g
+	return g
+}
+
+// NextHiLoID is HiLo(tag).NextID.
+func (c *Client) NextHiLoID(ctx context.Context, tag string, opts ...Option) (string, error) {
+	return c.HiLo(tag, opts...).NextID(ctx)
+}
+
+// newHiLo checks everything that the cluster would refuse.
+func (c *Client) newHiLo(key generatorKey, o options) (*HiLo, error) {
+	if _, err := docid.ParseDatabase(key.database); err != nil {
+		return nil, invalid(err)
+	}
+	if _, err := docid.ParseSeparator(key.separator); err != nil {
+		return nil, invalid(err)
+	}
+	if err := docid.ValidateTag(key.tag, key.separator); err != nil {
+		return nil, invalid(err)
+	}
+	// The client's own bound comes first, because its error says more.
+	cfg := generator.Config{FirstSize: o.firstSize, Timeout: c.cfg.Timeout + time.Second}
+	g, err := generator.New(rangeSource{c, key}, cfg)
+	if errors.Is(err, hilo.ErrSize) {
+		return nil, invalidField("INVALID_SIZE", "size", err.Error())
+	}
+	return g, err
+}
+
+// rangeSource brings a generator its ranges. Each call has a request id, so a
+// range whose answer was lost comes with the next try.
+type rangeSource struct {
+	client *Client
+	key    generatorKey
+}
+
+func (s rangeSource) options() []Option {
+	return []Option{WithDatabase(s.key.database), WithSeparator(s.key.separator)}
+}
+
+// Next implements generator.RangeSource.
+func (s rangeSource) Next(ctx context.Context, r generator.Request) (generator.Range, error) {
+	got, err := s.client.NextRange(ctx, s.key.tag, RangeRequest{
+		Size: r.Size, LastSize: r.LastSize, LastAt: r.LastRangeAt, LastMax: r.LastMax,
+	}, s.options()...)
+	if err != nil {
+		return generator.Range{}, err
+	}
+	return generator.Range{
+		Range: hilo.Range{Low: got.Low, High: got.High}, Granted: got.Size,
+		Prefix: got.Prefix, NodeTag: got.NodeTag, At: got.At, Token: string(got.Token),
+	}, nil
+}
+
+// Return implements generator.RangeSource.
+func (s rangeSource) Return(ctx context.Context, r generator.Range, last int64) error {
+	_, err := s.client.ReturnRange(ctx, s.key.tag, Range{Low: r.Low, High: r.High, Token: []byte(r.Token)}, last, s.options()...)
+	return err
+}
+
+// failing returns a handle whose every call fails with err, so that HiLo can
+// be used in one expression.
+func failing(err error) *HiLo {
+	g, _ := generator.New(failingSource{err}, generator.Config{}) // the zero Config is a good one
+	return g
+}
+
+type failingSource struct{ err error }
+
+func (s failingSource) Next(context.Context, generator.Request) (generator.Range, error) {
+	return generator.Range{}, s.err
+}
+func (s failingSource) Return(context.Context, generator.Range, int64) error { return nil }
+
+// closeAll closes all handles side by side.
+func closeAll(ctx context.Context, bound time.Duration, handles map[generatorKey]*HiLo) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make(chan error, len(handles))
+	for _, g := range handles {
+		wg.Go(func() { errs <- g.Close(ctx) })
+	}
+	wg.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}

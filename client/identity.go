@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Identity is a counter agreed by the cluster: it gives 1, 2, 3 … without holes.
+type Identity struct {
+	client *Client
+	name   string
+}
+
+// Identity returns the identity with this name, with or without the pipe at its
+// end. It makes no call: an identity exists once a value was taken.
+func (c *Client) Identity(name string) Identity { return Identity{client: c, name: name} }
+
+// Values is a run of identity values.
+type Values struct{ First, Last int64 }
+
+// Next takes the next value.
+func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
+	blocks, err := i.NextN(ctx, 1, opts...)
+	if err != nil {
+		return 0, err
+	}
+	return blocks[0].First, nil
+}
+
+// NextN takes the next n values, 1 to 1,000,000: one block, or several where
+// claimed ids lie between.
+func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, error) {
+	o := i.client.options(opts)
+	if n < 1 {
+		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
+	}
+	req := &idnodev1.NextIdentityRequest{
+		Database: o.database, Name: i.name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
+	}
+	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.NextIdentity, req)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []Values
+	for _, b := range r.GetBlocks() {
+		blocks = append(blocks, Values{First: b.GetFirst(), Last: b.GetLast()})
+	}
+	if len(blocks) == 0 {
+		return nil, errors.New("idnode: an answer without values")
+	}
+	return blocks, nil
+}
+
+// Get reads the last value taken. The error is ErrNotFound if none ever was.
+func (i Identity) Get(ctx context.Context, opts ...Option) (int64, error) {
+	o := i.client.options(opts)
+	r, err := ask(ctx, i.client, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
+		Database: o.database, Name: i.name, Consistency: o.consistency,
+	})
+	return r.GetIdentity().GetValue(), err
+}
+
+// Seed raises the last value taken to value, so that the next one lies above
+// it, and returns what it is now. A value below the current one changes nothing,
+// unless WithForce; see also WithExpected.
+func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64, error) {
+	o := i.client.options(opts)
+	req := &idnodev1.SeedIdentityRequest{
+		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
+	}
+	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.SeedIdentity, req)
+	return r.GetValue(), err
+}
+
+// Delete hides the identity and returns its last value; if it is used again it
+// goes on above that, unless WithForget.
+func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
+	o := i.client.options(opts)
+	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
+	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.DeleteIdentity, req)
+	return r.GetValue(), err
+}
+
+// Counter is an identity or a HiLo counter in a listing.
+type Counter struct {
+	// Name is the folded name or tag.
+	Name string
+	// Value is the last value taken, or the highest number reserved.
+	Value int64
+}
+
+// Identities lists the identities whose folded names begin with prefix, in
+// order. It ends with the first error.
+func (c *Client) Identities(ctx context.Context, prefix string, opts ...Option) iter.Seq2[Counter, error] {
+	o := c.options(opts)
+	return pages(func(token string) ([]Counter, string, error) {
+		r, err := ask(ctx, c, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
+			Database: o.database, Prefix: prefix, PageSize: pageSize, PageToken: token, Consistency: o.consistency,
+		})
+		var page []Counter
+		for _, i := range r.GetIdentities() {
+			page = append(page, Counter{Name: i.GetName(), Value: i.GetValue()})
+		}
+		return page, r.GetNextPageToken(), err
+	})
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Next makes an id from a template: "users/" gives a server-side id, "users|" an
+// identity, "" a GUID, and anything else is the id itself, which WithClaim
+// records as taken.
+func (c *Client) Next(ctx context.Context, template string, opts ...Option) (string, error) {
+	ids, err := c.NextN(ctx, template, 1, opts...)
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// NextN makes n ids from a template, 1 to 1,000,000 of them in one call.
+func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Option) ([]string, error) {
+	r, err := c.generate(ctx, template, n, false, opts)
+	if err != nil {
+		return nil, err
+	}
+	ids := r.GetIds()
+	if len(ids) == 0 {
+		ids = make([]string, 0, n)
+		for _, b := range blocksOf(r) {
+			for id := range b.IDs() {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) != n {
+		return nil, fmt.Errorf("idnode: asked for %d ids, got %d", n, len(ids))
+	}
+	return ids, nil
+}
+
+// NextBlocks is NextN without writing out the ids; for identities and
+// server-side ids only.
+func (c *Client) NextBlocks(ctx context.Context, template string, n int, opts ...Option) ([]Block, error) {
+	r, err := c.generate(ctx, template, n, true, opts)
+	if err != nil {
+		return nil, err
+	}
+	return blocksOf(r), nil
+}
+
+// generate asks for blocks where there can be some: the ids are then written
+// out here and not sent one by one.
+func (c *Client) generate(ctx context.Context, template string, n int, blocks bool, opts []Option) (*idnodev1.GenerateResponse, error) {
+	o := c.options(opts)
+	t, err := docid.Parse(template, o.separator)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if n < 1 {
+		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
+	}
+	if t.Kind == docid.Semantic && usable(template) != nil {
+		return nil, usable(template)
+	}
+	numbered := t.Kind == docid.Identity || t.Kind == docid.ServerSide
+	req := &idnodev1.GenerateRequest{
+		Database: o.database, Template: template, Separator: o.separator, Count: int64(n), Claim: o.claim,
+		BlocksOnly: blocks || numbered && n > 1,
+	}
+	if t.Kind == docid.Identity || o.claim {
+		req.RequestId = o.newRequestID()
+		return once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Generate, req)
+	}
+	return invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate, req)
+}
+
+// Block is a run of ids: Prefix + number + Suffix for First ≤ number ≤ Last.
+type Block struct {
+	Prefix      string
+	First, Last int64
+	// Width is how many digits the number has at least; zeros fill them.
+	Width  int
+	Suffix string
+}
+
+// Len is how many ids the block has.
+func (b Block) Len() int64 { return b.Last - b.First + 1 }
+
+// ID writes out the id with a number of the block.
+func (b Block) ID(number int64) string {
+	var digits [20]byte
+	text := strconv.AppendInt(digits[:0], number, 10)
+	id := make([]byte, 0, len(b.Prefix)+max(b.Width, len(text))+len(b.Suffix))
+	id = append(id, b.Prefix...)
+	for range b.Width - len(text) {
+		id = append(id, '0')
+	}
+	return string(append(append(id, text...), b.Suffix...))
+}
+
+// IDs yields the ids in order.
+func (b Block) IDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range b.Len() {
+			if !yield(b.ID(b.First + i)) {
+				return
+			}
+		}
+	}
+}
+
+func blocksOf(r *idnodev1.GenerateResponse) []Block {
+	var blocks []Block
+	for _, b := range r.GetBlocks() {
+		blocks = append(blocks, Block{
+			Prefix: b.GetPrefix(), First: b.GetFirst(), Last: b.GetLast(),
+			Width: int(b.GetWidth()), Suffix: b.GetSuffix(),
+		})
+	}
+	return blocks
+}

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode"
+
+	pluralize "github.com/gertd/go-pluralize"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// Convention says how ids of one Go type are made, where that differs from
+// RavenDB's conventions (see IDFor).
+type Convention struct {
+	// Collection is the collection's name in place of the plural of the type's.
+	// The id's prefix follows from it: see CollectionPrefix.
+	Collection string
+	// Separator is used in place of "/".
+	Separator string
+	// NextID makes the ids in place of a HiLo handle.
+	NextID func(ctx context.Context, c *Client) (string, error)
+}
+
+// IDFor returns the next id for a document of type T, by the conventions of
+// RavenDB's clients: the collection is the plural of the type's short name
+// (Company → Companies), the prefix follows from it (→ "companies"), and the
+// number comes from the collection's HiLo handle: "companies/1-A".
+// Config.Conventions overrides this by type.
+func IDFor[T any](ctx context.Context, c *Client) (string, error) {
+	return c.idFor(ctx, reflect.TypeFor[T]())
+}
+
+// FillID gives the document an id if it has none: document is a pointer to
+// a struct with a string field ID, which is set to IDFor's id if it is empty.
+func (c *Client) FillID(ctx context.Context, document any) error {
+	field, err := idField(document)
+	if err != nil {
+		return err
+	}
+	if have := field.String(); have != "" {
+		return usable(have)
+	}
+	id, err := c.idFor(ctx, reflect.TypeOf(document).Elem())
+	if err != nil {
+		return err
+	}
+	field.SetString(id)
+	return nil
+}
+
+// idField finds the field that holds a document's id.
+func idField(document any) (reflect.Value, error) {
+	v := reflect.ValueOf(document)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return reflect.Value{}, fmt.Errorf("idnode: a document is a pointer to a struct, not %T", document)
+	}
+	t := v.Elem().Type()
+	f, ok := t.FieldByName("ID")
+	if !ok || f.Type.Kind() != reflect.String {
+		return reflect.Value{}, fmt.Errorf("idnode: %s has no string field ID", t)
+	}
+	field, err := v.Elem().FieldByIndexErr(f.Index)
+	if err != nil {
+		return reflect.Value{}, fmt.Errorf("idnode: the field ID of %s: %w", t, err)
+	}
+	return field, nil
+}
+
+func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
+	conv, err := c.names.of(t)
+	if err != nil {
+		return "", err
+	}
+	if conv.NextID == nil {
+		return c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator)).NextID(ctx)
+	}
+	id, err := conv.NextID(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return id, usable(id)
+}
+
+// usable refuses ids that RavenDB's clients refuse.
+func usable(id string) error {
+	if strings.HasPrefix(id, "/") {
+		return invalidField("INVALID_ID", "id", "an id must not begin with /")
+	}
+	return nil
+}
+
+// CollectionPrefix returns the HiLo tag, which is also the id's prefix, of
+// a collection: in lower case if its name has at most one capital letter
+// (Users → users), and otherwise as it is (OrderLines).
+func CollectionPrefix(collection string) string {
+	capitals := 0
+	for _, r := range collection {
+		if unicode.IsUpper(r) {
+			capitals++
+		}
+	}
+	if capitals > 1 {
+		return collection
+	}
+	return strings.ToLower(collection)
+}
+
+// names finds the conventions for types and remembers them, since plurals take
+// a while. Safe for concurrent use.
+type names struct {
+	overrides map[reflect.Type]Convention
+	plurals   func() *pluralize.Client
+	mu        sync.Mutex
+	known     map[reflect.Type]Convention
+}
+
+func newNames(overrides map[reflect.Type]Convention) *names {
+	return &names{
+		overrides: overrides,
+		plurals:   sync.OnceValue(pluralize.NewClient),
+		known:     make(map[reflect.Type]Convention),
+	}
+}
+
+// of returns the convention of a type, without pointers, with its collection.
+func (n *names) of(t reflect.Type) (Convention, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if conv, ok := n.known[t]; ok {
+		return conv, nil
+	}
+	conv := n.overrides[t]
+	if conv.Collection == "" && conv.NextID == nil {
+		name := shortName(t)
+		if name == "" {
+			return Convention{}, fmt.Errorf("idnode: %s has no name to make a collection of", t)
+		}
+		conv.Collection = n.plurals().Plural(name)
+	}
+	if _, err := docid.ParseSeparator(conv.Separator); err != nil {
+		return Convention{}, invalid(err)
+	}
+	n.known[t] = conv
+	return conv, nil
+}
+
+// shortName is the type's name without its package and its type arguments.
+func shortName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
+}

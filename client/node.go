@@ -1,0 +1,150 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// connectTimeout bounds one try to connect, look-up and handshake included.
+	connectTimeout = 1500 * time.Millisecond
+	// maxBackoff is the longest wait between two tries to connect.
+	maxBackoff = 500 * time.Millisecond
+	// pingAfter is how long a connection may be silent before gRPC asks whether
+	// the other end is there: the least it allows, and more than the 5 s that
+	// nodes insist on. pingTimeout is how long it waits for the answer. On
+	// Linux that is also how long sent bytes may stay unacknowledged, so a
+	// black-holed connection with a call on it is given up after pingTimeout.
+	pingAfter   = 10 * time.Second
+	pingTimeout = 3 * time.Second
+	// maxAnswerBytes is the largest answer taken: a page of 1,000 names of 2,000
+	// bytes, several times over.
+	maxAnswerBytes = 32 << 20
+)
+
+// node is one address and the connection to it, which gRPC makes again when it
+// broke.
+type node struct {
+	address string
+	conn    *grpc.ClientConn
+	ids     idnodev1.IdsServiceClient
+	cluster idnodev1.ClusterServiceClient
+	// suspectUntil is until when others are asked first, in nanoseconds of the
+	// Unix clock; 0 if the last try went well.
+	suspectUntil atomic.Int64
+}
+
+// newNode prepares a connection. Nothing is sent before the first call.
+func newNode(cfg Config, address string) (*node, error) {
+	creds := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		creds = credentials.NewTLS(tlsFor(cfg.TLS, address))
+	}
+	dial := cfg.Dial
+	if dial == nil {
+		dial = dialTCP
+	}
+	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithContextDialer(dial),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)),
+		// This package alone decides what is sent again, and a cluster is not
+		// reached through a web proxy.
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &node{
+		address: address, conn: conn,
+		ids: idnodev1.NewIdsServiceClient(conn), cluster: idnodev1.NewClusterServiceClient(conn),
+	}, nil
+}
+
+// tlsFor returns base with the server's name filled in.
+func tlsFor(base *tls.Config, address string) *tls.Config {
+	cfg := base.Clone()
+	if host, _, err := net.SplitHostPort(address); err == nil && cfg.ServerName == "" {
+		cfg.ServerName = host
+	}
+	return cfg
+}
+
+// dialTCP looks the host up at each try, with a resolver of its own: the shared
+// one lets dials join a look-up under way, which may have begun while this
+// machine was cut off.
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	d := net.Dialer{
+		Resolver: &net.Resolver{}, Timeout: connectTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3},
+	}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// ready waits until the connection is up, so that a failure before it is known
+// to have done nothing. The error is an unreachable one.
+func (n *node) ready(ctx context.Context) error {
+	if n.conn.GetState() == connectivity.Ready {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	for {
+		state := n.conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.Shutdown:
+			return unreachable(n.address, errors.New("the connection was closed"))
+		case connectivity.TransientFailure:
+			return unreachable(n.address, n.why(ctx))
+		}
+		n.conn.Connect()
+		if !n.conn.WaitForStateChange(ctx, state) {
+			return unreachable(n.address, errors.New("no connection in time"))
+		}
+	}
+}
+
+// why asks a broken connection for its last error: a call that does not wait
+// fails with it at once.
+func (n *node) why(ctx context.Context) error {
+	_, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err == nil {
+		return errors.New("the connection broke")
+	}
+	return err
+}
+
+func (n *node) close() { _ = n.conn.Close() }
+
+// suspect has others asked first for a while.
+func (n *node) suspect(d time.Duration) { n.suspectUntil.Store(time.Now().Add(d).UnixNano()) }
+
+// trust ends what suspect began.
+func (n *node) trust() {
+	if n.suspectUntil.Load() != 0 {
+		n.suspectUntil.Store(0)
+	}
+}
+
+func (n *node) suspected() bool {
+	until := n.suspectUntil.Load()
+	return until != 0 && time.Now().UnixNano() < until
+}

@@ -1,0 +1,322 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// lookAfter is how old what is known of the leader may get before it is
+	// looked at again, beside the calls: a leader that was handed over without a
+	// failure is found this way.
+	lookAfter = 5 * time.Second
+	// lookSoon is that while no leader is known.
+	lookSoon = time.Second
+	// lookAgain is the least time between two looks, however much fails.
+	lookAgain = 200 * time.Millisecond
+	// lookTimeout bounds one question to one node. It needs no quorum, so only
+	// a node that is cut off takes longer.
+	lookTimeout = time.Second
+	// distrust is how long a node that failed is asked only if no other is left.
+	distrust = 2 * time.Second
+)
+
+// router knows the nodes, and which of them leads. Safe for concurrent use.
+type router struct {
+	cfg Config
+	// given are the endpoints of the configuration.
+	given []*node
+	// ctx ends the looks under way; looks waits for them.
+	ctx    context.Context
+	cancel context.CancelFunc
+	looks  sync.WaitGroup
+	// newest is the newest log index seen in any answer.
+	newest atomic.Uint64
+
+	mu sync.Mutex
+	// learned are nodes at addresses that the cluster told.
+	learned map[string]*node
+	// leader is nil if it is not known, or cannot be reached from here.
+	leader *node
+	// home is the index in given of the node for calls that need no leader.
+	home int
+	// looking is closed when the look under way ends; nil if there is none.
+	looking chan struct{}
+	// looked is when the last look began.
+	looked time.Time
+	closed bool
+}
+
+func newRouter(cfg Config) (*router, error) {
+	r := &router{cfg: cfg, learned: make(map[string]*node)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	for _, e := range cfg.Endpoints {
+		n, err := newNode(cfg, e)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.given = append(r.given, n)
+	}
+	return r, nil
+}
+
+func (r *router) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	r.looks.Wait()
+	for _, n := range r.given {
+		n.close()
+	}
+	for _, n := range r.learned {
+		n.close()
+	}
+}
+
+// saw notes a log index that an answer carried.
+func (r *router) saw(index uint64) {
+	for {
+		have := r.newest.Load()
+		if index <= have || r.newest.CompareAndSwap(have, index) {
+			return
+		}
+	}
+}
+
+// route returns the node for the next try of a call. last is the node of the
+// try before, nil for the first. A try never goes to the same node as the one
+// before it if there is another.
+func (r *router) route(toLeader bool, last *node) (*node, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, closedError()
+	}
+	if age := time.Since(r.looked); toLeader && (age > lookAfter || r.leader == nil && age > lookSoon) {
+		r.look()
+	}
+	if toLeader && r.leader != nil && r.leader != last && !r.leader.suspected() {
+		return r.leader, nil
+	}
+	return r.next(last), nil
+}
+
+// next returns home, or after a failure the endpoint after the one that failed;
+// ones under suspicion only if there is no other.
+func (r *router) next(last *node) *node {
+	from := r.home
+	if i := slices.Index(r.given, last); i >= 0 {
+		from = i + 1
+	}
+	for i := range r.given {
+		n := r.given[(from+i)%len(r.given)]
+		if n != last && !n.suspected() {
+			return n
+		}
+	}
+	return r.given[from%len(r.given)]
+}
+
+// failed takes note of a node that could not serve a call: the calls that
+// follow begin elsewhere, and the leader is looked for again.
+func (r *router) failed(n *node) {
+	n.suspect(distrust)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leader == n {
+		r.leader = nil
+	}
+	if r.given[r.home] == n {
+		r.home = (r.home + 1) % len(r.given)
+	}
+	if time.Since(r.looked) > lookAgain {
+		r.look()
+	}
+}
+
+// doubt has the leader looked for again, without blaming a node.
+func (r *router) doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.looked) > lookAgain {
+		r.look()
+	}
+}
+
+// look starts a look for the leader unless one is under way. The caller holds
+// mu.
+func (r *router) look() {
+	if r.looking != nil || r.closed {
+		return
+	}
+	done := make(chan struct{})
+	r.looking, r.looked = done, time.Now()
+	r.looks.Go(func() {
+		r.find()
+		r.mu.Lock()
+		r.looking = nil
+		r.mu.Unlock()
+		close(done)
+	})
+}
+
+// known waits until the first look is over, so that the first calls already go
+// to the leader and know a log index. It is bounded by lookTimeout.
+func (r *router) known(ctx context.Context) {
+	if r.newest.Load() != 0 {
+		return
+	}
+	r.mu.Lock()
+	if time.Since(r.looked) > lookAgain {
+		r.look()
+	}
+	done := r.looking
+	r.mu.Unlock()
+	if done == nil {
+		return
+	}
+	bound, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	select {
+	case <-done:
+	case <-bound.Done():
+	}
+}
+
+// view is what one endpoint says of the cluster.
+type view struct {
+	node   *node
+	status *idnodev1.GetStatusResponse
+}
+
+// find asks all endpoints side by side who leads, and settles on the first
+// answer that leads to a leader which agrees.
+func (r *router) find() {
+	ctx, cancel := context.WithTimeout(r.ctx, 2*lookTimeout)
+	defer cancel()
+	views := make(chan view, len(r.given))
+	for _, n := range r.given {
+		r.looks.Go(func() { views <- view{n, r.ask(ctx, n)} })
+	}
+	var seen []view
+	for range r.given {
+		v := <-views
+		if v.status == nil {
+			continue
+		}
+		seen = append(seen, v)
+		if leader := named(seen); leader != nil {
+			r.settle(leader)
+			return
+		}
+	}
+	r.settle(r.reach(ctx, seen))
+}
+
+// ask returns a node's view, nil if it has none in time.
+func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	if n.ready(ctx) != nil {
+		return nil
+	}
+	s, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err != nil {
+		return nil
+	}
+	r.saw(s.GetAppliedIndex())
+	return s
+}
+
+// named returns the endpoint that says of itself that it leads; the one with
+// the highest term if two do, as a leader that was cut off does for a while.
+func named(seen []view) *node {
+	var leader *view
+	for i, v := range seen {
+		s := v.status
+		if leads(s) && (leader == nil || s.GetTerm() > leader.status.GetTerm()) {
+			leader = &seen[i]
+		}
+	}
+	if leader == nil {
+		return nil
+	}
+	return leader.node
+}
+
+func leads(s *idnodev1.GetStatusResponse) bool {
+	return s.GetHasQuorum() && s.GetLeaderTag() != "" && s.GetLeaderTag() == s.GetSelf().GetTag()
+}
+
+// reach tries the leader's address as the cluster tells it. It may be one that
+// means nothing out here, or somebody else, so the node there must say itself
+// that it leads, in the same cluster.
+func (r *router) reach(ctx context.Context, seen []view) *node {
+	slices.SortFunc(seen, func(a, b view) int { return cmp.Compare(b.status.GetTerm(), a.status.GetTerm()) })
+	for _, v := range seen {
+		address := leaderAddress(v.status)
+		if address == "" {
+			continue
+		}
+		n, err := r.learn(address)
+		if err != nil {
+			return nil
+		}
+		s := r.ask(ctx, n)
+		if s != nil && leads(s) && s.GetClusterId() == v.status.GetClusterId() {
+			return n
+		}
+		return nil
+	}
+	return nil
+}
+
+// leaderAddress returns where the cluster says its leader is; "" if it names
+// none.
+func leaderAddress(s *idnodev1.GetStatusResponse) string {
+	for _, m := range s.GetMembers() {
+		if m.GetTag() == s.GetLeaderTag() && s.GetLeaderTag() != "" {
+			return m.GetGrpcAddress()
+		}
+	}
+	return ""
+}
+
+// maxLearned bounds the connections to nodes beside the endpoints.
+const maxLearned = 16
+
+// learn returns the node at an address that the cluster told.
+func (r *router) learn(address string) (*node, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.learned[address]; n != nil {
+		return n, nil
+	}
+	if r.closed || len(r.learned) >= maxLearned {
+		return nil, closedError()
+	}
+	n, err := newNode(r.cfg, address)
+	if err != nil {
+		return nil, err
+	}
+	r.learned[address] = n
+	return n, nil
+}
+
+// settle makes n the leader; nil means that it is not known.
+func (r *router) settle(n *node) {
+	if n != nil {
+		n.trust()
+	}
+	r.mu.Lock()
+	r.leader = n
+	r.mu.Unlock()
+}

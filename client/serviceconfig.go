@@ -1,0 +1,33 @@
+package client
+
+// ServiceConfig is a gRPC service config for those who use the generated stubs
+// in place of this package:
+//
+//	grpc.WithDefaultServiceConfig(client.ServiceConfig)
+//
+// It retries calls that only read, when no node was there to answer. It retries
+// nothing that takes or changes something: gRPC repeats a call by its status
+// code alone and cannot see whether it has a request id, without which a repeat
+// may count twice.
+const ServiceConfig = `{
+	"methodConfig": [{
+		"name": [
+			{"service": "idnode.v1.IdsService", "method": "GetIdentity"},
+			{"service": "idnode.v1.IdsService", "method": "ListIdentities"},
+			{"service": "idnode.v1.IdsService", "method": "GetHiLo"},
+			{"service": "idnode.v1.IdsService", "method": "ListHiLo"},
+			{"service": "idnode.v1.IdsService", "method": "ListClaims"},
+			{"service": "idnode.v1.ClusterService", "method": "GetStatus"},
+			{"service": "idnode.v1.ClusterService", "method": "ListMembers"},
+			{"service": "idnode.v1.ClusterService", "method": "ListSettings"},
+			{"service": "grpc.health.v1.Health", "method": "Check"}
+		],
+		"retryPolicy": {
+			"maxAttempts": 4,
+			"initialBackoff": "0.1s",
+			"maxBackoff": "1s",
+			"backoffMultiplier": 2,
+			"retryableStatusCodes": ["UNAVAILABLE"]
+		}
+	}]
+}`
