@@ -38,6 +38,8 @@ type exchange struct {
 	server *idsServer
 	stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
 	calls  sync.WaitGroup
+	// workers run the calls.
+	workers workers
 	// wake has room for one: it tells the sender that there is something to do,
 	// and room tells the reader that replies were taken.
 	wake, room chan struct{}
@@ -66,12 +68,13 @@ type ready struct {
 func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
 	x := &exchange{
 		server: s, stream: stream, underWay: make(map[uint64]int64),
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		workers: workers{jobs: make(chan job)}, wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- x.send() }()
 	err := x.receive()
 	x.calls.Wait()
+	close(x.workers.jobs)
 	x.end()
 	if sendErr := <-sent; err == nil {
 		err = sendErr
@@ -109,7 +112,7 @@ func (x *exchange) begin(calls []*idnodev1.Call) {
 	m.cancel = cancel
 	x.calls.Add(len(admitted))
 	for _, call := range admitted {
-		go m.run(call)
+		x.workers.run(m, call)
 	}
 }
 
@@ -122,6 +125,7 @@ type message struct {
 	cancel context.CancelFunc
 }
 
+// run makes one call of the message.
 func (m *message) run(call *idnodev1.Call) {
 	defer m.x.calls.Done()
 	reply := m.x.server.answer(m.ctx, call, m.start)

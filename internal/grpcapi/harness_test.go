@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/service"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -38,6 +39,8 @@ type backend struct {
 	// fail is what Propose returns; boom makes it panic.
 	fail error
 	boom bool
+	// gate, if set, holds proposals until it is closed or their callers give up.
+	gate chan struct{}
 }
 
 var clusterID = []byte("cluster---------")
@@ -52,7 +55,10 @@ func newBackend(t testing.TB) *backend {
 	return b
 }
 
-func (b *backend) Propose(_ context.Context, operation []byte) ([]byte, error) {
+func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	if err := b.pass(ctx); err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.boom {
@@ -69,6 +75,22 @@ func (b *backend) Propose(_ context.Context, operation []byte) ([]byte, error) {
 		return nil, err
 	}
 	return slices.Clone(results[0].Results[0]), nil
+}
+
+// pass waits at the gate.
+func (b *backend) pass(ctx context.Context) error {
+	b.mu.Lock()
+	gate := b.gate
+	b.mu.Unlock()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return outcome.NewUnknown(outcome.Deadline, ctx.Err())
+	}
 }
 
 func (b *backend) set(change func(*backend)) {
@@ -103,6 +125,7 @@ func (b *backend) Transfer(context.Context, string) (string, error) { return "B"
 // rig is a served API and its clients.
 type rig struct {
 	*backend
+	service *service.Service
 	health  *Health
 	conn    *grpc.ClientConn
 	ids     idnodev1.IdsServiceClient
@@ -127,27 +150,34 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// serve serves the API over memory until the test ends. register may be nil.
-func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
+func newService(t testing.TB, b *backend) *service.Service {
 	t.Helper()
-	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logBuffer{}}
 	svc, err := service.New(service.Config{
-		Proposer: r.backend, Linearizer: r.backend, State: r.state, Etags: r.backend, Cluster: r.backend,
+		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return svc
+}
+
+// serve serves the API over memory until the test ends. register may be nil.
+func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
+	t.Helper()
+	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logBuffer{}}
+	r.service = newService(t, r.backend)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
-	server := NewServer(cfg, nil, svc, r.health)
+	server := NewServer(cfg, nil, r.service, r.health)
 	if register != nil {
 		register(server)
 	}
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	var err error
 	r.conn, err = grpc.NewClient("passthrough:///mem",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))

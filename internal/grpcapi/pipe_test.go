@@ -1,0 +1,134 @@
+package grpcapi
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// pipe is both ends of an Exchange stream without a network, for tests in a
+// bubble: its server sends a message only when somebody takes it out.
+type pipe struct {
+	grpc.ServerStream
+	*backend
+	server *idsServer
+	ctx    context.Context
+	cancel context.CancelFunc
+	in     chan *idnodev1.ExchangeRequest
+	out    chan *idnodev1.ExchangeResponse
+	// ended gets what the handler returned.
+	ended chan error
+}
+
+// newPipe starts an Exchange; the bounds are those of a stream and of all.
+func newPipe(t testing.TB, perStream, inAll int) *pipe {
+	t.Helper()
+	b := newBackend(t)
+	return (&pipe{backend: b, server: &idsServer{
+		service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
+		exchanges: newExchanges(perStream, inAll),
+	}}).start(t)
+}
+
+// another starts another stream of the same server.
+func (p *pipe) another(t testing.TB) *pipe {
+	t.Helper()
+	return (&pipe{backend: p.backend, server: p.server}).start(t)
+}
+
+func (p *pipe) start(t testing.TB) *pipe {
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.in, p.out = make(chan *idnodev1.ExchangeRequest), make(chan *idnodev1.ExchangeResponse)
+	p.ended = make(chan error, 1)
+	go func() {
+		err := p.server.Exchange(p)
+		p.cancel() // As gRPC does.
+		p.ended <- err
+	}()
+	t.Cleanup(p.cancel)
+	return p
+}
+
+func (p *pipe) Context() context.Context { return p.ctx }
+
+func (p *pipe) Recv() (*idnodev1.ExchangeRequest, error) {
+	select {
+	case req, ok := <-p.in:
+		if !ok {
+			return nil, io.EOF
+		}
+		return req, nil
+	case <-p.ctx.Done():
+		return nil, status.FromContextError(p.ctx.Err()).Err()
+	}
+}
+
+func (p *pipe) Send(res *idnodev1.ExchangeResponse) error {
+	select {
+	case p.out <- res:
+		return nil
+	case <-p.ctx.Done():
+		return status.FromContextError(p.ctx.Err()).Err()
+	}
+}
+
+// call sends calls in one message.
+func (p *pipe) call(calls ...*idnodev1.Call) {
+	p.in <- &idnodev1.ExchangeRequest{Calls: calls}
+}
+
+// close half-closes the stream.
+func (p *pipe) close() { close(p.in) }
+
+// replies takes messages until everybody waits for something else.
+func (p *pipe) replies() map[uint64]*idnodev1.Reply {
+	replies := make(map[uint64]*idnodev1.Reply)
+	for {
+		synctest.Wait()
+		select {
+		case res := <-p.out:
+			for _, r := range res.GetReplies() {
+				replies[r.GetCorrelation()] = r
+			}
+		default:
+			return replies
+		}
+	}
+}
+
+// hold keeps proposals waiting until the function it returns is called.
+func (b *backend) hold() (release func()) {
+	gate := make(chan struct{})
+	b.set(func(b *backend) { b.gate = gate })
+	return func() {
+		b.set(func(b *backend) { b.gate = nil })
+		close(gate)
+	}
+}
+
+// replyError is the error in a reply, as an error of a method; nil without one.
+func replyError(r *idnodev1.Reply) error {
+	e := r.GetError()
+	if e == nil {
+		return nil
+	}
+	return status.FromProto(&spb.Status{Code: e.GetCode(), Message: e.GetMessage(), Details: e.GetDetails()}).Err()
+}
+
+func generate(correlation uint64, req *idnodev1.GenerateRequest) *idnodev1.Call {
+	return &idnodev1.Call{Correlation: correlation, Call: &idnodev1.Call_Generate{Generate: req}}
+}
+
+// guid is a call that never waits.
+func guid(correlation uint64) *idnodev1.Call {
+	return generate(correlation, &idnodev1.GenerateRequest{})
+}

@@ -1,0 +1,51 @@
+package grpcapi
+
+import (
+	"sync/atomic"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// maxIdleWorkers is how many workers a stream keeps for the calls to come.
+const maxIdleWorkers = 512
+
+// workers are the goroutines that run the calls of one stream. They stay for
+// later calls, because a new goroutine has to grow its stack first, which costs
+// as much as the rest of a small call. They end when jobs is closed.
+type workers struct {
+	jobs chan job
+	idle atomic.Int64
+}
+
+// job is one call of a message.
+type job struct {
+	message *message
+	call    *idnodev1.Call
+}
+
+// run runs a call on a worker that waits, or on a new one. It does not block.
+func (w *workers) run(m *message, call *idnodev1.Call) {
+	j := job{message: m, call: call}
+	select {
+	case w.jobs <- j:
+	default:
+		go w.work(j)
+	}
+}
+
+func (w *workers) work(j job) {
+	for ok := true; ok; {
+		j.message.run(j.call)
+		j, ok = w.next()
+	}
+}
+
+// next waits for another job; false says that there is no more need to.
+func (w *workers) next() (job, bool) {
+	defer w.idle.Add(-1)
+	if w.idle.Add(1) > maxIdleWorkers {
+		return job{}, false
+	}
+	j, ok := <-w.jobs
+	return j, ok
+}
