@@ -102,7 +102,7 @@ const (
 )
 
 func (a *app) serverCommands() []*cobra.Command {
-	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand()}
+	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.benchCommand()}
 }
 
 func (a *app) idCommands() []*cobra.Command {

@@ -34,6 +34,7 @@ const (
 	raft       = "github.com/hashicorp/raft"
 	raftBolt   = "github.com/hashicorp/raft-boltdb/v2"
 	uuid       = "github.com/google/uuid"
+	hdr        = "github.com/HdrHistogram/hdrhistogram-go"
 	xsync      = "golang.org/x/sync"
 	xsys       = "golang.org/x/sys"
 	xxhash     = "github.com/cespare/xxhash/v2"
@@ -88,9 +89,12 @@ var parts = []part{
 	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{koanf, pflag, yaml}},
 	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc}},
 
+	// A load and its figures, over the public API.
+	{folder: "internal/bench", floor: 4, modules: []string{hdr, genproto, grpc, protobuf}},
+
 	// One server put together, and the program around it.
 	{folder: "internal/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
-	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, xsync}},
+	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync}},
 	{folder: "test/e2e/edge", floor: 5},
 	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/internal/bench"
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	cfg     bench.Config
+	cluster int
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:     "bench",
+		GroupID: groupServer,
+		Short:   "Put a load on a cluster and measure it",
+		Long: `Lets callers take ids for a while and prints how many, how fast, and what failed.
+The callers are spread over all endpoints. It fails if an id came twice.
+
+Identities and ranges are taken under names of their own, which stay in the
+cluster. With --cluster a cluster of real processes with data in a temporary
+folder is started first, and ended afterwards.
+
+  identity      one call takes --batch consecutive values of one of --names identities
+  server-side   one call takes --batch server-side ids
+  range         one call reserves a range of --batch numbers
+  guid          one call makes --batch GUIDs
+  echo          an empty gRPC call to the same server, to compare with`,
+		Example: `  idnode bench --cluster 3 --op identity --callers 64
+  idnode bench --op identity --via stream --callers 512 --batch 100
+  idnode bench --op server-side --batch 1000 -o json`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.cfg.Op, "op", bench.Identity, "what to measure: "+strings.Join(bench.Ops(), ", "))
+	f.StringVar(&o.cfg.Via, "via", bench.Unary, "how to call: "+strings.Join(bench.Vias(), ", "))
+	f.IntVar(&o.cfg.Callers, "callers", 64, "how many calls are under way at a time")
+	f.IntVar(&o.cfg.Batch, "batch", 1, "how many ids one call takes")
+	f.IntVar(&o.cfg.Names, "names", 1, "over how many names the calls are spread")
+	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")
+	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		return o.run(ctx, a, s)
+	})
+}
+
+func (o *benchOptions) run(ctx context.Context, a *app, s *session) error {
+	o.cfg.Database = s.database
+	o.cfg.Prefix = "bench-" + uuid.NewString() + "-"
+	if err := o.check(); err != nil {
+		return &usageError{err: err}
+	}
+	if o.cluster != 0 {
+		c, err := a.startBenchCluster(ctx, o.cluster)
+		if err != nil {
+			return err
+		}
+		defer c.end()
+		s.endpoints = c.endpoints
+	}
+	if err := o.connect(ctx, s); err != nil {
+		return err
+	}
+	report, err := o.measure(ctx, a.stderr)
+	printReport(s.out, report)
+	return err
+}
+
+// check refuses nonsense before anything is started or dialled.
+func (o *benchOptions) check() error {
+	if o.cluster < 0 || o.cluster > maxDevNodes {
+		return fmt.Errorf("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
+	}
+	cfg := o.cfg
+	cfg.Conns = make([]grpc.ClientConnInterface, 1)
+	return cfg.Validate()
+}
+
+// connect opens one connection to each endpoint.
+func (o *benchOptions) connect(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	o.cfg.Conns = nil
+	for _, endpoint := range s.endpoints {
+		conn, err := s.connect(ctx, endpoint)
+		if err != nil {
+			return &unavailableError{err: err}
+		}
+		o.cfg.Conns = append(o.cfg.Conns, conn)
+	}
+	return nil
+}
+
+// measure runs the load and shows each second how far it is.
+func (o *benchOptions) measure(ctx context.Context, progress io.Writer) (bench.Report, error) {
+	var p bench.Progress
+	done := make(chan struct{})
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		showProgress(progress, &p, done)
+	}()
+	report, err := bench.Run(ctx, o.cfg, &p)
+	close(done)
+	<-shown
+	return report, err
+}
+
+func showProgress(w io.Writer, p *bench.Progress, done <-chan struct{}) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var before int64
+	for second := 1; ; second++ {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		calls, ids, failed := p.Counts()
+		fmt.Fprintf(w, "%3d s  %d calls/s  %d ids  %d failed\n", second, calls-before, ids, failed)
+		before = calls
+	}
+}
+
+// printReport prints a table, or one JSON object.
+func printReport(out *printer, r bench.Report) {
+	if out.json {
+		if err := json.NewEncoder(out.w).Encode(r); err != nil {
+			out.err = err
+		}
+		return
+	}
+	rows := [][2]string{
+		{"operation", fmt.Sprintf("%s via %s, %d callers, batches of %d, %d names", r.Op, r.Via, r.Callers, r.Batch, r.Names)},
+		{"time", fmt.Sprintf("%.1f s", r.Seconds)},
+		{"calls/s", fmt.Sprintf("%.0f", r.CallsPerS)},
+		{"ids/s", fmt.Sprintf("%.0f", r.IDsPerS)},
+		{"p50", microseconds(r.P50us)},
+		{"p99", microseconds(r.P99us)},
+		{"p99.9", microseconds(r.P999us)},
+		{"max", microseconds(r.MaxUs)},
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.ErrorReasons)) {
+		rows = append(rows, [2]string{"failed", fmt.Sprintf("%d %s", r.ErrorReasons[reason], reason)})
+	}
+	fields(out.w, rows)
+}
+
+func microseconds(us int64) string { return (time.Duration(us) * time.Microsecond).String() }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/internal/bench"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func TestBenchRefusesNonsense(t *testing.T) {
+	for _, args := range [][]string{
+		{"--op", "ids"},
+		{"--via", "post"},
+		{"--callers", "0"},
+		{"--batch", "0"},
+		{"--names", "0"},
+		{"--duration", "0s"},
+		{"--duration", "2h"},
+		{"--cluster", "10"},
+		{"--op", "echo", "--via", "stream"},
+	} {
+		r := command(t, append([]string{"bench"}, args...)...)
+		if r.code != exitUsage {
+			t.Errorf("%v: exit code %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
+// counting answers like an identity.
+func counting() func(proto.Message) (proto.Message, error) {
+	var last atomic.Int64
+	return func(req proto.Message) (proto.Message, error) {
+		next, ok := req.(*idnodev1.NextIdentityRequest)
+		if !ok {
+			return nil, nil
+		}
+		end := last.Add(next.Count)
+		return &idnodev1.NextIdentityResponse{Blocks: []*idnodev1.ValueBlock{{First: end - next.Count + 1, Last: end}}}, nil
+	}
+}
+
+func TestBenchMeasures(t *testing.T) {
+	addr := newFakeNode(t, counting()).addr
+	r := command(t, "bench", "--endpoint", addr, "--duration", "200ms", "--callers", "4", "--batch", "5", "-o", "json")
+	if r.code != exitOK {
+		t.Fatalf("exit code %d: %s", r.code, r.stderr)
+	}
+	var report bench.Report
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
+		t.Fatalf("%v in %s", err, r.stdout)
+	}
+	if report.IDsPerS <= report.CallsPerS || len(report.ErrorReasons) != 0 {
+		t.Errorf("%+v", report)
+	}
+	r = command(t, "bench", "--endpoint", addr, "--duration", "200ms", "--op", "echo")
+	if r.code != exitOK || !strings.Contains(r.stdout, "calls/s") {
+		t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+}

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// The operations that can be measured.
+const (
+	// Identity takes values of identities.
+	Identity = "identity"
+	// ServerSide takes server-side ids.
+	ServerSide = "server-side"
+	// Range reserves HiLo ranges, each of the batch's size.
+	Range = "range"
+	// GUID takes GUIDs.
+	GUID = "guid"
+	// Echo is the least a gRPC call to the same server can cost: a health check
+	// of a name that is always serving.
+	Echo = "echo"
+)
+
+// The ways to make the calls.
+const (
+	// Unary makes one gRPC call per operation.
+	Unary = "unary"
+	// Stream lets the callers of an endpoint share one Exchange stream.
+	Stream = "stream"
+)
+
+// Ops and Vias are what Config.Op and Config.Via may be.
+var (
+	ops  = []string{Identity, ServerSide, Range, GUID, Echo}
+	vias = []string{Unary, Stream}
+)
+
+// Ops returns the operations that can be measured.
+func Ops() []string { return slices.Clone(ops) }
+
+// Vias returns the ways to make the calls.
+func Vias() []string { return slices.Clone(vias) }
+
+// Config says what to measure.
+type Config struct {
+	// Op is one of Ops, Via one of Vias.
+	Op, Via string
+	// Callers is how many calls are under way at any time, 1 to 100,000. They are
+	// spread over Conns.
+	Callers int
+	// Batch is how many ids one call takes, 1 to 1,000,000.
+	Batch int
+	// Names is over how many names, or tags, the calls are spread.
+	Names int
+	// Duration is how long the load lasts, up to an hour.
+	Duration time.Duration
+	// Database is where the names are.
+	Database string
+	// Prefix begins every name; a prefix of its own for each run makes names
+	// that nobody else uses, which the check needs.
+	Prefix string
+	// Conns are connections to one or more nodes.
+	Conns []grpc.ClientConnInterface
+}
+
+const (
+	maxCallers  = 100_000
+	maxBatch    = 1_000_000
+	maxGUIDs    = 10_000 // as many as one answer holds
+	maxNames    = 10_000_000
+	maxDuration = time.Hour
+)
+
+// Validate checks the bounds.
+func (c Config) Validate() error {
+	batches := maxBatch
+	if c.Op == GUID {
+		batches = maxGUIDs
+	}
+	switch {
+	case !slices.Contains(ops, c.Op):
+		return fmt.Errorf("the operation must be one of %s, not %q", strings.Join(ops, ", "), c.Op)
+	case !slices.Contains(vias, c.Via):
+		return fmt.Errorf("the way must be one of %s, not %q", strings.Join(vias, ", "), c.Via)
+	case c.Op == Echo && c.Via != Unary:
+		return errors.New("echo is a unary call")
+	case c.Callers < 1 || c.Callers > maxCallers:
+		return fmt.Errorf("callers must be 1 to %d, not %d", maxCallers, c.Callers)
+	case c.Batch < 1 || c.Batch > batches:
+		return fmt.Errorf("the batch of %s must be 1 to %d, not %d", c.Op, batches, c.Batch)
+	case c.Names < 1 || c.Names > maxNames:
+		return fmt.Errorf("names must be 1 to %d, not %d", maxNames, c.Names)
+	case c.Duration <= 0 || c.Duration > maxDuration:
+		return fmt.Errorf("the duration must be above 0 and at most %s, not %s", maxDuration, c.Duration)
+	case len(c.Conns) == 0:
+		return errors.New("there is no endpoint")
+	}
+	return nil
+}

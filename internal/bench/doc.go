@@ -1,0 +1,7 @@
+// Package bench puts a load on a cluster and measures it: calls and ids a
+// second, how long calls take, errors by reason. It also checks what a benchmark
+// of an id service must check: that no id came twice.
+//
+// It owns the callers, the figures and the check. How the figures are shown, and
+// where the cluster comes from, is for its user. The load is bounded in time.
+package bench

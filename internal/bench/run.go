@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+)
+
+// callTimeout bounds one call. It is longer than a node waits for a leader.
+const callTimeout = 15 * time.Second
+
+// taker makes one call: the i-th of its caller. It returns the ids it took.
+type taker func(ctx context.Context, i int) ([]block, error)
+
+// Progress is how far a run is; it may be read at any time.
+type Progress struct {
+	calls, ids, failed atomic.Int64
+}
+
+// Counts returns the calls answered, the ids taken and the calls failed so far.
+func (p *Progress) Counts() (calls, ids, failed int64) {
+	return p.calls.Load(), p.ids.Load(), p.failed.Load()
+}
+
+// Run puts the load on and returns what was measured. An error means that the
+// run could not be made, or that an id came twice; calls that failed are in the
+// report. When ctx ends, the run ends early and counts.
+func Run(ctx context.Context, c Config, progress *Progress) (Report, error) {
+	if err := c.Validate(); err != nil {
+		return Report{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Duration)
+	defer cancel()
+	takers, end, err := c.takers(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	begin := time.Now()
+	total := measure(ctx, takers, progress)
+	took := time.Since(begin)
+	end()
+	return total.report(c, took), checkUnique(total.taken)
+}
+
+// measure lets every caller call until ctx ends, and adds their figures up.
+func measure(ctx context.Context, takers []taker, progress *Progress) *figures {
+	each := make([]*figures, len(takers))
+	var callers sync.WaitGroup
+	for i, take := range takers {
+		each[i] = newFigures()
+		callers.Go(func() { each[i].call(ctx, take, progress) })
+	}
+	callers.Wait()
+	total := newFigures()
+	for _, f := range each {
+		total.add(f)
+	}
+	return total
+}
+
+// call makes one call after the other. A call under way when ctx ends is waited
+// for: its ids count, and its time does too.
+func (f *figures) call(ctx context.Context, take taker, progress *Progress) {
+	for i := 0; ctx.Err() == nil; i++ {
+		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		begin := time.Now()
+		taken, err := take(callCtx, i)
+		cancel()
+		if err != nil {
+			f.errors[reasonOf(err)]++
+			progress.failed.Add(1)
+			continue
+		}
+		before := f.ids
+		f.answered(time.Since(begin), taken)
+		progress.calls.Add(1)
+		progress.ids.Add(f.ids - before)
+	}
+}
+
+// reasonOf is idnode's own reason, or gRPC's code in words.
+func reasonOf(err error) string {
+	s := status.Convert(err)
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.Reason
+		}
+	}
+	return s.Code().String()
+}
