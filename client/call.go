@@ -4,11 +4,14 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -42,19 +45,24 @@ type plan struct {
 }
 
 // ask makes a call that only reads.
-func ask[Req any, Resp answer](ctx context.Context, c *Client, m method[Req, Resp], req Req) (Resp, error) {
+func ask[Req proto.Message, Resp answer](ctx context.Context, c *Client, m method[Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
 // once makes a call that counts once; id is the request's, already in req.
-func once[Req any, Resp answer](ctx context.Context, c *Client, id *idnodev1.RequestId, m method[Req, Resp], req Req) (Resp, error) {
+func once[Req proto.Message, Resp answer](ctx context.Context, c *Client, id *idnodev1.RequestId, m method[Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, id: id}, m, req)
 }
 
-func invoke[Req any, Resp answer](ctx context.Context, c *Client, p plan, m method[Req, Resp], req Req) (Resp, error) {
+func invoke[Req proto.Message, Resp answer](ctx context.Context, c *Client, p plan, m method[Req, Resp], req Req) (Resp, error) {
 	var got Resp
-	err := c.run(ctx, p, func(ctx context.Context, n *node) (err error) {
-		got, err = m(n.ids, ctx, req)
+	first := true
+	err := c.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
+		if !first && since != nil {
+			req = retryOf(req, *since)
+		}
+		first = false
+		got, err = attempt(ctx, c, n, m, req)
 		return err
 	})
 	if err != nil {
@@ -63,6 +71,41 @@ func invoke[Req any, Resp answer](ctx context.Context, c *Client, p plan, m meth
 	}
 	c.router.saw(got.GetLogIndex())
 	return got, nil
+}
+
+// attempt makes one try, together with the tries of others where that is
+// possible.
+func attempt[Req proto.Message, Resp answer](ctx context.Context, c *Client, n *node, m method[Req, Resp], req Req) (Resp, error) {
+	call := callOf(ctx, c.cfg.TryTimeout, req)
+	if call == nil || c.cfg.Unshared {
+		return m(n.ids, ctx, req)
+	}
+	var none Resp
+	reply, err := n.lane.exchange(ctx, call)
+	switch {
+	case errors.Is(err, errNoExchange):
+		return m(n.ids, ctx, req)
+	case err != nil:
+		return none, err
+	}
+	got, ok := answerOf(reply).(Resp)
+	if !ok {
+		return none, status.Error(codes.Internal, "an answer to another call")
+	}
+	return got, nil
+}
+
+// retryOf returns the request as a retry, which says what was known before the
+// first try: a cluster that no longer remembers that one refuses it. It is a
+// copy, since the first one may still be on its way.
+func retryOf[Req proto.Message](req Req, since uint64) Req {
+	again := proto.CloneOf(req)
+	m := again.ProtoReflect()
+	field := m.Descriptor().Fields().ByName("request_id")
+	if id, ok := m.Mutable(field).Message().Interface().(*idnodev1.RequestId); ok && id.RetrySince == nil {
+		id.RetrySince = proto.Uint64(since)
+	}
+	return again
 }
 
 // newRequestID returns the caller's request id, or one of 16 random bytes.
@@ -90,7 +133,7 @@ type progress struct {
 
 // run makes tries at changing nodes until one gives a final answer or the time
 // is over.
-func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node) error) error {
+func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
 	bound, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	if p.toLeader {
@@ -102,7 +145,7 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if err != nil {
 			return at.fail(ctx, errorOf(err))
 		}
-		if err = c.try(bound, n, try); err == nil {
+		if err = c.try(bound, n, at.retrySince(), try); err == nil {
 			n.trust()
 			return nil
 		}
@@ -120,18 +163,26 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if !sleep(bound, at.pause(len(c.router.given))) {
 			return at.fail(ctx, at.last)
 		}
-		at.again()
 	}
 }
 
 // try makes one try at one node.
-func (c *Client) try(ctx context.Context, n *node, try func(context.Context, *node) error) error {
+func (c *Client) try(ctx context.Context, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
 	if err := n.ready(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
 	defer cancel()
-	return try(ctx, n)
+	return try(ctx, n, since)
+}
+
+// retrySince is what a retry says was known before the first try; nil for calls
+// without a request id.
+func (p *progress) retrySince() *uint64 {
+	if p.id == nil {
+		return nil
+	}
+	return &p.since
 }
 
 // note takes in a failed try.
@@ -142,15 +193,6 @@ func (p *progress) note(n *node, err *Error) {
 		p.overloads++
 	}
 	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
-}
-
-// again makes the next try a retry: it says what was known before the first
-// one, so that a cluster which no longer remembers that one refuses it. A
-// caller who did so keeps what it said.
-func (p *progress) again() {
-	if p.id != nil && p.id.RetrySince == nil {
-		p.id.RetrySince = proto.Uint64(p.since)
-	}
 }
 
 // pause is the time until the next try: none while there are endpoints that

@@ -42,6 +42,9 @@ type Config struct {
 	// Conventions override how ids are made for Go types (reflect.TypeFor[T]());
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
+	// Unshared sends every call in a message of its own. By default calls made
+	// at the same moment share one; a lone caller does not wait for that.
+	Unshared bool
 	// Dial opens connections in place of TCP; nil means TCP. It is for tunnels
 	// and tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)

@@ -42,13 +42,15 @@ type node struct {
 	conn    *grpc.ClientConn
 	ids     idnodev1.IdsServiceClient
 	cluster idnodev1.ClusterServiceClient
+	lane    *lane
 	// suspectUntil is until when others are asked first, in nanoseconds of the
 	// Unix clock; 0 if the last try went well.
 	suspectUntil atomic.Int64
 }
 
-// newNode prepares a connection. Nothing is sent before the first call.
-func newNode(cfg Config, address string) (*node, error) {
+// newNode prepares a connection. Nothing is sent before the first call. Its
+// goroutines are started with run and end with life.
+func newNode(life context.Context, cfg Config, address string, run func(func()) error) (*node, error) {
 	creds := insecure.NewCredentials()
 	if cfg.TLS != nil {
 		creds = credentials.NewTLS(tlsFor(cfg.TLS, address))
@@ -71,10 +73,12 @@ func newNode(cfg Config, address string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &node{
+	n := &node{
 		address: address, conn: conn,
 		ids: idnodev1.NewIdsServiceClient(conn), cluster: idnodev1.NewClusterServiceClient(conn),
-	}, nil
+	}
+	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.ids.Exchange(ctx) }}
+	return n, nil
 }
 
 // tlsFor returns base with the server's name filled in.

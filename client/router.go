@@ -32,10 +32,10 @@ type router struct {
 	cfg Config
 	// given are the endpoints of the configuration.
 	given []*node
-	// ctx ends the looks under way; looks waits for them.
+	// ctx ends the goroutines; tasks waits for them.
 	ctx    context.Context
 	cancel context.CancelFunc
-	looks  sync.WaitGroup
+	tasks  sync.WaitGroup
 	// newest is the newest log index seen in any answer.
 	newest atomic.Uint64
 
@@ -57,7 +57,7 @@ func newRouter(cfg Config) (*router, error) {
 	r := &router{cfg: cfg, learned: make(map[string]*node)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for _, e := range cfg.Endpoints {
-		n, err := newNode(cfg, e)
+		n, err := newNode(r.ctx, cfg, e, r.start)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -72,13 +72,24 @@ func (r *router) close() {
 	r.closed = true
 	r.mu.Unlock()
 	r.cancel()
-	r.looks.Wait()
+	r.tasks.Wait()
 	for _, n := range r.given {
 		n.close()
 	}
 	for _, n := range r.learned {
 		n.close()
 	}
+}
+
+// start runs a goroutine that close waits for.
+func (r *router) start(f func()) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return closedError()
+	}
+	r.tasks.Go(f)
+	return nil
 }
 
 // saw notes a log index that an answer carried.
@@ -159,7 +170,7 @@ func (r *router) look() {
 	}
 	done := make(chan struct{})
 	r.looking, r.looked = done, time.Now()
-	r.looks.Go(func() {
+	r.tasks.Go(func() {
 		r.find()
 		r.mu.Lock()
 		r.looking = nil
@@ -204,7 +215,7 @@ func (r *router) find() {
 	defer cancel()
 	views := make(chan view, len(r.given))
 	for _, n := range r.given {
-		r.looks.Go(func() { views <- view{n, r.ask(ctx, n)} })
+		r.tasks.Go(func() { views <- view{n, r.ask(ctx, n)} })
 	}
 	var seen []view
 	for range r.given {
@@ -303,7 +314,7 @@ func (r *router) learn(address string) (*node, error) {
 	if r.closed || len(r.learned) >= maxLearned {
 		return nil, closedError()
 	}
-	n, err := newNode(r.cfg, address)
+	n, err := newNode(r.ctx, r.cfg, address, r.start)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,489 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/client"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// both runs a test with calls that share messages, and with unary ones.
+func both(t *testing.T, test func(t *testing.T, cfg client.Config)) {
+	t.Run("shared", func(t *testing.T) { test(t, client.Config{}) })
+	t.Run("unary", func(t *testing.T) { test(t, client.Config{Unshared: true}) })
+}
+
+func TestCallsGoStraightToTheLeader(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 3)
+		f.lead("C")
+		cfg.Endpoints = f.addrs()
+		c := connect(t, cfg)
+		for i := range 5 {
+			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
+				t.Fatal(v, err)
+			}
+		}
+		if id, err := c.Next(t.Context(), "users/"); err != nil || id != "users/0000000000000000001-A" {
+			t.Error(id, err)
+		}
+		if a, b, l := len(f.nodes[0].requests()), len(f.nodes[1].requests()), len(f.nodes[2].requests()); a != 1 || b != 0 || l != 5 {
+			t.Errorf("calls at A, B, C: %d %d %d", a, b, l)
+		}
+	})
+}
+
+// TestLeaderBesideTheEndpoints is found by the address that the cluster tells,
+// and not used where that leads nowhere, or to somebody else.
+func TestLeaderBesideTheEndpoints(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		advertised func(f *fakeCluster) string
+		at         int
+	}{
+		{"reachable", func(f *fakeCluster) string { return f.nodes[1].addr }, 1},
+		{"unreachable", func(*fakeCluster) string { return "node-b.invalid:7400" }, 0},
+		{"somebody else", func(f *fakeCluster) string { return f.nodes[2].addr }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newCluster(t, 3)
+			f.lead("B")
+			f.nodes[1].advertised = tt.advertised(f)
+			c := connect(t, client.Config{Endpoints: []string{f.nodes[0].addr}})
+			if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(f.nodes[tt.at].requests()); got != 1 {
+				t.Errorf("node %s got %d calls", f.nodes[tt.at].tag, got)
+			}
+		})
+	}
+}
+
+// TestStaleLeader has every node name a leader that answers NO_QUORUM: the
+// call goes elsewhere at once, and when nobody helps it ends by the bound.
+func TestStaleLeader(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 3)
+		f.nodes[0].hook(always(failure(codes.Unavailable, "NO_QUORUM", "")), nil)
+		cfg.Endpoints, cfg.Timeout = f.addrs(), 500*time.Millisecond
+		c := connect(t, cfg)
+		if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range f.nodes {
+			n.hook(always(failure(codes.Unavailable, "NO_QUORUM", "")), nil)
+		}
+		start := time.Now()
+		_, err := c.Identity("orders").Next(t.Context())
+		if !errors.Is(err, client.ErrNoQuorum) || errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// TestLostAnswerCountsOnce loses the answer of the first try.
+func TestLostAnswerCountsOnce(t *testing.T) {
+	for _, lost := range []error{
+		failure(codes.Unavailable, "OUTCOME_UNKNOWN", ""),
+		status.Error(codes.Unavailable, "connection lost"),
+	} {
+		both(t, func(t *testing.T, cfg client.Config) {
+			f := newCluster(t, 3)
+			var once atomic.Bool
+			f.nodes[0].hook(nil, func(context.Context, proto.Message) error {
+				if once.Swap(true) {
+					return nil
+				}
+				return lost
+			})
+			cfg.Endpoints = f.addrs()
+			c := connect(t, cfg)
+			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 1 {
+				t.Fatal(v, err)
+			}
+			one := f.nodes[0].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
+			two := f.nodes[1].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
+			if len(one.GetId()) != 32 || one.RetrySince != nil {
+				t.Errorf("first try: %v", one)
+			}
+			if two.GetId() != one.GetId() || two.RetrySince == nil || two.GetRetrySince() != 10 {
+				t.Errorf("second try: %v", two)
+			}
+		})
+	}
+}
+
+func TestCallersRequestID(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	for range 2 {
+		id, err := c.Next(t.Context(), "orders|", client.WithRequestID("mine"), client.WithRetrySince(7))
+		if err != nil || id != "orders/1" {
+			t.Error(id, err)
+		}
+	}
+	if got := f.nodes[0].requests()[0].(*idnodev1.GenerateRequest).GetRequestId(); got.GetId() != "mine" || got.GetRetrySince() != 7 {
+		t.Error(got)
+	}
+}
+
+// TestUnknownOutcomeIsSaid when the time ends before an answer comes, with
+// what it takes to repeat the call.
+func TestUnknownOutcomeIsSaid(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 2)
+		for _, n := range f.nodes {
+			n.hook(nil, hang)
+		}
+		cfg.Endpoints, cfg.Timeout, cfg.TryTimeout = f.addrs(), 400*time.Millisecond, 100*time.Millisecond
+		c := connect(t, cfg)
+		_, err := c.Identity("orders").Next(t.Context())
+		var e *client.Error
+		if !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID == "" || e.RetrySince != 10 {
+			t.Fatalf("%#v", err)
+		}
+		for _, n := range f.nodes {
+			n.hook(nil, nil)
+		}
+		v, err := c.Identity("orders").Next(t.Context(), client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		if err != nil || v != 1 {
+			t.Error(v, err)
+		}
+	})
+}
+
+func TestCallersDeadline(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 1)
+		f.nodes[0].hook(hang, nil)
+		cfg.Endpoints = f.addrs()
+		c := connect(t, cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := c.Identity("orders").Next(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRefusalsAreFinal(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want error
+	}{
+		{failure(codes.AlreadyExists, "ID_CLAIMED", ""), client.ErrIDClaimed},
+		{failure(codes.Aborted, "CONCURRENCY", ""), client.ErrConcurrency},
+		{failure(codes.ResourceExhausted, "QUOTA", ""), client.ErrQuota},
+		{failure(codes.ResourceExhausted, "STORAGE_FULL", ""), client.ErrStorageFull},
+		{failure(codes.OutOfRange, "COUNTER_EXHAUSTED", ""), client.ErrExhausted},
+		{failure(codes.NotFound, "IDENTITY_NOT_FOUND", ""), client.ErrNotFound},
+		{failure(codes.InvalidArgument, "INVALID_NAME", "name"), client.ErrInvalid},
+		{failure(codes.AlreadyExists, "REQUEST_ID_REUSED", ""), client.ErrRequestIDReused},
+		{failure(codes.FailedPrecondition, "REQUEST_ID_EXPIRED", ""), client.ErrRequestIDExpired},
+	} {
+		both(t, func(t *testing.T, cfg client.Config) {
+			f := newCluster(t, 2)
+			f.nodes[0].hook(always(tt.err), nil)
+			cfg.Endpoints = f.addrs()
+			c := connect(t, cfg)
+			_, err := c.Identity("orders").Next(t.Context())
+			if !errors.Is(err, tt.want) || errors.Is(err, client.ErrOutcomeUnknown) || errors.Is(err, client.ErrNoQuorum) {
+				t.Errorf("%v is not %v alone", err, tt.want)
+			}
+			if len(f.nodes[0].requests()) != 1 || len(f.nodes[1].requests()) != 0 {
+				t.Error("a refusal was retried")
+			}
+		})
+	}
+}
+
+func TestErrorAs(t *testing.T) {
+	f := newCluster(t, 1)
+	f.nodes[0].hook(always(failure(codes.InvalidArgument, "INVALID_NAME", "name")), nil)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	_, err := c.Identity("orders").Next(t.Context())
+	var e *client.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	got := client.Error{Code: e.Code, Reason: e.Reason, Field: e.Field, Message: e.Message}
+	want := client.Error{Code: codes.InvalidArgument, Reason: "INVALID_NAME", Field: "name", Message: "because"}
+	if got != want {
+		t.Errorf("%+v", got)
+	}
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("status.Code is %s", status.Code(err))
+	}
+}
+
+// TestOverloadIsRetriedAFewTimes and then said.
+func TestOverloadIsRetriedAFewTimes(t *testing.T) {
+	f := newCluster(t, 1)
+	f.nodes[0].hook(always(failure(codes.ResourceExhausted, "OVERLOADED", "")), nil)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	if _, err := c.Identity("orders").Next(t.Context()); !errors.Is(err, client.ErrOverloaded) {
+		t.Error(err)
+	}
+	if n := len(f.nodes[0].requests()); n != 4 {
+		t.Errorf("%d tries", n)
+	}
+}
+
+// unusedAddr is where nobody listens.
+func unusedAddr(t *testing.T) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close()
+	return lis.Addr().String()
+}
+
+func TestNobodyThere(t *testing.T) {
+	c := connect(t, client.Config{Endpoints: []string{unusedAddr(t), unusedAddr(t)}, Timeout: 300 * time.Millisecond})
+	_, err := c.Identity("orders").Next(t.Context())
+	if !errors.Is(err, client.ErrNoEndpoint) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Error(err)
+	}
+}
+
+func TestDeadEndpointIsStepped(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: []string{unusedAddr(t), f.nodes[0].addr}})
+	for range 3 {
+		if _, err := c.Next(t.Context(), ""); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBlackHole has an endpoint that accepts and never says a word.
+func TestBlackHole(t *testing.T) {
+	hole, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hole.Close()
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: []string{hole.Addr().String(), f.nodes[0].addr}})
+	start := time.Now()
+	if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Next(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// TestSilentLeader stops answering with the connection up; the next try goes
+// elsewhere and the calls after it do not wait again.
+func TestSilentLeader(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 2)
+		f.nodes[0].hook(hang, nil)
+		cfg.Endpoints, cfg.TryTimeout = f.addrs(), 200*time.Millisecond
+		c := connect(t, cfg)
+		f.lead("B") // what the look after the failure finds
+		for i := range 20 {
+			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
+				t.Fatal(v, err)
+			}
+		}
+		if n := len(f.nodes[0].requests()); n != 1 {
+			t.Errorf("the silent node was asked %d times", n)
+		}
+	})
+}
+
+// TestManyCallersShareMessages and each gets its own answer.
+func TestManyCallersShareMessages(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	const callers, each = 64, 20
+	var mu sync.Mutex
+	var got []int64
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				v, err := c.Identity("orders").Next(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				got = append(got, v)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(got)
+	for i, v := range got {
+		if v != int64(i+1) {
+			t.Fatalf("value %d is %d", i, v)
+		}
+	}
+	f.nodes[0].nmu.Lock()
+	defer f.nodes[0].nmu.Unlock()
+	if m := f.nodes[0].messages; m >= callers*each {
+		t.Errorf("%d messages for %d calls", m, callers*each)
+	}
+}
+
+// TestNodeWithoutExchange is called one call a message.
+func TestNodeWithoutExchange(t *testing.T) {
+	f := newCluster(t, 1)
+	f.nodes[0].noExchange = true
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	for i := range 3 {
+		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
+			t.Error(v, err)
+		}
+	}
+}
+
+// TestNodeEndsUnderCalls breaks all streams while calls are under way: each
+// counts once.
+func TestNodeEndsUnderCalls(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 2)
+		reached := make(chan struct{}, 8)
+		f.nodes[0].hook(nil, func(ctx context.Context, r proto.Message) error {
+			reached <- struct{}{}
+			return hang(ctx, r)
+		})
+		cfg.Endpoints = f.addrs()
+		c := connect(t, cfg)
+		var wg sync.WaitGroup
+		for range cap(reached) {
+			wg.Go(func() {
+				if v, err := c.Identity("orders").Next(t.Context()); err != nil || v > int64(cap(reached)) {
+					t.Error(v, err)
+				}
+			})
+		}
+		for range cap(reached) {
+			<-reached
+		}
+		f.lead("B")
+		f.nodes[0].server.Stop()
+		wg.Wait()
+		if v, err := c.Identity("orders").Get(t.Context()); err != nil || v != int64(cap(reached)) {
+			t.Errorf("after %d calls the value is %d: %v", cap(reached), v, err)
+		}
+	})
+}
+
+func TestCallsOfEveryKind(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 1)
+		cfg.Endpoints = f.addrs()
+		c, ctx := connect(t, cfg), t.Context()
+		ids, err := c.NextN(ctx, "orders|", 3)
+		if diff := cmp.Diff([]string{"orders/1", "orders/2", "orders/3"}, ids); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+		ids, err = c.NextN(ctx, "users/", 2)
+		if diff := cmp.Diff([]string{"users/0000000000000000001-A", "users/0000000000000000002-A"}, ids); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+		blocks, err := c.NextBlocks(ctx, "orders|", 100)
+		if diff := cmp.Diff([]client.Block{{Prefix: "orders/", First: 4, Last: 103}}, blocks); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+		if id, err := c.Next(ctx, "users/ayende", client.WithClaim()); err != nil || id != "users/ayende" {
+			t.Error(id, err)
+		}
+		if err := c.Claim(ctx, "users/ayende"); !errors.Is(err, client.ErrIDClaimed) {
+			t.Error(err)
+		}
+		if _, err := c.Identity("nobody").Get(ctx); !errors.Is(err, client.ErrNotFound) {
+			t.Error(err)
+		}
+		var names int
+		for i, err := range c.Identities(ctx, "") {
+			if err != nil || i.Value != int64(names) {
+				t.Fatal(i, err)
+			}
+			names++
+		}
+		if names != 2500 {
+			t.Errorf("%d names", names)
+		}
+	})
+}
+
+// TestWrongRequestsStayHere because they would be refused anyway.
+func TestWrongRequestsStayHere(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	for _, call := range []func() error{
+		func() error { _, err := c.Next(t.Context(), `a\b`); return err },
+		func() error { _, err := c.Next(t.Context(), "a|", client.WithSeparator("|")); return err },
+		func() error { _, err := c.NextN(t.Context(), "a|", 0); return err },
+		func() error { _, err := c.Next(t.Context(), "/a"); return err },
+		func() error { return c.Claim(t.Context(), "/a") },
+		func() error { _, err := c.Identity("a").NextN(t.Context(), -1); return err },
+		func() error { _, err := c.NextHiLoID(t.Context(), "a|"); return err },
+		func() error { _, err := c.NextHiLoID(t.Context(), "a", client.WithSeparator("|")); return err },
+		func() error { _, err := c.NextHiLoID(t.Context(), "a", client.WithFirstSize(-1)); return err },
+	} {
+		if err := call(); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%v", err)
+		}
+	}
+	if n := len(f.nodes[0].requests()); n != 0 {
+		t.Errorf("%d calls were made", n)
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	g := c.HiLo("users")
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.Next(t.Context(), "")
+	_, err2 := c.NextHiLoID(t.Context(), "users")
+	_, err3 := g.NextID(t.Context())
+	for _, err := range []error{err, err2, err3} {
+		if !errors.Is(err, client.ErrClosed) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, cfg := range []client.Config{
+		{},
+		{Endpoints: []string{"nowhere"}},
+		{Endpoints: []string{"a:1"}, Database: "a/b"},
+		{Endpoints: []string{"a:1"}, Timeout: -1},
+	} {
+		if _, err := client.New(t.Context(), cfg); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}

@@ -1,0 +1,395 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/idnode/idnode/client"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeCluster is what its nodes agree on.
+type fakeCluster struct {
+	nodes []*fakeNode
+
+	mu sync.Mutex
+	// leader is the tag that all nodes name.
+	leader string
+	index  uint64
+	values map[string]int64
+	hilos  map[string]hilo.Counter
+	claims map[string]bool
+	etag   int64
+	// answers has the answer to each request id.
+	answers map[string]proto.Message
+}
+
+// fakeNode is a node that serves on loopback.
+type fakeNode struct {
+	idnodev1.UnimplementedIdsServiceServer
+	idnodev1.UnimplementedClusterServiceServer
+	*fakeCluster
+	tag, addr, advertised string
+	server                *grpc.Server
+
+	nmu sync.Mutex
+	// before runs before a call takes effect, after once it has: an error is
+	// the answer then.
+	before, after func(ctx context.Context, req proto.Message) error
+	reqs          []proto.Message
+	// messages counts those of Exchange streams.
+	messages   int
+	noExchange bool
+}
+
+// newCluster starts a cluster of which A leads.
+func newCluster(t testing.TB, size int) *fakeCluster {
+	t.Helper()
+	c := &fakeCluster{
+		leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]hilo.Counter{},
+		claims: map[string]bool{}, answers: map[string]proto.Message{},
+	}
+	for i := range size {
+		n := &fakeNode{fakeCluster: c, tag: string(rune('A' + i))}
+		n.start(t)
+		c.nodes = append(c.nodes, n)
+	}
+	return c
+}
+
+func (n *fakeNode) start(t testing.TB) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.addr = lis.Addr().String()
+	n.advertised = n.addr
+	n.server = grpc.NewServer()
+	idnodev1.RegisterIdsServiceServer(n.server, n)
+	idnodev1.RegisterClusterServiceServer(n.server, n)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = n.server.Serve(lis) }()
+	t.Cleanup(func() { n.server.Stop(); <-done })
+}
+
+func (c *fakeCluster) addrs() []string {
+	var list []string
+	for _, n := range c.nodes {
+		list = append(list, n.addr)
+	}
+	return list
+}
+
+func (c *fakeCluster) lead(tag string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leader = tag
+}
+
+// hook sets before and after.
+func (n *fakeNode) hook(before, after func(context.Context, proto.Message) error) {
+	n.nmu.Lock()
+	defer n.nmu.Unlock()
+	n.before, n.after = before, after
+}
+
+func (n *fakeNode) requests() []proto.Message {
+	n.nmu.Lock()
+	defer n.nmu.Unlock()
+	return append([]proto.Message(nil), n.reqs...)
+}
+
+func always(err error) func(context.Context, proto.Message) error {
+	return func(context.Context, proto.Message) error { return err }
+}
+
+// hang waits for the caller to go away.
+func hang(ctx context.Context, _ proto.Message) error {
+	<-ctx.Done()
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// failure is an error as idnode answers it.
+func failure(code codes.Code, reason, field string) error {
+	s := status.New(code, "because")
+	details := []interface {
+		Reset()
+		String() string
+		ProtoMessage()
+	}{&errdetails.ErrorInfo{Domain: "idnode", Reason: reason}}
+	if field != "" {
+		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: field}}})
+	}
+	for _, d := range details {
+		next, err := s.WithDetails(d)
+		if err != nil {
+			panic(err)
+		}
+		s = next
+	}
+	return s.Err()
+}
+
+// serve runs the hooks around a call that takes effect once per request id.
+func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message, id *idnodev1.RequestId, apply func(index uint64) (T, error)) (T, error) {
+	var none T
+	n.nmu.Lock()
+	n.reqs = append(n.reqs, req)
+	before, after := n.before, n.after
+	n.nmu.Unlock()
+	if before != nil {
+		if err := before(ctx, req); err != nil {
+			return none, err
+		}
+	}
+	got, err := applyOnce(n.fakeCluster, id, apply)
+	if err == nil && after != nil {
+		err = after(ctx, req)
+	}
+	if err != nil {
+		return none, err
+	}
+	return got, nil
+}
+
+func applyOnce[T proto.Message](c *fakeCluster, id *idnodev1.RequestId, apply func(index uint64) (T, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have, ok := c.answers[id.GetId()].(T); ok {
+		return have, nil
+	}
+	c.index++
+	got, err := apply(c.index)
+	if err == nil && id != nil {
+		c.answers[id.GetId()] = got
+	}
+	return got, err
+}
+
+func (n *fakeNode) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &idnodev1.GetStatusResponse{ClusterId: "c", LeaderTag: n.leader, HasQuorum: true, Term: 1, AppliedIndex: n.index}
+	for _, m := range n.nodes {
+		s.Members = append(s.Members, &idnodev1.Member{Tag: m.tag, GrpcAddress: m.advertised})
+	}
+	s.Self = &idnodev1.Member{Tag: n.tag, GrpcAddress: n.advertised}
+	return s, nil
+}
+
+func (n *fakeNode) Generate(ctx context.Context, r *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {
+	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.GenerateResponse, error) {
+		t, err := docid.Parse(r.GetTemplate(), r.GetSeparator())
+		if err != nil {
+			return nil, err
+		}
+		return n.generate(t, r, index)
+	})
+}
+
+func (n *fakeNode) generate(t docid.Template, r *idnodev1.GenerateRequest, index uint64) (*idnodev1.GenerateResponse, error) {
+	got := &idnodev1.GenerateResponse{NodeTag: n.tag}
+	var b *idnodev1.IdBlock
+	switch t.Kind {
+	case docid.Identity:
+		last := n.values[t.Name]
+		n.values[t.Name] += r.GetCount()
+		got.LogIndex = index
+		b = &idnodev1.IdBlock{Prefix: t.Name + t.Separator, First: last + 1, Last: last + r.GetCount()}
+	case docid.ServerSide:
+		b = &idnodev1.IdBlock{Prefix: t.Text, First: n.etag + 1, Last: n.etag + r.GetCount(), Width: 19, Suffix: "-" + n.tag}
+		n.etag += r.GetCount()
+	case docid.GUID:
+		got.Ids = []string{"9f0c2d1e-0000-4000-8000-000000000000"}
+		return got, nil
+	default:
+		if r.GetClaim() && n.claims[t.Text] {
+			return nil, failure(codes.AlreadyExists, "ID_CLAIMED", "")
+		}
+		n.claims[t.Text] = r.GetClaim()
+		got.Ids = []string{t.Text}
+		return got, nil
+	}
+	got.Blocks = []*idnodev1.IdBlock{b}
+	for i := b.First; i <= b.Last && !r.GetBlocksOnly(); i++ {
+		got.Ids = append(got.Ids, fmt.Sprintf("%s%0*d%s", b.Prefix, b.Width, i, b.Suffix))
+	}
+	return got, nil
+}
+
+func (n *fakeNode) NextIdentity(ctx context.Context, r *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
+	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.NextIdentityResponse, error) {
+		last := n.values[r.GetName()]
+		n.values[r.GetName()] += r.GetCount()
+		return &idnodev1.NextIdentityResponse{LogIndex: index, Blocks: []*idnodev1.ValueBlock{{First: last + 1, Last: last + r.GetCount()}}}, nil
+	})
+}
+
+func (n *fakeNode) GetIdentity(ctx context.Context, r *idnodev1.GetIdentityRequest) (*idnodev1.GetIdentityResponse, error) {
+	return serve(ctx, n, r, nil, func(index uint64) (*idnodev1.GetIdentityResponse, error) {
+		v, ok := n.values[r.GetName()]
+		if !ok {
+			return nil, failure(codes.NotFound, "IDENTITY_NOT_FOUND", "")
+		}
+		return &idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: r.GetName(), Value: v}}, nil
+	})
+}
+
+// ListIdentities gives names i0000 to i2499 in pages.
+func (n *fakeNode) ListIdentities(_ context.Context, r *idnodev1.ListIdentitiesRequest) (*idnodev1.ListIdentitiesResponse, error) {
+	from := 0
+	if r.GetPageToken() != "" {
+		if _, err := fmt.Sscan(r.GetPageToken(), &from); err != nil {
+			return nil, failure(codes.InvalidArgument, "INVALID_PAGE_TOKEN", "page_token")
+		}
+	}
+	to := min(from+int(r.GetPageSize()), 2500)
+	got := &idnodev1.ListIdentitiesResponse{}
+	for i := from; i < to; i++ {
+		got.Identities = append(got.Identities, &idnodev1.Identity{Name: fmt.Sprintf("i%04d", i), Value: int64(i)})
+	}
+	if to < 2500 {
+		got.NextPageToken = fmt.Sprint(to)
+	}
+	return got, nil
+}
+
+func (n *fakeNode) Claim(ctx context.Context, r *idnodev1.ClaimRequest) (*idnodev1.ClaimResponse, error) {
+	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.ClaimResponse, error) {
+		if n.claims[r.GetId()] {
+			return nil, failure(codes.AlreadyExists, "ID_CLAIMED", "")
+		}
+		n.claims[r.GetId()] = true
+		return &idnodev1.ClaimResponse{Id: r.GetId(), LogIndex: index}, nil
+	})
+}
+
+func (n *fakeNode) NextRange(ctx context.Context, r *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
+	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.NextRangeResponse, error) {
+		size := r.GetSize()
+		if size == 0 {
+			size = hilo.NextSize(r.GetLastSize(), 0, r.GetLastRangeAt() != nil)
+		}
+		next, got, err := n.hilos[r.GetTag()].Next(size, r.GetLastMax(), index)
+		if err != nil {
+			return nil, failure(codes.InvalidArgument, "INVALID_LAST_MAX", "last_max")
+		}
+		n.hilos[r.GetTag()] = next
+		sep := r.GetSeparator()
+		if sep == "" {
+			sep = "/"
+		}
+		return &idnodev1.NextRangeResponse{
+			Prefix: r.GetTag() + sep, Low: got.Low, High: got.High, Size: size, NodeTag: n.tag,
+			RangeAt: timestamppb.New(time.Unix(1_700_000_000, 0)), Token: fmt.Append(nil, index), LogIndex: index,
+		}, nil
+	})
+}
+
+func (n *fakeNode) ReturnRange(ctx context.Context, r *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
+	return serve(ctx, n, r, r.GetRequestId(), func(index uint64) (*idnodev1.ReturnRangeResponse, error) {
+		var token uint64
+		_, _ = fmt.Sscan(string(r.GetToken()), &token)
+		next, ok := n.hilos[r.GetTag()].Return(hilo.Range{Low: r.GetLow(), High: r.GetHigh()}, r.GetLast(), token, true)
+		n.hilos[r.GetTag()] = next
+		return &idnodev1.ReturnRangeResponse{Returned: ok, Max: next.Max, LogIndex: index}, nil
+	})
+}
+
+// Exchange answers each call by the method of its name.
+func (n *fakeNode) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
+	if n.noExchange {
+		return status.Error(codes.Unimplemented, "unknown method Exchange")
+	}
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	var sending sync.Mutex
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		n.nmu.Lock()
+		n.messages++
+		n.nmu.Unlock()
+		for _, call := range r.GetCalls() {
+			calls.Go(func() {
+				reply := n.reply(stream.Context(), call)
+				sending.Lock()
+				defer sending.Unlock()
+				_ = stream.Send(&idnodev1.ExchangeResponse{Replies: []*idnodev1.Reply{reply}})
+			})
+		}
+	}
+}
+
+func (n *fakeNode) reply(ctx context.Context, call *idnodev1.Call) *idnodev1.Reply {
+	reply := &idnodev1.Reply{Correlation: call.GetCorrelation()}
+	var err error
+	switch c := call.GetCall().(type) {
+	case *idnodev1.Call_Generate:
+		var r *idnodev1.GenerateResponse
+		r, err = n.Generate(ctx, c.Generate)
+		reply.Reply = &idnodev1.Reply_Generate{Generate: r}
+	case *idnodev1.Call_NextIdentity:
+		var r *idnodev1.NextIdentityResponse
+		r, err = n.NextIdentity(ctx, c.NextIdentity)
+		reply.Reply = &idnodev1.Reply_NextIdentity{NextIdentity: r}
+	case *idnodev1.Call_NextRange:
+		var r *idnodev1.NextRangeResponse
+		r, err = n.NextRange(ctx, c.NextRange)
+		reply.Reply = &idnodev1.Reply_NextRange{NextRange: r}
+	case *idnodev1.Call_ReturnRange:
+		var r *idnodev1.ReturnRangeResponse
+		r, err = n.ReturnRange(ctx, c.ReturnRange)
+		reply.Reply = &idnodev1.Reply_ReturnRange{ReturnRange: r}
+	case *idnodev1.Call_Claim:
+		var r *idnodev1.ClaimResponse
+		r, err = n.Claim(ctx, c.Claim)
+		reply.Reply = &idnodev1.Reply_Claim{Claim: r}
+	default:
+		err = status.Error(codes.Unimplemented, "not in this fake")
+	}
+	if err != nil {
+		s := status.Convert(err).Proto()
+		reply.Reply = &idnodev1.Reply_Error{Error: &idnodev1.Error{Code: s.GetCode(), Message: s.GetMessage(), Details: s.GetDetails()}}
+	}
+	return reply
+}
+
+// connect returns a client that is closed with the test.
+func connect(t testing.TB, cfg client.Config) *client.Client {
+	t.Helper()
+	c, err := client.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return c
+}

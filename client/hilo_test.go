@@ -1,0 +1,115 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/idnode/idnode/client"
+)
+
+func TestHiLoHandleIsShared(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	if c.HiLo("users") != c.HiLo("users") || c.HiLo("users") == c.HiLo("users", client.WithSeparator("#")) {
+		t.Error("handles are mixed up")
+	}
+	g := c.HiLo("users", client.WithSeparator("#"))
+	n, err := g.Next(t.Context())
+	if err != nil || n.Value() != 1 || n.NodeTag() != "A" || n.String() != "users#1-A" {
+		t.Error(n, err)
+	}
+}
+
+// TestHiLoRestartsLeaveNoHole uses up ranges from many goroutines, closes and
+// goes on with another client.
+func TestHiLoRestartsLeaveNoHole(t *testing.T) {
+	f := newCluster(t, 2)
+	var mu sync.Mutex
+	var got []int64
+	for range 4 {
+		c := connect(t, client.Config{Endpoints: f.addrs()})
+		g := c.HiLo("users", client.WithFirstSize(3))
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				for range 7 {
+					n, err := g.Next(t.Context())
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					got = append(got, n.Value())
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	slices.Sort(got)
+	for i, n := range got {
+		if n != int64(i+1) {
+			t.Fatalf("number %d is %d", i+1, n)
+		}
+	}
+}
+
+// TestCloseIsBounded though the cluster does not answer.
+func TestCloseIsBounded(t *testing.T) {
+	f := newCluster(t, 1)
+	c, err := client.New(t.Context(), client.Config{Endpoints: f.addrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NextHiLoID(t.Context(), "users"); err != nil {
+		t.Fatal(err)
+	}
+	f.nodes[0].hook(hang, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
+func TestHiLoErrorsAreTheClients(t *testing.T) {
+	f := newCluster(t, 1)
+	f.nodes[0].hook(always(failure(codes.ResourceExhausted, "QUOTA", "")), nil)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	if _, err := c.NextHiLoID(t.Context(), "users"); !errors.Is(err, client.ErrQuota) {
+		t.Error(err)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	r, err := c.NextRange(t.Context(), "users", client.RangeRequest{Size: 10})
+	if err != nil || r.Low != 1 || r.High != 10 || r.Prefix != "users/" || r.NodeTag != "A" || r.Size != 10 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	for _, want := range []bool{true, false} {
+		if returned, err := c.ReturnRange(t.Context(), "users", r, 4); returned != want || err != nil {
+			t.Error(returned, err)
+		}
+	}
+	next, err := c.NextRange(t.Context(), "users", client.RangeRequest{LastSize: r.Size, LastAt: r.At})
+	if err != nil || next.Low != 5 || next.Size != 32 {
+		t.Errorf("%+v %v", next, err)
+	}
+}
