@@ -7,19 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/client"
+	goclient "github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// newClient returns a client that is given only one endpoint more than it
-// needs: the rest it finds by itself.
-func newClient(t *testing.T, nodes ...*harness.Node) *client.Client {
+// newClient returns a client of these nodes.
+func newClient(t *testing.T, nodes ...*harness.Node) *goclient.Client {
 	t.Helper()
 	var endpoints []string
 	for _, n := range nodes {
 		endpoints = append(endpoints, n.GRPC)
 	}
-	c, err := client.New(t.Context(), client.Config{Endpoints: endpoints})
+	c, err := goclient.New(t.Context(), goclient.Config{Endpoints: endpoints})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +26,7 @@ func newClient(t *testing.T, nodes ...*harness.Node) *client.Client {
 	return c
 }
 
-func closeClient(t *testing.T, c *client.Client) {
+func closeClient(t *testing.T, c *goclient.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -87,14 +86,13 @@ func moreThan(t *testing.T, ledger *harness.Ledger, counter string, n int64) {
 	})
 }
 
-// TestClientHandles has three clients use up ranges, close in the opposite
-// order of their last range, and start again: no number comes twice, and once
-// all are closed none is missing.
+// TestClientHandles restarts three clients one after the other, again and again,
+// in the middle of their ranges: no number comes twice, and none is missing.
 func TestClientHandles(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	for round := range 3 {
-		var clients []*client.Client
+		var clients []*goclient.Client
 		for range c.Nodes {
 			clients = append(clients, newClient(t, c.Nodes...))
 		}
@@ -131,7 +129,7 @@ func TestClientHandlesTogether(t *testing.T) {
 }
 
 // useHandle takes n numbers with several goroutines.
-func useHandle(t *testing.T, cl *client.Client, ledger *harness.Ledger, who string, n int) {
+func useHandle(t *testing.T, cl *goclient.Client, ledger *harness.Ledger, who string, n int) {
 	g := cl.HiLo("users")
 	const goroutines = 10
 	var wg sync.WaitGroup
