@@ -1,0 +1,181 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"reflect"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/idnode/idnode/client"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// exampleCluster stands for the nodes of a cluster, so that the examples run.
+func exampleCluster() (endpoints []string, stop func()) {
+	t := &exampleTB{}
+	f := newCluster(t, 3)
+	return f.addrs(), t.stop
+}
+
+// exampleTB is what newCluster needs of a test.
+type exampleTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (t *exampleTB) Helper()           {}
+func (t *exampleTB) Cleanup(f func())  { t.cleanups = append(t.cleanups, f) }
+func (t *exampleTB) Fatal(args ...any) { log.Fatal(args...) }
+func (t *exampleTB) stop() {
+	for _, f := range t.cleanups {
+		f()
+	}
+}
+
+func Example() {
+	endpoints, stop := exampleCluster() // 127.0.0.1:7400, 127.0.0.1:7410, 127.0.0.1:7420
+	defer stop()
+	ctx := context.Background()
+
+	c, err := client.New(ctx, client.Config{Endpoints: endpoints})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+
+	invoice, _ := c.Next(ctx, "invoices|") // an identity: 1, 2, 3 … across the cluster
+	user, _ := c.NextHiLoID(ctx, "users")  // without a call for most ids
+	entry, _ := c.Next(ctx, "entries/")    // a server-side id
+	err = c.Claim(ctx, "users/ayende")     // one's own id, if nobody else has it
+	again := c.Claim(ctx, "users/ayende")  // somebody has
+	taken := errors.Is(again, client.ErrIDClaimed)
+	fmt.Println(invoice, user, entry, err, taken)
+	// Output: invoices/1 users/1-A entries/0000000000000000001-A <nil> true
+}
+
+func ExampleClient_HiLo() {
+	endpoints, stop := exampleCluster()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(ctx, client.Config{Endpoints: endpoints})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx) // gives the unused numbers back
+
+	users := c.HiLo("users") // made once, shared by all goroutines
+	id, _ := users.NextID(ctx)
+	number, _ := users.Next(ctx)
+	more, _ := users.NextIDs(ctx, 3)
+	fmt.Println(id)
+	fmt.Println(number.Value(), number.NodeTag())
+	fmt.Println(more)
+	// Output:
+	// users/1-A
+	// 2 A
+	// [users/3-A users/4-A users/5-A]
+}
+
+func ExampleIDFor() {
+	endpoints, stop := exampleCluster()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(ctx, client.Config{
+		Endpoints: endpoints,
+		Conventions: map[reflect.Type]client.Convention{
+			reflect.TypeFor[Order](): {Collection: "Purchases"},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+
+	company, _ := client.IDFor[Company](ctx, c)
+	line, _ := client.IDFor[OrderLine](ctx, c)
+	order, _ := client.IDFor[Order](ctx, c)
+	fmt.Println(company, line, order)
+	// Output: companies/1-A OrderLines/1-A purchases/1-A
+}
+
+func ExampleClient_FillID() {
+	endpoints, stop := exampleCluster()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(ctx, client.Config{Endpoints: endpoints})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+
+	company := Company{Name: "Hibernating Rhinos"}
+	if err := c.FillID(ctx, &company); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(company.ID)
+	// Output: companies/1-A
+}
+
+// A call whose outcome is unknown is repeated with the same request id, also
+// by another process: it counts once.
+func ExampleError() {
+	endpoints, stop := exampleCluster()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(ctx, client.Config{Endpoints: endpoints})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+
+	id, err := c.Next(ctx, "invoices|")
+	var e *client.Error
+	if errors.Is(err, client.ErrOutcomeUnknown) && errors.As(err, &e) {
+		id, err = c.Next(ctx, "invoices|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+	}
+	fmt.Println(id, err)
+	// Output: invoices/1 <nil>
+}
+
+func ExampleClient_Identities() {
+	endpoints, stop := exampleCluster()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(ctx, client.Config{Endpoints: endpoints})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+
+	for identity, err := range c.Identities(ctx, "") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(identity.Name, identity.Value)
+		if identity.Value == 2 {
+			break
+		}
+	}
+	// Output:
+	// i0000 0
+	// i0001 1
+	// i0002 2
+}
+
+// Those who use the generated stubs have gRPC repeat what only reads.
+func ExampleServiceConfig() {
+	conn, err := grpc.NewClient("dns:///127.0.0.1:7400",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(client.ServiceConfig))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	_ = idnodev1.NewIdsServiceClient(conn)
+	// Output:
+}
