@@ -16,10 +16,10 @@ import (
 func TestHiLoHandleIsShared(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: f.addrs()})
-	if c.HiLo("users") != c.HiLo("users") || c.HiLo("users") == c.HiLo("users", client.WithSeparator("#")) {
+	slash, g := c.HiLo("users"), c.HiLo("users", client.WithSeparator("#"))
+	if slash != c.HiLo("users", client.WithFirstSize(5)) || slash == g {
 		t.Error("handles are mixed up")
 	}
-	g := c.HiLo("users", client.WithSeparator("#"))
 	n, err := g.Next(t.Context())
 	if err != nil || n.Value() != 1 || n.NodeTag() != "A" || n.String() != "users#1-A" {
 		t.Error(n, err)
