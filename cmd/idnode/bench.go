@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/internal/bench"
 )
 
@@ -76,6 +77,14 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *session) error {
 	if err := o.connect(ctx, s); err != nil {
 		return err
 	}
+	if o.cfg.Via == bench.ViaClient {
+		c, err := client.New(ctx, client.Config{Endpoints: s.endpoints, Database: s.database, TLS: s.tls})
+		if err != nil {
+			return &unavailableError{err: err}
+		}
+		defer c.Close(context.WithoutCancel(ctx))
+		o.cfg.Client = c
+	}
 	report, err := o.measure(ctx, a.stderr)
 	printReport(s.out, report)
 	return err
@@ -87,7 +96,7 @@ func (o *benchOptions) check() error {
 		return fmt.Errorf("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
 	}
 	cfg := o.cfg
-	cfg.Conns = make([]grpc.ClientConnInterface, 1)
+	cfg.Conns, cfg.Client = make([]grpc.ClientConnInterface, 1), new(client.Client)
 	return cfg.Validate()
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/idnode/idnode/internal/tlsconf"
 )
@@ -81,11 +80,11 @@ func (c *clientFlags) session(a *app) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	creds, err := c.credentials()
+	tlsConfig, err := c.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, creds: creds, out: out}, nil
+	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, tls: tlsConfig, out: out}, nil
 }
 
 // checkEndpoints refuses what is no HOST:PORT.
@@ -104,18 +103,18 @@ func checkEndpoints(given []string) ([]string, error) {
 	return endpoints, nil
 }
 
-// credentials returns TLS credentials if any TLS flag is set. The files are
-// the same ones that a node's own flags name, so inside a container the same
-// environment serves both.
-func (c *clientFlags) credentials() (credentials.TransportCredentials, error) {
+// tlsConfig returns nil unless a TLS flag is set. The files are the same ones
+// that a node's own flags name, so inside a container the same environment
+// serves both.
+func (c *clientFlags) tlsConfig() (*tls.Config, error) {
 	if c.cert == "" && c.key == "" && c.ca == "" && c.serverName == "" {
-		return insecure.NewCredentials(), nil
+		return nil, nil
 	}
 	material, err := tlsconf.LoadClient(tlsconf.Files{Cert: c.cert, Key: c.key, CA: c.ca})
 	if err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(material.Client(c.serverName)), nil
+	return material.Client(c.serverName), nil
 }
 
 // cutEnv splits one entry of an environment.

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -38,7 +37,7 @@ func sampleKinds() []sampleKind {
 
 // printSamples prints one id of each kind from the node called tag.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
-	s := &session{endpoints: []string{endpoint}, timeout: defaultTimeout, creds: insecure.NewCredentials()}
+	s := &session{endpoints: []string{endpoint}, timeout: defaultTimeout}
 	defer s.close()
 	var rows [][2]string
 	for _, kind := range sampleKinds() {

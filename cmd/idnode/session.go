@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -27,8 +29,9 @@ type session struct {
 	endpoints []string
 	database  string
 	timeout   time.Duration
-	creds     credentials.TransportCredentials
-	out       *printer
+	// tls is nil for plain connections.
+	tls *tls.Config
+	out *printer
 	// conns has the connections made so far, by endpoint.
 	conns map[string]*grpc.ClientConn
 }
@@ -231,7 +234,7 @@ func (s *session) conn(endpoint string) (*grpc.ClientConn, error) {
 		return conn, nil
 	}
 	conn, err := grpc.NewClient("dns:///"+endpoint,
-		grpc.WithTransportCredentials(s.creds),
+		grpc.WithTransportCredentials(s.credentials()),
 		grpc.WithDisableServiceConfig(),
 		// A cluster is not reached through a web proxy.
 		grpc.WithNoProxy(),
@@ -244,6 +247,13 @@ func (s *session) conn(endpoint string) (*grpc.ClientConn, error) {
 	}
 	s.conns[endpoint] = conn
 	return conn, nil
+}
+
+func (s *session) credentials() credentials.TransportCredentials {
+	if s.tls == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(s.tls)
 }
 
 // whyNot asks a broken connection for its last error: a call that does not

@@ -16,6 +16,13 @@ const liveService = "idnode.live"
 
 // takers returns one taker for each caller, and what ends what they share.
 func (c Config) takers(ctx context.Context) (takers []taker, end func(), err error) {
+	if c.Via == ViaClient {
+		maker := c.through(viaClient{c.Client})
+		for caller := range c.Callers {
+			takers = append(takers, maker(caller))
+		}
+		return takers, func() {}, nil
+	}
 	makers := make([]func(caller int) taker, len(c.Conns))
 	var ends []func()
 	end = func() {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/client"
 )
 
 // The operations that can be measured.
@@ -31,12 +33,14 @@ const (
 	Unary = "unary"
 	// Stream lets the callers of an endpoint share one Exchange stream.
 	Stream = "stream"
+	// ViaClient goes through idnode's Go client.
+	ViaClient = "client"
 )
 
 // Ops and Vias are what Config.Op and Config.Via may be.
 var (
 	ops  = []string{Identity, ServerSide, Range, GUID, Echo}
-	vias = []string{Unary, Stream}
+	vias = []string{ViaClient, Unary, Stream}
 )
 
 // Ops returns the operations that can be measured.
@@ -65,6 +69,8 @@ type Config struct {
 	Prefix string
 	// Conns are connections to one or more nodes.
 	Conns []grpc.ClientConnInterface
+	// Client is needed for ViaClient, and used in place of Conns.
+	Client *client.Client
 }
 
 const (
@@ -96,7 +102,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("names must be 1 to %d, not %d", maxNames, c.Names)
 	case c.Duration <= 0 || c.Duration > maxDuration:
 		return fmt.Errorf("the duration must be above 0 and at most %s, not %s", maxDuration, c.Duration)
-	case len(c.Conns) == 0:
+	case c.Via == ViaClient && c.Client == nil, c.Via != ViaClient && len(c.Conns) == 0:
 		return errors.New("there is no endpoint")
 	}
 	return nil

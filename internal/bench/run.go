@@ -2,12 +2,15 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/client"
 )
 
 // callTimeout bounds one call. It is longer than a node waits for a leader.
@@ -84,6 +87,10 @@ func (f *figures) call(ctx context.Context, take taker, progress *Progress) {
 
 // reasonOf is idnode's own reason, or gRPC's code in words.
 func reasonOf(err error) string {
+	var known *client.Error
+	if errors.As(err, &known) && known.Reason != "" {
+		return known.Reason
+	}
 	s := status.Convert(err)
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
