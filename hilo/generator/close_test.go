@@ -169,6 +169,30 @@ func TestCloseIsBounded(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesNoGoroutine: a source that needs a moment to end its call is waited
+// for.
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		m := &model{before: func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Millisecond)
+			ended = true
+			return ctx.Err()
+		}}
+		g := newGenerator(t, m, generator.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var ts takers
+		ts.start(t.Context(), g, 1, 1)
+		synctest.Wait()
+		if err := g.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || !ended {
+			t.Errorf("Close: %v, the call of the source has ended: %v", err, ended)
+		}
+		ts.wg.Wait()
+	})
+}
+
 // TestCloseWhileResting: Close does not wait for the pause after a failed attempt.
 func TestCloseWhileResting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -186,6 +210,9 @@ func TestCloseWhileResting(t *testing.T) {
 		closeNow(t, g)
 		if took := time.Since(begin); took != 0 || m.counter.Max != 1 {
 			t.Errorf("Close took %v, Max is %d", took, m.counter.Max)
+		}
+		if m.calls != 3 { // two for ranges, and a return
+			t.Errorf("%d calls of the source", m.calls)
 		}
 	})
 }

@@ -26,7 +26,8 @@ type fetcher struct {
 	wake chan struct{}
 }
 
-// prefetch has the range after s fetched in the background.
+// prefetch has the range after s fetched in the background. Whoever took the number
+// at the half of s can be late: s may have come to its end meanwhile.
 func (g *Generator) prefetch(s *span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -35,6 +36,8 @@ func (g *Generator) prefetch(s *span) {
 	}
 }
 
+// prefetchLocked starts a fetcher, unless its range is there or under way: a second
+// one would put its range into the place of the first one's.
 func (g *Generator) prefetchLocked() {
 	if !g.closed && g.ahead == nil && g.fetcher == nil {
 		g.startFetcher()
@@ -107,24 +110,25 @@ func (g *Generator) deliver(s *span) (more bool) {
 		g.ahead, g.fetcher = s, nil
 		return false
 	}
-	half := g.queue.serve(s)
+	// Nobody else sees s yet. So if somebody still waits, all of it went to the queue,
+	// and so did its half.
+	more = g.queue.serve(s)
 	g.current.Store(s)
-	if half || !g.queue.idle() {
-		return true
+	if !more {
+		g.fetcher = nil
 	}
-	g.fetcher = nil
-	return false
+	return more
 }
 
 // fail tells those who wait that there is no range. It returns what ends the rest
 // before the next attempt, or nil if there is to be none: a generator without
-// a number left asks when a caller comes, so that one that nobody uses does not ask
-// for ever.
+// a number left, such as a closed one, asks when a caller comes, so that one that
+// nobody uses does not ask for ever.
 func (g *Generator) fail(err error) (wake <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.queue.refuse(err)
-	if g.closed || g.current.Load().empty() {
+	if g.current.Load().empty() {
 		g.fetcher = nil
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -212,12 +213,16 @@ func TestWrongRanges(t *testing.T) {
 
 // TestContextEnded: a number at hand is given; where a range would be needed, the
 // context counts, and nothing is asked for.
-func TestContextEnded(t *testing.T) {
+func TestContextEnded(t *testing.T) { synctest.Test(t, testContextEnded) }
+
+func testContextEnded(t *testing.T) {
 	m := &model{size: func() int64 { return 2 }}
 	g := newGenerator(t, m, generator.Config{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.Next(ended); !errors.Is(err, context.Canceled) || m.calls != 0 {
+	_, err := g.Next(ended)
+	synctest.Wait()
+	if !errors.Is(err, context.Canceled) || m.calls != 0 {
 		t.Errorf("Next without a range: %v after %d calls", err, m.calls)
 	}
 	if _, err := g.Next(t.Context()); err != nil {

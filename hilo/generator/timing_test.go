@@ -224,6 +224,37 @@ func TestPrefetchBacksOff(t *testing.T) {
 	})
 }
 
+// TestPausesBeginAnew: after an attempt that went well, pauses are short again.
+func TestPausesBeginAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &model{size: always(4)}
+		g := newGenerator(t, m, generator.Config{})
+		mustNext(t, g)
+		synctest.Wait()
+		m.before = func(context.Context) error { return errors.New("down") }
+		mustNext(t, g) // the half
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		m.before = func(context.Context) error {
+			if m.calls%2 == 0 {
+				return errors.New("down")
+			}
+			return nil
+		}
+		m.calls = 0
+		if _, err := g.NextIDs(t.Context(), 5); err != nil { // passes the half of the next range
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if len(m.ranges) != 3 {
+			t.Errorf("%d ranges after a first pause", len(m.ranges))
+		}
+		m.before = nil
+		closeNow(t, g)
+	})
+}
+
 // TestCallerEndsTheRest: a caller that finds no number does not wait for the pause
 // of the background.
 func TestCallerEndsTheRest(t *testing.T) {
