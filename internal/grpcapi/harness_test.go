@@ -41,6 +41,8 @@ type backend struct {
 	boom bool
 	// gate, if set, holds proposals until it is closed or their callers give up.
 	gate chan struct{}
+	// last is the last result; alike, if set, that of every proposal.
+	last, alike []byte
 }
 
 var clusterID = []byte("cluster---------")
@@ -67,6 +69,9 @@ func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error)
 	if b.fail != nil {
 		return nil, b.fail
 	}
+	if b.alike != nil {
+		return b.alike, nil
+	}
 	b.index++
 	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: 1_700_000_000_000_000_123}
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
@@ -74,7 +79,8 @@ func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(results[0].Results[0]), nil
+	b.last = slices.Clone(results[0].Results[0])
+	return b.last, nil
 }
 
 // pass waits at the gate.
