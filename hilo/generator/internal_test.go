@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"unsafe"
 
 	"github.com/idnode/idnode/hilo"
 )
@@ -135,5 +136,20 @@ func TestSpentCounterStays(t *testing.T) {
 	}
 	if last := s.seal(); last != 10 {
 		t.Errorf("the last number is %d", last)
+	}
+}
+
+// TestCacheLines: whatever is written by every call is on cache lines of its own,
+// wherever the allocator puts it.
+func TestCacheLines(t *testing.T) {
+	var s span
+	before := unsafe.Offsetof(s.used) - unsafe.Offsetof(s.half)
+	after := unsafe.Sizeof(s) - unsafe.Offsetof(s.used)
+	if before < line || after < line {
+		t.Errorf("the counter is %d bytes from its range and %d from the next object", before, after)
+	}
+	var g Generator
+	if apart := unsafe.Offsetof(g.mu) - unsafe.Offsetof(g.current); apart < line {
+		t.Errorf("the range in use is %d bytes from the mutex", apart)
 	}
 }
