@@ -74,14 +74,14 @@ func newCluster(t testing.TB, size int) *fakeCluster {
 	return c
 }
 
-func (n *fakeNode) start(t testing.TB) {
+func (n *fakeNode) start(t testing.TB, opts ...grpc.ServerOption) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.addr = lis.Addr().String()
 	n.advertised = n.addr
-	n.server = grpc.NewServer()
+	n.server = grpc.NewServer(opts...)
 	idnodev1.RegisterIdsServiceServer(n.server, n)
 	idnodev1.RegisterClusterServiceServer(n.server, n)
 	done := make(chan struct{})

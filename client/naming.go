@@ -9,8 +9,6 @@ import (
 	"unicode"
 
 	pluralize "github.com/gertd/go-pluralize"
-
-	"github.com/idnode/idnode/docid"
 )
 
 // Convention says how ids of one Go type are made, where that differs from
@@ -71,14 +69,14 @@ func idField(document any) (reflect.Value, error) {
 }
 
 func (c *Client) idFor(ctx context.Context, t reflect.Type) (string, error) {
-	conv, err := c.names.of(t)
+	ids, err := c.names.of(c, t)
 	if err != nil {
 		return "", err
 	}
-	if conv.NextID == nil {
-		return c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator)).NextID(ctx)
+	if ids.handle != nil {
+		return ids.handle.NextID(ctx)
 	}
-	id, err := conv.NextID(ctx, c)
+	id, err := ids.nextID(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -109,46 +107,48 @@ func CollectionPrefix(collection string) string {
 	return strings.ToLower(collection)
 }
 
-// names finds the conventions for types and remembers them, since plurals take
-// a while. Safe for concurrent use.
+// names finds out where the ids of types come from and remembers it, since
+// plurals take a while. Safe for concurrent use.
 type names struct {
 	overrides map[reflect.Type]Convention
 	plurals   func() *pluralize.Client
-	mu        sync.Mutex
-	known     map[reflect.Type]Convention
+	known     sync.Map // of typeIDs by reflect.Type
+}
+
+// typeIDs is where the ids of a type come from: one of the two is set.
+type typeIDs struct {
+	handle *HiLo
+	nextID func(ctx context.Context, c *Client) (string, error)
 }
 
 func newNames(overrides map[reflect.Type]Convention) *names {
-	return &names{
-		overrides: overrides,
-		plurals:   sync.OnceValue(pluralize.NewClient),
-		known:     make(map[reflect.Type]Convention),
-	}
+	return &names{overrides: overrides, plurals: sync.OnceValue(pluralize.NewClient)}
 }
 
-// of returns the convention of a type, without pointers, with its collection.
-func (n *names) of(t reflect.Type) (Convention, error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// of returns where the ids of a type come from. A pointer stands for what it
+// points to.
+func (n *names) of(c *Client, t reflect.Type) (typeIDs, error) {
+	if ids, ok := n.known.Load(t); ok {
+		return ids.(typeIDs), nil
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if conv, ok := n.known[t]; ok {
-		return conv, nil
+	base := t
+	for base.Kind() == reflect.Pointer {
+		base = base.Elem()
 	}
-	conv := n.overrides[t]
-	if conv.Collection == "" && conv.NextID == nil {
-		name := shortName(t)
+	conv := n.overrides[base]
+	if conv.NextID != nil {
+		return typeIDs{nextID: conv.NextID}, nil
+	}
+	if conv.Collection == "" {
+		name := shortName(base)
 		if name == "" {
-			return Convention{}, fmt.Errorf("idnode: %s has no name to make a collection of", t)
+			return typeIDs{}, fmt.Errorf("idnode: %s has no name to make a collection of", t)
 		}
 		conv.Collection = n.plurals().Plural(name)
 	}
-	if _, err := docid.ParseSeparator(conv.Separator); err != nil {
-		return Convention{}, invalid(err)
-	}
-	n.known[t] = conv
-	return conv, nil
+	ids := typeIDs{handle: c.HiLo(CollectionPrefix(conv.Collection), WithSeparator(conv.Separator))}
+	n.known.Store(t, ids)
+	return ids, nil
 }
 
 // shortName is the type's name without its package and its type arguments.
