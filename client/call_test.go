@@ -17,6 +17,7 @@ import (
 
 	"github.com/idnode/idnode/client"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/edge"
 )
 
 // both runs a test with calls that share messages, and with unary ones.
@@ -78,7 +79,7 @@ func TestStaleLeader(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {
 		f := newCluster(t, 3)
 		f.nodes[0].hook(always(failure(codes.Unavailable, "NO_QUORUM", "")), nil)
-		cfg.Endpoints, cfg.Timeout = f.addrs(), 500*time.Millisecond
+		cfg.Endpoints, cfg.Timeout = f.addrs(), time.Second
 		c := connect(t, cfg)
 		if _, err := c.Identity("orders").Next(t.Context()); err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestStaleLeader(t *testing.T) {
 		if !errors.Is(err, client.ErrNoQuorum) || errors.Is(err, client.ErrOutcomeUnknown) {
 			t.Error(err)
 		}
-		if took := time.Since(start); took > 3*time.Second {
+		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("took %s", took)
 		}
 	})
@@ -151,7 +152,7 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 		for _, n := range f.nodes {
 			n.hook(nil, hang)
 		}
-		cfg.Endpoints, cfg.Timeout, cfg.TryTimeout = f.addrs(), 400*time.Millisecond, 100*time.Millisecond
+		cfg.Endpoints, cfg.Timeout, cfg.TryTimeout = f.addrs(), 1200*time.Millisecond, 300*time.Millisecond
 		c := connect(t, cfg)
 		_, err := c.Identity("orders").Next(t.Context())
 		var e *client.Error
@@ -291,9 +292,33 @@ func TestBlackHole(t *testing.T) {
 	if _, err := c.Next(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 4*time.Second {
+	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("took %s", took)
 	}
+}
+
+// TestConnectionIntoABlackHole has a connection that carried calls swallow
+// everything from one moment on.
+func TestConnectionIntoABlackHole(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 2)
+		way, err := edge.Listen(f.nodes[0].addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer way.Close()
+		cfg.Endpoints, cfg.TryTimeout = []string{way.Addr(), f.nodes[1].addr}, 500*time.Millisecond
+		c := connect(t, cfg)
+		for i := range 20 {
+			if i == 5 {
+				way.Set(edge.Cut)
+				f.lead("B")
+			}
+			if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != int64(i+1) {
+				t.Fatal(v, err)
+			}
+		}
+	})
 }
 
 // TestSilentLeader stops answering with the connection up; the next try goes
@@ -302,7 +327,7 @@ func TestSilentLeader(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {
 		f := newCluster(t, 2)
 		f.nodes[0].hook(hang, nil)
-		cfg.Endpoints, cfg.TryTimeout = f.addrs(), 200*time.Millisecond
+		cfg.Endpoints, cfg.TryTimeout = f.addrs(), 700*time.Millisecond
 		c := connect(t, cfg)
 		f.lead("B") // what the look after the failure finds
 		for i := range 20 {

@@ -71,7 +71,7 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 		Database: o.database, Template: template, Separator: o.separator, Count: int64(n), Claim: o.claim,
 		BlocksOnly: blocks || numbered && n > 1,
 	}
-	if t.Kind == docid.Identity || o.claim {
+	if t.Kind == docid.Identity || t.Kind == docid.Semantic && o.claim {
 		req.RequestId = o.newRequestID()
 		return once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Generate, req)
 	}

@@ -36,7 +36,11 @@ func TestTLS(t *testing.T) {
 		{"plain", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := connect(t, client.Config{Endpoints: f.addrs(), TLS: tt.tls, Timeout: time.Second})
+			cfg := client.Config{Endpoints: f.addrs(), TLS: tt.tls}
+			if !tt.ok {
+				cfg.Timeout = 500 * time.Millisecond
+			}
+			c := connect(t, cfg)
 			_, err := c.Next(t.Context(), "orders|")
 			if tt.ok && err != nil || !tt.ok && !errors.Is(err, client.ErrNoEndpoint) {
 				t.Error(err)

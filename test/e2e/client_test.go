@@ -35,16 +35,39 @@ func closeClient(t *testing.T, c *goclient.Client) {
 	}
 }
 
-// TestClientDuringFailovers kills leaders under callers of the Go client: no
-// caller sees an error, and every identity has exactly as many values as
-// calls.
+// TestClientDuringFailovers kills leaders under callers of the Go client, and
+// then cuts one off: no caller sees an error, and the identity has exactly as
+// many values as there were calls.
 func TestClientDuringFailovers(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
-	ctx, stop := context.WithCancel(context.Background())
+	stop := callThroughClients(t, c, ledger)
+	for range cycles(t, 2) {
+		leader := c.Leader(t)
+		moreThan(t, ledger, "called", 100)
+		leader.Process.Kill()
+		moreThan(t, ledger, "called", 100)
+		leader.Start(t)
+		c.WaitReady(t)
+	}
+	c.Isolate(c.Leader(t))
+	moreThan(t, ledger, "called", 3000)
+	c.Heal()
+	c.WaitReady(t)
+	stop()
+	if n, greatest := ledger.Count("called"), ledger.Max("called"); n != greatest {
+		t.Errorf("%d calls were answered, but the counter is at %d", n, greatest)
+	}
+	c.Agree(t)
+}
+
+// callThroughClients has a client for each node, and callers of each, take
+// values until stop is called, which waits for them.
+func callThroughClients(t *testing.T, c *harness.Cluster, ledger *harness.Ledger) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	var callers sync.WaitGroup
 	for i := range c.Nodes {
-		cl := newClient(t, append(c.Nodes[i:], c.Nodes[:i]...)...)
+		cl := newClient(t, append(c.Nodes[i:len(c.Nodes):len(c.Nodes)], c.Nodes[:i]...)...)
 		for k := range 8 {
 			callers.Go(func() {
 				for ctx.Err() == nil {
@@ -58,20 +81,9 @@ func TestClientDuringFailovers(t *testing.T) {
 			})
 		}
 	}
-	for range cycles(t, 2) {
-		leader := c.Leader(t)
-		moreThan(t, ledger, "called", 100)
-		leader.Process.Kill()
-		moreThan(t, ledger, "called", 100)
-		leader.Start(t)
-		c.WaitReady(t)
-	}
-	stop()
-	callers.Wait()
-	if n, greatest := ledger.Count("called"), ledger.Max("called"); n != greatest {
-		t.Errorf("%d calls were answered, but the counter is at %d", n, greatest)
-	}
-	c.Agree(t)
+	stop = func() { cancel(); callers.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 // moreThan waits until the counter has given n more numbers.
@@ -114,7 +126,7 @@ func TestClientHandlesTogether(t *testing.T) {
 	ledger := harness.NewLedger(t)
 	var users sync.WaitGroup
 	for i := range c.Nodes {
-		cl := newClient(t, append(c.Nodes[i:], c.Nodes[:i]...)...)
+		cl := newClient(t, append(c.Nodes[i:len(c.Nodes):len(c.Nodes)], c.Nodes[:i]...)...)
 		users.Go(func() { useHandle(t, cl, ledger, fmt.Sprintf("client %d", i), 20_000) })
 	}
 	leader := c.Leader(t)
