@@ -1,14 +1,11 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 const (
@@ -162,23 +159,6 @@ func (r *router) doubt() {
 	}
 }
 
-// look starts a look for the leader unless one is under way. The caller holds
-// mu.
-func (r *router) look() {
-	if r.looking != nil || r.closed {
-		return
-	}
-	done := make(chan struct{})
-	r.looking, r.looked = done, time.Now()
-	r.tasks.Go(func() {
-		r.find()
-		r.mu.Lock()
-		r.looking = nil
-		r.mu.Unlock()
-		close(done)
-	})
-}
-
 // known waits until the first look is over, so that the first calls already go
 // to the leader and know a log index. It is bounded by lookTimeout.
 func (r *router) known(ctx context.Context) {
@@ -200,134 +180,4 @@ func (r *router) known(ctx context.Context) {
 	case <-done:
 	case <-bound.Done():
 	}
-}
-
-// view is what one endpoint says of the cluster.
-type view struct {
-	node   *node
-	status *idnodev1.GetStatusResponse
-}
-
-// find asks all endpoints side by side who leads, and settles on the first
-// answer that leads to a leader which agrees.
-func (r *router) find() {
-	ctx, cancel := context.WithTimeout(r.ctx, 2*lookTimeout)
-	defer cancel()
-	views := make(chan view, len(r.given))
-	for _, n := range r.given {
-		r.tasks.Go(func() { views <- view{n, r.ask(ctx, n)} })
-	}
-	var seen []view
-	for range r.given {
-		v := <-views
-		if v.status == nil {
-			continue
-		}
-		seen = append(seen, v)
-		if leader := named(seen); leader != nil {
-			r.settle(leader)
-			return
-		}
-	}
-	r.settle(r.reach(ctx, seen))
-}
-
-// ask returns a node's view, nil if it has none in time.
-func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	if n.ready(ctx) != nil {
-		return nil
-	}
-	s, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-	if err != nil {
-		return nil
-	}
-	r.saw(s.GetAppliedIndex())
-	return s
-}
-
-// named returns the endpoint that says of itself that it leads; the one with
-// the highest term if two do, as a leader that was cut off does for a while.
-func named(seen []view) *node {
-	var leader *view
-	for i, v := range seen {
-		s := v.status
-		if leads(s) && (leader == nil || s.GetTerm() > leader.status.GetTerm()) {
-			leader = &seen[i]
-		}
-	}
-	if leader == nil {
-		return nil
-	}
-	return leader.node
-}
-
-func leads(s *idnodev1.GetStatusResponse) bool {
-	return s.GetHasQuorum() && s.GetLeaderTag() != "" && s.GetLeaderTag() == s.GetSelf().GetTag()
-}
-
-// reach tries the leader's address as the cluster tells it. It may be one that
-// means nothing out here, or somebody else, so the node there must say itself
-// that it leads, in the same cluster.
-func (r *router) reach(ctx context.Context, seen []view) *node {
-	slices.SortFunc(seen, func(a, b view) int { return cmp.Compare(b.status.GetTerm(), a.status.GetTerm()) })
-	for _, v := range seen {
-		address := leaderAddress(v.status)
-		if address == "" {
-			continue
-		}
-		n, err := r.learn(address)
-		if err != nil {
-			return nil
-		}
-		s := r.ask(ctx, n)
-		if s != nil && leads(s) && s.GetClusterId() == v.status.GetClusterId() {
-			return n
-		}
-		return nil
-	}
-	return nil
-}
-
-// leaderAddress returns where the cluster says its leader is; "" if it names
-// none.
-func leaderAddress(s *idnodev1.GetStatusResponse) string {
-	for _, m := range s.GetMembers() {
-		if m.GetTag() == s.GetLeaderTag() && s.GetLeaderTag() != "" {
-			return m.GetGrpcAddress()
-		}
-	}
-	return ""
-}
-
-// maxLearned bounds the connections to nodes beside the endpoints.
-const maxLearned = 16
-
-// learn returns the node at an address that the cluster told.
-func (r *router) learn(address string) (*node, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := r.learned[address]; n != nil {
-		return n, nil
-	}
-	if r.closed || len(r.learned) >= maxLearned {
-		return nil, closedError()
-	}
-	n, err := newNode(r.ctx, r.cfg, address, r.start)
-	if err != nil {
-		return nil, err
-	}
-	r.learned[address] = n
-	return n, nil
-}
-
-// settle makes n the leader; nil means that it is not known.
-func (r *router) settle(n *node) {
-	if n != nil {
-		n.trust()
-	}
-	r.mu.Lock()
-	r.leader = n
-	r.mu.Unlock()
 }
