@@ -28,6 +28,7 @@ const (
 	DefaultStallLimit        = store.DefaultLimit
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
+	DefaultCompany           = 2 * time.Millisecond
 )
 
 // Timings are Raft's. Zero values get defaults.
@@ -166,7 +167,9 @@ type CommitConfig struct {
 	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
 	// how many entries of the leader, are under way at a time.
 	GroupsInFlight, EntriesInFlight int
-	// Company is how long the leader waits for callers it just answered.
+	// Company is how long, after a group of a few operations and after an entry
+	// of several groups, the next waits for the callers that were just answered.
+	// 0 means DefaultCompany, less than 0 not at all. A lone caller never waits.
 	Company time.Duration
 	// QueueLength bounds the operations of this node that wait.
 	QueueLength int
@@ -183,6 +186,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
+	c.Commit.Company = max(0, cmp.Or(c.Commit.Company, DefaultCompany))
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -24,6 +24,10 @@ const (
 	maxAppendEntries = 64
 )
 
+// companyMin is the smallest group after which the next waits for company. Below
+// it the callers are too few to be worth a wait.
+const companyMin = 4
+
 // engine is a running Raft node with all that is built around it. It exists
 // from the moment the node's cluster is known.
 type engine struct {
@@ -160,6 +164,7 @@ func (e *engine) startWork() error {
 	e.gatherer, err = commit.New(commit.Config{
 		Route: e.route, Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
 		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
+		Company: c.Commit.Company, CompanyMin: companyMin,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
