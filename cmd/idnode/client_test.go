@@ -73,7 +73,7 @@ func TestCommands(t *testing.T) {
 		{
 			"hilo return users --low 1 --high 32 --last 7 --request-id r",
 			&idnodev1.ReturnRangeResponse{Max: 64},
-			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, RequestId: id},
+			&idnodev1.ReturnRangeRequest{Tag: "users", Low: 1, High: 32, Last: 7, WithoutToken: true, RequestId: id},
 			"not returned, max stays 64: late, repeated, foreign, or not the newest range\n",
 			`{"returned":false,"max":"64","logIndex":"0"}`,
 		},

@@ -167,7 +167,10 @@ func (a *app) hiloReturn() *cobra.Command {
 		Use:   "return TAG --low N --high N --last N",
 		Short: "Give the unused rest of a range back",
 		Long: `Gives back the numbers above --last of the range --low to --high. Only the newest
-range of a tag can come back, once; anything else changes nothing and says so.`,
+range of a tag can come back, once; anything else changes nothing and says so.
+
+Without the range's --token it is matched by its numbers alone: then be sure that
+nobody uses it any more.`,
 		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -175,7 +178,7 @@ range of a tag can come back, once; anything else changes nothing and says so.`,
 	f.Int64Var(&msg.Low, "low", 0, "the range's first number (required)")
 	f.Int64Var(&msg.High, "high", 0, "the range's last number (required)")
 	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
-	f.StringVar(&token, "token", "", "the token that came with the range, in hex")
+	f.StringVar(&token, "token", "", "the token that came with the range, in hex; hilo next shows it")
 	req.register(f)
 	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
 		for _, name := range []string{"low", "high", "last"} {
@@ -186,6 +189,7 @@ range of a tag can come back, once; anything else changes nothing and says so.`,
 		if msg.Token, err = hex.DecodeString(token); err != nil {
 			return usagef("--token must be hex: %v", err)
 		}
+		msg.WithoutToken = token == ""
 		msg.Database, msg.Tag = s.database, args[0]
 		return hiloReturn(ctx, s, &req, &msg)
 	})

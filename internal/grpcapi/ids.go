@@ -177,7 +177,7 @@ func lastRangeAt(t *timestamppb.Timestamp) (at time.Time, has bool, err error) {
 func (s *idsServer) ReturnRange(ctx context.Context, req *idnodev1.ReturnRangeRequest) (*idnodev1.ReturnRangeResponse, error) {
 	res, err := s.service.ReturnRange(ctx, service.ReturnRangeRequest{
 		Database: req.GetDatabase(), Tag: req.GetTag(), Low: req.GetLow(), High: req.GetHigh(), Last: req.GetLast(),
-		Token: req.GetToken(), RequestID: requestID(req.GetRequestId()),
+		Token: req.GetToken(), WithoutToken: req.GetWithoutToken(), RequestID: requestID(req.GetRequestId()),
 	})
 	if err != nil {
 		return nil, statusError(err)

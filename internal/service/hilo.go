@@ -211,10 +211,12 @@ type ReturnRangeRequest struct {
 	High int64
 	// Last is the last number used, Low-1 if none was.
 	Last int64
-	// Token came with the range; empty if the caller has none. The range is then
-	// matched by its numbers alone.
-	Token     []byte
-	RequestID *RequestID
+	// Token came with the range. A caller that has none must say so: by
+	// WithoutToken, or by LowUnknown if its protocol knows neither. The range is
+	// then matched by its numbers alone, and a forged return is not excluded.
+	Token        []byte
+	WithoutToken bool
+	RequestID    *RequestID
 }
 
 // ReturnRangeResponse says what became of a return.
@@ -281,6 +283,10 @@ func checkReturn(req ReturnRangeRequest) error {
 		return invalid(ReasonInvalidHigh, "high", "the last number of the range %d is below 1", req.High)
 	case req.Last < 0:
 		return invalid(ReasonInvalidLast, "last", "the last number used %d is negative", req.Last)
+	case len(req.Token) == 0 && !req.WithoutToken && !req.LowUnknown:
+		return invalid(ReasonInvalidToken, "token", "the token that came with the range is missing")
+	case len(req.Token) != 0 && req.WithoutToken:
+		return invalid(ReasonInvalidToken, "token", "there is a token in a return without token")
 	}
 	return nil
 }

@@ -138,6 +138,8 @@ func TestHiLoLimits(t *testing.T) {
 		{"return: low", callReturn(ReturnRangeRequest{Tag: "u", High: 2}), ReasonInvalidLow, "low"},
 		{"return: low and unknown", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, LowUnknown: true, High: 2}), ReasonInvalidLow, "low"},
 		{"return: high", callReturn(ReturnRangeRequest{Tag: "u", Low: 1}), ReasonInvalidHigh, "high"},
+		{"return: token missing", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1}), ReasonInvalidToken, "token"},
+		{"return: token without token", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: 1, Token: make([]byte, 8), WithoutToken: true}), ReasonInvalidToken, "token"},
 		{"return: last", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Last: -1}), ReasonInvalidLast, "last"},
 		{"return: token", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 7)}), ReasonInvalidToken, "token"},
 		{"return: unknown tag", callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, Token: make([]byte, 8)}), "", ""},

@@ -44,7 +44,7 @@ func TestRetry(t *testing.T) {
 			return n.NextRange(context.Background(), NextRangeRequest{Database: db, Tag: "u", RequestID: id(retry)})
 		},
 		"return": func(n node, db string, retry bool) (any, error) {
-			return n.ReturnRange(context.Background(), ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, RequestID: id(retry)})
+			return n.ReturnRange(context.Background(), ReturnRangeRequest{Database: db, Tag: "u", Low: 1, High: 9, Last: 3, WithoutToken: true, RequestID: id(retry)})
 		},
 		"set": func(n node, db string, retry bool) (any, error) {
 			return n.SetHiLo(context.Background(), SetHiLoRequest{Database: db, Tag: "u", Max: 7, RequestID: id(retry)})
@@ -173,7 +173,7 @@ func TestUnknownResult(t *testing.T) {
 	calls := []func(node) error{
 		callNext(NextIdentityRequest{Name: "u"}), callSeed(SeedIdentityRequest{Name: "u"}),
 		callDelete(DeleteIdentityRequest{Name: "u"}), callRange(NextRangeRequest{Tag: "u"}),
-		callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2}), callSet(SetHiLoRequest{Tag: "u"}),
+		callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true}), callSet(SetHiLoRequest{Tag: "u"}),
 	}
 	for i, call := range calls {
 		var e *Error

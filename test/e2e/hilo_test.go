@@ -65,12 +65,14 @@ func dishonest(rnd *rand.Rand, present *idnodev1.ReturnRangeRequest, old []*idno
 	foreign := proto.CloneOf(present)
 	foreign.Token = []byte("12345678")
 	foreign.Last = present.Low - 1
+	nameless := proto.CloneOf(present)
+	nameless.Token, nameless.Last = nil, present.Low-1
 	// A return of an earlier range, late or again: it lies below the newest.
 	late := proto.CloneOf(old[rnd.IntN(len(old))])
 	if late.Low == present.Low {
-		return []*idnodev1.ReturnRangeRequest{below, foreign}
+		return []*idnodev1.ReturnRangeRequest{below, foreign, nameless}
 	}
-	return []*idnodev1.ReturnRangeRequest{below, foreign, late, late}
+	return []*idnodev1.ReturnRangeRequest{below, foreign, nameless, late, late}
 }
 
 // TestHiLoPrefetchedRangeFirst: a client that gives back its prefetched range

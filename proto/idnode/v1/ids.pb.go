@@ -1438,11 +1438,15 @@ type ReturnRangeRequest struct {
 	High int64 `protobuf:"varint,4,opt,name=high,proto3" json:"high,omitempty"`
 	// The last number used; low - 1 if none was.
 	Last int64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
-	// The token that came with the range; a return without it is refused
-	// unless it is empty and so only matched by its numbers.
+	// The token that came with the range: it proves that the range is the
+	// caller's own.
 	Token []byte `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// Makes the call count once.
-	RequestId     *RequestId `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId *RequestId `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// There is no token: match the range by its numbers alone. Whoever sets this
+	// answers for it that the range's owner does not use it any more; otherwise
+	// numbers come twice. Without it a missing token is refused.
+	WithoutToken  bool `protobuf:"varint,8,opt,name=without_token,json=withoutToken,proto3" json:"without_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1524,6 +1528,13 @@ func (x *ReturnRangeRequest) GetRequestId() *RequestId {
 		return x.RequestId
 	}
 	return nil
+}
+
+func (x *ReturnRangeRequest) GetWithoutToken() bool {
+	if x != nil {
+		return x.WithoutToken
+	}
+	return false
 }
 
 // ReturnRangeResponse says whether numbers were taken back.
@@ -3229,7 +3240,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\bnode_tag\x18\x05 \x01(\tR\anodeTag\x125\n" +
 	"\brange_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\arangeAt\x12\x14\n" +
 	"\x05token\x18\a \x01(\fR\x05token\x12\x1b\n" +
-	"\tlog_index\x18\b \x01(\x04R\blogIndex\"\xc7\x01\n" +
+	"\tlog_index\x18\b \x01(\x04R\blogIndex\"\xec\x01\n" +
 	"\x12ReturnRangeRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x10\n" +
@@ -3238,7 +3249,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x04last\x18\x05 \x01(\x03R\x04last\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x123\n" +
 	"\n" +
-	"request_id\x18\a \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"`\n" +
+	"request_id\x18\a \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\x12#\n" +
+	"\rwithout_token\x18\b \x01(\bR\fwithoutToken\"`\n" +
 	"\x13ReturnRangeResponse\x12\x1a\n" +
 	"\breturned\x18\x01 \x01(\bR\breturned\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x1b\n" +
