@@ -36,13 +36,15 @@ func Run(ctx context.Context, c Config, progress *Progress) (Report, error) {
 	if err := c.Validate(); err != nil {
 		return Report{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Duration)
-	defer cancel()
 	takers, end, err := c.takers(ctx)
 	if err != nil {
 		return Report{}, err
 	}
+	// The time begins when everything is there, so that it is never shorter than
+	// what was asked for.
 	begin := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, c.Duration)
+	defer cancel()
 	total := measure(ctx, takers, progress)
 	took := time.Since(begin)
 	end()
