@@ -35,7 +35,7 @@ type server struct {
 	calls atomic.Int64
 	// fail, if set, may refuse the n-th call.
 	fail func(n int64) error
-	// twice makes every hundredth call repeat what the one before it got.
+	// twice makes every tenth call repeat what the one before it got.
 	twice bool
 }
 
@@ -46,7 +46,7 @@ func (s *server) take(count int64) (first, last int64, err error) {
 			return 0, 0, err
 		}
 	}
-	if s.twice && n%100 == 0 {
+	if s.twice && n%10 == 0 {
 		last := s.last.Load()
 		return last - count + 1, last, nil
 	}
