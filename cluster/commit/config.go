@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,22 +115,16 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	setDefault(&c.InFlight, 1)
-	setDefault(&c.MaxOperations, DefaultMaxOperations)
-	setDefault(&c.MaxGroupBytes, DefaultMaxGroupBytes)
-	setDefault(&c.QueueLength, DefaultQueueLength)
-	setDefault(&c.QueueBytes, DefaultQueueBytes)
-	setDefault(&c.CompanyMin, max(2, c.MaxOperations/4))
-	setDefault(&c.LeaderWait, DefaultLeaderWait)
-	setDefault(&c.SendTimeout, DefaultSendTimeout)
-	setDefault(&c.GiveUp, max(DefaultGiveUp, c.SendTimeout))
+	c.InFlight = cmp.Or(c.InFlight, 1)
+	c.MaxOperations = cmp.Or(c.MaxOperations, DefaultMaxOperations)
+	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, DefaultMaxGroupBytes)
+	c.QueueLength = cmp.Or(c.QueueLength, DefaultQueueLength)
+	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
+	c.CompanyMin = cmp.Or(c.CompanyMin, max(2, c.MaxOperations/4))
+	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
+	c.SendTimeout = cmp.Or(c.SendTimeout, DefaultSendTimeout)
+	c.GiveUp = cmp.Or(c.GiveUp, max(DefaultGiveUp, c.SendTimeout))
 	return c, c.validate()
-}
-
-func setDefault[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 func (c Config) validate() error {

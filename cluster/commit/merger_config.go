@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -82,12 +83,12 @@ func (c MergerConfig) withDefaults() (MergerConfig, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	setDefault(&c.InFlight, 1)
-	setDefault(&c.MaxEntryBytes, DefaultMaxEntryBytes)
-	setDefault(&c.QueueGroups, DefaultQueueGroups)
-	setDefault(&c.QueueBytes, max(DefaultMergerBytes, c.MaxEntryBytes))
-	setDefault(&c.AnswerTimeout, DefaultAnswerTimeout)
-	setDefault(&c.Grace, DefaultGrace)
+	c.InFlight = cmp.Or(c.InFlight, 1)
+	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, DefaultMaxEntryBytes)
+	c.QueueGroups = cmp.Or(c.QueueGroups, DefaultQueueGroups)
+	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultMergerBytes, c.MaxEntryBytes))
+	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, DefaultAnswerTimeout)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	return c, c.validate()
 }
 

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -62,27 +63,20 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxRecvBytes, DefaultMaxMessageBytes)
-	setDefault(&c.MaxSendBytes, DefaultMaxMessageBytes)
-	setDefault(&c.MaxStreams, DefaultMaxStreams)
-	setDefault(&c.MaxExchangeCalls, DefaultMaxExchangeCalls)
-	setDefault(&c.MaxExchangesCalls, DefaultMaxExchangesCalls)
-	setDefault(&c.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	setDefault(&c.HandshakeTimeout, DefaultHandshakeTimeout)
-	setDefault(&c.KeepaliveTime, DefaultKeepaliveTime)
-	setDefault(&c.KeepaliveTimeout, DefaultKeepaliveTimeout)
-	setDefault(&c.KeepaliveMinTime, DefaultKeepaliveMinTime)
+	c.MaxRecvBytes = cmp.Or(c.MaxRecvBytes, DefaultMaxMessageBytes)
+	c.MaxSendBytes = cmp.Or(c.MaxSendBytes, DefaultMaxMessageBytes)
+	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
+	c.MaxExchangeCalls = cmp.Or(c.MaxExchangeCalls, DefaultMaxExchangeCalls)
+	c.MaxExchangesCalls = cmp.Or(c.MaxExchangesCalls, DefaultMaxExchangesCalls)
+	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
+	c.KeepaliveTime = cmp.Or(c.KeepaliveTime, DefaultKeepaliveTime)
+	c.KeepaliveTimeout = cmp.Or(c.KeepaliveTimeout, DefaultKeepaliveTimeout)
+	c.KeepaliveMinTime = cmp.Or(c.KeepaliveMinTime, DefaultKeepaliveMinTime)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // NewServer returns a server with the public services, health and reflection on

@@ -87,17 +87,17 @@ func NewCluster(t testing.TB, cfg Config) *Cluster {
 		n.Move(t)
 		c.Nodes = append(c.Nodes, n)
 	}
-	for i, from := range c.Nodes {
+	for i := range c.Nodes {
 		for j, to := range c.Nodes {
 			if i != j && !cfg.Direct {
-				c.edges[[2]int{i, j}] = []*edge.Proxy{relay(t, from, to.Raft), relay(t, from, to.GRPC)}
+				c.edges[[2]int{i, j}] = []*edge.Proxy{relay(t, to.Raft), relay(t, to.GRPC)}
 			}
 		}
 	}
 	return c
 }
 
-func relay(t testing.TB, _ *Node, target string) *edge.Proxy {
+func relay(t testing.TB, target string) *edge.Proxy {
 	t.Helper()
 	p, err := edge.Listen(target)
 	if err != nil {
