@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const service = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {ports: [{port: 1}]}\n"
+
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"sound":             {service, ""},
+		"two documents":     {service + "---\n" + service, ""},
+		"a slip in a key":   {strings.Replace(service, "ports", "prots", 1), `unknown field "spec.prots"`},
+		"in the second":     {service + "---\n" + strings.Replace(service, "port:", "prot:", 1), "unknown field"},
+		"a text for number": {strings.Replace(service, "port: 1", "port: one", 1), "cannot unmarshal"},
+		"a key twice":       {service + "kind: Service\n", "already"},
+		"unknown kind":      {strings.Replace(service, "Service", "Servant", 1), "no kind"},
+		"unknown version":   {strings.Replace(service, "v1", "v9", 1), "no kind"},
+		"no name":           {strings.Replace(service, "name: x", "namespace: x", 1), "without a name"},
+		"no YAML":           {"{", "error"},
+	} {
+		file := filepath.Join(t.TempDir(), "x.yaml")
+		if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := run([]string{file})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	if run(nil) == nil || run([]string{"none.yaml"}) == nil {
+		t.Error("no file is no error")
+	}
+}
+
+// TestRestricted: what the pods of deploy/kubernetes have is needed, each line.
+func TestRestricted(t *testing.T) {
+	whole, err := os.ReadFile("../../deploy/kubernetes/statefulset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ without, with, want string }{
+		{"", "", ""},
+		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation"},
+		{"capabilities: {drop: [ALL]}", "capabilities: {}", "capabilities"},
+		{"runAsNonRoot: true", "runAsNonRoot: false", "runAsNonRoot"},
+		{"seccompProfile: {type: RuntimeDefault}", "seccompProfile: {type: Unconfined}", "seccomp"},
+		{"configMap: {name: idnode}", "hostPath: {path: /etc}", "hostPath"},
+	} {
+		file := filepath.Join(t.TempDir(), "x.yaml")
+		text := strings.Replace(string(whole), tc.without, tc.with, 1)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := run([]string{file})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("with %q: %v, want %q", tc.with, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"github.com/CycloneDX/cyclonedx-go"
+)
+
+// TestBillOfThisTest makes the bill of the program that runs this test.
+func TestBillOfThisTest(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-name", "x", "-version", "v1.2.3", "-time", "1700000000", program}
+	var first, second bytes.Buffer
+	if err := run(args, &first); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(args, &second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("the second bill is another one: %v", err)
+	}
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(&first, cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	if bom.Metadata.Timestamp != "2023-11-14T22:13:20Z" || bom.Metadata.Component.Version != "v1.2.3" {
+		t.Errorf("%+v", bom.Metadata)
+	}
+	named := make(map[string]string)
+	for _, c := range *bom.Components {
+		named[c.Name] = c.Version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || len(info.Deps) == 0 {
+		t.Fatal("this program does not know what it was built from")
+	}
+	for _, dep := range info.Deps {
+		if named[dep.Path] != dep.Version {
+			t.Errorf("%s %s is in the bill as %q", dep.Path, dep.Version, named[dep.Path])
+		}
+	}
+	if "go"+named["std"] != info.GoVersion {
+		t.Errorf("the standard library is in the bill as %q", named["std"])
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{nil, {"-name", "x", "-version", "1"}, {"-name", "x", "main.go"}, {"-name", "x", "-version", "1", "main.go"}} {
+		if run(args, &bytes.Buffer{}) == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+}
