@@ -87,6 +87,87 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+// Right is one thing that a role may allow.
+type Right int32
+
+const (
+	// Not set.
+	Right_RIGHT_UNSPECIFIED Right = 0
+	// Take identity values, server-side ids, GUIDs and semantic ids.
+	Right_RIGHT_GENERATE Right = 1
+	// Reserve HiLo ranges and give them back.
+	Right_RIGHT_RANGES Right = 2
+	// Raise an identity or a HiLo counter.
+	Right_RIGHT_SEED Right = 3
+	// With RIGHT_SEED, set any value; with RIGHT_DELETE, forget.
+	Right_RIGHT_FORCE Right = 4
+	// Delete identities.
+	Right_RIGHT_DELETE Right = 5
+	// Claim and release ids.
+	Right_RIGHT_CLAIMS Right = 6
+	// Read counters and lists.
+	Right_RIGHT_READ Right = 7
+	// Copy the whole state out.
+	Right_RIGHT_BACKUP Right = 8
+	// Change members, settings, roles, and the state as a whole.
+	Right_RIGHT_CLUSTER Right = 9
+)
+
+// Enum value maps for Right.
+var (
+	Right_name = map[int32]string{
+		0: "RIGHT_UNSPECIFIED",
+		1: "RIGHT_GENERATE",
+		2: "RIGHT_RANGES",
+		3: "RIGHT_SEED",
+		4: "RIGHT_FORCE",
+		5: "RIGHT_DELETE",
+		6: "RIGHT_CLAIMS",
+		7: "RIGHT_READ",
+		8: "RIGHT_BACKUP",
+		9: "RIGHT_CLUSTER",
+	}
+	Right_value = map[string]int32{
+		"RIGHT_UNSPECIFIED": 0,
+		"RIGHT_GENERATE":    1,
+		"RIGHT_RANGES":      2,
+		"RIGHT_SEED":        3,
+		"RIGHT_FORCE":       4,
+		"RIGHT_DELETE":      5,
+		"RIGHT_CLAIMS":      6,
+		"RIGHT_READ":        7,
+		"RIGHT_BACKUP":      8,
+		"RIGHT_CLUSTER":     9,
+	}
+)
+
+func (x Right) Enum() *Right {
+	p := new(Right)
+	*p = x
+	return p
+}
+
+func (x Right) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Right) Descriptor() protoreflect.EnumDescriptor {
+	return file_idnode_v1_cluster_proto_enumTypes[1].Descriptor()
+}
+
+func (Right) Type() protoreflect.EnumType {
+	return &file_idnode_v1_cluster_proto_enumTypes[1]
+}
+
+func (x Right) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Right.Descriptor instead.
+func (Right) EnumDescriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
 // Member is a node of the cluster.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1185,6 +1266,466 @@ func (x *UpdateSettingResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// RoleGrant gives rights on some names.
+type RoleGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database; "*" for all, empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// What the names begin with, in any case; empty for all.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// What may be done with them.
+	Rights        []Right `protobuf:"varint,3,rep,packed,name=rights,proto3,enum=idnode.v1.Right" json:"rights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoleGrant) Reset() {
+	*x = RoleGrant{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoleGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoleGrant) ProtoMessage() {}
+
+func (x *RoleGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
+func (*RoleGrant) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RoleGrant) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *RoleGrant) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *RoleGrant) GetRights() []Right {
+	if x != nil {
+		return x.Rights
+	}
+	return nil
+}
+
+// AccessRole gives its grants to its principals.
+type AccessRole struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, unique.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Names of certificates: the first URI, DNS name or mail address among the
+	// alternative names, in this order of kinds. "*" for everybody.
+	Principals []string `protobuf:"bytes,2,rep,name=principals,proto3" json:"principals,omitempty"`
+	// What they may do.
+	Grants        []*RoleGrant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRole) Reset() {
+	*x = AccessRole{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRole) ProtoMessage() {}
+
+func (x *AccessRole) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
+func (*AccessRole) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AccessRole) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessRole) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *AccessRole) GetGrants() []*RoleGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// CallerLimit bounds each of its principals by itself, on each node by itself.
+type CallerLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of certificates; "*" for everybody.
+	Principals []string `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
+	// How many calls may be under way; 0 for no limit.
+	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// How many ids, and numbers of ranges, may be given in a second; 0 for no limit.
+	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerLimit) Reset() {
+	*x = CallerLimit{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerLimit) ProtoMessage() {}
+
+func (x *CallerLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
+func (*CallerLimit) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CallerLimit) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *CallerLimit) GetInFlight() int64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *CallerLimit) GetIdsPerSecond() int64 {
+	if x != nil {
+		return x.IdsPerSecond
+	}
+	return 0
+}
+
+// RoleTable says who may do what.
+type RoleTable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Once there is a role, all that none allows is forbidden.
+	Roles []*AccessRole `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The first limit that names a principal counts, else the first with "*".
+	Limits        []*CallerLimit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoleTable) Reset() {
+	*x = RoleTable{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoleTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoleTable) ProtoMessage() {}
+
+func (x *RoleTable) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
+func (*RoleTable) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RoleTable) GetRoles() []*AccessRole {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *RoleTable) GetLimits() []*CallerLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// GetRolesRequest asks for the roles.
+type GetRolesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How new they must be.
+	Consistency   Consistency `protobuf:"varint,1,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRolesRequest) Reset() {
+	*x = GetRolesRequest{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRolesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRolesRequest) ProtoMessage() {}
+
+func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
+func (*GetRolesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetRolesRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+// GetRolesResponse shows the roles.
+type GetRolesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All roles and limits; databases and prefixes as they are compared.
+	Table *RoleTable `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// The log index at which they were set; 0 if there are none.
+	SetAt uint64 `protobuf:"varint,2,opt,name=set_at,json=setAt,proto3" json:"set_at,omitempty"`
+	// The newest log index the answer includes.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRolesResponse) Reset() {
+	*x = GetRolesResponse{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRolesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRolesResponse) ProtoMessage() {}
+
+func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
+func (*GetRolesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GetRolesResponse) GetTable() *RoleTable {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *GetRolesResponse) GetSetAt() uint64 {
+	if x != nil {
+		return x.SetAt
+	}
+	return 0
+}
+
+func (x *GetRolesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// SetRolesRequest replaces all roles and limits.
+type SetRolesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The new ones; without any, there is again no rule but the list of
+	// administrators of each node.
+	Table *RoleTable `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// If set: only if the present ones were set at this log index, 0 for none.
+	Expected      *uint64 `protobuf:"varint,2,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRolesRequest) Reset() {
+	*x = SetRolesRequest{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRolesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRolesRequest) ProtoMessage() {}
+
+func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
+func (*SetRolesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *SetRolesRequest) GetTable() *RoleTable {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *SetRolesRequest) GetExpected() uint64 {
+	if x != nil && x.Expected != nil {
+		return *x.Expected
+	}
+	return 0
+}
+
+// SetRolesResponse says that the roles are in force.
+type SetRolesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The log index at which they were set.
+	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRolesResponse) Reset() {
+	*x = SetRolesResponse{}
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRolesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRolesResponse) ProtoMessage() {}
+
+func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
+func (*SetRolesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SetRolesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 var File_idnode_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_cluster_proto_rawDesc = "" +
@@ -1270,14 +1811,59 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"b\n" +
 	"\x15UpdateSettingResponse\x12,\n" +
 	"\asetting\x18\x01 \x01(\v2\x12.idnode.v1.SettingR\asetting\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex*v\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"i\n" +
+	"\tRoleGrant\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12(\n" +
+	"\x06rights\x18\x03 \x03(\x0e2\x10.idnode.v1.RightR\x06rights\"n\n" +
+	"\n" +
+	"AccessRole\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x02 \x03(\tR\n" +
+	"principals\x12,\n" +
+	"\x06grants\x18\x03 \x03(\v2\x14.idnode.v1.RoleGrantR\x06grants\"p\n" +
+	"\vCallerLimit\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x01 \x03(\tR\n" +
+	"principals\x12\x1b\n" +
+	"\tin_flight\x18\x02 \x01(\x03R\binFlight\x12$\n" +
+	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\"h\n" +
+	"\tRoleTable\x12+\n" +
+	"\x05roles\x18\x01 \x03(\v2\x15.idnode.v1.AccessRoleR\x05roles\x12.\n" +
+	"\x06limits\x18\x02 \x03(\v2\x16.idnode.v1.CallerLimitR\x06limits\"K\n" +
+	"\x0fGetRolesRequest\x128\n" +
+	"\vconsistency\x18\x01 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"r\n" +
+	"\x10GetRolesResponse\x12*\n" +
+	"\x05table\x18\x01 \x01(\v2\x14.idnode.v1.RoleTableR\x05table\x12\x15\n" +
+	"\x06set_at\x18\x02 \x01(\x04R\x05setAt\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"k\n" +
+	"\x0fSetRolesRequest\x12*\n" +
+	"\x05table\x18\x01 \x01(\v2\x14.idnode.v1.RoleTableR\x05table\x12\x1f\n" +
+	"\bexpected\x18\x02 \x01(\x04H\x00R\bexpected\x88\x01\x01B\v\n" +
+	"\t_expected\"/\n" +
+	"\x10SetRolesResponse\x12\x1b\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex*v\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_LEADER\x10\x01\x12\x11\n" +
 	"\rROLE_FOLLOWER\x10\x02\x12\x10\n" +
 	"\fROLE_JOINING\x10\x03\x12\x10\n" +
 	"\fROLE_WATCHER\x10\x04\x12\x10\n" +
-	"\fROLE_REMOVED\x10\x052\xa6\x04\n" +
+	"\fROLE_REMOVED\x10\x05*\xbe\x01\n" +
+	"\x05Right\x12\x15\n" +
+	"\x11RIGHT_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eRIGHT_GENERATE\x10\x01\x12\x10\n" +
+	"\fRIGHT_RANGES\x10\x02\x12\x0e\n" +
+	"\n" +
+	"RIGHT_SEED\x10\x03\x12\x0f\n" +
+	"\vRIGHT_FORCE\x10\x04\x12\x10\n" +
+	"\fRIGHT_DELETE\x10\x05\x12\x10\n" +
+	"\fRIGHT_CLAIMS\x10\x06\x12\x0e\n" +
+	"\n" +
+	"RIGHT_READ\x10\a\x12\x10\n" +
+	"\fRIGHT_BACKUP\x10\b\x12\x11\n" +
+	"\rRIGHT_CLUSTER\x10\t2\xb0\x05\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x127\n" +
@@ -1285,7 +1871,9 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x06Remove\x12\x18.idnode.v1.RemoveRequest\x1a\x19.idnode.v1.RemoveResponse\x12a\n" +
 	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12O\n" +
 	"\fListSettings\x12\x1e.idnode.v1.ListSettingsRequest\x1a\x1f.idnode.v1.ListSettingsResponse\x12R\n" +
-	"\rUpdateSetting\x12\x1f.idnode.v1.UpdateSettingRequest\x1a .idnode.v1.UpdateSettingResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
+	"\rUpdateSetting\x12\x1f.idnode.v1.UpdateSettingRequest\x1a .idnode.v1.UpdateSettingResponse\x12C\n" +
+	"\bGetRoles\x12\x1a.idnode.v1.GetRolesRequest\x1a\x1b.idnode.v1.GetRolesResponse\x12C\n" +
+	"\bSetRoles\x12\x1a.idnode.v1.SetRolesRequest\x1a\x1b.idnode.v1.SetRolesResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
 
 var (
 	file_idnode_v1_cluster_proto_rawDescOnce sync.Once
@@ -1299,61 +1887,81 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_idnode_v1_cluster_proto_rawDescData
 }
 
-var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
-	(*Member)(nil),                     // 1: idnode.v1.Member
-	(*GetStatusRequest)(nil),           // 2: idnode.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),          // 3: idnode.v1.GetStatusResponse
-	(*StateCounts)(nil),                // 4: idnode.v1.StateCounts
-	(*ListMembersRequest)(nil),         // 5: idnode.v1.ListMembersRequest
-	(*ListMembersResponse)(nil),        // 6: idnode.v1.ListMembersResponse
-	(*JoinRequest)(nil),                // 7: idnode.v1.JoinRequest
-	(*JoinResponse)(nil),               // 8: idnode.v1.JoinResponse
-	(*RemoveRequest)(nil),              // 9: idnode.v1.RemoveRequest
-	(*RemoveResponse)(nil),             // 10: idnode.v1.RemoveResponse
-	(*TransferLeadershipRequest)(nil),  // 11: idnode.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 12: idnode.v1.TransferLeadershipResponse
-	(*Setting)(nil),                    // 13: idnode.v1.Setting
-	(*ListSettingsRequest)(nil),        // 14: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 15: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 16: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 17: idnode.v1.UpdateSettingResponse
-	(*durationpb.Duration)(nil),        // 18: google.protobuf.Duration
-	(Consistency)(0),                   // 19: idnode.v1.Consistency
+	(Right)(0),                         // 1: idnode.v1.Right
+	(*Member)(nil),                     // 2: idnode.v1.Member
+	(*GetStatusRequest)(nil),           // 3: idnode.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),          // 4: idnode.v1.GetStatusResponse
+	(*StateCounts)(nil),                // 5: idnode.v1.StateCounts
+	(*ListMembersRequest)(nil),         // 6: idnode.v1.ListMembersRequest
+	(*ListMembersResponse)(nil),        // 7: idnode.v1.ListMembersResponse
+	(*JoinRequest)(nil),                // 8: idnode.v1.JoinRequest
+	(*JoinResponse)(nil),               // 9: idnode.v1.JoinResponse
+	(*RemoveRequest)(nil),              // 10: idnode.v1.RemoveRequest
+	(*RemoveResponse)(nil),             // 11: idnode.v1.RemoveResponse
+	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
+	(*Setting)(nil),                    // 14: idnode.v1.Setting
+	(*ListSettingsRequest)(nil),        // 15: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 16: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 17: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 18: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 19: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 20: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 21: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 22: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 23: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 24: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 25: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 26: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 27: google.protobuf.Duration
+	(Consistency)(0),                   // 28: idnode.v1.Consistency
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	1,  // 1: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	18, // 2: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
-	4,  // 3: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
-	1,  // 4: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	19, // 5: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
-	1,  // 6: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	1,  // 7: idnode.v1.JoinResponse.member:type_name -> idnode.v1.Member
-	19, // 8: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	13, // 9: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	13, // 10: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	2,  // 11: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	5,  // 12: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	7,  // 13: idnode.v1.ClusterService.Join:input_type -> idnode.v1.JoinRequest
-	9,  // 14: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
-	11, // 15: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	14, // 16: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	16, // 17: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	3,  // 18: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	6,  // 19: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	8,  // 20: idnode.v1.ClusterService.Join:output_type -> idnode.v1.JoinResponse
-	10, // 21: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
-	12, // 22: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	15, // 23: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	17, // 24: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	18, // [18:25] is the sub-list for method output_type
-	11, // [11:18] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	2,  // 1: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
+	27, // 2: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	5,  // 3: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
+	2,  // 4: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
+	28, // 5: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	2,  // 6: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
+	2,  // 7: idnode.v1.JoinResponse.member:type_name -> idnode.v1.Member
+	28, // 8: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	14, // 9: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	14, // 10: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 11: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	19, // 12: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	20, // 13: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	21, // 14: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	28, // 15: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	22, // 16: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	22, // 17: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	3,  // 18: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	6,  // 19: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	8,  // 20: idnode.v1.ClusterService.Join:input_type -> idnode.v1.JoinRequest
+	10, // 21: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
+	12, // 22: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	15, // 23: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	17, // 24: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	23, // 25: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	25, // 26: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 27: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 28: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 29: idnode.v1.ClusterService.Join:output_type -> idnode.v1.JoinResponse
+	11, // 30: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
+	13, // 31: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	16, // 32: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	18, // 33: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	24, // 34: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	26, // 35: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }
@@ -1362,13 +1970,14 @@ func file_idnode_v1_cluster_proto_init() {
 		return
 	}
 	file_idnode_v1_consistency_proto_init()
+	file_idnode_v1_cluster_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   17,
+			NumEnums:      2,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
 	ClusterService_ListSettings_FullMethodName       = "/idnode.v1.ClusterService/ListSettings"
 	ClusterService_UpdateSetting_FullMethodName      = "/idnode.v1.ClusterService/UpdateSetting"
+	ClusterService_GetRoles_FullMethodName           = "/idnode.v1.ClusterService/GetRoles"
+	ClusterService_SetRoles_FullMethodName           = "/idnode.v1.ClusterService/SetRoles"
 )
 
 // ClusterServiceClient is the client API for ClusterService service.
@@ -48,6 +50,10 @@ type ClusterServiceClient interface {
 	ListSettings(ctx context.Context, in *ListSettingsRequest, opts ...grpc.CallOption) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
 	UpdateSetting(ctx context.Context, in *UpdateSettingRequest, opts ...grpc.CallOption) (*UpdateSettingResponse, error)
+	// GetRoles shows who may do what.
+	GetRoles(ctx context.Context, in *GetRolesRequest, opts ...grpc.CallOption) (*GetRolesResponse, error)
+	// SetRoles replaces all roles and limits.
+	SetRoles(ctx context.Context, in *SetRolesRequest, opts ...grpc.CallOption) (*SetRolesResponse, error)
 }
 
 type clusterServiceClient struct {
@@ -128,6 +134,26 @@ func (c *clusterServiceClient) UpdateSetting(ctx context.Context, in *UpdateSett
 	return out, nil
 }
 
+func (c *clusterServiceClient) GetRoles(ctx context.Context, in *GetRolesRequest, opts ...grpc.CallOption) (*GetRolesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetRolesResponse)
+	err := c.cc.Invoke(ctx, ClusterService_GetRoles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) SetRoles(ctx context.Context, in *SetRolesRequest, opts ...grpc.CallOption) (*SetRolesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetRolesResponse)
+	err := c.cc.Invoke(ctx, ClusterService_SetRoles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServiceServer is the server API for ClusterService service.
 // All implementations must embed UnimplementedClusterServiceServer
 // for forward compatibility.
@@ -148,6 +174,10 @@ type ClusterServiceServer interface {
 	ListSettings(context.Context, *ListSettingsRequest) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
 	UpdateSetting(context.Context, *UpdateSettingRequest) (*UpdateSettingResponse, error)
+	// GetRoles shows who may do what.
+	GetRoles(context.Context, *GetRolesRequest) (*GetRolesResponse, error)
+	// SetRoles replaces all roles and limits.
+	SetRoles(context.Context, *SetRolesRequest) (*SetRolesResponse, error)
 	mustEmbedUnimplementedClusterServiceServer()
 }
 
@@ -178,6 +208,12 @@ func (UnimplementedClusterServiceServer) ListSettings(context.Context, *ListSett
 }
 func (UnimplementedClusterServiceServer) UpdateSetting(context.Context, *UpdateSettingRequest) (*UpdateSettingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateSetting not implemented")
+}
+func (UnimplementedClusterServiceServer) GetRoles(context.Context, *GetRolesRequest) (*GetRolesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetRoles not implemented")
+}
+func (UnimplementedClusterServiceServer) SetRoles(context.Context, *SetRolesRequest) (*SetRolesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetRoles not implemented")
 }
 func (UnimplementedClusterServiceServer) mustEmbedUnimplementedClusterServiceServer() {}
 func (UnimplementedClusterServiceServer) testEmbeddedByValue()                        {}
@@ -326,6 +362,42 @@ func _ClusterService_UpdateSetting_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_GetRoles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetRolesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).GetRoles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_GetRoles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).GetRoles(ctx, req.(*GetRolesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_SetRoles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetRolesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).SetRoles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_SetRoles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).SetRoles(ctx, req.(*SetRolesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ClusterService_ServiceDesc is the grpc.ServiceDesc for ClusterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -360,6 +432,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateSetting",
 			Handler:    _ClusterService_UpdateSetting_Handler,
+		},
+		{
+			MethodName: "GetRoles",
+			Handler:    _ClusterService_GetRoles_Handler,
+		},
+		{
+			MethodName: "SetRoles",
+			Handler:    _ClusterService_SetRoles_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

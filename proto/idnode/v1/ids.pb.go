@@ -2448,7 +2448,7 @@ func (x *ListClaimsResponse) GetLogIndex() uint64 {
 type ExchangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The calls, at most 8,192 in one message; with more the stream ends. Calls
-	// beyond what a stream or the node may have under way (4,096 of a stream) are
+	// beyond what a stream or the node may have under way (2,048 of a stream) are
 	// answered with OVERLOADED at once.
 	Calls         []*Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields

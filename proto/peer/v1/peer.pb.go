@@ -215,7 +215,9 @@ type ForwardRequest struct {
 	// Chosen by the caller; the answer carries it.
 	Correlation uint64 `protobuf:"varint,1,opt,name=correlation,proto3" json:"correlation,omitempty"`
 	// The encoded raftlog.v1.Group.
-	Group         []byte `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Group []byte `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The trace that the group belongs to, as a W3C traceparent; empty if none.
+	Traceparent   string `protobuf:"bytes,3,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +264,13 @@ func (x *ForwardRequest) GetGroup() []byte {
 		return x.Group
 	}
 	return nil
+}
+
+func (x *ForwardRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // ForwardResponse says what became of a group.
@@ -958,10 +967,11 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"peers_hash\x18\x02 \x01(\fR\tpeersHash\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x03 \x01(\fR\tclusterId\x12,\n" +
-	"\amembers\x18\x04 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"H\n" +
+	"\amembers\x18\x04 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"j\n" +
 	"\x0eForwardRequest\x12 \n" +
 	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\fR\x05group\"\xac\x02\n" +
+	"\x05group\x18\x02 \x01(\fR\x05group\x12 \n" +
+	"\vtraceparent\x18\x03 \x01(\tR\vtraceparent\"\xac\x02\n" +
 	"\x0fForwardResponse\x12 \n" +
 	"\vcorrelation\x18\x01 \x01(\x04R\vcorrelation\x127\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1f.peer.v1.ForwardResponse.StatusR\x06status\x12/\n" +

@@ -423,6 +423,8 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Session
 	//	*SnapshotRecord_Setting
 	//	*SnapshotRecord_Etag
+	//	*SnapshotRecord_Floor
+	//	*SnapshotRecord_Roles
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -546,6 +548,24 @@ func (x *SnapshotRecord) GetEtag() *EtagRecord {
 	return nil
 }
 
+func (x *SnapshotRecord) GetFloor() *FloorRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Floor); ok {
+			return x.Floor
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetRoles() *RolesRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Roles); ok {
+			return x.Roles
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -595,6 +615,17 @@ type SnapshotRecord_Etag struct {
 	Etag *EtagRecord `protobuf:"bytes,9,opt,name=etag,proto3,oneof"`
 }
 
+type SnapshotRecord_Floor struct {
+	// What is not known of the time before a disaster; only if there was one.
+	// Log format 2.
+	Floor *FloorRecord `protobuf:"bytes,10,opt,name=floor,proto3,oneof"`
+}
+
+type SnapshotRecord_Roles struct {
+	// The roles, if there are any. Log format 2.
+	Roles *RolesRecord `protobuf:"bytes,12,opt,name=roles,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -612,6 +643,10 @@ func (*SnapshotRecord_Session) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_Setting) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Etag) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Floor) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Roles) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -1144,6 +1179,61 @@ func (x *SettingRecord) GetValue() int64 {
 	return 0
 }
 
+// RolesRecord is who may do what.
+type RolesRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The encoded RoleTable, as it was in the log.
+	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// The log index at which it was set.
+	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolesRecord) Reset() {
+	*x = RolesRecord{}
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolesRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolesRecord) ProtoMessage() {}
+
+func (x *RolesRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolesRecord.ProtoReflect.Descriptor instead.
+func (*RolesRecord) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RolesRecord) GetTable() []byte {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *RolesRecord) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // EtagRecord is what the cluster knows of a node's server-side etags.
 type EtagRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1154,14 +1244,16 @@ type EtagRecord struct {
 	// The node stopped cleanly and has not started since.
 	Clean bool `protobuf:"varint,3,opt,name=clean,proto3" json:"clean,omitempty"`
 	// Per database.
-	Ceilings      []*EtagCeiling `protobuf:"bytes,4,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
+	Ceilings []*EtagCeiling `protobuf:"bytes,4,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
+	// Every etag is above this, in every database; 0 before format 2.
+	Floor         uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EtagRecord) Reset() {
 	*x = EtagRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1265,7 @@ func (x *EtagRecord) String() string {
 func (*EtagRecord) ProtoMessage() {}
 
 func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1278,7 @@ func (x *EtagRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
 func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EtagRecord) GetNode() []byte {
@@ -1217,6 +1309,13 @@ func (x *EtagRecord) GetCeilings() []*EtagCeiling {
 	return nil
 }
 
+func (x *EtagRecord) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 // EtagCeiling is what the cluster knows of one etag counter.
 type EtagCeiling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1226,14 +1325,16 @@ type EtagCeiling struct {
 	// knowledge.
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
 	// The last etag used at the clean stop; only if the node stopped cleanly.
-	Last          uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	// Every etag is above this; 0 before format 2.
+	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1346,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1359,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -1282,6 +1383,68 @@ func (x *EtagCeiling) GetLast() uint64 {
 	return 0
 }
 
+func (x *EtagCeiling) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+// FloorRecord says what is not known of the time before a disaster.
+type FloorRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identities and HiLo counters that are not known begin above this.
+	Names int64 `protobuf:"varint,1,opt,name=names,proto3" json:"names,omitempty"`
+	// How many times the cluster was recovered from the loss of its quorum.
+	Epoch         uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FloorRecord) Reset() {
+	*x = FloorRecord{}
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FloorRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FloorRecord) ProtoMessage() {}
+
+func (x *FloorRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FloorRecord.ProtoReflect.Descriptor instead.
+func (*FloorRecord) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *FloorRecord) GetNames() int64 {
+	if x != nil {
+		return x.Names
+	}
+	return 0
+}
+
+func (x *FloorRecord) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // SnapshotTrailer closes a snapshot.
 type SnapshotTrailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1295,7 +1458,7 @@ type SnapshotTrailer struct {
 
 func (x *SnapshotTrailer) Reset() {
 	*x = SnapshotTrailer{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1470,7 @@ func (x *SnapshotTrailer) String() string {
 func (*SnapshotTrailer) ProtoMessage() {}
 
 func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1483,7 @@ func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
 func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SnapshotTrailer) GetRecords() uint64 {
@@ -1376,7 +1539,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xd2\x03\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xb4\x04\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1386,7 +1549,10 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\arequest\x18\x06 \x01(\v2\x19.raftlog.v1.RequestRecordH\x00R\arequest\x125\n" +
 	"\asession\x18\a \x01(\v2\x19.raftlog.v1.SessionRecordH\x00R\asession\x125\n" +
 	"\asetting\x18\b \x01(\v2\x19.raftlog.v1.SettingRecordH\x00R\asetting\x12,\n" +
-	"\x04etag\x18\t \x01(\v2\x16.raftlog.v1.EtagRecordH\x00R\x04etagB\b\n" +
+	"\x04etag\x18\t \x01(\v2\x16.raftlog.v1.EtagRecordH\x00R\x04etag\x12/\n" +
+	"\x05floor\x18\n" +
+	" \x01(\v2\x17.raftlog.v1.FloorRecordH\x00R\x05floor\x12/\n" +
+	"\x05roles\x18\f \x01(\v2\x17.raftlog.v1.RolesRecordH\x00R\x05rolesB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1422,17 +1588,25 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\aresults\x18\x02 \x03(\fR\aresults\"7\n" +
 	"\rSettingRecord\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value\"\x81\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value\"@\n" +
+	"\vRolesRecord\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1b\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x97\x01\n" +
 	"\n" +
 	"EtagRecord\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\fR\x04node\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x04R\x05start\x12\x14\n" +
 	"\x05clean\x18\x03 \x01(\bR\x05clean\x123\n" +
-	"\bceilings\x18\x04 \x03(\v2\x17.raftlog.v1.EtagCeilingR\bceilings\"W\n" +
+	"\bceilings\x18\x04 \x03(\v2\x17.raftlog.v1.EtagCeilingR\bceilings\x12\x14\n" +
+	"\x05floor\x18\x05 \x01(\x04R\x05floor\"m\n" +
 	"\vEtagCeiling\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\x04R\x04last\"G\n" +
+	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor\"9\n" +
+	"\vFloorRecord\x12\x14\n" +
+	"\x05names\x18\x01 \x01(\x03R\x05names\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"G\n" +
 	"\x0fSnapshotTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x1a\n" +
 	"\bchecksum\x18\x02 \x01(\aR\bchecksumB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
@@ -1450,7 +1624,7 @@ func file_raftlog_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_raftlog_v1_entry_proto_goTypes = []any{
 	(GroupResult_Status)(0),  // 0: raftlog.v1.GroupResult.Status
 	(*Entry)(nil),            // 1: raftlog.v1.Entry
@@ -1466,10 +1640,12 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*SessionRecord)(nil),    // 11: raftlog.v1.SessionRecord
 	(*SessionResult)(nil),    // 12: raftlog.v1.SessionResult
 	(*SettingRecord)(nil),    // 13: raftlog.v1.SettingRecord
-	(*EtagRecord)(nil),       // 14: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),      // 15: raftlog.v1.EtagCeiling
-	(*SnapshotTrailer)(nil),  // 16: raftlog.v1.SnapshotTrailer
-	(*Member)(nil),           // 17: raftlog.v1.Member
+	(*RolesRecord)(nil),      // 14: raftlog.v1.RolesRecord
+	(*EtagRecord)(nil),       // 15: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),      // 16: raftlog.v1.EtagCeiling
+	(*FloorRecord)(nil),      // 17: raftlog.v1.FloorRecord
+	(*SnapshotTrailer)(nil),  // 18: raftlog.v1.SnapshotTrailer
+	(*Member)(nil),           // 19: raftlog.v1.Member
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1477,19 +1653,21 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	6,  // 2: raftlog.v1.SnapshotRecord.identity:type_name -> raftlog.v1.IdentityRecord
 	7,  // 3: raftlog.v1.SnapshotRecord.hilo:type_name -> raftlog.v1.HiLoRecord
 	9,  // 4: raftlog.v1.SnapshotRecord.claim:type_name -> raftlog.v1.ClaimRecord
-	17, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
+	19, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
 	10, // 6: raftlog.v1.SnapshotRecord.request:type_name -> raftlog.v1.RequestRecord
 	11, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
 	13, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
-	14, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
-	8,  // 10: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	12, // 11: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	15, // 12: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	15, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
+	17, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
+	14, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
+	8,  // 12: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
+	12, // 13: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	16, // 14: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1508,6 +1686,8 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Session)(nil),
 		(*SnapshotRecord_Setting)(nil),
 		(*SnapshotRecord_Etag)(nil),
+		(*SnapshotRecord_Floor)(nil),
+		(*SnapshotRecord_Roles)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1515,7 +1695,7 @@ func file_raftlog_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_entry_proto_rawDesc), len(file_raftlog_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -63,6 +63,10 @@ const (
 	RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID RefusalReason = 17
 	// A member does not know the format.
 	RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED RefusalReason = 18
+	// No role allows it. Format 2.
+	RefusalReason_REFUSAL_REASON_PERMISSION_DENIED RefusalReason = 20
+	// The roles are malformed, or would shut their author out. Format 2.
+	RefusalReason_REFUSAL_REASON_ROLES_INVALID RefusalReason = 21
 )
 
 // Enum value maps for RefusalReason.
@@ -87,6 +91,8 @@ var (
 		16: "REFUSAL_REASON_LAST_VOTER",
 		17: "REFUSAL_REASON_LAST_MAX_INVALID",
 		18: "REFUSAL_REASON_FORMAT_UNSUPPORTED",
+		20: "REFUSAL_REASON_PERMISSION_DENIED",
+		21: "REFUSAL_REASON_ROLES_INVALID",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":        0,
@@ -108,6 +114,8 @@ var (
 		"REFUSAL_REASON_LAST_VOTER":         16,
 		"REFUSAL_REASON_LAST_MAX_INVALID":   17,
 		"REFUSAL_REASON_FORMAT_UNSUPPORTED": 18,
+		"REFUSAL_REASON_PERMISSION_DENIED":  20,
+		"REFUSAL_REASON_ROLES_INVALID":      21,
 	}
 )
 
@@ -146,6 +154,11 @@ type Operation struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// Makes the operation count once; unset if the caller gave no request id.
 	Request *RequestKey `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// Who asked for it: the name in his certificate, empty if he has none. Set
+	// while there are roles, which are then asked again when it is applied; an
+	// operation without it was proposed by a node that did not know of them yet.
+	// Format 2.
+	Principal *string `protobuf:"bytes,3,opt,name=principal,proto3,oneof" json:"principal,omitempty"`
 	// What to do.
 	//
 	// Types that are valid to be assigned to Op:
@@ -167,6 +180,9 @@ type Operation struct {
 	//	*Operation_FormatRaise
 	//	*Operation_EtagRaise
 	//	*Operation_EtagCleanStop
+	//	*Operation_Merge
+	//	*Operation_MergeCluster
+	//	*Operation_RolesSet
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -214,6 +230,13 @@ func (x *Operation) GetRequest() *RequestKey {
 		return x.Request
 	}
 	return nil
+}
+
+func (x *Operation) GetPrincipal() string {
+	if x != nil && x.Principal != nil {
+		return *x.Principal
+	}
+	return ""
 }
 
 func (x *Operation) GetOp() isOperation_Op {
@@ -376,6 +399,33 @@ func (x *Operation) GetEtagCleanStop() *EtagCleanStop {
 	return nil
 }
 
+func (x *Operation) GetMerge() *Merge {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_Merge); ok {
+			return x.Merge
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetMergeCluster() *MergeCluster {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_MergeCluster); ok {
+			return x.MergeCluster
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetRolesSet() *RolesSet {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_RolesSet); ok {
+			return x.RolesSet
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -465,6 +515,21 @@ type Operation_EtagCleanStop struct {
 	EtagCleanStop *EtagCleanStop `protobuf:"bytes,26,opt,name=etag_clean_stop,json=etagCleanStop,proto3,oneof"`
 }
 
+type Operation_Merge struct {
+	// Raise counters and add claims. Format 2.
+	Merge *Merge `protobuf:"bytes,27,opt,name=merge,proto3,oneof"`
+}
+
+type Operation_MergeCluster struct {
+	// Take over the floor and the tags of another state. Format 2.
+	MergeCluster *MergeCluster `protobuf:"bytes,28,opt,name=merge_cluster,json=mergeCluster,proto3,oneof"`
+}
+
+type Operation_RolesSet struct {
+	// Set the roles. Format 2.
+	RolesSet *RolesSet `protobuf:"bytes,30,opt,name=roles_set,json=rolesSet,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -498,6 +563,12 @@ func (*Operation_FormatRaise) isOperation_Op() {}
 func (*Operation_EtagRaise) isOperation_Op() {}
 
 func (*Operation_EtagCleanStop) isOperation_Op() {}
+
+func (*Operation_Merge) isOperation_Op() {}
+
+func (*Operation_MergeCluster) isOperation_Op() {}
+
+func (*Operation_RolesSet) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -1817,6 +1888,641 @@ func (x *EtagLast) GetLast() uint64 {
 	return 0
 }
 
+// RolesSet replaces all roles and limits.
+type RolesSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The encoded RoleTable; an empty one leaves neither.
+	Table []byte `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// Only if the present roles were set at this log index; 0 means never.
+	Expected      *uint64 `protobuf:"varint,2,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolesSet) Reset() {
+	*x = RolesSet{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolesSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolesSet) ProtoMessage() {}
+
+func (x *RolesSet) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolesSet.ProtoReflect.Descriptor instead.
+func (*RolesSet) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RolesSet) GetTable() []byte {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *RolesSet) GetExpected() uint64 {
+	if x != nil && x.Expected != nil {
+		return *x.Expected
+	}
+	return 0
+}
+
+// RoleTable says who may do what.
+type RoleTable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The roles. Once there is one, all that none allows is forbidden.
+	Roles []*Role `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The limits, of which the first that names a principal counts.
+	Limits        []*CallerLimit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoleTable) Reset() {
+	*x = RoleTable{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoleTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoleTable) ProtoMessage() {}
+
+func (x *RoleTable) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
+func (*RoleTable) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RoleTable) GetRoles() []*Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *RoleTable) GetLimits() []*CallerLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// Role gives its grants to its principals.
+type Role struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Names of certificates, or "*".
+	Principals []string `protobuf:"bytes,2,rep,name=principals,proto3" json:"principals,omitempty"`
+	// What they may do.
+	Grants        []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Role) Reset() {
+	*x = Role{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Role) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Role) ProtoMessage() {}
+
+func (x *Role) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Role.ProtoReflect.Descriptor instead.
+func (*Role) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Role) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Role) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *Role) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// Grant gives rights on some names.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded database, or "*".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// What the folded names begin with.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// One bit for each right: generate, ranges, seed, force, delete, claims, read,
+	// backup, cluster, from the lowest.
+	Rights        uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Grant) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *Grant) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Grant) GetRights() uint32 {
+	if x != nil {
+		return x.Rights
+	}
+	return 0
+}
+
+// CallerLimit bounds each of its principals, on each node.
+type CallerLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of certificates, or "*".
+	Principals []string `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
+	// How many calls may be under way; 0 for no limit.
+	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// How many ids and numbers may be given in a second; 0 for no limit.
+	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerLimit) Reset() {
+	*x = CallerLimit{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerLimit) ProtoMessage() {}
+
+func (x *CallerLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
+func (*CallerLimit) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *CallerLimit) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *CallerLimit) GetInFlight() int64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *CallerLimit) GetIdsPerSecond() int64 {
+	if x != nil {
+		return x.IdsPerSecond
+	}
+	return 0
+}
+
+// Merge raises the counters of a database to at least the given values, and
+// adds claims. It lowers and removes nothing, so it may be repeated.
+type Merge struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identities.
+	Identities []*MergeIdentity `protobuf:"bytes,1,rep,name=identities,proto3" json:"identities,omitempty"`
+	// HiLo counters.
+	Hilos []*MergeHiLo `protobuf:"bytes,2,rep,name=hilos,proto3" json:"hilos,omitempty"`
+	// Claimed ids, folded.
+	Claims        []string `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Merge) Reset() {
+	*x = Merge{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Merge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Merge) ProtoMessage() {}
+
+func (x *Merge) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Merge.ProtoReflect.Descriptor instead.
+func (*Merge) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Merge) GetIdentities() []*MergeIdentity {
+	if x != nil {
+		return x.Identities
+	}
+	return nil
+}
+
+func (x *Merge) GetHilos() []*MergeHiLo {
+	if x != nil {
+		return x.Hilos
+	}
+	return nil
+}
+
+func (x *Merge) GetClaims() []string {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// MergeIdentity is what an identity is raised to.
+type MergeIdentity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The last used value is to be at least this.
+	Last int64 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	// If it is new, it is hidden.
+	Hidden        bool `protobuf:"varint,3,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeIdentity) Reset() {
+	*x = MergeIdentity{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeIdentity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeIdentity) ProtoMessage() {}
+
+func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeIdentity.ProtoReflect.Descriptor instead.
+func (*MergeIdentity) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *MergeIdentity) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MergeIdentity) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *MergeIdentity) GetHidden() bool {
+	if x != nil {
+		return x.Hidden
+	}
+	return false
+}
+
+// MergeHiLo is what a HiLo counter is raised to.
+type MergeHiLo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folded tag.
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Max is to be at least this.
+	Max int64 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	// The greatest High is to be at least this; max counts if it is higher.
+	Peak          int64 `protobuf:"varint,3,opt,name=peak,proto3" json:"peak,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeHiLo) Reset() {
+	*x = MergeHiLo{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeHiLo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeHiLo) ProtoMessage() {}
+
+func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeHiLo.ProtoReflect.Descriptor instead.
+func (*MergeHiLo) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *MergeHiLo) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *MergeHiLo) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *MergeHiLo) GetPeak() int64 {
+	if x != nil {
+		return x.Peak
+	}
+	return 0
+}
+
+// MergeCluster takes over what another state says of its cluster.
+type MergeCluster struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counters of names that are not known begin above this, if it is higher than
+	// the present floor.
+	Floor int64 `protobuf:"varint,1,opt,name=floor,proto3" json:"floor,omitempty"`
+	// Tags that were given in the other state's cluster: they stay given.
+	Tags []*GivenTag `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	// A tag may be one that a present member has under another id: its etags then
+	// go on above those that are given. Otherwise that is refused.
+	ShareTags bool `protobuf:"varint,3,opt,name=share_tags,json=shareTags,proto3" json:"share_tags,omitempty"`
+	// Where etags of shared tags go on in databases that are not given.
+	EtagFloor     uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeCluster) Reset() {
+	*x = MergeCluster{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeCluster) ProtoMessage() {}
+
+func (x *MergeCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeCluster.ProtoReflect.Descriptor instead.
+func (*MergeCluster) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *MergeCluster) GetFloor() int64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *MergeCluster) GetTags() []*GivenTag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *MergeCluster) GetShareTags() bool {
+	if x != nil {
+		return x.ShareTags
+	}
+	return false
+}
+
+func (x *MergeCluster) GetEtagFloor() uint64 {
+	if x != nil {
+		return x.EtagFloor
+	}
+	return 0
+}
+
+// GivenTag is a tag that a node was given.
+type GivenTag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node's Raft id.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Its tag.
+	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	// What no etag of the node is above, by database.
+	Etags         []*EtagRaiseTo `protobuf:"bytes,3,rep,name=etags,proto3" json:"etags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GivenTag) Reset() {
+	*x = GivenTag{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GivenTag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GivenTag) ProtoMessage() {}
+
+func (x *GivenTag) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
+func (*GivenTag) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GivenTag) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *GivenTag) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *GivenTag) GetEtags() []*EtagRaiseTo {
+	if x != nil {
+		return x.Etags
+	}
+	return nil
+}
+
 // Result is what an operation led to.
 type Result struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1825,6 +2531,9 @@ type Result struct {
 	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// Set if it was refused: nothing changed.
 	Refusal *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Of an IdentitySeed with force, in format 2: the value before; unset if there
+	// was no such identity.
+	Before *int64 `protobuf:"varint,3,opt,name=before,proto3,oneof" json:"before,omitempty"`
 	// The answer.
 	//
 	// Types that are valid to be assigned to Result:
@@ -1834,6 +2543,9 @@ type Result struct {
 	//	*Result_HiloNext
 	//	*Result_HiloReturn
 	//	*Result_Member
+	//	*Result_Merge
+	//	*Result_MergeCluster
+	//	*Result_RolesBefore
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1841,7 +2553,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +2565,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +2578,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Result) GetLogIndex() uint64 {
@@ -1881,6 +2593,13 @@ func (x *Result) GetRefusal() *Refusal {
 		return x.Refusal
 	}
 	return nil
+}
+
+func (x *Result) GetBefore() int64 {
+	if x != nil && x.Before != nil {
+		return *x.Before
+	}
+	return 0
 }
 
 func (x *Result) GetResult() isResult_Result {
@@ -1935,6 +2654,33 @@ func (x *Result) GetMember() *MemberResult {
 	return nil
 }
 
+func (x *Result) GetMerge() *MergeResult {
+	if x != nil {
+		if x, ok := x.Result.(*Result_Merge); ok {
+			return x.Merge
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetMergeCluster() *MergeClusterResult {
+	if x != nil {
+		if x, ok := x.Result.(*Result_MergeCluster); ok {
+			return x.MergeCluster
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetRolesBefore() uint64 {
+	if x != nil {
+		if x, ok := x.Result.(*Result_RolesBefore); ok {
+			return x.RolesBefore
+		}
+	}
+	return 0
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -1965,6 +2711,21 @@ type Result_Member struct {
 	Member *MemberResult `protobuf:"bytes,14,opt,name=member,proto3,oneof"`
 }
 
+type Result_Merge struct {
+	// Of Merge.
+	Merge *MergeResult `protobuf:"bytes,15,opt,name=merge,proto3,oneof"`
+}
+
+type Result_MergeCluster struct {
+	// Of MergeCluster.
+	MergeCluster *MergeClusterResult `protobuf:"bytes,16,opt,name=merge_cluster,json=mergeCluster,proto3,oneof"`
+}
+
+type Result_RolesBefore struct {
+	// Of RolesSet: the log index at which the roles before were set; 0 for none.
+	RolesBefore uint64 `protobuf:"varint,18,opt,name=roles_before,json=rolesBefore,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -1974,6 +2735,12 @@ func (*Result_HiloNext) isResult_Result() {}
 func (*Result_HiloReturn) isResult_Result() {}
 
 func (*Result_Member) isResult_Result() {}
+
+func (*Result_Merge) isResult_Result() {}
+
+func (*Result_MergeCluster) isResult_Result() {}
+
+func (*Result_RolesBefore) isResult_Result() {}
 
 // Refusal says why an operation was refused.
 type Refusal struct {
@@ -1990,7 +2757,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2769,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2782,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Refusal) GetReason() RefusalReason {
@@ -2052,7 +2819,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2831,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2844,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Values) GetFirst() int64 {
@@ -2105,7 +2872,7 @@ type IdentityNextResult struct {
 
 func (x *IdentityNextResult) Reset() {
 	*x = IdentityNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2884,7 @@ func (x *IdentityNextResult) String() string {
 func (*IdentityNextResult) ProtoMessage() {}
 
 func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2897,7 @@ func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityNextResult.ProtoReflect.Descriptor instead.
 func (*IdentityNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *IdentityNextResult) GetValues() []*Values {
@@ -2163,7 +2930,7 @@ type HiLoNextResult struct {
 
 func (x *HiLoNextResult) Reset() {
 	*x = HiLoNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +2942,7 @@ func (x *HiLoNextResult) String() string {
 func (*HiLoNextResult) ProtoMessage() {}
 
 func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +2955,7 @@ func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNextResult.ProtoReflect.Descriptor instead.
 func (*HiLoNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HiLoNextResult) GetLow() int64 {
@@ -2253,7 +3020,7 @@ type HiLoReturnResult struct {
 
 func (x *HiLoReturnResult) Reset() {
 	*x = HiLoReturnResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +3032,7 @@ func (x *HiLoReturnResult) String() string {
 func (*HiLoReturnResult) ProtoMessage() {}
 
 func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +3045,7 @@ func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturnResult.ProtoReflect.Descriptor instead.
 func (*HiLoReturnResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HiLoReturnResult) GetReturned() bool {
@@ -2293,6 +3060,152 @@ func (x *HiLoReturnResult) GetMax() int64 {
 		return x.Max
 	}
 	return 0
+}
+
+// MergeResult says what a Merge changed.
+type MergeResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many identities and HiLo counters are new.
+	Created int64 `protobuf:"varint,1,opt,name=created,proto3" json:"created,omitempty"`
+	// How many were raised.
+	Raised int64 `protobuf:"varint,2,opt,name=raised,proto3" json:"raised,omitempty"`
+	// How many claims are new.
+	Claimed int64 `protobuf:"varint,3,opt,name=claimed,proto3" json:"claimed,omitempty"`
+	// How much was there already.
+	Unchanged int64 `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// New claims of ids that an identity may have issued before.
+	Conflicts     []string `protobuf:"bytes,5,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeResult) Reset() {
+	*x = MergeResult{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeResult) ProtoMessage() {}
+
+func (x *MergeResult) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeResult.ProtoReflect.Descriptor instead.
+func (*MergeResult) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *MergeResult) GetCreated() int64 {
+	if x != nil {
+		return x.Created
+	}
+	return 0
+}
+
+func (x *MergeResult) GetRaised() int64 {
+	if x != nil {
+		return x.Raised
+	}
+	return 0
+}
+
+func (x *MergeResult) GetClaimed() int64 {
+	if x != nil {
+		return x.Claimed
+	}
+	return 0
+}
+
+func (x *MergeResult) GetUnchanged() int64 {
+	if x != nil {
+		return x.Unchanged
+	}
+	return 0
+}
+
+func (x *MergeResult) GetConflicts() []string {
+	if x != nil {
+		return x.Conflicts
+	}
+	return nil
+}
+
+// MergeClusterResult says what a MergeCluster changed.
+type MergeClusterResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The floor now.
+	Floor int64 `protobuf:"varint,1,opt,name=floor,proto3" json:"floor,omitempty"`
+	// How many tags are newly known as given.
+	Given int64 `protobuf:"varint,2,opt,name=given,proto3" json:"given,omitempty"`
+	// The tags that present members share with others.
+	Shared        []string `protobuf:"bytes,3,rep,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeClusterResult) Reset() {
+	*x = MergeClusterResult{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeClusterResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeClusterResult) ProtoMessage() {}
+
+func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeClusterResult.ProtoReflect.Descriptor instead.
+func (*MergeClusterResult) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *MergeClusterResult) GetFloor() int64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *MergeClusterResult) GetGiven() int64 {
+	if x != nil {
+		return x.Given
+	}
+	return 0
+}
+
+func (x *MergeClusterResult) GetShared() []string {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
 }
 
 // MemberResult answers changes of the membership.
@@ -2310,7 +3223,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +3235,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +3248,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -2367,14 +3280,16 @@ type EtagState struct {
 	// The node had stopped cleanly.
 	Clean bool `protobuf:"varint,2,opt,name=clean,proto3" json:"clean,omitempty"`
 	// Per database: ceiling and, after a clean stop, last.
-	Databases     []*EtagDatabase `protobuf:"bytes,3,rep,name=databases,proto3" json:"databases,omitempty"`
+	Databases []*EtagDatabase `protobuf:"bytes,3,rep,name=databases,proto3" json:"databases,omitempty"`
+	// Every etag is above this, in every database.
+	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EtagState) Reset() {
 	*x = EtagState{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +3301,7 @@ func (x *EtagState) String() string {
 func (*EtagState) ProtoMessage() {}
 
 func (x *EtagState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +3314,7 @@ func (x *EtagState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagState.ProtoReflect.Descriptor instead.
 func (*EtagState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EtagState) GetStart() uint64 {
@@ -2423,6 +3338,13 @@ func (x *EtagState) GetDatabases() []*EtagDatabase {
 	return nil
 }
 
+func (x *EtagState) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 // EtagDatabase is what the cluster knew of one counter.
 type EtagDatabase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2431,14 +3353,16 @@ type EtagDatabase struct {
 	// The ceiling.
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
 	// The last etag used, after a clean stop.
-	Last          uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	// Every etag is above this.
+	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EtagDatabase) Reset() {
 	*x = EtagDatabase{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +3374,7 @@ func (x *EtagDatabase) String() string {
 func (*EtagDatabase) ProtoMessage() {}
 
 func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +3387,7 @@ func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagDatabase.ProtoReflect.Descriptor instead.
 func (*EtagDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EtagDatabase) GetDatabase() string {
@@ -2487,15 +3411,24 @@ func (x *EtagDatabase) GetLast() uint64 {
 	return 0
 }
 
+func (x *EtagDatabase) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
 var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\"\xda\b\n" +
+	"raftlog.v1\"\xac\n" +
+	"\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
-	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12?\n" +
+	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
+	"\tprincipal\x18\x03 \x01(\tH\x01R\tprincipal\x88\x01\x01\x12?\n" +
 	"\ridentity_next\x18\n" +
 	" \x01(\v2\x18.raftlog.v1.IdentityNextH\x00R\fidentityNext\x12?\n" +
 	"\ridentity_seed\x18\v \x01(\v2\x18.raftlog.v1.IdentitySeedH\x00R\fidentitySeed\x12E\n" +
@@ -2517,8 +3450,13 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\fformat_raise\x18\x18 \x01(\v2\x17.raftlog.v1.FormatRaiseH\x00R\vformatRaise\x126\n" +
 	"\n" +
 	"etag_raise\x18\x19 \x01(\v2\x15.raftlog.v1.EtagRaiseH\x00R\tetagRaise\x12C\n" +
-	"\x0fetag_clean_stop\x18\x1a \x01(\v2\x19.raftlog.v1.EtagCleanStopH\x00R\retagCleanStopB\x04\n" +
-	"\x02op\"l\n" +
+	"\x0fetag_clean_stop\x18\x1a \x01(\v2\x19.raftlog.v1.EtagCleanStopH\x00R\retagCleanStop\x12)\n" +
+	"\x05merge\x18\x1b \x01(\v2\x11.raftlog.v1.MergeH\x00R\x05merge\x12?\n" +
+	"\rmerge_cluster\x18\x1c \x01(\v2\x18.raftlog.v1.MergeClusterH\x00R\fmergeCluster\x123\n" +
+	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSetB\x04\n" +
+	"\x02opB\f\n" +
+	"\n" +
+	"_principal\"l\n" +
 	"\n" +
 	"RequestKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12 \n" +
@@ -2608,18 +3546,71 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x04last\x18\x03 \x03(\v2\x14.raftlog.v1.EtagLastR\x04last\":\n" +
 	"\bEtagLast\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x04R\x04last\"\xed\x02\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\"N\n" +
+	"\bRolesSet\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\fR\x05table\x12\x1f\n" +
+	"\bexpected\x18\x02 \x01(\x04H\x00R\bexpected\x88\x01\x01B\v\n" +
+	"\t_expected\"d\n" +
+	"\tRoleTable\x12&\n" +
+	"\x05roles\x18\x01 \x03(\v2\x10.raftlog.v1.RoleR\x05roles\x12/\n" +
+	"\x06limits\x18\x02 \x03(\v2\x17.raftlog.v1.CallerLimitR\x06limits\"e\n" +
+	"\x04Role\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x02 \x03(\tR\n" +
+	"principals\x12)\n" +
+	"\x06grants\x18\x03 \x03(\v2\x11.raftlog.v1.GrantR\x06grants\"S\n" +
+	"\x05Grant\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x16\n" +
+	"\x06rights\x18\x03 \x01(\rR\x06rights\"p\n" +
+	"\vCallerLimit\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x01 \x03(\tR\n" +
+	"principals\x12\x1b\n" +
+	"\tin_flight\x18\x02 \x01(\x03R\binFlight\x12$\n" +
+	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\"\x87\x01\n" +
+	"\x05Merge\x129\n" +
+	"\n" +
+	"identities\x18\x01 \x03(\v2\x19.raftlog.v1.MergeIdentityR\n" +
+	"identities\x12+\n" +
+	"\x05hilos\x18\x02 \x03(\v2\x15.raftlog.v1.MergeHiLoR\x05hilos\x12\x16\n" +
+	"\x06claims\x18\x03 \x03(\tR\x06claims\"O\n" +
+	"\rMergeIdentity\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x16\n" +
+	"\x06hidden\x18\x03 \x01(\bR\x06hidden\"C\n" +
+	"\tMergeHiLo\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x12\n" +
+	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\x8c\x01\n" +
+	"\fMergeCluster\x12\x14\n" +
+	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12(\n" +
+	"\x04tags\x18\x02 \x03(\v2\x14.raftlog.v1.GivenTagR\x04tags\x12\x1d\n" +
+	"\n" +
+	"share_tags\x18\x03 \x01(\bR\tshareTags\x12\x1d\n" +
+	"\n" +
+	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\"[\n" +
+	"\bGivenTag\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xb2\x04\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
-	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12E\n" +
+	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
+	"\x06before\x18\x03 \x01(\x03H\x01R\x06before\x88\x01\x01\x12E\n" +
 	"\ridentity_next\x18\n" +
 	" \x01(\v2\x1e.raftlog.v1.IdentityNextResultH\x00R\fidentityNext\x12\x16\n" +
 	"\x05value\x18\v \x01(\x03H\x00R\x05value\x129\n" +
 	"\thilo_next\x18\f \x01(\v2\x1a.raftlog.v1.HiLoNextResultH\x00R\bhiloNext\x12?\n" +
 	"\vhilo_return\x18\r \x01(\v2\x1c.raftlog.v1.HiLoReturnResultH\x00R\n" +
 	"hiloReturn\x122\n" +
-	"\x06member\x18\x0e \x01(\v2\x18.raftlog.v1.MemberResultH\x00R\x06memberB\b\n" +
-	"\x06result\"j\n" +
+	"\x06member\x18\x0e \x01(\v2\x18.raftlog.v1.MemberResultH\x00R\x06member\x12/\n" +
+	"\x05merge\x18\x0f \x01(\v2\x17.raftlog.v1.MergeResultH\x00R\x05merge\x12E\n" +
+	"\rmerge_cluster\x18\x10 \x01(\v2\x1e.raftlog.v1.MergeClusterResultH\x00R\fmergeCluster\x12#\n" +
+	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBeforeB\b\n" +
+	"\x06resultB\t\n" +
+	"\a_before\"j\n" +
 	"\aRefusal\x121\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x19.raftlog.v1.RefusalReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x14\n" +
@@ -2640,19 +3631,31 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\rserver_prefix\x18\a \x01(\tR\fserverPrefix\"@\n" +
 	"\x10HiLoReturnResult\x12\x1a\n" +
 	"\breturned\x18\x01 \x01(\bR\breturned\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\x81\x01\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\x95\x01\n" +
+	"\vMergeResult\x12\x18\n" +
+	"\acreated\x18\x01 \x01(\x03R\acreated\x12\x16\n" +
+	"\x06raised\x18\x02 \x01(\x03R\x06raised\x12\x18\n" +
+	"\aclaimed\x18\x03 \x01(\x03R\aclaimed\x12\x1c\n" +
+	"\tunchanged\x18\x04 \x01(\x03R\tunchanged\x12\x1c\n" +
+	"\tconflicts\x18\x05 \x03(\tR\tconflicts\"X\n" +
+	"\x12MergeClusterResult\x12\x14\n" +
+	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12\x14\n" +
+	"\x05given\x18\x02 \x01(\x03R\x05given\x12\x16\n" +
+	"\x06shared\x18\x03 \x03(\tR\x06shared\"\x81\x01\n" +
 	"\fMemberResult\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12+\n" +
-	"\x05etags\x18\x03 \x01(\v2\x15.raftlog.v1.EtagStateR\x05etags\"o\n" +
+	"\x05etags\x18\x03 \x01(\v2\x15.raftlog.v1.EtagStateR\x05etags\"\x85\x01\n" +
 	"\tEtagState\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x04R\x05start\x12\x14\n" +
 	"\x05clean\x18\x02 \x01(\bR\x05clean\x126\n" +
-	"\tdatabases\x18\x03 \x03(\v2\x18.raftlog.v1.EtagDatabaseR\tdatabases\"X\n" +
+	"\tdatabases\x18\x03 \x03(\v2\x18.raftlog.v1.EtagDatabaseR\tdatabases\x12\x14\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor\"n\n" +
 	"\fEtagDatabase\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\x04R\x04last*\x94\x05\n" +
+	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xdc\x05\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -2673,7 +3676,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x19REFUSAL_REASON_NOT_FORMED\x10\x0f\x12\x1d\n" +
 	"\x19REFUSAL_REASON_LAST_VOTER\x10\x10\x12#\n" +
 	"\x1fREFUSAL_REASON_LAST_MAX_INVALID\x10\x11\x12%\n" +
-	"!REFUSAL_REASON_FORMAT_UNSUPPORTED\x10\x12B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"!REFUSAL_REASON_FORMAT_UNSUPPORTED\x10\x12\x12$\n" +
+	" REFUSAL_REASON_PERMISSION_DENIED\x10\x14\x12 \n" +
+	"\x1cREFUSAL_REASON_ROLES_INVALID\x10\x15B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_operation_proto_rawDescOnce sync.Once
@@ -2688,7 +3693,7 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
@@ -2713,15 +3718,27 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*EtagRaiseTo)(nil),        // 20: raftlog.v1.EtagRaiseTo
 	(*EtagCleanStop)(nil),      // 21: raftlog.v1.EtagCleanStop
 	(*EtagLast)(nil),           // 22: raftlog.v1.EtagLast
-	(*Result)(nil),             // 23: raftlog.v1.Result
-	(*Refusal)(nil),            // 24: raftlog.v1.Refusal
-	(*Values)(nil),             // 25: raftlog.v1.Values
-	(*IdentityNextResult)(nil), // 26: raftlog.v1.IdentityNextResult
-	(*HiLoNextResult)(nil),     // 27: raftlog.v1.HiLoNextResult
-	(*HiLoReturnResult)(nil),   // 28: raftlog.v1.HiLoReturnResult
-	(*MemberResult)(nil),       // 29: raftlog.v1.MemberResult
-	(*EtagState)(nil),          // 30: raftlog.v1.EtagState
-	(*EtagDatabase)(nil),       // 31: raftlog.v1.EtagDatabase
+	(*RolesSet)(nil),           // 23: raftlog.v1.RolesSet
+	(*RoleTable)(nil),          // 24: raftlog.v1.RoleTable
+	(*Role)(nil),               // 25: raftlog.v1.Role
+	(*Grant)(nil),              // 26: raftlog.v1.Grant
+	(*CallerLimit)(nil),        // 27: raftlog.v1.CallerLimit
+	(*Merge)(nil),              // 28: raftlog.v1.Merge
+	(*MergeIdentity)(nil),      // 29: raftlog.v1.MergeIdentity
+	(*MergeHiLo)(nil),          // 30: raftlog.v1.MergeHiLo
+	(*MergeCluster)(nil),       // 31: raftlog.v1.MergeCluster
+	(*GivenTag)(nil),           // 32: raftlog.v1.GivenTag
+	(*Result)(nil),             // 33: raftlog.v1.Result
+	(*Refusal)(nil),            // 34: raftlog.v1.Refusal
+	(*Values)(nil),             // 35: raftlog.v1.Values
+	(*IdentityNextResult)(nil), // 36: raftlog.v1.IdentityNextResult
+	(*HiLoNextResult)(nil),     // 37: raftlog.v1.HiLoNextResult
+	(*HiLoReturnResult)(nil),   // 38: raftlog.v1.HiLoReturnResult
+	(*MergeResult)(nil),        // 39: raftlog.v1.MergeResult
+	(*MergeClusterResult)(nil), // 40: raftlog.v1.MergeClusterResult
+	(*MemberResult)(nil),       // 41: raftlog.v1.MemberResult
+	(*EtagState)(nil),          // 42: raftlog.v1.EtagState
+	(*EtagDatabase)(nil),       // 43: raftlog.v1.EtagDatabase
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -2742,26 +3759,38 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	18, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
 	19, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
 	21, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
-	12, // 18: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 19: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
-	12, // 20: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	20, // 21: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	22, // 22: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	24, // 23: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	26, // 24: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	27, // 25: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	28, // 26: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	29, // 27: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	0,  // 28: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	25, // 29: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 30: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	30, // 31: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	31, // 32: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	28, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
+	31, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
+	23, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
+	12, // 21: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 22: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
+	12, // 23: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	20, // 24: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
+	22, // 25: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
+	25, // 26: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	27, // 27: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	26, // 28: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	29, // 29: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	30, // 30: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	32, // 31: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	20, // 32: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
+	34, // 33: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	36, // 34: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	37, // 35: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	38, // 36: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	41, // 37: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	39, // 38: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	40, // 39: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	0,  // 40: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	35, // 41: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 42: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	42, // 43: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	43, // 44: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -2787,14 +3816,21 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_FormatRaise)(nil),
 		(*Operation_EtagRaise)(nil),
 		(*Operation_EtagCleanStop)(nil),
+		(*Operation_Merge)(nil),
+		(*Operation_MergeCluster)(nil),
+		(*Operation_RolesSet)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[22].OneofWrappers = []any{
+	file_raftlog_v1_operation_proto_msgTypes[22].OneofWrappers = []any{}
+	file_raftlog_v1_operation_proto_msgTypes[32].OneofWrappers = []any{
 		(*Result_IdentityNext)(nil),
 		(*Result_Value)(nil),
 		(*Result_HiloNext)(nil),
 		(*Result_HiloReturn)(nil),
 		(*Result_Member)(nil),
+		(*Result_Merge)(nil),
+		(*Result_MergeCluster)(nil),
+		(*Result_RolesBefore)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2802,7 +3838,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
