@@ -18,12 +18,19 @@ type Config struct {
 	// Tag is the node tag, A to ZZZZ. It may be empty only for a node that
 	// joins: the cluster then gives it one.
 	Tag string
+	// TagByHost holds node tags by the names of the machines, as the operating
+	// system says them, so that many machines can share one configuration. Load
+	// takes this machine's tag from there.
+	TagByHost map[string]string
 	// DataDir is the folder that belongs to this node for ever.
 	DataDir string
 
-	// GRPC and Raft are the addresses to listen on, as host:port. HTTP is kept
-	// for a later listener: it is announced to the members, and may be empty.
+	// GRPC, Raft and HTTP are the addresses to listen on, as host:port. HTTP may
+	// be empty: the node then has no such port.
 	GRPC, Raft, HTTP string
+	// Metrics is the address to listen on for metrics and health, as host:port.
+	// Empty means that they are on HTTP.
+	Metrics string
 	// AdvertiseGRPC, AdvertiseRaft and AdvertiseHTTP are where others reach the
 	// node. Load fills in those that are not given; see fillAdvertised.
 	AdvertiseGRPC, AdvertiseRaft, AdvertiseHTTP string
@@ -31,12 +38,17 @@ type Config struct {
 	// Peer holds the gRPC addresses of all first nodes by tag, this one's
 	// included.
 	Peer map[string]string
-	// Join holds gRPC addresses of members of a cluster to join.
+	// Join holds gRPC addresses of members of a cluster to join. Of Peer and Join,
+	// where both are given, Load keeps the one that is this node's way.
 	Join []string
 	// Standby makes a node without a cluster wait until one takes it in.
 	Standby bool
 	// Watcher makes a node that joins a member that never votes.
 	Watcher bool
+	// MaxLogFormat, if not 0, is the newest log format that the node says it
+	// reads: as long as one member names an older one, the cluster writes no newer,
+	// and can still be set back to the release before.
+	MaxLogFormat uint64
 	// ServerPrefix, if not empty, goes into the prefix of this node's ranges
 	// instead of its tag.
 	ServerPrefix string
@@ -46,6 +58,11 @@ type Config struct {
 
 	// TLSCert, TLSKey and TLSCA are PEM files.
 	TLSCert, TLSKey, TLSCA string
+	// Admin holds names of client certificates: as long as there are no roles,
+	// dangerous calls are kept to them. Empty keeps them to nobody.
+	Admin []string
+	// Audit is the file that records what changed the cluster; empty for none.
+	Audit string
 	// Insecure allows listening without TLS on more than loopback.
 	Insecure bool
 
@@ -61,6 +78,9 @@ type Config struct {
 	// SnapshotThreshold after how many log entries one is taken.
 	SnapshotInterval  time.Duration
 	SnapshotThreshold uint64
+	// SnapshotBytes is after how many bytes of log entries one is taken, however
+	// few they are.
+	SnapshotBytes int64
 	// TrailingLogs is how many log entries a snapshot leaves for slow followers.
 	TrailingLogs uint64
 
@@ -83,6 +103,10 @@ type Config struct {
 
 	// EtagBlockSize is how many etags one durable write reserves.
 	EtagBlockSize uint64
+	// LogStore is what keeps the Raft log: bolt, or wal, which needs one sync for
+	// each append instead of two. A data directory keeps the one it began with; auto
+	// is that, and wal in a new one.
+	LogStore string
 	// StorageWatchdog is how long one write to the log may take before the
 	// process ends. It is above ElectionTimeout, so that slow is not yet dead.
 	StorageWatchdog time.Duration
@@ -111,18 +135,20 @@ func Default() Config {
 		CommitTimeout:      20 * time.Millisecond,
 		SnapshotInterval:   time.Minute,
 		SnapshotThreshold:  16_384,
+		SnapshotBytes:      64 << 20,
 		TrailingLogs:       8_192,
 
 		LeaderWait:  2 * time.Second,
-		CallTimeout: 10 * time.Second,
+		CallTimeout: 2100 * time.Millisecond,
 
 		MaxMessageBytes:      4 << 20,
 		MaxConcurrentStreams: 4_096,
 		MaxHeaderBytes:       16 << 10,
 		HandshakeTimeout:     5 * time.Second,
-		MaxInFlight:          10_000,
+		MaxInFlight:          4_096,
 
 		EtagBlockSize:   65_536,
+		LogStore:        "auto",
 		StorageWatchdog: 3 * time.Second,
 		StorageLowMark:  64 << 20,
 		StartWait:       5 * time.Second,

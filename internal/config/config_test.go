@@ -66,13 +66,13 @@ func TestPrecedence(t *testing.T) {
 	path := writeFile(t, "data-dir: /file\nleader-wait: 1s\nlog-level: debug\nmax-in-flight: 7\n"+
 		"peer: {A: \"a:1\", Z: \"z:1\"}\n")
 	c := mustLoad(t,
-		[]string{"--tag=A", "--config", path, "--leader-wait=3s", "--peer=A=a:3", "--peer=B=b:3"},
+		[]string{"--tag=A", "--config", path, "--leader-wait=1500ms", "--peer=A=a:3", "--peer=B=b:3"},
 		[]string{
 			"IDNODE_LEADER_WAIT=2s", "IDNODE_LOG_LEVEL=warn", "IDNODE_TAG=Q", "IDNODE_PEER=A=a:2,C=c:2",
 			"IDNODE_ENDPOINTS=x:1", "HOME=/root", "IDNODE_CONFIG=/nowhere",
 		})
 	got := []any{c.Tag, c.DataDir, c.LeaderWait, c.LogLevel, c.MaxInFlight, c.LogFormat, c.Peer}
-	want := []any{"A", "/file", 3 * time.Second, "warn", 7, "text", map[string]string{"A": "a:3", "B": "b:3"}}
+	want := []any{"A", "/file", 1500 * time.Millisecond, "warn", 7, "text", map[string]string{"A": "a:3", "B": "b:3"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -173,6 +173,8 @@ var certs = []string{"--tls-cert=c", "--tls-key=k", "--tls-ca=a"}
 func TestAccepted(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"alone":                   alone,
+		"metrics elsewhere":       with(alone, "--metrics=127.0.0.1:7403"),
+		"metrics without HTTP":    with(alone, "--http=", "--metrics=127.0.0.1:7402"),
 		"peers":                   with(alone, "--peer=A=127.0.0.1:1,B=b:1"),
 		"joins with a tag":        with(alone, "--join=b:1", "--join=c:1"),
 		"joins without a tag":     {"--data-dir=/data", "--join=b:1"},
@@ -212,7 +214,6 @@ func TestRefused(t *testing.T) {
 		"bad address among peers":    {with(alone, "--peer=A=a"), "peer"},
 		"two peers at one address":   {with(alone, "--peer=A=a:1,B=a:1"), "peer"},
 		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1"), "peer"},
-		"peer and join":              {with(alone, "--peer=A=a:1", "--join=b:1"), "join"},
 		"join and standby":           {with(alone, "--standby", "--join=b:1"), "join"},
 		"peer and standby":           {with(alone, "--standby", "--peer=A=a:1"), "peer"},
 		"join at a bad address":      {with(alone, "--join=b"), "join"},
@@ -237,8 +238,12 @@ func TestRefused(t *testing.T) {
 		"not on loopback":            {with(alone, "--grpc=10.0.0.1:1"), "grpc"},
 		"not on loopback, by name":   {with(alone, "--raft=host:1"), "raft"},
 		"not on loopback, HTTP":      {with(alone, "--http=10.0.0.1:1"), "http"},
+		"metrics without port":       {with(alone, "--metrics=127.0.0.1"), "metrics"},
+		"metrics where HTTP is":      {with(alone, "--metrics=127.0.0.1:7402"), "metrics"},
+		"not on loopback, metrics":   {with(alone, "--metrics=10.0.0.1:1"), "metrics"},
 		"certificate without key":    {with(alone, "--tls-cert=c"), "tls-cert"},
 		"key without certificate":    {with(alone, "--tls-key=k"), "tls-cert"},
+		"admin without CA":           {with(alone, "--admin=x"), "admin"},
 		"CA alone":                   {with(alone, "--tls-ca=a"), "tls-ca"},
 		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},
 		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1"), "tls-ca"},
@@ -251,7 +256,9 @@ func TestRefused(t *testing.T) {
 		"commit too short":           {with(alone, "--commit-timeout=0s"), "commit-timeout"},
 		"commit not below heartbeat": {with(alone, "--commit-timeout=250ms"), "commit-timeout"},
 		"snapshot interval":          {with(alone, "--snapshot-interval=1ms"), "snapshot-interval"},
+		"snapshot bytes":             {with(alone, "--snapshot-bytes=1023"), "snapshot-bytes"},
 		"snapshot threshold":         {with(alone, "--snapshot-threshold=0"), "snapshot-threshold"},
+		"log format not known":       {with(alone, "--max-log-format=99"), "max-log-format"},
 		"trailing logs":              {with(alone, "--trailing-logs=0"), "trailing-logs"},
 		"leader wait":                {with(alone, "--leader-wait=-1s"), "leader-wait"},
 		"no leader wait":             {with(alone, "--leader-wait=0s"), "leader-wait"},
@@ -259,6 +266,7 @@ func TestRefused(t *testing.T) {
 		"call too short":             {with(alone, "--call-timeout=99ms", "--leader-wait=1ms"), "call-timeout"},
 		"handshake":                  {with(alone, "--handshake-timeout=0s"), "handshake-timeout"},
 		"watchdog below election":    {with(alone, "--storage-watchdog=200ms"), "storage-watchdog"},
+		"log store":                  {with(alone, "--log-store=paper"), "log-store"},
 		"start wait":                 {with(alone, "--start-wait=0s"), "start-wait"},
 		"message too small":          {with(alone, "--max-message-bytes=100"), "max-message-bytes"},
 		"message below a full group": {with(alone, "--max-message-bytes=65536"), "max-message-bytes"},

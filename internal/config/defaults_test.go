@@ -23,9 +23,11 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want.LeaderLeaseTimeout = cluster.DefaultLease
 	want.CommitTimeout = cluster.DefaultCommit
 	want.SnapshotInterval = cluster.DefaultSnapshotInterval
+	want.SnapshotBytes = cluster.DefaultSnapshotBytes
 	want.SnapshotThreshold = cluster.DefaultSnapshotThreshold
 	want.TrailingLogs = cluster.DefaultTrailingLogs
 	want.LeaderWait = cluster.DefaultLeaderWait
+	want.LogStore = cluster.DefaultLogStore
 	want.StorageWatchdog = cluster.DefaultStallLimit
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout

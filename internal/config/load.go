@@ -53,7 +53,11 @@ func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	if err := c.apply(inFile, variables, flags); err != nil {
 		return nil, err
 	}
+	if err := c.findTag(); err != nil {
+		return nil, err
+	}
 	c.fillAdvertised()
+	c.chooseWay()
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

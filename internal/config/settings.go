@@ -35,21 +35,24 @@ func groups(c *Config) []group {
 	return []group{
 		{"Identity", []setting{
 			{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
+			{"tag-by-host", "HOST=TAG, the node tag of the machine with this host name, where many share one configuration", &c.TagByHost},
 			{"data-dir", "folder of this node's data, made if it is not there; needed", &c.DataDir},
 			{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
 		}},
 		{"Cluster", []setting{
 			{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", &c.Peer},
-			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed", &c.Join},
+			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", &c.Join},
 			{"standby", "wait until a cluster takes this node in ('idnode cluster join')", &c.Standby},
 			{"watcher", "never vote; only for a node that joins", &c.Watcher},
+			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", &c.MaxLogFormat},
 			{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
 			{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
 		}},
 		{"Addresses", []setting{
 			{"grpc", "address to listen on for gRPC", &c.GRPC},
 			{"raft", "address to listen on for Raft", &c.Raft},
-			{"http", "address for HTTP; nothing listens there yet; empty for none", &c.HTTP},
+			{"http", "address to listen on for HTTP; empty for none", &c.HTTP},
+			{"metrics", "address to listen on for /metrics, /livez and /readyz (default: they are on --http)", &c.Metrics},
 			{"advertise-grpc", "where others reach gRPC (default: the entry in --peer, else --grpc)", &c.AdvertiseGRPC},
 			{"advertise-raft", "where others reach Raft (default: --raft, with the host of --advertise-grpc if it has none)", &c.AdvertiseRaft},
 			{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)", &c.AdvertiseHTTP},
@@ -58,6 +61,7 @@ func groups(c *Config) []group {
 			{"tls-cert", "certificate file (PEM); names the node's tag", &c.TLSCert},
 			{"tls-key", "key file (PEM)", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
+			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles; several allowed", &c.Admin},
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},
 		{"Calls", []setting{
@@ -76,15 +80,18 @@ func groups(c *Config) []group {
 			{"commit-timeout", "how long followers may not know of the newest commit", &c.CommitTimeout},
 			{"snapshot-interval", "how often a snapshot is considered", &c.SnapshotInterval},
 			{"snapshot-threshold", "log entries after which a snapshot is taken", &c.SnapshotThreshold},
+			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, however few they are", &c.SnapshotBytes},
 			{"trailing-logs", "log entries that a snapshot leaves for slow followers", &c.TrailingLogs},
 		}},
 		{"Storage", []setting{
 			{"etag-block-size", "etags that one durable write reserves", &c.EtagBlockSize},
 			{"start-wait", "how long a start waits for the cluster before server-side ids go on from the disk alone", &c.StartWait},
+			{"log-store", "what keeps the log, bolt or wal; auto is what the data-dir has, and wal in a new one", &c.LogStore},
 			{"storage-watchdog", "how long one write to the log may take before the process ends", &c.StorageWatchdog},
 			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
 		}},
 		{"Log", []setting{
+			{"audit", "file that records who changed the cluster or took numbers back, each line with the hash of the one before (default: none)", &c.Audit},
 			{"log-level", "debug, info, warn or error", &c.LogLevel},
 			{"log-format", "text or json", &c.LogFormat},
 		}},
@@ -243,7 +250,7 @@ func asMap(list []string) (map[string]string, error) {
 	for _, entry := range list {
 		key, value, ok := strings.Cut(entry, "=")
 		if !ok || key == "" || value == "" {
-			return nil, fmt.Errorf("%q is not TAG=HOST:PORT", entry)
+			return nil, fmt.Errorf("%q is not NAME=VALUE", entry)
 		}
 		if _, twice := m[key]; twice {
 			return nil, fmt.Errorf("%s is given twice", key)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/raftlog"
 )
 
 // minTimeout is the least that a Raft timeout may be. Below it, the scheduling
@@ -85,6 +86,7 @@ func checkServerPrefix(prefix string) error {
 // peers, by joining, by waiting to be taken in, or alone.
 func (c *Config) checkRole(p *problems) {
 	var given []string
+	// Load has made one way of peer and join, if it could.
 	for name, on := range map[string]bool{"peer": len(c.Peer) > 0, "join": len(c.Join) > 0, "standby": c.Standby} {
 		if on {
 			given = append(given, name)
@@ -144,22 +146,33 @@ func (c *Config) listeners() []listener {
 func (c *Config) checkAddresses(p *problems) {
 	bound := make(map[string]string)
 	for _, l := range c.listeners() {
-		if err := checkListen(l.listen); err != nil {
-			p.check(l.name, err)
-			continue
+		if c.checkListener(p, l.name, l.listen, bound) {
+			c.checkAdvertised(p, l)
 		}
-		if other, ok := bound[l.listen]; ok && !strings.HasSuffix(l.listen, ":0") {
-			p.add(l.name, "%s is the address of %s already", l.listen, other)
-		}
-		bound[l.listen] = l.name
-		c.checkAdvertised(p, l)
-		if !c.TLS() && !c.Insecure && !isLoopback(l.listen) {
-			p.add(l.name, "%s is more than loopback: give certificates (tls-cert), or say insecure", l.listen)
-		}
+	}
+	if c.Metrics != "" {
+		c.checkListener(p, "metrics", c.Metrics, bound)
 	}
 	if c.HTTP == "" && c.AdvertiseHTTP != "" {
 		p.add("advertise-http", "there is no http to advertise")
 	}
+}
+
+// checkListener checks one address to listen on against those in bound, and adds
+// it to them. It returns false for what is no address.
+func (c *Config) checkListener(p *problems, name, listen string, bound map[string]string) bool {
+	if err := checkListen(listen); err != nil {
+		p.check(name, err)
+		return false
+	}
+	if other, ok := bound[listen]; ok && !strings.HasSuffix(listen, ":0") {
+		p.add(name, "%s is the address of %s already", listen, other)
+	}
+	bound[listen] = name
+	if !c.TLS() && !c.Insecure && !isLoopback(listen) {
+		p.add(name, "%s is more than loopback: give certificates (tls-cert), or say insecure", listen)
+	}
+	return true
 }
 
 // checkAdvertised lets port 0 pass where the node listens on port 0: the
@@ -185,6 +198,12 @@ func (c *Config) checkTLS(p *problems) {
 	}
 	if c.TLS() && c.Insecure {
 		p.add("insecure", "contradicts tls-cert")
+	}
+	if len(c.Admin) > 0 && c.TLSCA == "" {
+		p.add("admin", "needs tls-ca: without it no client shows a certificate")
+	}
+	if slices.Contains(c.Admin, "") {
+		p.add("admin", "has a name that is empty")
 	}
 	if !c.TLS() || c.TLSCA != "" {
 		return
@@ -213,6 +232,8 @@ func (c *Config) checkRaft(p *problems) {
 	}
 	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
 	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
+	between(p, "snapshot-bytes", c.SnapshotBytes, 1<<10, 1<<40)
+	between(p, "max-log-format", c.MaxLogFormat, 0, raftlog.FormatVersion)
 	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
 }
 
@@ -240,6 +261,7 @@ func (c *Config) checkLimits(p *problems) {
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
 	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
+	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
 }
 
 func (c *Config) checkLog(p *problems) {

@@ -40,6 +40,9 @@ type MakeOptions struct {
 	// Hosts holds further host names and IP addresses for every node's
 	// certificate.
 	Hosts []string
+	// Clients holds names of clients, one certificate each, beside the one called
+	// client. Each certificate names its client.
+	Clients []string
 	// Overwrite replaces certificates and keys of nodes and client; the CA is
 	// never replaced.
 	Overwrite bool
@@ -47,12 +50,12 @@ type MakeOptions struct {
 
 // MakeCerts writes certificates for a cluster into dir, which it makes if need
 // be: ca.crt and ca.key, TAG.crt and TAG.key for each node, client.crt and
-// client.key. The keys are ECDSA P-256, in files that only their owner can
+// client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA P-256, in files that only their owner can
 // read.
 //
 // A node's certificate names its tag, localhost, 127.0.0.1, ::1, idnode- with
 // the tag in small letters, and the further hosts. A CA that is in dir is used
-// again, and so is a client certificate, unless Overwrite is set. A node's
+// again, and so are the clients' certificates, unless Overwrite is set. A node's
 // files that exist are an error that wraps ErrExists, unless Overwrite is set;
 // nothing is written then.
 func MakeCerts(dir string, opts MakeOptions) error {
@@ -71,11 +74,16 @@ func MakeCerts(dir string, opts MakeOptions) error {
 			return err
 		}
 	}
-	client := filepath.Join(dir, "client")
-	if !opts.Overwrite && anyExists(client+".crt", client+".key") {
-		return nil
+	for _, name := range append([]string{"client"}, opts.Clients...) {
+		base := filepath.Join(dir, name)
+		if !opts.Overwrite && anyExists(base+".crt", base+".key") {
+			continue
+		}
+		if err := ca.issue(base, clientTemplate(name)); err != nil {
+			return err
+		}
 	}
-	return ca.issue(client, clientTemplate())
+	return nil
 }
 
 func (o MakeOptions) validate(dir string) error {
@@ -96,7 +104,27 @@ func (o MakeOptions) validate(dir string) error {
 			return fmt.Errorf("%w: %s.crt or %s.key", ErrExists, base, base)
 		}
 	}
+	for _, name := range o.Clients {
+		if err := validateClient(name); err != nil {
+			return err
+		}
+	}
 	return validateHosts(o.Hosts)
+}
+
+// validateClient refuses names that are no names of files, or could be taken for
+// a node's.
+func validateClient(name string) error {
+	if isTag(name) || name == "ca" {
+		return fmt.Errorf("tlsconf: client %q has the form of a node tag, and would be taken for that node, or for the CA", name)
+	}
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsFunc(name, func(c rune) bool { return !plain(c) }) {
+		return fmt.Errorf("tlsconf: client %q has other characters than letters, digits, dot, - and _", name)
+	}
+	return nil
 }
 
 // validateHosts refuses names that would make a certificate name another node.
@@ -135,8 +163,10 @@ func nodeTemplate(tag string, hosts []string) *x509.Certificate {
 	return t
 }
 
-func clientTemplate() *x509.Certificate {
-	return leafTemplate("idnode client", x509.ExtKeyUsageClientAuth)
+func clientTemplate(name string) *x509.Certificate {
+	t := leafTemplate("idnode client", x509.ExtKeyUsageClientAuth)
+	t.DNSNames = []string{name}
+	return t
 }
 
 func leafTemplate(name string, usage ...x509.ExtKeyUsage) *x509.Certificate {

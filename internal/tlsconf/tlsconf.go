@@ -7,18 +7,24 @@
 // runs. Node tags have no dots and are at most four letters, so a host name of
 // that form in a certificate would name a node too; MakeCerts refuses them.
 //
-// Certificates sit behind callbacks, which leaves room for replacing them in a
-// running process; nothing does so yet. The package neither listens nor dials.
+// Certificates sit behind callbacks, and Watch reads the files again when they
+// change, so that renewing them needs no restart. The package neither listens nor
+// dials.
 package tlsconf
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
+	"unicode/utf8"
 )
 
 var (
@@ -43,11 +49,23 @@ type Files struct {
 // Empty says that no file is given: TLS is not wanted.
 func (f Files) Empty() bool { return f == Files{} }
 
-// Material is what was read from Files. It is safe for concurrent use.
+// Material is what was read from Files, the newest that was good. It is safe for
+// concurrent use.
 type Material struct {
+	files Files
+	now   atomic.Pointer[loaded]
+	// first is the content of the files just before they were read.
+	first [sha256.Size]byte
+}
+
+// loaded is what was read at one time.
+type loaded struct {
 	// cert is nil for a client that only checks the server.
-	cert atomic.Pointer[tls.Certificate]
-	ca   *x509.CertPool
+	cert *tls.Certificate
+	// ca is nil without one; caUntil is then zero, else the first time at which one
+	// of its certificates ends.
+	ca      *x509.CertPool
+	caUntil time.Time
 }
 
 // LoadServer reads the files of a node: certificate and key are needed, the CA
@@ -68,22 +86,32 @@ func load(f Files) (*Material, error) {
 	if (f.Cert == "") != (f.Key == "") {
 		return nil, fmt.Errorf("%w: certificate %q, key %q", ErrHalfGiven, f.Cert, f.Key)
 	}
-	m := &Material{}
+	sum, _ := f.sum() // What cannot be read is told by read.
+	l, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	m := &Material{files: f, first: sum}
+	m.now.Store(l)
+	return m, nil
+}
+
+// read reads and parses all files.
+func (f Files) read() (*loaded, error) {
+	l := &loaded{}
 	if f.Cert != "" {
 		cert, err := loadPair(f.Cert, f.Key)
 		if err != nil {
 			return nil, err
 		}
-		m.cert.Store(cert)
+		l.cert = cert
 	}
 	if f.CA != "" {
-		pool, err := loadPool(f.CA)
-		if err != nil {
+		if err := l.loadPool(f.CA); err != nil {
 			return nil, err
 		}
-		m.ca = pool
 	}
-	return m, nil
+	return l, nil
 }
 
 // loadPair reads the two files one after the other, so that an error can name
@@ -104,24 +132,40 @@ func loadPair(certFile, keyFile string) (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-func loadPool(file string) (*x509.CertPool, error) {
+// loadPool reads a CA's certificates. Blocks of other kinds are passed over; a
+// certificate that cannot be read is an error, since those it has signed would
+// be refused.
+func (l *loaded) loadPool(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("tlsconf: CA: %w", err)
+		return fmt.Errorf("tlsconf: CA: %w", err)
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("tlsconf: CA %s holds no certificate in PEM form", file)
+	l.ca = x509.NewCertPool()
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return fmt.Errorf("tlsconf: CA %s: %w", file, err)
+		}
+		l.ca.AddCert(cert)
+		if l.caUntil.IsZero() || cert.NotAfter.Before(l.caUntil) {
+			l.caUntil = cert.NotAfter
+		}
 	}
-	return pool, nil
+	if l.caUntil.IsZero() {
+		return fmt.Errorf("tlsconf: CA %s holds no certificate in PEM form", file)
+	}
+	return nil
 }
 
 // HasCA says whether a CA was given.
-func (m *Material) HasCA() bool { return m.ca != nil }
+func (m *Material) HasCA() bool { return m.now.Load().ca != nil }
 
 // Leaf returns the node's or client's own certificate, or nil.
 func (m *Material) Leaf() *x509.Certificate {
-	if cert := m.cert.Load(); cert != nil {
+	if cert := m.now.Load().cert; cert != nil {
 		return cert.Leaf
 	}
 	return nil
@@ -129,22 +173,36 @@ func (m *Material) Leaf() *x509.Certificate {
 
 // Server returns the configuration of a listener that applications use, with
 // TLS 1.2 or later. With a CA every client must show a certificate signed by
-// it.
-func (m *Material) Server() *tls.Config {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: m.getCertificate}
-	if m.ca != nil {
+// it. Certificate and CA are those of the moment of each handshake; protocols are
+// those to be agreed on in it.
+func (m *Material) Server(protocols ...string) *tls.Config {
+	cfg := m.server(tls.VersionTLS12, protocols)
+	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return m.server(tls.VersionTLS12, protocols), nil
+	}
+	return cfg
+}
+
+// server returns the configuration of a listener for now. No session is resumed:
+// whoever comes back with one would not be asked for his certificate again, also
+// if its CA is gone meanwhile.
+func (m *Material) server(version uint16, protocols []string) *tls.Config {
+	cfg := &tls.Config{
+		MinVersion: version, GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
+	}
+	if ca := m.now.Load().ca; ca != nil {
 		cfg.ClientAuth = tls.RequireAndVerifyClientCert
-		cfg.ClientCAs = m.ca
+		cfg.ClientCAs = ca
 	}
 	return cfg
 }
 
 // Client returns the configuration of an application, with TLS 1.2 or later.
 // The server's certificate must name the host dialled, or serverName if that is
-// not empty.
+// not empty. The CA is that of now: who dials for long asks again each time.
 func (m *Material) Client(serverName string) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: m.ca, ServerName: serverName,
+		MinVersion: tls.VersionTLS12, RootCAs: m.now.Load().ca, ServerName: serverName,
 		GetClientCertificate: m.getClientCertificate,
 	}
 }
@@ -153,19 +211,17 @@ func (m *Material) Client(serverName string) *tls.Config {
 // dialler must show a certificate signed by the CA; who it is, is for the
 // caller to compare with PeerTags. It returns ErrNoCA.
 func (m *Material) PeerServer() (*tls.Config, error) {
-	if m.ca == nil {
+	if !m.HasCA() {
 		return nil, ErrNoCA
 	}
-	cfg := m.Server()
-	cfg.MinVersion = tls.VersionTLS13
-	return cfg, nil
+	return m.server(tls.VersionTLS13, nil), nil
 }
 
 // PeerClient returns the configuration for dialling the node with a tag, on its
 // Raft or its gRPC port, with TLS 1.3. The certificate there must be signed by
 // the CA and name the tag; host names do not matter. It returns ErrNoCA.
 func (m *Material) PeerClient(tag string) (*tls.Config, error) {
-	if m.ca == nil {
+	if !m.HasCA() {
 		return nil, ErrNoCA
 	}
 	if !isTag(tag) {
@@ -180,7 +236,7 @@ func (m *Material) PeerClient(tag string) (*tls.Config, error) {
 }
 
 func (m *Material) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if cert := m.cert.Load(); cert != nil {
+	if cert := m.now.Load().cert; cert != nil {
 		return cert, nil
 	}
 	return nil, ErrHalfGiven
@@ -189,19 +245,30 @@ func (m *Material) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error
 // getClientCertificate answers a server that asks for a certificate. The empty
 // certificate means there is none; the server decides what that is worth.
 func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	if cert := m.cert.Load(); cert != nil {
+	if cert := m.now.Load().cert; cert != nil {
 		return cert, nil
 	}
 	return &tls.Certificate{}, nil
 }
 
 // PeerTags returns the node tags, in capitals, that the other side's verified
-// certificate names; none if it showed no certificate or nobody verified it.
+// certificate names; none if it showed no certificate, if nobody verified it, or
+// if it is for clients alone.
 func PeerTags(state tls.ConnectionState) []string {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return nil
 	}
-	return Tags(state.VerifiedChains[0][0])
+	if cert := state.VerifiedChains[0][0]; servesToo(cert) {
+		return Tags(cert)
+	}
+	return nil
+}
+
+// servesToo says whether a certificate may be a server's. A node's always may,
+// since others dial it; a client's that has the name of a node is still none.
+func servesToo(cert *x509.Certificate) bool {
+	none := len(cert.ExtKeyUsage) == 0 && len(cert.UnknownExtKeyUsage) == 0
+	return none || slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageAny)
 }
 
 // Tags returns the node tags, in capitals, that a certificate names.
@@ -224,6 +291,30 @@ func NamesTag(cert *x509.Certificate, tag string) bool {
 		}
 	}
 	return false
+}
+
+// Principal returns the name of the other side, as its verified certificate has
+// it: the first URI, else the first DNS name, else the first mail address among
+// its alternative names. It is empty without any, or without a certificate that
+// was verified. The common name does not count.
+func Principal(state tls.ConnectionState) string {
+	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
+		return ""
+	}
+	cert := state.VerifiedChains[0][0]
+	name := ""
+	switch {
+	case len(cert.URIs) > 0:
+		name = cert.URIs[0].String()
+	case len(cert.DNSNames) > 0:
+		name = cert.DNSNames[0]
+	case len(cert.EmailAddresses) > 0:
+		name = cert.EmailAddresses[0]
+	}
+	if !utf8.ValidString(name) {
+		return ""
+	}
+	return name
 }
 
 // isTag says whether a DNS name has the form of a node tag: one to four ASCII

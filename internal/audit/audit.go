@@ -1,0 +1,210 @@
+// Package audit keeps a node's record of what changed the cluster or took numbers
+// back: who did it, when, from where, and what was before and after.
+//
+// The record is a file of lines, one JSON object each. Every line holds the hash
+// of the line before it, and its own, so that a line that was changed, taken out
+// or put in is found: see Verify. Cutting lines off the end, or writing the whole
+// file anew, is found only by who has kept a hash from it elsewhere.
+//
+// The package knows nothing of what it records.
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Events that are recorded.
+const (
+	EventSeed    = "identity.seed"
+	EventDelete  = "identity.delete"
+	EventForget  = "identity.forget"
+	EventRoles   = "roles.set"
+	EventSetting = "setting.set"
+	EventJoin    = "member.join"
+	EventRemove  = "member.remove"
+	EventRestore = "cluster.restore"
+	EventRecover = "cluster.recover"
+	// EventTorn says that the end of the file was cut off by a crash; Before is how
+	// many bytes of a line that was never finished were dropped.
+	EventTorn = "audit.torn"
+)
+
+// Outcomes of what is recorded. A line is written before anything is done, and
+// another one after it: a crash between them leaves the first.
+const (
+	OutcomeIntended = "intended"
+	OutcomeDone     = "done"
+	// OutcomeRefused goes with a Reason: certainly nothing was changed.
+	OutcomeRefused = "refused"
+	// OutcomeUnknown means that it may have been done.
+	OutcomeUnknown = "unknown"
+)
+
+// Record is one line. Empty fields are left out.
+type Record struct {
+	// Event is one of the constants, Outcome too.
+	Event   string `json:"event"`
+	Outcome string `json:"outcome"`
+	// Reason is why it was refused.
+	Reason string `json:"reason,omitempty"`
+	// Principal is who asked for it: the name in the client's certificate, or the
+	// user of a command on the machine itself.
+	Principal string `json:"principal"`
+	// Address is where it was asked for.
+	Address string `json:"address,omitempty"`
+	// Node is the tag of the node that took the call.
+	Node string `json:"node,omitempty"`
+	// Database and Name are what it is about; the name of a member is its tag.
+	Database string `json:"database,omitempty"`
+	Name     string `json:"name,omitempty"`
+	// Before and After are what was there, and what is there now, or shall be.
+	Before any `json:"before,omitempty"`
+	After  any `json:"after,omitempty"`
+	// Index is the log index at which it was done.
+	Index uint64 `json:"index,omitempty"`
+}
+
+// line is a record as it is in the file. The hash of the line follows it.
+type line struct {
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+	Prev string    `json:"prev"`
+	Record
+}
+
+// ErrBroken is what Open and Verify return, wrapped, for a file whose lines do
+// not follow from each other.
+var ErrBroken = errors.New("the audit log is broken")
+
+// Log is an open audit log. It is safe for concurrent use. A nil Log records
+// nothing.
+type Log struct {
+	mu   sync.Mutex
+	file *os.File
+	seq  uint64
+	head string
+	now  func() time.Time
+	// broken is the first error of a write: what is in the file is not known then.
+	broken error
+}
+
+// Open opens the log in a file and checks it; it makes the file if it is not
+// there. It holds the file for itself until Close. A line that a crash left
+// unfinished is cut off, which is recorded. The error wraps ErrBroken for a file
+// that was changed.
+func Open(path string) (*Log, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	l := &Log{file: file, now: time.Now}
+	if err := l.resume(); err != nil {
+		return nil, errors.Join(fmt.Errorf("audit log %s: %w", path, err), file.Close())
+	}
+	return l, nil
+}
+
+// resume checks what is there, and goes on after its last whole line.
+func (l *Log) resume() error {
+	if err := lock(l.file); err != nil {
+		return fmt.Errorf("another process has it open: %w", err)
+	}
+	found, err := Verify(l.file)
+	if err != nil {
+		return err
+	}
+	l.seq, l.head = found.Records, found.Head
+	if found.Torn > 0 {
+		if err := l.file.Truncate(found.bytes); err != nil {
+			return err
+		}
+	}
+	if _, err := l.file.Seek(found.bytes, io.SeekStart); err != nil {
+		return err
+	}
+	if found.Torn > 0 {
+		return l.Write(Record{Event: EventTorn, Outcome: OutcomeDone, Before: found.Torn})
+	}
+	return nil
+}
+
+// Write appends a record, and returns when it is on disk. After an error nothing
+// more is written.
+func (l *Log) Write(r Record) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return l.broken
+	}
+	text, hash, err := encode(line{Seq: l.seq + 1, Time: l.now().UTC(), Prev: l.head, Record: r})
+	if err != nil {
+		return err
+	}
+	if _, err = l.file.Write(text); err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		l.broken = fmt.Errorf("audit log: %w", err)
+		return l.broken
+	}
+	l.seq, l.head = l.seq+1, hash
+	return nil
+}
+
+// Close closes the file.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == nil {
+		l.broken = errors.New("audit log: closed")
+	}
+	return l.file.Close()
+}
+
+// Append records one thing in a file that no node has open, as a command does
+// that works on a stopped node. An empty path records nothing.
+func Append(path string, r Record) error {
+	if path == "" {
+		return nil
+	}
+	l, err := Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Write(r), l.Close())
+}
+
+// The hash stands at the end of a line, so that the rest is what it is of.
+const (
+	hashKey    = `,"hash":"`
+	hashEnd    = "\"}\n"
+	hashDigits = 2 * sha256.Size
+	hashBytes  = len(hashKey) + hashDigits + len(hashEnd)
+)
+
+// encode returns a line with its hash, and the hash.
+func encode(l line) (text []byte, hash string, err error) {
+	body, err := json.Marshal(l)
+	if err != nil {
+		return nil, "", fmt.Errorf("audit log: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	hash = hex.EncodeToString(sum[:])
+	text = append(bytes.TrimSuffix(body, []byte("}")), hashKey+hash+hashEnd...)
+	return text, hash, nil
+}

@@ -1,0 +1,102 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// maxLine is the longest line that is read: far above what is written.
+const maxLine = 4 << 20
+
+// Found is what is in a log.
+type Found struct {
+	// Records is how many whole lines there are.
+	Records uint64
+	// First and Last are the times of the first and the last one.
+	First, Last time.Time
+	// Head is the hash of the last one; empty without any.
+	Head string
+	// Torn is how many bytes follow the last whole line: a crash left them.
+	Torn int64
+	// bytes is where the last whole line ends.
+	bytes int64
+	// seen says that the hash looked for is there.
+	seen map[string]bool
+}
+
+// Has says whether a line has one of the hashes that VerifyWith was given.
+func (f Found) Has(hash string) bool { return f.seen[hash] }
+
+// Verify reads a log and checks that each line follows from the one before it.
+// The error wraps ErrBroken and names the first line that does not, or is r's.
+func Verify(r io.Reader) (Found, error) { return VerifyWith(r) }
+
+// VerifyWith is Verify that also looks for lines with these hashes, which
+// somebody has kept: the file then goes back to the same beginning.
+func VerifyWith(r io.Reader, hashes ...string) (Found, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	f := Found{seen: map[string]bool{}}
+	for {
+		text, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			f.Torn = int64(len(text))
+			return f, nil
+		}
+		if err != nil {
+			return f, err
+		}
+		if err := f.take(text); err != nil {
+			return f, fmt.Errorf("%w in line %d: %w", ErrBroken, f.Records+1, err)
+		}
+		for _, hash := range hashes {
+			f.seen[hash] = f.seen[hash] || hash == f.Head
+		}
+	}
+}
+
+// readLine returns the next line with its end, or what is left with io.EOF.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		text = append(text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+		if len(text) > maxLine {
+			return nil, fmt.Errorf("%w: a line has more than %d bytes", ErrBroken, maxLine)
+		}
+	}
+}
+
+// take checks one line and makes it the last.
+func (f *Found) take(text []byte) error {
+	cut := len(text) - hashBytes
+	if cut < 0 || !bytes.HasPrefix(text[cut:], []byte(hashKey)) || !bytes.HasSuffix(text, []byte(hashEnd)) {
+		return errors.New("it has no hash")
+	}
+	body := append(bytes.Clone(text[:cut]), '}')
+	hash := string(text[cut+len(hashKey) : len(text)-len(hashEnd)])
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
+		return errors.New("its hash is not its own: it was changed")
+	}
+	var l line
+	if err := json.Unmarshal(body, &l); err != nil {
+		return err
+	}
+	if l.Seq != f.Records+1 || l.Prev != f.Head {
+		return fmt.Errorf("it is number %d and does not follow the line before it", l.Seq)
+	}
+	if f.Records == 0 {
+		f.First = l.Time
+	}
+	f.Records, f.Last, f.Head, f.bytes = l.Seq, l.Time, hash, f.bytes+int64(len(text))
+	return nil
+}

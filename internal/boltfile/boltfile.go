@@ -1,0 +1,151 @@
+// Package boltfile says whether a bbolt file is what bbolt wrote, before bbolt
+// trusts it.
+//
+// bbolt writes a transaction as a whole or not at all, and syncs it. But it
+// follows the page numbers, sizes and offsets in a file without looking, on
+// goroutines whose panics nobody can catch; and of its two meta pages it takes
+// the newest that is sound, so that damage to one silently takes back the newest
+// transaction. Check therefore demands both meta pages and walks the whole tree.
+//
+// What no look at a file can tell is that it was replaced by an older copy of
+// itself. For that a Mark beside it remembers the newest transaction.
+//
+// The package does not know what keys and values mean: whoever stores them checks
+// them. It imports nothing of bbolt; the layout is that of bbolt's file format,
+// version 2.
+package boltfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrDamaged means that a file is not what was written.
+var ErrDamaged = errors.New("the file is damaged")
+
+var native = binary.NativeEndian
+
+// The head of a page, and the fields of a meta page behind it.
+const (
+	headBytes = 16 // id uint64, flags uint16, count uint16, overflow uint32
+	flagsAt   = 8
+	countAt   = 10
+	moreAt    = 12
+
+	metaBytes  = 64
+	metaMagic  = 0xED0CDAED
+	metaPage   = 0x04
+	versionAt  = 4
+	version    = 2
+	pageSizeAt = 8
+	rootAt     = 16
+	pagesAt    = 40
+	txAt       = 48
+	sumAt      = 56
+
+	leastPageSize, mostPageSize = 512, 1 << 16
+)
+
+// meta is what a meta page says.
+type meta struct {
+	pageSize, root, pages, tx uint64
+}
+
+// Classify returns an error of the file system as it is, and any other as damage:
+// wrapped in corrupt.
+func Classify(err, corrupt error) error {
+	var pathError *fs.PathError
+	var errno syscall.Errno
+	if err == nil || errors.As(err, &pathError) || errors.As(err, &errno) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", corrupt, err)
+}
+
+// Check reads the structure of the file at path, and returns the number of its
+// newest transaction. Nobody may write to the file meanwhile. The error wraps
+// ErrDamaged, or is the system's.
+func Check(path string) (tx uint64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	m, err := newestMeta(f)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	// The division comes first, so that the product cannot overflow.
+	if m.pages > uint64(info.Size())/m.pageSize {
+		return 0, damaged("it is cut short, at %d bytes of %d pages", info.Size(), m.pages)
+	}
+	t := &tree{file: f, meta: m, seen: make(map[uint64]bool)}
+	return m.tx, t.bucket(m.root)
+}
+
+// NewestTx returns the number of the newest transaction in an open file that
+// nobody writes to at the moment.
+func NewestTx(file io.ReaderAt) (uint64, error) {
+	m, err := newestMeta(file)
+	return m.tx, err
+}
+
+// newestMeta reads both meta pages, and demands that both are sound and belong to
+// two transactions in a row: bbolt writes them in turn. A torn write is no excuse
+// for a damaged one, since the 80 bytes that matter lie within one sector.
+func newestMeta(file io.ReaderAt) (meta, error) {
+	first, err := readMeta(file, 0, 0)
+	if err != nil {
+		return meta{}, err
+	}
+	second, err := readMeta(file, 1, int64(first.pageSize))
+	if err != nil {
+		return meta{}, err
+	}
+	if first.pageSize != second.pageSize || first.tx+1 != second.tx && second.tx+1 != first.tx {
+		return meta{}, damaged("its meta pages, of the transactions %d and %d, do not belong together", first.tx, second.tx)
+	}
+	if second.tx > first.tx {
+		return second, nil
+	}
+	return first, nil
+}
+
+func readMeta(file io.ReaderAt, id uint64, offset int64) (meta, error) {
+	b := make([]byte, headBytes+metaBytes)
+	if n, err := file.ReadAt(b, offset); n < len(b) {
+		return meta{}, damaged("meta page %d: %v", id, err)
+	}
+	body := b[headBytes:]
+	sum := fnv.New64a()
+	_, _ = sum.Write(body[:sumAt])
+	m := meta{
+		pageSize: uint64(native.Uint32(body[pageSizeAt:])), root: native.Uint64(body[rootAt:]),
+		pages: native.Uint64(body[pagesAt:]), tx: native.Uint64(body[txAt:]),
+	}
+	switch {
+	case native.Uint64(b) != id, native.Uint16(b[flagsAt:]) != metaPage, m.tx%2 != id:
+		return meta{}, damaged("page %d is not its meta page", id)
+	case native.Uint32(body) != metaMagic, native.Uint32(body[versionAt:]) != version,
+		sum.Sum64() != native.Uint64(body[sumAt:]):
+		return meta{}, damaged("meta page %d", id)
+	case m.pageSize < leastPageSize || m.pageSize > mostPageSize:
+		return meta{}, damaged("pages of %d bytes", m.pageSize)
+	}
+	return m, nil
+}
+
+// damaged returns an error that wraps ErrDamaged.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}

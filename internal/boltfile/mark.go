@@ -1,0 +1,141 @@
+package boltfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// markSuffix makes the mark's name of the file's.
+const markSuffix = ".mark"
+
+const (
+	markMagic = "idnmark\x01"
+	// A mark is the magic, the transaction's number (8 bytes) and a CRC-32C (4).
+	markBytes = len(markMagic) + 8 + 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Mark remembers, in a file of its own, the newest transaction of a bbolt file
+// that was acknowledged. A file whose newest transaction is older has been
+// replaced by an older copy of itself.
+//
+// It is written without a sync, after each transaction: it outlives a killed
+// process, since the system has it, and costs next to nothing. A loss of power
+// may set it back; it then demands less than it could, and never too much. It is
+// synced when it is opened and when it is closed.
+//
+// It is safe for concurrent use.
+type Mark struct {
+	file  *os.File
+	owner []byte
+
+	mu sync.Mutex
+	tx uint64
+}
+
+// OpenMark opens the mark of the file at path, whose newest transaction is tx,
+// and makes one if there is none. owner is whose file it is: a mark of another
+// owner is damage. The error wraps ErrDamaged, or is the system's.
+func OpenMark(path string, owner []byte, tx uint64) (*Mark, error) {
+	m := &Mark{owner: owner, tx: tx}
+	name := path + markSuffix
+	content, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		content = m.encode()
+		err = create(name, content)
+	}
+	if err != nil {
+		return nil, err
+	}
+	marked, err := m.decode(content)
+	if err != nil {
+		return nil, err
+	}
+	if marked > tx {
+		return nil, damaged("an older copy: its newest transaction is %d, and %d was written", tx, marked)
+	}
+	if m.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(m.write(), m.file.Sync()); err != nil {
+		return nil, errors.Join(err, m.file.Close())
+	}
+	return m, nil
+}
+
+// HasMark says whether the file at path has, or had, a mark. A file that is missing
+// beside its mark was lost.
+func HasMark(path string) bool {
+	_, err := os.Stat(path + markSuffix)
+	return err == nil
+}
+
+// Put moves the mark up to a transaction that is on disk.
+func (m *Mark) Put(tx uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if tx <= m.tx {
+		return nil
+	}
+	m.tx = tx
+	return m.write()
+}
+
+// Close syncs and closes the mark.
+func (m *Mark) Close() error {
+	return errors.Join(m.file.Sync(), m.file.Close())
+}
+
+func (m *Mark) write() error {
+	_, err := m.file.WriteAt(m.encode(), 0)
+	return err
+}
+
+func (m *Mark) encode() []byte {
+	b := append(make([]byte, 0, markBytes), markMagic...)
+	b = binary.BigEndian.AppendUint64(b, m.tx)
+	return binary.BigEndian.AppendUint32(b, m.sum(b))
+}
+
+func (m *Mark) decode(b []byte) (tx uint64, err error) {
+	n := markBytes - 4
+	if len(b) != markBytes || string(b[:len(markMagic)]) != markMagic || m.sum(b[:n]) != binary.BigEndian.Uint32(b[n:]) {
+		return 0, damaged("its mark")
+	}
+	return binary.BigEndian.Uint64(b[len(markMagic):]), nil
+}
+
+func (m *Mark) sum(b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(m.owner, castagnoli), castagnoli, b)
+}
+
+// create makes a file that has its name only when it is whole and on disk.
+func create(name string, content []byte) error {
+	draft := name + ".new"
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, name); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+		return fmt.Errorf("a new name in %s: %w", filepath.Dir(name), err)
+	}
+	return nil
+}

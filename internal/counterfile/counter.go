@@ -1,0 +1,43 @@
+package counterfile
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is what a counter is.
+type Kind string
+
+// The kinds, as they stand in a CSV.
+const (
+	// Identity is an identity; the value is the last one used.
+	Identity Kind = "identity"
+	// DeletedIdentity is one that was deleted and keeps its last value.
+	DeletedIdentity Kind = "deleted-identity"
+	// HiLo is the counter of a collection's tag; the value is its Max.
+	HiLo Kind = "hilo"
+	// Claim is a claimed id, without a value.
+	Claim Kind = "claim"
+)
+
+// Counter is one line of a list.
+type Counter struct {
+	// Database is empty where the form has none.
+	Database string
+	Kind     Kind
+	Name     string
+	// Value is 0 for a claim.
+	Value int64
+	// Peak is the greatest High of a HiLo counter, 0 where the form has none.
+	Peak int64
+}
+
+// ErrForm means that a file has not the form that it should have.
+var ErrForm = errors.New("the file has another form")
+
+func badForm(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrForm, fmt.Sprintf(format, args...))
+}
+
+// Each gets the counters of a file in their order; an error ends the reading.
+type Each func(Counter) error

@@ -1,0 +1,177 @@
+package counterfile_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/internal/counterfile"
+)
+
+func read(t *testing.T, f func(io.Reader, counterfile.Each) error, text string) ([]counterfile.Counter, error) {
+	t.Helper()
+	var all []counterfile.Counter
+	err := f(strings.NewReader(text), func(c counterfile.Counter) error {
+		all = append(all, c)
+		return nil
+	})
+	return all, err
+}
+
+var counters = []counterfile.Counter{
+	{Kind: counterfile.HiLo, Name: "users", Value: 64},
+	{Kind: counterfile.HiLo, Name: `odd",name`, Value: math.MaxInt64},
+	{Kind: counterfile.Identity, Name: "invoices", Value: 1991},
+	{Kind: counterfile.Identity, Name: "users/", Value: -3},
+}
+
+func TestCSVRoundTrip(t *testing.T) {
+	want := slices.Clone(counters)
+	for i := range want {
+		want[i].Database = "shop"
+	}
+	want = append(want, counterfile.Counter{Database: "shop", Kind: counterfile.Claim, Name: "users/ayende"},
+		counterfile.Counter{Database: "shop", Kind: counterfile.DeletedIdentity, Name: "gone", Value: 5})
+	var file bytes.Buffer
+	w, err := counterfile.NewCSVWriter(&file)
+	for _, c := range want {
+		err = errors.Join(err, w.Write(c))
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, counterfile.ReadCSV, file.String())
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestRavenDBRoundTrip(t *testing.T) {
+	var file bytes.Buffer
+	w := counterfile.NewRavenDBWriter(&file)
+	for _, c := range counters {
+		if err := w.Write(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Write(counterfile.Counter{Kind: counterfile.Claim, Name: "x"}); !errors.Is(err, counterfile.ErrOrder) {
+		t.Errorf("a claim: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, counterfile.ReadRavenDB, file.String())
+	if err != nil || !slices.Equal(got, counters) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// An export as a server writes it, with much that is not asked for.
+const export = `{"BuildVersion":54107,"DatabaseRecord":{"DatabaseName":"shop","Settings":[{"Docs":[1,2]}]},
+"Docs":[
+ {"Name":"Raven/Hilo/ is only mentioned","@metadata":{"@collection":"Notes","@id":"notes/1"}},
+ {"Max":2049,"@metadata":{"@collection":"@hilo","@change-vector":"A:1-x","@id":"Raven/Hilo/orders"}},
+ {"Max":32.0,"@metadata":{"@collection":"@hilo","@id":"raven/hilo/Users"}},
+ {"Max":"raven/hilo/","Lines":[{"a":{}}],"@metadata":{"@collection":"Orders","@id":"orders/1"}}
+],
+"RevisionDocuments":[],"Indexes":[{"Type":"Map"}],
+"Identities":[{"Key":"invoices|","Value":"1991"},{"Key":"users/|","Value":7}],
+"CompareExchange":[{"Key":"x","Value":{"Object":"y"}}]}`
+
+var exported = []counterfile.Counter{
+	{Kind: counterfile.HiLo, Name: "orders", Value: 2049},
+	{Kind: counterfile.HiLo, Name: "Users", Value: 32},
+	{Kind: counterfile.Identity, Name: "invoices", Value: 1991},
+	{Kind: counterfile.Identity, Name: "users/", Value: 7},
+}
+
+func TestRavenDBExport(t *testing.T) {
+	got, err := read(t, counterfile.ReadRavenDB, export)
+	if err != nil || !slices.Equal(got, exported) {
+		t.Errorf("%v %v", got, err)
+	}
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(zip, export); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err = read(t, counterfile.ReadRavenDB, packed.String())
+	if err != nil || !slices.Equal(got, exported) {
+		t.Errorf("packed: %v %v", got, err)
+	}
+	if _, err := read(t, counterfile.ReadRavenDB, packed.String()[:packed.Len()-20]); !errors.Is(err, counterfile.ErrForm) {
+		t.Errorf("packed and cut short: %v", err)
+	}
+}
+
+func TestRavenDBExportsThatAreNone(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty":               "",
+		"no JSON":             "database,kind",
+		"an array":            "[]",
+		"cut short":           export[:len(export)-30],
+		"a value too large":   `{"Identities":[{"Key":"a|","Value":"9223372036854775808"}]}`,
+		"a value that is not": `{"Identities":[{"Key":"a|","Value":"x"}]}`,
+		"an exponent":         `{"Identities":[{"Key":"a|","Value":1e999999999}]}`,
+		"a fraction":          `{"Docs":[{"Max":1.5,"@metadata":{"@id":"Raven/Hilo/a"}}]}`,
+		"no value":            `{"Identities":[{"Key":"a|"}]}`,
+		"no name":             `{"Identities":[{"Key":"|","Value":"1"}]}`,
+		"identities are none": `{"Identities":{}}`,
+	} {
+		if got, err := read(t, counterfile.ReadRavenDB, text); !errors.Is(err, counterfile.ErrForm) {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
+func TestCSVsThatAreNone(t *testing.T) {
+	const head = "database,kind,name,value\n"
+	for name, text := range map[string]string{
+		"empty":                 "",
+		"another first line":    "name,value\na,1\n",
+		"a column too few":      head + "db,identity,a\n",
+		"an unknown kind":       head + "db,sequence,a,1\n",
+		"no value":              head + "db,identity,a,\n",
+		"a value too large":     head + "db,hilo,a,9223372036854775808\n",
+		"a negative HiLo":       head + "db,hilo,a,-1\n",
+		"a claim with a value":  head + "db,claim,a,1\n",
+		"no name":               head + "db,identity,,1\n",
+		"an unfinished quote":   head + `db,identity,"a,1`,
+		"a fraction of a value": head + "db,identity,a,1.0\n",
+	} {
+		if got, err := read(t, counterfile.ReadCSV, text); !errors.Is(err, counterfile.ErrForm) {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
+func TestWhatEachSaysEndsTheReading(t *testing.T) {
+	stop := errors.New("stop")
+	each := func(counterfile.Counter) error { return stop }
+	if err := counterfile.ReadRavenDB(strings.NewReader(export), each); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	if err := counterfile.ReadCSV(strings.NewReader("database,kind,name,value\nd,identity,a,1\n"), each); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+}
+
+func FuzzReadRavenDB(f *testing.F) {
+	f.Add(export)
+	f.Fuzz(func(t *testing.T, text string) {
+		_ = counterfile.ReadRavenDB(strings.NewReader(text), func(c counterfile.Counter) error {
+			if c.Name == "" {
+				t.Error("a counter without a name")
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,99 @@
+package counterfile
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// columns is the first line of a CSV.
+var columns = []string{"database", "kind", "name", "value"}
+
+// ReadCSV reads a CSV: a line that names the columns database, kind, name and
+// value, in this order, and then a line for each counter. A claim has no value.
+func ReadCSV(r io.Reader, each Each) error {
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = len(columns)
+	in.ReuseRecord = true
+	head, err := in.Read()
+	if err != nil {
+		return badForm("it has no first line: %v", err)
+	}
+	head[0] = strings.TrimPrefix(head[0], "\ufeff") // Some programs put it before everything.
+	if !slices.Equal(head, columns) {
+		return badForm("its first line must be %s", strings.Join(columns, ","))
+	}
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return badForm("%v", err)
+		}
+		c, err := counterOf(row)
+		if err != nil {
+			line, _ := in.FieldPos(0)
+			return badForm("line %d: %v", line, err)
+		}
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+}
+
+func counterOf(row []string) (Counter, error) {
+	c := Counter{Database: row[0], Kind: Kind(strings.ToLower(row[1])), Name: row[2]}
+	switch c.Kind {
+	case Claim:
+		if row[3] != "" {
+			return c, errors.New("a claim has no value")
+		}
+		return c, checkName(c)
+	case Identity, DeletedIdentity, HiLo:
+		var err error
+		if c.Value, err = strconv.ParseInt(row[3], 10, 64); err != nil {
+			return c, errors.New("the value " + strconv.Quote(row[3]) + " is not a whole number of 64 bits")
+		}
+		return c, checkName(c)
+	default:
+		return c, errors.New("there is no kind " + strconv.Quote(row[1]) + ", only identity, deleted-identity, hilo and claim")
+	}
+}
+
+func checkName(c Counter) error {
+	if c.Name == "" {
+		return errors.New("the name is empty")
+	}
+	if c.Kind == HiLo && c.Value < 0 {
+		return errors.New("a HiLo counter is never negative")
+	}
+	return nil
+}
+
+// CSVWriter writes a CSV as ReadCSV reads it.
+type CSVWriter struct{ w *csv.Writer }
+
+// NewCSVWriter writes the first line.
+func NewCSVWriter(w io.Writer) (*CSVWriter, error) {
+	out := &CSVWriter{csv.NewWriter(w)}
+	return out, out.w.Write(columns)
+}
+
+// Write writes one counter.
+func (w *CSVWriter) Write(c Counter) error {
+	value := strconv.FormatInt(c.Value, 10)
+	if c.Kind == Claim {
+		value = ""
+	}
+	return w.w.Write([]string{c.Database, string(c.Kind), c.Name, value})
+}
+
+// Close writes what is left; the writer below stays open.
+func (w *CSVWriter) Close() error {
+	w.w.Flush()
+	return w.w.Error()
+}

@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	namespace = "idnode"
+	// maxScrapes is how many scrapes are answered at a time: more than one
+	// Prometheus and a curious person need.
+	maxScrapes = 4
+	// scrapeTimeout is below the ten seconds that Prometheus waits.
+	scrapeTimeout = 8 * time.Second
+)
+
+// Metrics are the metrics of one node. Its methods are safe for concurrent use,
+// but for Observe and Methods, which are called before anything is served.
+type Metrics struct {
+	registry  *prometheus.Registry
+	databases databases
+	refused   *prometheus.CounterVec
+	commit    commitMetrics
+	storage   storageMetrics
+	calls     callMetrics
+	space     space
+
+	certificates certificateMetrics
+}
+
+// New returns the metrics of a node that runs this version of the program.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(buildInfo(version))
+	m.databases = newDatabases(m.registry)
+	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
+	m.commit = m.newCommitMetrics()
+	m.storage = m.newStorageMetrics()
+	m.calls = newCallMetrics(m.registry)
+	m.certificates = m.newCertificateMetrics()
+	return m
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
+}
+
+func buildInfo(version string) prometheus.Collector {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "Which program this is; always 1.",
+	}, []string{"version", "revision", "go_version"})
+	info.WithLabelValues(version, revision(), runtime.Version()).Set(1)
+	return info
+}
+
+// revision is the commit that the program was built from, or "".
+func revision() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+	m.registry.MustRegister(g)
+	return g
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(h)
+	return h
+}
+
+// seconds are the buckets of what a disk or a network takes: 0.1 ms to 3.3 s.
+func seconds() []float64 { return prometheus.ExponentialBuckets(0.0001, 2, 16) }
+
+// operations are the buckets of what travels together: 1 to 4096.
+func operations() []float64 { return prometheus.ExponentialBuckets(1, 2, 13) }

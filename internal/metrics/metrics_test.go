@@ -1,0 +1,330 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/identity"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// scrape returns the series of a scrape, name with labels to value, both as text.
+func scrape(t *testing.T, m *Metrics) map[string]string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	series := map[string]string{}
+	for line := range strings.Lines(w.Body.String()) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			at := strings.LastIndexByte(line, ' ')
+			series[line[:at]] = line[at+1:]
+		}
+	}
+	return series
+}
+
+// want compares some of the series of a scrape.
+func want(t *testing.T, m *Metrics, series map[string]string) {
+	t.Helper()
+	got := scrape(t, m)
+	for name, value := range series {
+		if got[name] != value {
+			t.Errorf("%s is %q, want %q", name, got[name], value)
+		}
+	}
+}
+
+func TestWhatTheServiceTells(t *testing.T) {
+	m := New("1.2.3")
+	e := m.Service()
+	e.Issued("shop", docid.GUID, 1)
+	e.Issued("shop", docid.ServerSide, 20)
+	e.Issued("shop", docid.Identity, 300)
+	e.Issued("shop", docid.Semantic, 4)
+	e.RangeIssued("shop", 32)
+	e.RangeIssued("shop", 64)
+	e.RangeReturned("shop", 10)
+	e.Refused("NO_QUORUM")
+	m.AnsweredAgain("shop")
+	want(t, m, map[string]string{
+		`idnode_ids_issued_total{database="shop",strategy="guid"}`:        "1",
+		`idnode_ids_issued_total{database="shop",strategy="server_side"}`: "20",
+		`idnode_ids_issued_total{database="shop",strategy="identity"}`:    "300",
+		`idnode_ids_issued_total{database="shop",strategy="semantic"}`:    "4",
+		`idnode_ids_issued_total{database="shop",strategy="hilo"}`:        "96",
+		`idnode_hilo_ranges_total{database="shop"}`:                       "2",
+		`idnode_hilo_ranges_returned_total{database="shop"}`:              "1",
+		`idnode_hilo_numbers_returned_total{database="shop"}`:             "10",
+		`idnode_request_id_hits_total{database="shop"}`:                   "1",
+		`idnode_requests_refused_total{reason="NO_QUORUM"}`:               "1",
+	})
+	e.Issued("other", docid.Identity, 7)
+	all := map[string]uint64{"guid": 1, "server_side": 20, "identity": 307, "semantic": 4, "hilo": 96}
+	if got := m.Issued(); !maps.Equal(got, all) {
+		t.Errorf("in all databases %v, want %v", got, all)
+	}
+}
+
+// TestLabelsAreBounded: databases beyond the bound share a label, however many.
+func TestLabelsAreBounded(t *testing.T) {
+	m := New("")
+	e := m.Service()
+	const more = 100
+	for i := range MaxDatabases + more {
+		e.Issued(fmt.Sprintf("d%03d", i), docid.GUID, 1)
+	}
+	e.Issued("d000", docid.GUID, 1)
+	want(t, m, map[string]string{
+		`idnode_ids_issued_total{database="d000",strategy="guid"}`:  "2",
+		`idnode_ids_issued_total{database="d063",strategy="guid"}`:  "1",
+		`idnode_ids_issued_total{database="d064",strategy="guid"}`:  "",
+		`idnode_ids_issued_total{database="other",strategy="guid"}`: fmt.Sprint(more),
+	})
+}
+
+func TestWhatTheClusterTells(t *testing.T) {
+	m := New("")
+	e := m.Cluster()
+	e.Groups.Cut(8, time.Millisecond)
+	e.Groups.Answered(8, 100, 1, 2*time.Millisecond)
+	e.Groups.GivenUp(3, nil)
+	for range 3 {
+		e.Entries.Appending()
+	}
+	e.Entries.Appended(2, 16, 500, 4*time.Millisecond, nil)
+	e.Entries.Appended(1, 8, 250, time.Second, errors.New("lost"))
+	e.Forwarded()
+	e.Received()
+	e.LeaderChanged()
+	e.Wrote(time.Millisecond)
+	e.SnapshotWritten(4096, 50*time.Millisecond)
+	want(t, m, map[string]string{
+		`idnode_commit_group_operations_sum`:             "8",
+		`idnode_commit_wait_seconds_sum`:                 "0.001",
+		`idnode_commit_group_seconds_sum`:                "0.002",
+		`idnode_commit_operations_given_up_total`:        "3",
+		`idnode_commit_entry_operations_sum`:             "16",
+		`idnode_commit_entry_operations_bucket{le="8"}`:  "0",
+		`idnode_commit_entry_operations_bucket{le="16"}`: "1",
+		`idnode_commit_entry_seconds_sum`:                "0.004",
+		`idnode_commit_entries_failed_total`:             "1",
+		`idnode_commit_entries_in_flight`:                "1",
+		`idnode_groups_forwarded_total`:                  "1",
+		`idnode_groups_received_total`:                   "1",
+		`idnode_leader_changes_total`:                    "1",
+		`idnode_log_write_seconds_bucket{le="0.0008"}`:   "0",
+		`idnode_log_write_seconds_bucket{le="0.0016"}`:   "1",
+		`idnode_snapshots_written_total`:                 "1",
+		`idnode_snapshot_write_seconds`:                  "0.05",
+		`idnode_snapshot_bytes`:                          "4096",
+	})
+}
+
+func TestWhatTheServerTells(t *testing.T) {
+	m := New("")
+	m.Methods(map[string]grpc.ServiceInfo{"s": {Methods: []grpc.MethodInfo{
+		{Name: "Get"}, {Name: "Watch", IsServerStream: true}, {Name: "Talk", IsServerStream: true, IsClientStream: true},
+	}}})
+	m.Started("/s/Get")
+	m.Handled("/s/Get", codes.OK, time.Millisecond)
+	m.Started("/s/Get")
+	m.Handled("/s/Get", codes.Unavailable, time.Millisecond)
+	m.Started("/s/Watch")
+	m.Received("/s/Watch")
+	m.Sent("/s/Watch")
+	m.Sent("/s/Watch")
+	m.Sent("/s/Unknown")
+	m.Started("/s/Unknown")
+	m.Handled("/s/Unknown", codes.OK, 0)
+	m.Exchanged("/s/Get", codes.Aborted)
+	want(t, m, map[string]string{
+		`grpc_server_started_total{grpc_method="Get",grpc_service="s",grpc_type="unary"}`:                         "2",
+		`grpc_server_handled_total{grpc_code="OK",grpc_method="Get",grpc_service="s",grpc_type="unary"}`:          "1",
+		`grpc_server_handled_total{grpc_code="Unavailable",grpc_method="Get",grpc_service="s",grpc_type="unary"}`: "1",
+		`grpc_server_msg_received_total{grpc_method="Get",grpc_service="s",grpc_type="unary"}`:                    "2",
+		`grpc_server_msg_sent_total{grpc_method="Get",grpc_service="s",grpc_type="unary"}`:                        "1",
+		`grpc_server_msg_received_total{grpc_method="Watch",grpc_service="s",grpc_type="server_stream"}`:          "1",
+		`grpc_server_msg_sent_total{grpc_method="Watch",grpc_service="s",grpc_type="server_stream"}`:              "2",
+		`grpc_server_handling_seconds_count{grpc_method="Get",grpc_service="s",grpc_type="unary"}`:                "2",
+		`grpc_server_started_total{grpc_method="Watch",grpc_service="s",grpc_type="server_stream"}`:               "1",
+		`grpc_server_handled_total{grpc_code="OK",grpc_method="Talk",grpc_service="s",grpc_type="bidi_stream"}`:   "0",
+		`grpc_server_started_total{grpc_method="Unknown",grpc_service="s",grpc_type="unary"}`:                     "",
+		`idnode_exchange_calls_total{grpc_code="Aborted",grpc_method="Get"}`:                                      "1",
+	})
+}
+
+// world is a node that stands still.
+type world struct {
+	missing time.Duration
+	figures *cluster.RaftFigures
+	status  cluster.Status
+	counts  fsm.Counts
+	etags   *raftlogv1.EtagState
+	last    map[string]uint64
+	names   []fsm.NamedIdentity
+	tags    []fsm.NamedHiLo
+}
+
+func (w *world) HasQuorum() bool              { return w.missing == 0 }
+func (w *world) QuorumMissing() time.Duration { return w.missing }
+func (w *world) Status() cluster.Status       { return w.status }
+func (w *world) RaftFigures() (cluster.RaftFigures, bool) {
+	if w.figures == nil {
+		return cluster.RaftFigures{}, false
+	}
+	return *w.figures, true
+}
+func (w *world) Counts() fsm.Counts                { return w.counts }
+func (w *world) Etags([]byte) *raftlogv1.EtagState { return w.etags }
+func (w *world) Last() map[string]uint64           { return w.last }
+func (w *world) Reserved() map[string]uint64       { return map[string]uint64{"shop": 65536} }
+func (w *world) Databases() []string               { return []string{"empty", "shop"} }
+
+func (w *world) Identities(db, _, after string, limit int) (page []fsm.NamedIdentity) {
+	for _, i := range w.names {
+		if db == "shop" && i.Name > after && len(page) < limit {
+			page = append(page, i)
+		}
+	}
+	return page
+}
+
+func (w *world) HiLos(db, _, after string, limit int) (page []fsm.NamedHiLo) {
+	for _, h := range w.tags {
+		if db == "shop" && h.Tag > after && len(page) < limit {
+			page = append(page, h)
+		}
+	}
+	return page
+}
+
+func (w *world) observed() *Metrics {
+	m := New("")
+	m.Observe(Sources{Cluster: w, State: w, Etags: w})
+	return m
+}
+
+// TestBeforeTheStart: a node that has no place in a cluster yet can be scraped.
+func TestBeforeTheStart(t *testing.T) {
+	m := (&world{missing: 90 * time.Second}).observed()
+	want(t, m, map[string]string{
+		`idnode_quorum_present`:                   "0",
+		`idnode_quorum_missing_seconds`:           "90",
+		`idnode_raft_term`:                        "",
+		`idnode_state_entries{kind="identities"}`: "0",
+	})
+}
+
+func TestWhatIsRead(t *testing.T) {
+	w := &world{
+		figures: &cluster.RaftFigures{State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2, Voters: 3, Nonvoters: 1},
+		status: cluster.Status{StorageFull: true, Members: []cluster.MemberStatus{
+			{Member: &raftlogv1.Member{Tag: "A"}, Reachable: true, Applied: 28},
+			{Member: &raftlogv1.Member{Tag: "B"}, Applied: 27},
+			{Member: &raftlogv1.Member{Tag: "C", Removed: true}, Applied: 5},
+		}},
+		counts: fsm.Counts{Identities: 4, HiddenIdentities: 1, HiLos: 5, Claims: 6, Requests: 7, NameBytes: 800, Databases: 2},
+		etags:  &raftlogv1.EtagState{Databases: []*raftlogv1.EtagDatabase{{Database: "shop", Ceiling: 1 << 20}}},
+		last:   map[string]uint64{"shop": 17},
+	}
+	want(t, w.observed(), map[string]string{
+		`idnode_quorum_present`: "1", `idnode_quorum_missing_seconds`: "0", `idnode_storage_full`: "1",
+		`idnode_raft_state{state="leader"}`: "1", `idnode_raft_state{state="follower"}`: "0",
+		`idnode_raft_term`: "3", `idnode_raft_last_index`: "30", `idnode_raft_commit_index`: "29", `idnode_raft_applied_index`: "28",
+		`idnode_raft_snapshot_index`: "20", `idnode_raft_fsm_pending`: "2",
+		`idnode_raft_servers{suffrage="voter"}`: "3", `idnode_raft_servers{suffrage="nonvoter"}`: "1",
+		`idnode_member_reachable{member="A"}`: "1", `idnode_member_reachable{member="B"}`: "0", `idnode_member_reachable{member="C"}`: "",
+		`idnode_member_applied_index{member="A"}`: "28", `idnode_member_applied_index{member="B"}`: "",
+		`idnode_state_entries{kind="identities"}`: "4", `idnode_state_entries{kind="hilo_counters"}`: "5",
+		`idnode_state_entries{kind="claims"}`: "6", `idnode_state_entries{kind="request_ids"}`: "7", `idnode_state_name_bytes`: "800",
+		`idnode_etag_last{database="shop"}`: "17", `idnode_etag_reserved{database="shop"}`: "65536",
+		`idnode_etag_ceiling{database="shop"}`: "1.048576e+06",
+	})
+}
+
+// TestFullestCounter: it is found on whatever page it is, and forgotten when it
+// is gone.
+func TestFullestCounter(t *testing.T) {
+	w := &world{last: map[string]uint64{"shop": 1 << 61, "empty": 1}}
+	for i := range 3*surveyPage + 1 {
+		w.names = append(w.names, fsm.NamedIdentity{Name: fmt.Sprintf("n%06d", i), Counter: identity.Counter{Last: int64(i)}})
+		w.tags = append(w.tags, fsm.NamedHiLo{Tag: fmt.Sprintf("t%06d", i), Counter: hilo.Counter{Max: int64(i)}})
+	}
+	w.names[2*surveyPage].Last = 1 << 62
+	w.tags[len(w.tags)-1].Max = 1 << 60
+	m := w.observed()
+	m.space.look(context.Background(), w)
+	want(t, m, map[string]string{
+		`idnode_counter_space_used_ratio{kind="identity"}`:    "0.5",
+		`idnode_counter_space_used_ratio{kind="hilo"}`:        "0.125",
+		`idnode_counter_space_used_ratio{kind="server_side"}`: "0.25",
+	})
+	w.names, w.tags = nil, nil
+	m.space.look(context.Background(), w)
+	want(t, m, map[string]string{`idnode_counter_space_used_ratio{kind="identity"}`: "0"})
+}
+
+func TestHealth(t *testing.T) {
+	var reason error
+	mux := http.NewServeMux()
+	New("").Handle(mux.Handle, func() error { return reason })
+	for _, tc := range []struct {
+		path   string
+		reason error
+		status int
+		body   string
+	}{
+		{"/livez", nil, 200, "alive\n"},
+		{"/livez", errors.New("no quorum"), 200, "alive\n"},
+		{"/readyz", nil, 200, "ready\n"},
+		{"/readyz", errors.New("no quorum: nobody is there"), 503, "not ready: no quorum: nobody is there\n"},
+	} {
+		reason = tc.reason
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		if w.Code != tc.status || w.Body.String() != tc.body {
+			t.Errorf("%s with %v: %d %q", tc.path, tc.reason, w.Code, w.Body)
+		}
+	}
+}
+
+func TestBuildInfo(t *testing.T) {
+	for series := range scrape(t, New("1.2.3")) {
+		if strings.HasPrefix(series, "idnode_build_info{") && strings.Contains(series, `version="1.2.3"`) {
+			return
+		}
+	}
+	t.Error("the build is not told")
+}
+
+// BenchmarkCall is what metrics cost a call that takes one identity.
+func BenchmarkCall(b *testing.B) {
+	m := New("")
+	m.Methods(map[string]grpc.ServiceInfo{"s": {Methods: []grpc.MethodInfo{{Name: "Get"}}}})
+	e := m.Service()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			m.Started("/s/Get")
+			e.Issued("default", docid.Identity, 1)
+			m.Handled("/s/Get", codes.OK, time.Millisecond)
+		}
+	})
+}

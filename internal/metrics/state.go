@@ -1,0 +1,197 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Cluster is what is read of the cluster node; *cluster.Node is one.
+type Cluster interface {
+	QuorumMissing() time.Duration
+	HasQuorum() bool
+	RaftFigures() (cluster.RaftFigures, bool)
+	Status() cluster.Status
+}
+
+// State is what is read of the replicated state; *fsm.State is one.
+type State interface {
+	Counts() fsm.Counts
+	Etags(nodeID []byte) *raftlogv1.EtagState
+	Names
+}
+
+// Etags are this node's own counters; *etag.Counters is one.
+type Etags interface {
+	// Last returns the newest etag of each database, Reserved the end of the block
+	// on disk.
+	Last() map[string]uint64
+	Reserved() map[string]uint64
+}
+
+// Sources are what is read at each scrape. All fields are needed.
+type Sources struct {
+	Cluster Cluster
+	State   State
+	Etags   Etags
+	// NodeID is the node's raw Raft id.
+	NodeID []byte
+}
+
+// Observe adds what is read at each scrape. It is called once.
+func (m *Metrics) Observe(s Sources) { m.registry.MustRegister(&reader{sources: s, metrics: m}) }
+
+// reader reads the sources at each scrape.
+type reader struct {
+	sources Sources
+	metrics *Metrics
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+}
+
+var (
+	descQuorum        = desc("quorum_present", "1 if a quorum is in reach, else 0.")
+	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
+	descStorageFull   = desc("storage_full", "1 if free space is below the mark on this node or on a quorum, so that nothing is proposed.")
+
+	descEntries   = desc("state_entries", "How much there is in the replicated state, by kind.", "kind")
+	descNameBytes = desc("state_name_bytes", "Size of all names in the replicated state.")
+
+	descEtagLast     = desc("etag_last", "Newest server-side etag of this node.", "database")
+	descEtagReserved = desc("etag_reserved", "End of the block of etags that is reserved on disk.", "database")
+	descEtagCeiling  = desc("etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", "database")
+	descSpaceUsed    = desc("counter_space_used_ratio",
+		"Value of the fullest counter of a kind, as a part of the greatest there is. Identities and HiLo counters are looked through in the background.",
+		"kind")
+
+	descRaftState    = desc("raft_state", "1 for the state that Raft is in on this node, 0 for the others.", "state")
+	descRaftTerm     = desc("raft_term", "Raft's term.")
+	descRaftLast     = desc("raft_last_index", "Newest entry in this node's log.")
+	descRaftCommit   = desc("raft_commit_index", "Newest entry that this node knows to be committed.")
+	descRaftApplied  = desc("raft_applied_index", "Newest entry that was handed to this node's state.")
+	descRaftSnapshot = desc("raft_snapshot_index", "Where the newest snapshot ends.")
+	descRaftPending  = desc("raft_fsm_pending", "Entries that wait for the state.")
+	descRaftServers  = desc("raft_servers", "Servers in Raft's configuration.", "suffrage")
+	descRaftContact  = desc("raft_last_contact_seconds", "How long ago a follower last heard from the leader; 0 on the leader.")
+
+	descMemberReachable = desc("member_reachable", "1 if the member answered this node's last ping, else 0.", "member")
+	descMemberApplied   = desc("member_applied_index", "How far the member's state was at that ping.", "member")
+)
+
+// Describe implements prometheus.Collector.
+func (r *reader) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descQuorum, descQuorumMissing, descStorageFull, descEntries, descNameBytes,
+		descEtagLast, descEtagReserved, descEtagCeiling, descSpaceUsed,
+		descRaftState, descRaftTerm, descRaftLast, descRaftCommit, descRaftApplied, descRaftSnapshot, descRaftPending,
+		descRaftServers, descRaftContact, descMemberReachable, descMemberApplied,
+	} {
+		out <- d
+	}
+}
+
+// gauges sends values.
+type gauges chan<- prometheus.Metric
+
+func (g gauges) set(d *prometheus.Desc, value float64, labels ...string) {
+	g <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func (g gauges) flag(d *prometheus.Desc, set bool, labels ...string) {
+	value := 0.0
+	if set {
+		value = 1
+	}
+	g.set(d, value, labels...)
+}
+
+// Collect implements prometheus.Collector.
+func (r *reader) Collect(out chan<- prometheus.Metric) {
+	g := gauges(out)
+	r.quorum(g)
+	r.state(g)
+	r.etags(g)
+	r.raft(g)
+}
+
+func (r *reader) quorum(g gauges) {
+	g.flag(descQuorum, r.sources.Cluster.HasQuorum())
+	g.set(descQuorumMissing, r.sources.Cluster.QuorumMissing().Seconds())
+	status := r.sources.Cluster.Status()
+	g.flag(descStorageFull, status.StorageFull)
+	for _, m := range status.Members {
+		if m.Member.GetRemoved() {
+			continue // Their number has no bound.
+		}
+		g.flag(descMemberReachable, m.Reachable, m.Member.GetTag())
+		if m.Reachable {
+			g.set(descMemberApplied, float64(m.Applied), m.Member.GetTag())
+		}
+	}
+	if !status.LastContact.IsZero() {
+		g.set(descRaftContact, max(0, time.Since(status.LastContact).Seconds()))
+	}
+}
+
+func (r *reader) state(g gauges) {
+	counts := r.sources.State.Counts()
+	for kind, n := range map[string]int{
+		"databases": counts.Databases, "identities": counts.Identities, "hidden_identities": counts.HiddenIdentities,
+		"hilo_counters": counts.HiLos, "claims": counts.Claims, "request_ids": int(counts.Requests),
+		"members": counts.Members, "removed_members": counts.RemovedMembers,
+		"sessions": counts.Sessions, "session_results": counts.SessionResults,
+	} {
+		g.set(descEntries, float64(n), kind)
+	}
+	g.set(descNameBytes, float64(counts.NameBytes))
+}
+
+func (r *reader) etags(g gauges) {
+	last, ceilings := r.sources.Etags.Last(), map[string]uint64{}
+	for _, d := range r.sources.State.Etags(r.sources.NodeID).GetDatabases() {
+		ceilings[d.GetDatabase()] = d.GetCeiling()
+	}
+	r.perDatabase(g, descEtagLast, last)
+	r.perDatabase(g, descEtagReserved, r.sources.Etags.Reserved())
+	r.perDatabase(g, descEtagCeiling, ceilings)
+	for kind, ratio := range r.metrics.space.ratios(last) {
+		g.set(descSpaceUsed, ratio, kind)
+	}
+}
+
+// perDatabase shows one value for each label: of databases that share one, the
+// greatest.
+func (r *reader) perDatabase(g gauges, d *prometheus.Desc, values map[string]uint64) {
+	greatest := map[string]uint64{}
+	for name, value := range values {
+		label := r.metrics.databases.of(name).label
+		greatest[label] = max(greatest[label], value)
+	}
+	for label, value := range greatest {
+		g.set(d, float64(value), label)
+	}
+}
+
+func (r *reader) raft(g gauges) {
+	f, ok := r.sources.Cluster.RaftFigures()
+	if !ok {
+		return
+	}
+	for _, state := range []string{"follower", "candidate", "leader", "shutdown"} {
+		g.flag(descRaftState, state == f.State, state)
+	}
+	g.set(descRaftTerm, float64(f.Term))
+	g.set(descRaftLast, float64(f.LastIndex))
+	g.set(descRaftCommit, float64(f.Commit))
+	g.set(descRaftApplied, float64(f.Applied))
+	g.set(descRaftSnapshot, float64(f.SnapshotIndex))
+	g.set(descRaftPending, float64(f.Pending))
+	g.set(descRaftServers, float64(f.Voters), "voter")
+	g.set(descRaftServers, float64(f.Nonvoters), "nonvoter")
+}

@@ -1,0 +1,46 @@
+// The view of claims: the list, claiming and releasing.
+
+import { change } from "./api.js";
+import { ask, say } from "./dialog.js";
+import { button, el, field } from "./dom.js";
+import { list } from "./list.js";
+
+export function claims(database) {
+  const all = list({
+    path: "claims", parameters: { database }, noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
+    actions: (item) => [button("Release", () => release(database, item().name, all.refresh), { "aria-label": `Release ${item().name}`, class: "danger quiet" })],
+    tools: [button("Claim an id", () => claim(database, () => all.refresh()), { class: "main" })],
+    empty: "Nothing is claimed.",
+  });
+  return {
+    element: el("div", {}, el("p", { class: "lead" }, "Finished ids that somebody has made their own: the first claim wins, and identities step over them."), all.element),
+    close: all.close,
+  };
+}
+
+function claim(database, done) {
+  const id = field("Id", { required: true, maxlength: "2025" }, "A finished id, as users/ayende@example.org.");
+  const submit = ask({
+    title: "Claim an id", does: "Claim", content: [id.element],
+    act: async () => {
+      const answer = await change("claims/claim", { database, id: id.input.value });
+      say(`${answer.name} is claimed.`);
+      done();
+    },
+  });
+  const judge = () => { submit.disabled = !id.input.value; };
+  id.input.addEventListener("input", judge);
+  judge();
+}
+
+function release(database, id, done) {
+  ask({
+    title: "Release this id?", does: "Release", danger: true,
+    content: [el("p", { class: "id" }, id), el("p", {}, "Anybody may claim it afterwards, and an identity may come to it.")],
+    act: async () => {
+      await change("claims/release", { database, id });
+      say(`${id} is released.`);
+      done();
+    },
+  });
+}

@@ -1,0 +1,69 @@
+// Dialogs, and the line that says what was done.
+
+import { button, el, write } from "./dom.js";
+
+let timer;
+
+// say tells what was done: seen for a while, and heard.
+export function say(text) {
+  const said = document.getElementById("said");
+  clearTimeout(timer);
+  said.replaceChildren(el("p", {}, text));
+  timer = setTimeout(() => said.replaceChildren(), 8000);
+}
+
+let titles = 0;
+
+// ask opens a dialog over the page. act is called for the button that does it, and
+// may fail: the dialog then stays and says why. The dialog's submit button is
+// returned, for who wants to hold it back.
+export function ask({ title, content, does, danger = false, act }) {
+  const id = `dialog-${++titles}`;
+  const failure = el("p", { class: "failure", role: "alert" });
+  const submit = el("button", { class: danger ? "danger" : "main" }, does);
+  const cancel = button("Cancel", () => dialog.close());
+  const form = el(
+    "form", { novalidate: true },
+    el("h2", { id }, title), ...content, failure, el("div", { class: "actions" }, cancel, submit),
+  );
+  const dialog = el("dialog", { "aria-labelledby": id }, form);
+  const back = document.activeElement;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (submit.disabled || form.getAttribute("aria-busy") === "true") {
+      return;
+    }
+    write(failure, "");
+    form.setAttribute("aria-busy", "true");
+    try {
+      await act();
+      dialog.close();
+    } catch (error) {
+      write(failure, explain(error));
+    } finally {
+      form.removeAttribute("aria-busy");
+    }
+  });
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    // What opened it may have gone, with the row that it was in.
+    (back?.isConnected ? back : document.getElementById("main")).focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  // Enter must not do what cannot be taken back.
+  (form.querySelector("input:not([type=checkbox])") ?? cancel).focus();
+  return submit;
+}
+
+// explain says what a failure means for whoever made the change.
+export function explain(failure) {
+  const again = failure.once ? " Do the same again: it counts once." : "";
+  if (failure.unreached) {
+    return `This node does not answer, so it is not known whether that was done.${again}`;
+  }
+  if (failure.unknown) {
+    return failure.message + again;
+  }
+  return failure.reason ? `${failure.message} (${failure.reason})` : failure.message;
+}

@@ -1,0 +1,24 @@
+// The view of this node's own etags.
+
+import { el, write } from "./dom.js";
+import { list } from "./list.js";
+import { number } from "./text.js";
+
+export function etags() {
+  const all = list({
+    path: "etags", noun: "Database", label: "Etags of this node by database",
+    columns: [
+      { head: "Last given", text: (item) => item.last === "0" ? "none" : number(item.last) },
+      { head: "Reserved to", text: (item) => number(item.reserved) },
+      { head: "Ceiling", text: (item) => item.ceiling === "0" ? "none yet" : number(item.ceiling) },
+    ],
+    empty: "This node has given no server-side id yet.",
+  });
+  const who = el("p", { class: "lead" });
+  return {
+    element: el("div", {}, who, all.element), close: all.close,
+    update: ({ overview: o }) => write(who, `The counters of node ${o.self.tag || "?"} alone, one for each database, for its server-side ids. ` +
+      "They only rise. A block is reserved on this node's disk before it is used, and the cluster keeps a ceiling above it, " +
+      "so that a disk that was set back is noticed."),
+  };
+}

@@ -1,0 +1,135 @@
+// A list of names that can be filtered and paged. It is looked at again every
+// other second, from what this node knows by itself.
+
+import { Failure, get } from "./api.js";
+import { button, el, field, keyed, write } from "./dom.js";
+import { explain } from "./dialog.js";
+
+const pause = 2000;
+const size = 20;
+
+// list shows what a call lists. columns are the heads after the name, each with
+// what makes a cell's text of an item; actions makes the buttons of a row.
+export function list({ path, parameters = {}, noun, label, columns, actions, tools = [], empty }) {
+  const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
+  const body = el("tbody");
+  const rows = keyed(body, (item) => row(item, columns, actions));
+  const note = el("p", { class: "note", role: "status" });
+  const back = button("Previous", () => turn(-1));
+  const on = button("Next", () => turn(1));
+  const where = el("span", { class: "hint", "aria-live": "polite" });
+  const table = el(
+    "table", {}, el("caption", { class: "unseen" }, label),
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, noun), ...columns.map((c) => el("th", { scope: "col", class: "number" }, c.head)),
+      actions && el("th", { scope: "col" }, el("span", { class: "unseen" }, "What to do")))),
+    body,
+  );
+  const pager = el("nav", { class: "pager", "aria-label": "Pages" }, back, where, on);
+  const element = el(
+    "section", { class: "card list" },
+    el("div", { class: "head" }, filter.element, el("div", { class: "tools" }, ...tools)),
+    table, note, pager,
+  );
+
+  // tokens lead to the pages so far; the last is that of the page seen.
+  let tokens = [""];
+  let next = "";
+  // asked and shown count questions and what is seen of them; turns is by how many
+  // pages to go on once the newest is seen.
+  let asked = 0;
+  let shown = 0;
+  let turns = 0;
+  let timer;
+
+  // look asks again, for what the cluster knows if fresh.
+  async function look(fresh = false) {
+    if (asked === Infinity) {
+      return; // The view is another by now.
+    }
+    clearTimeout(timer);
+    const mine = ++asked;
+    const query = { ...parameters, prefix: filter.input.value, size, token: tokens.at(-1) };
+    let answer;
+    try {
+      answer = await get(path, fresh ? { ...query, fresh: "true" } : query);
+    } catch (failure) {
+      answer = failure;
+    }
+    if (mine !== asked) {
+      return; // The question is another by now.
+    }
+    shown = mine;
+    show(answer);
+    if (turns) {
+      return turn(0);
+    }
+    if (fresh && answer instanceof Failure) {
+      return look(); // The node's own view is better than none.
+    }
+    timer = setTimeout(() => document.hidden || look(), pause);
+  }
+
+  function show(answer) {
+    if (answer instanceof Failure) {
+      turns = 0;
+      write(note, answer.unreached ? "" : explain(answer));
+      return;
+    }
+    rows(answer.items, (item) => item.name);
+    next = answer.next;
+    back.disabled = tokens.length === 1;
+    on.disabled = !next;
+    pager.hidden = back.disabled && on.disabled;
+    table.hidden = !answer.items.length;
+    write(where, `Page ${tokens.length}`);
+    write(note, answer.items.length ? "" : filter.input.value ? "Nothing begins with that." : empty);
+  }
+
+  // turn goes on or back by pages. The token of the next page belongs to the newest
+  // answer, so it waits for that.
+  function turn(by) {
+    turns += by;
+    if (shown !== asked) {
+      return;
+    }
+    if (turns > 0 && next) {
+      turns--;
+      tokens.push(next);
+    } else if (turns < 0 && tokens.length > 1) {
+      turns++;
+      tokens.pop();
+    } else {
+      turns = 0; // There is no such page.
+    }
+    look();
+  }
+
+  filter.input.addEventListener("input", () => {
+    tokens = [""];
+    turns = 0;
+    look();
+  });
+  const seen = () => document.hidden || look();
+  document.addEventListener("visibilitychange", seen);
+  look();
+  return {
+    element, refresh: () => look(true),
+    close: () => {
+      asked = Infinity;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+    },
+  };
+}
+
+function row(item, columns, actions) {
+  const cells = columns.map((column) => el("td", { class: "number", "data-head": column.head }));
+  let newest = item;
+  const buttons = actions && el("td", { class: "do" }, ...actions(() => newest));
+  const element = el("tr", { "data-name": item.name }, el("th", { scope: "row" }, item.name), ...cells, buttons);
+  const update = (now) => {
+    newest = now;
+    cells.forEach((cell, i) => write(cell, columns[i].text(now)));
+  };
+  return { element, update };
+}

@@ -1,0 +1,70 @@
+// What the node says of itself, asked again and again while the page is seen: one
+// call at a time, so that a slow node is not asked faster than it answers.
+
+import { get } from "./api.js";
+
+const pause = 1000;
+// soon is when a node that hangs counts as one that is gone: it answers this call
+// without asking anybody.
+const soon = 4000;
+// kept is how many samples the charts show: two minutes.
+export const kept = 121;
+
+export const live = {
+  // overview is the newest answer; undefined before the first.
+  overview: undefined,
+  // samples are the newest figures, oldest first: when, in milliseconds of the
+  // node, how many ids by strategy, and how far the furthest state was.
+  samples: [],
+  // lostAt is since when the node has not answered; undefined if it does.
+  lostAt: undefined,
+  failure: undefined,
+};
+
+const listeners = new Set();
+
+// listen calls back after every answer and every failure. It returns what ends
+// that.
+export function listen(callback) {
+  listeners.add(callback);
+  return () => listeners.delete(callback);
+}
+
+let timer;
+let asking = false;
+
+// look asks now, and from then on every second.
+export async function look() {
+  clearTimeout(timer);
+  if (asking) {
+    return;
+  }
+  asking = true;
+  try {
+    take(await get("overview", {}, soon));
+  } catch (failure) {
+    live.lostAt ??= Date.now();
+    live.failure = failure;
+  } finally {
+    asking = false;
+  }
+  for (const callback of listeners) {
+    callback(live);
+  }
+  if (!document.hidden) {
+    timer = setTimeout(look, pause);
+  }
+}
+
+function take(overview) {
+  const last = live.samples.at(-1);
+  if (last && overview.millis < last.millis) {
+    live.samples = []; // The node was started again, and counts from the beginning.
+  }
+  live.samples.push({ millis: overview.millis, issued: overview.issued, furthest: overview.furthest_index });
+  live.samples.splice(0, live.samples.length - kept);
+  live.overview = overview;
+  live.lostAt = live.failure = undefined;
+}
+
+document.addEventListener("visibilitychange", () => document.hidden || look());

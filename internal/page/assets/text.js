@@ -1,0 +1,66 @@
+// How numbers and times are written.
+
+const grouped = new Intl.NumberFormat("en");
+
+// number groups digits; it takes numbers, and text that is a whole number of any
+// size.
+export function number(value) {
+  return grouped.format(typeof value === "string" ? BigInt(value) : value);
+}
+
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+// about groups digits, and shortens what has more than five of them.
+export function about(value) {
+  return value < 100_000 ? grouped.format(value) : short.format(value);
+}
+
+// rate writes how many ids a second.
+export function rate(value) {
+  if (value >= 100_000) {
+    return about(value);
+  }
+  if (value >= 100 || value === 0) {
+    return grouped.format(Math.round(value));
+  }
+  return value.toFixed(value >= 10 ? 1 : 2);
+}
+
+// span writes a time in milliseconds in words.
+export function span(millis) {
+  const seconds = Math.floor(millis / 1000);
+  if (seconds < 60) {
+    return `${seconds} s`;
+  }
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+// entries writes a number of log entries.
+export function entries(count) {
+  return count === 1 ? "1 log entry" : `${number(count)} log entries`;
+}
+
+// size writes bytes.
+export function size(bytes) {
+  for (const [unit, one] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
+    if (bytes >= one) {
+      return `${(bytes / one).toFixed(1)} ${unit}`;
+    }
+  }
+  return `${bytes} bytes`;
+}
+
+const whole = /^[+-]?\d+$/;
+const most = 2n ** 63n - 1n;
+
+// integer reads what somebody typed as a counter's value; undefined if it is
+// none. Spaces and commas between digits are let pass.
+export function integer(typed) {
+  const text = typed.trim().replace(/(?<=\d)[ ,](?=\d)/g, "");
+  if (!whole.test(text)) {
+    return undefined;
+  }
+  const value = BigInt(text.replace("+", ""));
+  return value <= most && value >= -most - 1n ? value : undefined;
+}

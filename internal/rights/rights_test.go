@@ -1,0 +1,202 @@
+package rights
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func table(t testing.TB, roles []Role, limits ...Limit) *Table {
+	t.Helper()
+	table, err := New(roles, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func shopRoles() []Role {
+	return []Role{
+		{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []Grant{
+			{Database: "shop", Prefix: "orders", Rights: Generate | Ranges},
+			{Database: "shop", Prefix: "orders/de", Rights: Seed},
+		}},
+		{Name: "readers", Principals: []string{Any}, Grants: []Grant{{Database: Any, Rights: Read}}},
+		{Name: "operators", Principals: []string{"spiffe://example.org/op", "ops"}, Grants: []Grant{{Database: Any, Rights: all}}},
+	}
+}
+
+// TestAllows: what no role allows is forbidden, and rights add up.
+func TestAllows(t *testing.T) {
+	roles := table(t, shopRoles())
+	tests := []struct {
+		principal      string
+		need           Right
+		database, name string
+		want           bool
+	}{
+		{"shop.example.org", Generate, "shop", "orders", true},
+		{"shop.example.org", Generate, "shop", "orders/2026", true},
+		{"shop.example.org", Generate, "shop", "order", false},
+		{"shop.example.org", Generate, "shop", "", false},
+		{"shop.example.org", Generate, "other", "orders", false},
+		{"shop.example.org", Seed, "shop", "orders", false},
+		{"shop.example.org", Seed, "shop", "orders/de", true},
+		{"shop.example.org", Generate | Seed, "shop", "orders/de", true},
+		{"shop.example.org", Seed | Force, "shop", "orders/de", false},
+		{"shop.example.org", Read, "any", "thing", true},
+		{"shop.example.org", Cluster, "", "", false},
+		{"SHOP.example.org", Generate, "shop", "orders", false},
+		{"", Read, "shop", "orders", true},
+		{"", Generate, "shop", "orders", false},
+		{Any, Generate, "shop", "orders", false},
+		{"ops", Cluster, "", "", true},
+		{"spiffe://example.org/op", Delete | Force, "shop", "orders", true},
+		{"stranger", Backup, "", "", false},
+	}
+	for _, tt := range tests {
+		if got := Allows(roles, tt.principal, tt.need, tt.database, tt.name); got != tt.want {
+			t.Errorf("%q %s on %q of %q: %v, want %v", tt.principal, tt.need, tt.name, tt.database, got, tt.want)
+		}
+		if got := Allows(roles, tt.principal, tt.need, []byte(tt.database), []byte(tt.name)); got != tt.want {
+			t.Errorf("as bytes, %q %s on %q of %q: %v, want %v", tt.principal, tt.need, tt.name, tt.database, got, tt.want)
+		}
+	}
+}
+
+// TestWithoutRoles: limits alone forbid nothing.
+func TestWithoutRoles(t *testing.T) {
+	for _, none := range []*Table{nil, table(t, nil), table(t, nil, Limit{Principals: []string{Any}, InFlight: 1})} {
+		if none.Set() || !Allows(none, "", all, "", "") {
+			t.Errorf("%+v forbids something", none)
+		}
+	}
+}
+
+// TestLimit: the first that names a principal counts, and "*" comes last.
+func TestLimit(t *testing.T) {
+	limits := table(
+		t, nil, Limit{Principals: []string{Any}, InFlight: 1}, Limit{Principals: []string{"a", "b"}, InFlight: 2},
+		Limit{Principals: []string{"b"}, IDsPerSecond: 3},
+	)
+	for principal, want := range map[string]int64{"a": 2, "b": 2, "c": 1, "": 1} {
+		if got, ok := limits.Limit(principal); !ok || got.InFlight != want {
+			t.Errorf("%q: %+v, want %d calls", principal, got, want)
+		}
+	}
+	if _, ok := table(t, shopRoles()).Limit("a"); ok {
+		t.Error("a table without limits has one")
+	}
+}
+
+// TestRefusedTables: a table that means nothing is refused.
+func TestRefusedTables(t *testing.T) {
+	grant := []Grant{{Database: Any, Rights: Read}}
+	tests := map[string]struct {
+		roles  []Role
+		limits []Limit
+	}{
+		"twice":               {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: grant}, {Name: "a", Principals: []string{"y"}, Grants: grant}}},
+		"no name":             {roles: []Role{{Principals: []string{"x"}, Grants: grant}}},
+		"no principal":        {roles: []Role{{Name: "a", Grants: grant}}},
+		"empty principal":     {roles: []Role{{Name: "a", Principals: []string{""}, Grants: grant}}},
+		"no grant":            {roles: []Role{{Name: "a", Principals: []string{"x"}}}},
+		"no right":            {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any}}}}},
+		"unknown right":       {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Rights: all + 1}}}}},
+		"no database":         {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Rights: Read}}}}},
+		"database not folded": {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "Shop", Rights: Read}}}}},
+		"bad database":        {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "a b", Rights: Read}}}}},
+		"bad prefix":          {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "\xff", Rights: Read}}}}},
+		"no limit":            {limits: []Limit{{Principals: []string{"x"}}}},
+		"negative limit":      {limits: []Limit{{Principals: []string{"x"}, InFlight: -1}}},
+		"limit of nobody":     {limits: []Limit{{InFlight: 1}}},
+		"long principal":      {roles: []Role{{Name: "a", Principals: []string{strings.Repeat("x", maxNameBytes+1)}, Grants: grant}}},
+	}
+	for name, tt := range tests {
+		if _, err := New(tt.roles, tt.limits); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestEncoding: what is encoded is decoded, and what a newer program may have
+// written is refused.
+func TestEncoding(t *testing.T) {
+	want := table(t, shopRoles(), Limit{Principals: []string{"a"}, InFlight: 2, IDsPerSecond: 3})
+	data, err := Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Table{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, newer := range [][]byte{protowire.AppendTag(data, 15, protowire.VarintType), append(protowire.AppendTag(data[:len(data):len(data)], 15, protowire.VarintType), 1)} {
+		if _, err := Decode(newer); err == nil {
+			t.Errorf("%x is decoded", newer[len(data):])
+		}
+	}
+}
+
+// TestNames: every right has a name that leads back to it.
+func TestNames(t *testing.T) {
+	var sum Right
+	for _, name := range Names() {
+		r, ok := Parse(name)
+		if !ok || r.String() != name {
+			t.Errorf("%s: %v %s", name, ok, r)
+		}
+		sum |= r
+	}
+	if sum != all {
+		t.Errorf("the names stand for %#x, want %#x", uint32(sum), uint32(all))
+	}
+	if _, ok := Parse("everything"); ok {
+		t.Error("there is a right to everything")
+	}
+	if diff := cmp.Diff([]Right{Seed, Cluster}, (Seed | Cluster).List()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	table, err := New(shopRoles(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := Encode(table)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := Decode(data)
+		if err != nil {
+			return
+		}
+		again, err := Encode(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(again); err != nil {
+			t.Fatalf("what was decoded does not come back: %v", err)
+		}
+	})
+}
+
+func BenchmarkAllows(b *testing.B) {
+	roles := table(b, shopRoles())
+	database, name := []byte("shop"), []byte("orders")
+	b.ReportAllocs()
+	for b.Loop() {
+		if !Allows(roles, "shop.example.org", Generate, database, name) {
+			b.Fatal("forbidden")
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package tracing
+
+import (
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// publicPrefix begins the methods that are followed: not the calls between nodes,
+// nor those that look at the node's health.
+const publicPrefix = "/idnode.v1."
+
+// ServerOptions are those of a gRPC server whose calls are followed.
+func (t *Tracing) ServerOptions() []grpc.ServerOption {
+	if t == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
+		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(t.carry), otelgrpc.WithFilter(followed),
+	))}
+}
+
+// followed leaves Exchange out, which would be one span of hours: what its calls
+// propose is part of the trace that the caller of the stream named, if it did.
+func followed(info *stats.RPCTagInfo) bool {
+	return strings.HasPrefix(info.FullMethodName, publicPrefix) && info.FullMethodName != idnodev1.IdsService_Exchange_FullMethodName
+}
+
+// idPaths begins the paths of the calls for ids over HTTP.
+const idPaths = "/databases/"
+
+// Handler returns a handler that follows the calls for ids that it passes on to
+// next.
+func (t *Tracing) Handler(next http.Handler) http.Handler {
+	if t == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, idPaths) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		t.followHTTP(w, r, next)
+	})
+}
+
+// followHTTP follows one call. Its span is named by the route, of which there are
+// few, not by the path.
+func (t *Tracing) followHTTP(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	ctx := t.carry.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+	defer span.End()
+	r = r.WithContext(ctx)
+	answer := &answer{ResponseWriter: w, status: http.StatusOK}
+	next.ServeHTTP(answer, r)
+	span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.Int("http.response.status_code", answer.status))
+	if r.Pattern != "" {
+		span.SetName(r.Method + " " + r.Pattern)
+		span.SetAttributes(attribute.String("http.route", r.Pattern))
+	}
+	if answer.status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(answer.status))
+	}
+}
+
+// answer remembers the status of an answer.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,125 @@
+// Package tracetest is the other end of tracing in tests: a collector that keeps
+// the traces it is sent, and finds spans in them.
+package tracetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+// Collector takes traces as an OpenTelemetry collector does, over gRPC and over
+// HTTP. It is safe for concurrent use.
+type Collector struct {
+	collectorv1.UnimplementedTraceServiceServer
+	mu       sync.Mutex
+	resource []string
+	spans    []Span
+}
+
+// Span is a span, and the instance that it came from.
+type Span struct {
+	*tracev1.Span
+	Instance string
+}
+
+// ServeGRPC serves on loopback until the test ends, and returns the endpoint.
+func (c *Collector) ServeGRPC(t *testing.T) (endpoint string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	collectorv1.RegisterTraceServiceServer(server, c)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// Export implements the collector's service.
+func (c *Collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
+	c.take(r)
+	return &collectorv1.ExportTraceServiceResponse{}, nil
+}
+
+// ServeHTTP is the same over HTTP.
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request collectorv1.ExportTraceServiceRequest
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &request) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.take(&request)
+}
+
+func (c *Collector) take(request *collectorv1.ExportTraceServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range request.GetResourceSpans() {
+		instance := ""
+		for _, a := range of.GetResource().GetAttributes() {
+			c.resource = append(c.resource, a.GetKey()+"="+a.GetValue().GetStringValue())
+			if a.GetKey() == "service.instance.id" {
+				instance = a.GetValue().GetStringValue()
+			}
+		}
+		for _, scope := range of.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				c.spans = append(c.spans, Span{s, instance})
+			}
+		}
+	}
+}
+
+// Resource returns what was said of those who sent traces, as key=value.
+func (c *Collector) Resource() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.resource)
+}
+
+// Spans returns all spans that arrived.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans)
+}
+
+// Span returns the span of this name, of which there must be one.
+func (c *Collector) Span(t *testing.T, name string) Span {
+	t.Helper()
+	found := slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.GetName() != name })
+	if len(found) != 1 {
+		t.Fatalf("%d spans are called %q, want 1 of %v", len(found), name, c.Spans())
+	}
+	return found[0]
+}
+
+// Attribute returns an attribute of a span as text; "" if it has none.
+func Attribute(s Span, key string) string {
+	for _, a := range s.GetAttributes() {
+		if a.GetKey() == key {
+			if text := a.GetValue().GetStringValue(); text != "" {
+				return text
+			}
+			return fmt.Sprint(a.GetValue().GetIntValue())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,131 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope is the name under which all spans of this package are made.
+const scope = "github.com/idnode/idnode"
+
+// The variables that are decided on here. All others are read by the SDK:
+// endpoints, headers and certificates of the collector, the sampler, the sizes and
+// times of batches, and what is said of the node (OTEL_RESOURCE_ATTRIBUTES).
+const (
+	envDisabled       = "OTEL_SDK_DISABLED"
+	envExporter       = "OTEL_TRACES_EXPORTER"
+	envEndpoint       = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	envProtocol       = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+)
+
+// Config is what the traces of a node say of it.
+type Config struct {
+	// Version is the program's version, Instance what tells the node from others:
+	// its tag, or its address.
+	Version, Instance string
+	// Getenv reads the environment, as os.Getenv does.
+	Getenv func(string) string
+	// Logger hears when traces cannot be sent.
+	Logger *slog.Logger
+}
+
+// Tracing follows calls. Its methods are safe for concurrent use, and those of a
+// nil *Tracing do nothing.
+type Tracing struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	carry    propagation.TraceContext
+}
+
+// Start returns nil if the environment does not ask for traces, and an error if
+// it asks for what there is not. It does not wait for the collector.
+func Start(ctx context.Context, cfg Config) (*Tracing, error) {
+	protocol, err := protocolOf(cfg.Getenv)
+	if err != nil || protocol == "" {
+		return nil, err
+	}
+	exporter, err := newExporter(ctx, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
+		attribute.String("service.name", "idnode"), attribute.String("service.version", cfg.Version),
+		attribute.String("service.instance.id", cfg.Instance),
+	), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	if cfg.Logger != nil {
+		// The SDK has one place for its errors in a process, so of several nodes in
+		// one the newest hears them.
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { cfg.Logger.Warn("traces cannot be sent", "error", err) }))
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, nil
+}
+
+// protocolOf returns the protocol of the collector, or "" if there shall be no
+// traces.
+func protocolOf(getenv func(string) string) (string, error) {
+	if strings.EqualFold(getenv(envDisabled), "true") {
+		return "", nil
+	}
+	switch exporter := getenv(envExporter); exporter {
+	case "none":
+		return "", nil
+	case "otlp":
+	case "":
+		if getenv(envEndpoint) == "" && getenv(envTracesEndpoint) == "" {
+			return "", nil
+		}
+	default:
+		return "", fmt.Errorf("tracing: %s is %q: there are only otlp and none", envExporter, exporter)
+	}
+	protocol := getenv(envTracesProtocol)
+	if protocol == "" {
+		protocol = getenv(envProtocol)
+	}
+	switch protocol {
+	case "":
+		return protocolHTTP, nil
+	case protocolGRPC, protocolHTTP:
+		return protocol, nil
+	default:
+		return "", fmt.Errorf("tracing: the protocol %q of the collector is not known: there are only %s and %s", protocol, protocolGRPC, protocolHTTP)
+	}
+}
+
+// Protocols of a collector.
+const (
+	protocolGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+)
+
+func newExporter(ctx context.Context, protocol string) (*otlptrace.Exporter, error) {
+	if protocol == protocolGRPC {
+		return otlptracegrpc.New(ctx)
+	}
+	return otlptracehttp.New(ctx)
+}
+
+// Shutdown sends what is left, until ctx ends. Nothing is followed after it.
+func (t *Tracing) Shutdown(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	return t.provider.Shutdown(ctx)
+}
