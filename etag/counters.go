@@ -33,6 +33,8 @@ type Counters struct {
 	err     error
 	closing bool
 	queue   []*counter
+	// floor is where counters of further databases begin.
+	floor uint64
 	// wantStart and start are the start number to record and the recorded one.
 	wantStart, start uint64
 	startMoved       chan struct{}
@@ -128,6 +130,7 @@ func (c *Counters) add(database string, limit int) (*counter, error) {
 	}
 	// The name may be part of a large message that should not live on.
 	ctr := newCounter(strings.Clone(database), 0)
+	ctr.raise(c.floor)
 	byName := maps.Clone(old)
 	byName[ctr.name] = ctr
 	c.counters.Store(&byName)
@@ -204,6 +207,18 @@ func (c *Counters) Raise(database string, floor uint64) (raised bool) {
 		c.enqueue(ctr)
 	}
 	return true
+}
+
+// RaiseAll moves all counters up, and those of databases that are not used yet,
+// as Raise does for one.
+func (c *Counters) RaiseAll(floor uint64) {
+	floor = min(floor, MaxEtag)
+	c.mu.Lock()
+	c.floor = max(c.floor, floor)
+	c.mu.Unlock()
+	for database := range *c.counters.Load() {
+		c.Raise(database, floor)
+	}
 }
 
 // Last returns the last etag used, by database: what the disk said before the

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // ClusterView is what the cluster knew of this node's etags when it announced
@@ -83,7 +85,7 @@ func Reconcile(disk State, cluster *ClusterView) Decision {
 		Behind:       findBehind(disk, cluster),
 		MissedStarts: missedStarts(disk, cluster),
 	}
-	if !d.Exact {
+	if !d.Exact && !mutant.On(mutant.CeilingIgnored) {
 		d.Raises = raises(disk, cluster)
 	}
 	return d

@@ -3,6 +3,9 @@ package etag
 import (
 	"fmt"
 	"time"
+
+	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // enqueue asks for a reservation of ctr, unless one is under way.
@@ -39,13 +42,30 @@ func (c *Counters) reserveLoop() {
 	defer close(c.done)
 	for range c.wake {
 		if r, batch := c.nextReservation(); r != nil {
-			c.finish(r, batch, c.store.Reserve(*r))
+			failpoint.Hit(failpoint.EtagBefore)
+			err := c.reserve(r, batch)
+			failpoint.Hit(failpoint.EtagAfter)
+			c.finish(r, batch, err)
 		}
 		if c.isClosing() {
 			c.closeErr = c.stop()
 			return
 		}
 	}
+}
+
+// reserve makes a reservation durable.
+func (c *Counters) reserve(r *Reservation, batch []*counter) error {
+	if mutant.On(mutant.EtagBeforeReserved) {
+		for _, ctr := range batch {
+			ctr.limit.Store(r.Limits[ctr.name])
+		}
+	}
+	if mutant.On(mutant.EtagNotSynced) {
+		go func() { _ = c.store.Reserve(*r) }()
+		return nil
+	}
+	return c.store.Reserve(*r)
 }
 
 // nextReservation empties the queue. It returns nil when there is nothing to

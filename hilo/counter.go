@@ -3,6 +3,8 @@ package hilo
 import (
 	"math"
 	"slices"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // Range is the numbers from Low to High, both included.
@@ -65,6 +67,9 @@ func (c Counter) Next(size, lastMax int64, token uint64) (Counter, Range, error)
 		return c, Range{}, ErrExhausted
 	}
 	issued := Range{Low: base + 1, High: max(base+size, c.Peak+1)}
+	if mutant.On(mutant.PeakForgotten) {
+		issued.High = base + size
+	}
 	chain := c.Outstanding
 	if base != c.Max {
 		// The numbers between are skipped for good, so Max never falls to the end
@@ -103,6 +108,10 @@ func extend(chain []Outstanding, newest Outstanding) []Outstanding {
 // again, and can come back too. Otherwise nothing before it can: the numbers up to
 // last are in use.
 func (c Counter) Return(r Range, last int64, token uint64, checkToken bool) (Counter, bool) {
+	if mutant.On(mutant.ReturnLate) && r.Low > 0 && r.High <= c.Max && last >= r.Low-1 && last <= r.High {
+		c.Max, c.Outstanding = last, nil
+		return c, true
+	}
 	if len(c.Outstanding) == 0 {
 		return c, false
 	}
@@ -111,7 +120,7 @@ func (c Counter) Return(r Range, last int64, token uint64, checkToken bool) (Cou
 	if !newest.names(r, token, checkToken) || newest.High != c.Max {
 		return c, false
 	}
-	if last < newest.Low-1 || last > newest.High {
+	if last < newest.Low-1 && !mutant.On(mutant.ReturnBelowLow) || last > newest.High {
 		return c, false
 	}
 	c.Max, c.Outstanding = last, nil
@@ -126,7 +135,7 @@ func (o Outstanding) names(r Range, token uint64, checkToken bool) bool {
 	if r.High != o.High {
 		return false
 	}
-	if checkToken {
+	if checkToken && !mutant.On(mutant.ReturnForeign) {
 		return token == o.Token && r.Low == o.Low
 	}
 	return r.Low == 0 || r.Low == o.Low
@@ -141,7 +150,7 @@ func (o Outstanding) names(r Range, token uint64, checkToken bool) bool {
 // counter is then unchanged, and the client reads again.
 func (c Counter) Set(value, expected int64) (Counter, error) {
 	switch {
-	case c.Max != expected || value < c.Max:
+	case c.Max != expected && !mutant.On(mutant.SetIgnoresExpected) || value < c.Max:
 		return c, ErrConflict
 	case value == c.Max:
 		return c, nil

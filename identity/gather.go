@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // gather collects count free values above last and returns them as blocks,
@@ -17,6 +19,9 @@ import (
 // The obvious way, to take gap after gap until the pieces run out and then look for
 // one gap that holds the rest, would leave long gaps unused behind short ones.
 func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) ([]Block, bool) {
+	if mutant.On(mutant.CounterWraps) && last > math.MaxInt64-count {
+		return []Block{{last + 1, last + count}}, true
+	}
 	if last == math.MaxInt64 {
 		return nil, false
 	}

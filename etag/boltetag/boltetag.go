@@ -6,10 +6,11 @@
 // databases is stored beside them, and the file names the node it belongs to.
 //
 // bbolt has two meta pages, written in turn, and when the newer one is damaged
-// it silently goes on from the older one: right after a torn write, wrong for a
-// bit that flipped later, because it would bring back counters from before the
-// newest reservation. A reservation is therefore followed by a second, empty
-// transaction: once it is acknowledged, both meta pages lead to it.
+// it silently goes on from the older one, which would bring back counters from
+// before the newest reservation. So both must be sound when the file is opened.
+// A reservation is also followed by a second, empty transaction: once it is
+// acknowledged, both meta pages lead to it. And a mark beside the file remembers
+// its newest transaction, so that an older copy of the file is noticed.
 //
 // A file is made under another name and renamed when it is complete. A file
 // that exists and holds nothing is damage, never a new start at zero.
@@ -23,13 +24,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 const (
@@ -65,6 +66,7 @@ type Options struct {
 type Store struct {
 	db   *bolt.DB
 	node []byte
+	mark *boltfile.Mark
 }
 
 var _ etag.Store = (*Store)(nil)
@@ -79,7 +81,7 @@ func Open(path string, opts Options) (*Store, error) {
 	}
 	node := bytes.Clone(opts.NodeID)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if opts.MustExist {
+		if opts.MustExist || boltfile.HasMark(path) {
 			return nil, fmt.Errorf("%w: %s", ErrMissing, path)
 		}
 		if err := create(path, node); err != nil {
@@ -89,14 +91,15 @@ func Open(path string, opts Options) (*Store, error) {
 	// bbolt trusts its pages when it opens a file for writing, and can end the
 	// process over a damaged one. So the file is read through first, where
 	// every such failure is caught.
-	if err := verify(path, node); err != nil {
+	mark, err := verify(path, node)
+	if err != nil {
 		return nil, fmt.Errorf("boltetag: %s: %w", path, err)
 	}
 	db, err := openBolt(path, false)
 	if err != nil {
-		return nil, fmt.Errorf("boltetag: %s: %w", path, err)
+		return nil, fmt.Errorf("boltetag: %s: %w", path, errors.Join(err, mark.Close()))
 	}
-	return &Store{db: db, node: node}, nil
+	return &Store{db: db, node: node, mark: mark}, nil
 }
 
 // create makes a complete, empty file beside path and then gives it its name.
@@ -126,16 +129,17 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-func verify(path string, node []byte) error {
+// verify reads the file through, and opens its mark.
+func verify(path string, node []byte) (mark *boltfile.Mark, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if info.Size() == 0 {
 		// bbolt takes an empty file for a new one.
-		return fmt.Errorf("%w: the file is empty", etag.ErrCorrupt)
+		return nil, fmt.Errorf("%w: the file is empty", etag.ErrCorrupt)
 	}
-	return guard(func() error {
+	err = guard(func() error {
 		// This takes the lock, without which another process could be writing,
 		// and reads no more than the meta pages.
 		db, err := openBolt(path, true)
@@ -143,14 +147,21 @@ func verify(path string, node []byte) error {
 			return err
 		}
 		defer func() { _ = db.Close() }()
-		if err := checkStructure(path); err != nil {
-			return err
+		newest, err := boltfile.Check(path)
+		if err != nil {
+			return classify(err)
 		}
-		return db.View(func(tx *bolt.Tx) error {
+		err = db.View(func(tx *bolt.Tx) error {
 			_, err := read(tx, node)
 			return err
 		})
+		if err != nil {
+			return err
+		}
+		mark, err = boltfile.OpenMark(path, node, newest)
+		return classify(err)
 	})
+	return mark, err
 }
 
 func openBolt(path string, readOnly bool) (db *bolt.DB, err error) {
@@ -165,20 +176,12 @@ func openBolt(path string, readOnly bool) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// classify tells an error of the file system from one that means damage.
+// classify tells a file in use, and an error of the file system, from damage.
 func classify(err error) error {
-	var pathError *fs.PathError
-	var errno syscall.Errno
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bolterrors.ErrTimeout):
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return ErrInUse
-	case errors.As(err, &pathError), errors.As(err, &errno):
-		return err
-	default:
-		return fmt.Errorf("%w: %w", etag.ErrCorrupt, err)
 	}
+	return boltfile.Classify(err, etag.ErrCorrupt)
 }
 
 // guard runs f and turns the panics and memory faults that bbolt answers damage
@@ -220,8 +223,18 @@ func (s *Store) Stop(last map[string]uint64) error {
 }
 
 func (s *Store) update(f func(*bolt.Tx) error) error {
-	return guard(func() error { return s.db.Update(f) })
+	newest := 0
+	err := guard(func() error {
+		return s.db.Update(func(tx *bolt.Tx) error {
+			newest = tx.ID()
+			return f(tx)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return s.mark.Put(uint64(newest))
 }
 
 // Close implements etag.Store.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.db.Close(), s.mark.Close()) }

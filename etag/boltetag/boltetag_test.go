@@ -345,3 +345,42 @@ func TestMissingFile(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestOlderFileIsNoticed: an older copy of the file alone, beside its mark.
+func TestOlderFileIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "etags.db")
+	s := open(t, path)
+	must(t, s.Reserve(etag.Reservation{Limits: map[string]uint64{"a": 100}}))
+	older, err := os.ReadFile(path)
+	must(t, err)
+	must(t, s.Stop(map[string]uint64{"a": 3}))
+	must(t, s.Close())
+	must(t, os.WriteFile(path, older, 0o600))
+	if _, err := boltetag.Open(path, node); !errors.Is(err, etag.ErrCorrupt) {
+		t.Errorf("Open: %v", err)
+	}
+	must(t, os.Remove(path))
+	if _, err := boltetag.Open(path, node); !errors.Is(err, boltetag.ErrMissing) {
+		t.Errorf("Open without the file, beside its mark: %v", err)
+	}
+}
+
+// TestOneMetaPageIsNotEnough: without the newer one, bbolt takes back the newest
+// transaction.
+func TestOneMetaPageIsNotEnough(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "etags.db")
+	s := open(t, path)
+	must(t, s.Stop(map[string]uint64{"a": 3}))
+	must(t, s.Close())
+	good, err := os.ReadFile(path)
+	must(t, err)
+	page := os.Getpagesize()
+	for i := range 2 {
+		bad := append([]byte(nil), good...)
+		copy(bad[i*page:], good[(1-i)*page:][:page])
+		must(t, os.WriteFile(path, bad, 0o600))
+		if _, err := boltetag.Open(path, node); !errors.Is(err, etag.ErrCorrupt) {
+			t.Errorf("with meta page %d only: %v", 1-i, err)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package generator
 import (
 	"context"
 	"errors"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // Close ends the generator and gives the numbers that nobody took back to the
@@ -92,6 +94,9 @@ func (g *Generator) giveBack(ctx context.Context, last int64) error {
 	var errs []error
 	if ahead != nil {
 		errs = append(errs, g.giveBackOne(ctx, ahead.Range, ahead.Low-1))
+	}
+	if mutant.On(mutant.GeneratorReturnsUsed) {
+		last = current.Low - 1
 	}
 	if current.size > 0 && last < current.High {
 		errs = append(errs, g.giveBackOne(ctx, current.Range, last))

@@ -3,6 +3,8 @@ package generator
 import (
 	"container/list"
 	"context"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 // queue is the callers that wait for numbers, in order of arrival. Numbers are handed
@@ -100,6 +102,9 @@ func (g *Generator) takeOrJoin(n uint64) (block, *waiter, error) {
 	if g.ahead != nil {
 		g.current.Store(g.ahead)
 		g.ahead = nil
+		if mutant.On(mutant.GeneratorRefillTwice) {
+			g.ahead = newSpan(g.current.Load().Range)
+		}
 		if b := g.takeLocked(n); b.n > 0 {
 			return b, nil, nil
 		}
