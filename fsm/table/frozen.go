@@ -1,0 +1,41 @@
+package table
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// Frozen is a table as it was at one moment. Any number of goroutines may read
+// it, beside changes of the table.
+type Frozen[V any] struct {
+	pages []*page[V]
+	order *btree.BTreeG[Ref]
+}
+
+// Freeze returns the table as it is now. It copies a pointer for every hundred
+// entries or so, and each page is copied when it is changed for the first time
+// afterwards. It counts as a change of the table.
+func (t *Table[V]) Freeze() Frozen[V] {
+	t.generation++
+	return Frozen[V]{pages: slices.Clone(t.pages), order: t.order.Copy()}
+}
+
+// Len counts the entries.
+func (f Frozen[V]) Len() int {
+	if f.order == nil {
+		return 0
+	}
+	return f.order.Len()
+}
+
+// Scan calls f for all entries, in the order of databases and of the names'
+// bytes, until f returns false.
+func (f Frozen[V]) Scan(each func(Entry[V]) bool) {
+	if f.order == nil {
+		return
+	}
+	f.order.Scan(func(ref Ref) bool {
+		return each(f.pages[ref/pageSize].slots[ref%pageSize].entry())
+	})
+}

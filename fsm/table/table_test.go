@@ -1,0 +1,175 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// key is what an entry is found by.
+type key struct {
+	database uint32
+	name     string
+}
+
+func compareKeys(a, b key) int {
+	return cmp.Or(cmp.Compare(a.database, b.database), strings.Compare(a.name, b.name))
+}
+
+// sorted returns what a map holds, in the order of a table.
+func sorted(m map[key]int) []Entry[int] {
+	var all []Entry[int]
+	for _, k := range slices.SortedFunc(maps.Keys(m), compareKeys) {
+		all = append(all, Entry[int]{k.database, k.name, m[k]})
+	}
+	return all
+}
+
+// scanned returns what a scan calls its function for.
+func scanned(scan func(func(Entry[int]) bool)) []Entry[int] {
+	var all []Entry[int]
+	scan(func(e Entry[int]) bool {
+		all = append(all, e)
+		return true
+	})
+	return all
+}
+
+// frozenMap is a frozen table and what it must hold.
+type frozenMap struct {
+	frozen Frozen[int]
+	want   map[key]int
+}
+
+// machine is a table beside the map it must be like.
+type machine struct {
+	table  *Table[int]
+	want   map[key]int
+	frozen []frozenMap
+}
+
+func drawKey(t *rapid.T) key {
+	return key{
+		database: uint32(rapid.IntRange(0, 2).Draw(t, "database")),
+		name:     fmt.Sprint(rapid.IntRange(0, 400).Draw(t, "name")),
+	}
+}
+
+// Put inserts a name, or changes its value.
+func (m *machine) Put(t *rapid.T) {
+	for range rapid.IntRange(1, 50).Draw(t, "times") {
+		k, v := drawKey(t), rapid.Int().Draw(t, "value")
+		if ref, ok := m.table.Find(k.database, k.name); ok {
+			m.table.Set(ref, v)
+		} else {
+			m.table.Insert(Entry[int]{k.database, k.name, v})
+		}
+		m.want[k] = v
+	}
+}
+
+// Delete deletes a name that is there.
+func (m *machine) Delete(t *rapid.T) {
+	for range rapid.IntRange(1, 50).Draw(t, "times") {
+		k := drawKey(t)
+		ref, ok := m.table.Find(k.database, k.name)
+		if _, want := m.want[k]; ok != want {
+			t.Fatalf("%v found: %v, want %v", k, ok, want)
+		}
+		if ok {
+			m.table.Delete(ref)
+			delete(m.want, k)
+		}
+	}
+}
+
+// Freeze keeps the table as it is.
+func (m *machine) Freeze(*rapid.T) {
+	m.frozen = append(m.frozen, frozenMap{m.table.Freeze(), maps.Clone(m.want)})
+}
+
+// Page reads a part of the list.
+func (m *machine) Page(t *rapid.T) {
+	from, limit := drawKey(t), rapid.IntRange(1, 20).Draw(t, "limit")
+	var got, want []Entry[int]
+	m.table.Ascend(from.database, from.name, func(e Entry[int]) bool {
+		got = append(got, e)
+		return len(got) < limit
+	})
+	for _, e := range sorted(m.want) {
+		if compareKeys(key{e.Database, e.Name}, from) >= 0 && len(want) < limit {
+			want = append(want, e)
+		}
+	}
+	if d := diff.Diff(want, got); d != "" {
+		t.Fatalf("from %v: %s", from, d)
+	}
+}
+
+// check compares table and map.
+func (m *machine) check(t *rapid.T) {
+	if m.table.Len() != len(m.want) {
+		t.Fatalf("%d entries, want %d", m.table.Len(), len(m.want))
+	}
+	for k, want := range m.want {
+		if got, ok := m.table.Get(k.database, k.name); !ok || got != want {
+			t.Fatalf("%v is %d, %v; want %d", k, got, ok, want)
+		}
+	}
+	for i, f := range m.frozen {
+		if d := diff.Diff(sorted(f.want), scanned(f.frozen.Scan)); d != "" || f.frozen.Len() != len(f.want) {
+			t.Fatalf("frozen table %d with %d entries: %s", i, f.frozen.Len(), d)
+		}
+	}
+}
+
+// TestLikeAMap: whatever is done to a table, it holds what a map would, in order,
+// and what was frozen stays as it was.
+func TestLikeAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { newMachine().run(t) })
+}
+
+// TestLikeAMapWithTwoHashes is the same when all names have one of two hashes.
+func TestLikeAMapWithTwoHashes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine()
+		m.table.mask = 1
+		m.run(t)
+	})
+}
+
+func newMachine() *machine { return &machine{table: New[int](), want: map[key]int{}} }
+
+func (m *machine) run(t *rapid.T) {
+	t.Repeat(map[string]func(*rapid.T){"put": m.Put, "delete": m.Delete, "freeze": m.Freeze, "page": m.Page, "": m.check})
+}
+
+// TestReadingBesideChanges: a frozen table is read while its table changes. The
+// race detector looks on.
+func TestReadingBesideChanges(t *testing.T) {
+	table := New[int]()
+	for i := range 10_000 {
+		table.Insert(Entry[int]{Name: fmt.Sprintf("%05d", i), Value: 0})
+	}
+	for round := range 20 {
+		frozen, done := table.Freeze(), make(chan int)
+		go func() {
+			sum := 0
+			frozen.Scan(func(e Entry[int]) bool { sum += e.Value; return true })
+			done <- sum
+		}()
+		for i := range 10_000 {
+			ref, _ := table.Find(0, fmt.Sprintf("%05d", i))
+			table.Set(ref, round+1)
+		}
+		if sum := <-done; sum != round*10_000 {
+			t.Fatalf("the values frozen in round %d add up to %d, want %d", round, sum, round*10_000)
+		}
+	}
+}
