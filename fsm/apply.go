@@ -42,10 +42,16 @@ func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 // empty.
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 	op, err := decodeOperation(data)
+	if err == nil && op.merges() && c.format < MergeFormat {
+		err = errOperation // Nodes that know the first format only say the same.
+	}
 	if err != nil {
 		return appendRefused(dst, now, invalid("", "%v", err))
 	}
 	if err := c.checkFormed(&op); err != nil {
+		return appendRefused(dst, now, err)
+	}
+	if err := c.checkRights(&op); err != nil {
 		return appendRefused(dst, now, err)
 	}
 	if !op.keyed {
@@ -100,6 +106,8 @@ func (c *contents) dispatch(dst []byte, now moment, op *operation) ([]byte, *ref
 		return c.release(dst, op)
 	case opSettingSet:
 		return c.settingSet(dst, op)
+	case opMerge:
+		return c.merge(dst, op)
 	default:
 		return c.dispatchCluster(dst, now, op)
 	}
@@ -124,6 +132,10 @@ func (c *contents) dispatchCluster(dst []byte, now moment, op *operation) ([]byt
 		return c.etagRaise(dst, op)
 	case opEtagCleanStop:
 		return c.etagCleanStop(dst, op)
+	case opMergeCluster:
+		return c.mergeCluster(dst, op)
+	case opRolesSet:
+		return c.rolesSet(dst, now, op)
 	default:
 		return dst, invalid("", "%v", errOperation)
 	}

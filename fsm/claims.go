@@ -5,20 +5,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// claimItem is a claimed id.
+// claimValue is what is known of a claimed id beside that it is claimed.
+type claimValue struct{}
+
+// claimItem is an id that is claimed or may be.
 type claimItem struct {
 	id string
 	db uint32
-}
-
-func (a claimItem) less(b claimItem) bool {
-	if a.db != b.db {
-		return a.db < b.db
-	}
-	return a.id < b.id
 }
 
 // numberedItem is a claim of the form name + separator + decimal. The name
@@ -70,7 +68,8 @@ func (c *contents) numberedFrom(from numberedItem) iter.Seq[int64] {
 
 // addClaim stores a claim that does not exist.
 func (c *contents) addClaim(item claimItem) {
-	c.claims.Set(item)
+	ref := c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id})
+	item.id = c.claims.At(ref).Name // Its memory is shared.
 	if n, ok := item.numbered(); ok {
 		c.numbered.Set(n)
 	}
@@ -79,8 +78,8 @@ func (c *contents) addClaim(item claimItem) {
 }
 
 // removeClaim removes a claim that exists.
-func (c *contents) removeClaim(item claimItem) {
-	c.claims.Delete(item)
+func (c *contents) removeClaim(item claimItem, ref table.Ref) {
+	c.claims.Delete(ref)
 	if n, ok := item.numbered(); ok {
 		c.numbered.Delete(n)
 	}
@@ -122,14 +121,15 @@ func checkClaim(op *operation, id string) *refusal {
 // counts as issued under each of them; nor does deleting an identity take back
 // what it issued.
 func (c *contents) checkFree(item claimItem) *refusal {
-	if _, ok := c.claims.Get(item); ok {
+	if _, ok := c.claims.Find(item.db, item.id); ok {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
 	n, ok := item.numbered()
-	if !ok {
+	if !ok || mutant.On(mutant.IssuedIsClaimed) {
 		return nil
 	}
-	if f := c.findIdentity(n.db, n.name); f.exists && n.value <= f.last {
+	// One that is not known may have issued up to the floor, if there is one.
+	if f := c.findIdentity(n.db, n.name); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
 			"%q was issued: identity %q stands at %d", item.id, n.name, f.last)
 	}
@@ -145,10 +145,11 @@ func (c *contents) release(dst []byte, op *operation) ([]byte, *refusal) {
 	if err := checkClaim(op, release.GetId()); err != nil {
 		return dst, err
 	}
-	item, ok := c.claims.Get(claimItem{db: c.databaseNumber(op), id: release.GetId()})
+	item := claimItem{db: c.databaseNumber(op), id: release.GetId()}
+	ref, ok := c.claims.Find(item.db, item.id)
 	if !ok {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())
 	}
-	c.removeClaim(item)
+	c.removeClaim(item, ref)
 	return dst, nil
 }

@@ -1,8 +1,12 @@
 package fsm
 
 import (
+	"math/rand/v2"
+
 	"github.com/tidwall/btree"
 
+	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -20,10 +24,10 @@ type contents struct {
 	databases databases
 	// identities are those that are not hidden. The hidden ones are kept apart,
 	// so that a page of a list is found without stepping over any number of them.
-	identities tree[identityItem]
-	hidden     tree[identityItem]
-	hilos      tree[hiloItem]
-	claims     tree[claimItem]
+	identities *table.Table[identityValue]
+	hidden     *table.Table[identityValue]
+	hilos      *table.Table[packedHiLo]
+	claims     *table.Table[claimValue]
 	// numbered holds the claims of the form name + separator + decimal, by name:
 	// what an identity steps over. It is derived from claims.
 	numbered tree[numberedItem]
@@ -38,16 +42,26 @@ type contents struct {
 	etags    map[nodeID]*etagRecord
 	requests requestWindow
 	settings settings
+	// floor is where names that are not known begin.
+	floor floor
+	// roles is nil if there are none.
+	roles *roles
+
+	// answeredAgain is no part of the state: it is told of repeated calls, and may
+	// be nil.
+	answeredAgain func(database string)
+	// etagFloors is no part of the state either, and may be nil.
+	etagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
 }
 
 func newContents() *contents {
 	return &contents{
 		format:     1,
 		databases:  databases{numbers: map[string]uint32{}},
-		identities: newTree(identityItem.less),
-		hidden:     newTree(identityItem.less),
-		hilos:      newTree(hiloItem.less),
-		claims:     newTree(claimItem.less),
+		identities: table.New[identityValue](),
+		hidden:     table.New[identityValue](),
+		hilos:      table.New[packedHiLo](),
+		claims:     table.New[claimValue](),
 		numbered:   newTree(numberedItem.less),
 		members:    map[nodeID]*raftlogv1.Member{},
 		sessions:   map[nodeID]*session{},
@@ -76,6 +90,13 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 	}
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
 	results := make([]raftlog.GroupResult, len(e.Groups))
+	if mutant.On(mutant.GroupsInMapOrder) {
+		for _, i := range rand.Perm(len(e.Groups)) {
+			results[i] = c.applyGroup(now, &e.Groups[i])
+		}
+		c.applied = index
+		return results, nil
+	}
 	for i := range e.Groups {
 		results[i] = c.applyGroup(now, &e.Groups[i])
 	}

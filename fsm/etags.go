@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -16,6 +17,10 @@ type etagRecord struct {
 	start uint64
 	// clean says that the node stopped cleanly and has not started since.
 	clean bool
+	// floor is below every etag that the node may use, in every database. It is 0
+	// but for a node that shares its tag with one of another cluster, or after a
+	// recovery.
+	floor uint64
 	// counters are ordered by database.
 	counters []etagCounter
 }
@@ -27,6 +32,8 @@ type etagCounter struct {
 	ceiling uint64
 	// last is the last etag that was used, if the node stopped cleanly.
 	last uint64
+	// floor is below every etag that the node may use; see etagRecord.
+	floor uint64
 }
 
 // etagsOf returns a node's record; a node nothing is known of has an empty one.
@@ -54,9 +61,9 @@ func (c *contents) dropEtags(node nodeID) {
 
 // state returns the record as the API says it.
 func (e *etagRecord) state() *raftlogv1.EtagState {
-	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean}
+	s := &raftlogv1.EtagState{Start: e.start, Clean: e.clean, Floor: e.floor}
 	for _, c := range e.counters {
-		s.Databases = append(s.Databases, &raftlogv1.EtagDatabase{Database: c.database, Ceiling: c.ceiling, Last: c.last})
+		s.Databases = append(s.Databases, &raftlogv1.EtagDatabase{Database: c.database, Ceiling: c.ceiling, Last: c.last, Floor: c.floor})
 	}
 	return s
 }
@@ -66,7 +73,10 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 // start only.
 func (c *contents) startEtags(node nodeID) *raftlogv1.EtagState {
 	before := c.etagsOf(node)
-	now := &etagRecord{start: before.start + 1, counters: before.withoutLast()}
+	now := &etagRecord{start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
+	if mutant.On(mutant.CleanStopKept) {
+		now.clean, now.counters = before.clean, before.counters
+	}
 	c.putEtags(node, now)
 	state := before.state()
 	state.Start = now.start
@@ -101,7 +111,7 @@ func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	if err != nil {
 		return dst, err
 	}
-	c.putEtags(node, &etagRecord{start: e.start, clean: e.clean, counters: counters})
+	c.putEtags(node, &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters})
 	return dst, nil
 }
 
@@ -131,7 +141,7 @@ func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
 	if err != nil {
 		return dst, err
 	}
-	c.putEtags(node, &etagRecord{start: e.start, clean: true, counters: counters})
+	c.putEtags(node, &etagRecord{start: e.start, clean: true, floor: e.floor, counters: counters})
 	return dst, nil
 }
 
@@ -173,6 +183,7 @@ func combineEtags(sorted []etagCounter) []etagCounter {
 		}
 		combined[n-1].ceiling = max(combined[n-1].ceiling, next.ceiling)
 		combined[n-1].last = max(combined[n-1].last, next.last)
+		combined[n-1].floor = max(combined[n-1].floor, next.floor)
 	}
 	return combined
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -54,6 +55,8 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	ahead := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5, Results: []*raftlogv1.SessionResult{{Sequence: 65}}})
 	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})
 	setting := asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: 7})
+	second := head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = rolesFormat })
+	roles := asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: encodedRoles(t)})
 	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
 	for name, data := range map[string][]byte{
 		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
@@ -83,6 +86,11 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 		"setting twice":            forge(plain, setting, setting),
 		"unknown setting":          forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "x"})),
 		"setting out of range":     forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: -1})),
+		"roles in format 1":        forge(plain, roles),
+		"roles twice":              forge(second, roles, roles),
+		"roles never set":          forge(second, asRecord(&raftlogv1.RolesRecord{Table: encodedRoles(t)})),
+		"no roles":                 forge(second, asRecord(&raftlogv1.RolesRecord{LogIndex: 3})),
+		"roles that are none":      forge(second, asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: []byte("x")})),
 		"etags of nobody":          forge(plain, etags),
 		"etags twice":              forge(plain, member, etags, etags),
 		"a frame of a terabyte":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<40)...),
@@ -117,6 +125,8 @@ func asRecord(m proto.Message) *raftlogv1.SnapshotRecord {
 		r.Record = &raftlogv1.SnapshotRecord_Session{Session: m}
 	case *raftlogv1.SettingRecord:
 		r.Record = &raftlogv1.SnapshotRecord_Setting{Setting: m}
+	case *raftlogv1.RolesRecord:
+		r.Record = &raftlogv1.SnapshotRecord_Roles{Roles: m}
 	case *raftlogv1.EtagRecord:
 		r.Record = &raftlogv1.SnapshotRecord_Etag{Etag: m}
 	}
@@ -126,7 +136,7 @@ func asRecord(m proto.Message) *raftlogv1.SnapshotRecord {
 func TestSnapshotsOfALaterReleaseAreRefused(t *testing.T) {
 	for name, h := range map[string]*raftlogv1.SnapshotHeader{
 		"format":       {Format: 2, LogFormat: 1, FoldVersion: 1},
-		"log format":   {Format: 1, LogFormat: 2, FoldVersion: 1},
+		"log format":   {Format: 1, LogFormat: raftlog.FormatVersion + 1, FoldVersion: 1},
 		"fold version": {Format: 1, LogFormat: 1, FoldVersion: 2},
 	} {
 		var unknown *raftlog.UnknownFormatError
@@ -134,8 +144,9 @@ func TestSnapshotsOfALaterReleaseAreRefused(t *testing.T) {
 			t.Fatalf("%s: got %v", name, err)
 		}
 	}
-	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: 2, FoldVersion: 1, StateHash: hashFormat(2)}
-	if err := New(Config{MaxFormat: 2}).Restore(bytes.NewReader(forge(h))); err != nil {
+	const later = raftlog.FormatVersion + 1
+	h := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: later, FoldVersion: 1, StateHash: hashFormat(later)}
+	if err := New(Config{MaxFormat: later}).Restore(bytes.NewReader(forge(h))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -149,4 +160,16 @@ func TestASnapshotOfAnotherClusterIsRefused(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+}
+
+// encodedRoles is a table with one role.
+func encodedRoles(t *testing.T) []byte {
+	t.Helper()
+	data, err := rights.Encode(&rights.Table{Roles: []rights.Role{
+		{Name: "ops", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -42,6 +42,8 @@ const (
 	recordEtags
 	recordCluster
 	recordFormat
+	recordRoles
+	recordFloor
 )
 
 // record is a record's canonical encoding: the kind, then numbers in eight
@@ -74,18 +76,20 @@ func hashDatabase(number uint32, name string) uint64 {
 	return s.begin(recordDatabase).number(uint64(number)).text(name).sum()
 }
 
-func hashIdentity(item identityItem, hidden bool) uint64 {
+func hashIdentity(db uint32, name string, last int64, hidden bool) uint64 {
 	var s recordSpace
 	kind := recordIdentity
 	if hidden {
 		kind = recordHiddenIdentity
 	}
-	return s.begin(kind).number(uint64(item.db)).number(uint64(item.last)).text(item.name).sum()
+	return s.begin(kind).number(uint64(db)).number(uint64(last)).text(name).sum()
 }
 
-func hashHiLo(item hiloItem) uint64 {
+// hashHiLo takes the tag and the packed counter as one text.
+func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
 	var s recordSpace
-	return s.begin(recordHiLo).number(uint64(item.db)).number(uint64(item.tagBytes)).text(item.packed).sum()
+	r := s.begin(recordHiLo).number(uint64(db)).number(uint64(len(tag))).number(uint64(len(tag) + len(packed)))
+	return append(append(r, tag...), packed...).sum()
 }
 
 func hashClaim(item claimItem) uint64 {
@@ -146,8 +150,20 @@ func hashEtags(node nodeID, e *etagRecord) uint64 {
 	r := s.begin(recordEtags).data(node[:]).number(e.start).flag(e.clean)
 	for _, c := range e.counters {
 		r = r.text(c.database).number(c.ceiling).number(c.last)
+		if c.floor > 0 {
+			r = r.number(c.floor)
+		}
+	}
+	// Without floors, it is hashed as it was before there were any.
+	if e.floor > 0 {
+		r = r.number(e.floor)
 	}
 	return r.sum()
+}
+
+func hashRoles(roles *roles) uint64 {
+	r := append(make(record, 0, 32+len(roles.encoded)), byte(recordRoles))
+	return r.number(roles.setAt).data(roles.encoded).sum()
 }
 
 func hashCluster(id []byte) uint64 {

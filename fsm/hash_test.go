@@ -1,23 +1,27 @@
 package fsm
 
+import "github.com/idnode/idnode/fsm/table"
+
 // hashFromScratch computes the hash of everything that is stored.
 func hashFromScratch(c *contents) uint64 {
 	var h stateHash
 	for i, name := range c.databases.names {
 		h.add(hashDatabase(uint32(i), name))
 	}
-	for _, item := range c.identities.Items() {
-		h.add(hashIdentity(item, false))
+	for _, hidden := range []bool{false, true} {
+		c.identityTable(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
+			h.add(hashIdentity(e.Database, e.Name, int64(e.Value), hidden))
+			return true
+		})
 	}
-	for _, item := range c.hidden.Items() {
-		h.add(hashIdentity(item, true))
-	}
-	for _, item := range c.hilos.Items() {
-		h.add(hashHiLo(item))
-	}
-	for _, item := range c.claims.Items() {
-		h.add(hashClaim(item))
-	}
+	c.hilos.Ascend(0, "", func(e table.Entry[packedHiLo]) bool {
+		h.add(hashHiLo(e.Database, e.Name, e.Value))
+		return true
+	})
+	c.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
+		h.add(hashClaim(claimItem{db: e.Database, id: e.Name}))
+		return true
+	})
 	for _, m := range c.members {
 		h.add(hashMember(m))
 	}
@@ -43,5 +47,9 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashCluster(c.clusterID))
 	}
 	h.add(hashFormat(c.format))
+	h.add(hashFloor(c.floor))
+	if c.roles != nil {
+		h.add(hashRoles(c.roles))
+	}
 	return uint64(h)
 }

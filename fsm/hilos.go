@@ -3,10 +3,13 @@ package fsm
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -15,29 +18,40 @@ type foundHiLo struct {
 	db      uint32
 	tag     string
 	counter hilo.Counter
-	item    hiloItem
+	packed  packedHiLo
+	ref     table.Ref
 	exists  bool
 }
 
-// findHiLo looks a counter up; a tag nobody used has the zero counter.
+// findHiLo looks a counter up; that of a tag that is not known stands at the
+// floor.
 func (c *contents) findHiLo(db uint32, tag string) foundHiLo {
-	item, ok := c.hilos.Get(hiloKey(db, tag))
-	if !ok {
-		return foundHiLo{db: db, tag: tag}
+	f := foundHiLo{db: db, tag: tag, counter: c.floor.hilo()}
+	if f.ref, f.exists = c.hilos.Find(db, tag); f.exists {
+		f.packed = c.hilos.At(f.ref).Value
+		f.counter = f.packed.counter()
 	}
-	return foundHiLo{db: db, tag: tag, item: item, counter: item.counter(), exists: true}
+	return f
 }
 
 // putHiLo stores the new counter of what findHiLo returned.
 func (c *contents) putHiLo(f foundHiLo, now hilo.Counter) {
-	if f.exists {
-		c.hash.remove(hashHiLo(f.item))
-	} else {
-		c.nameBytes += int64(len(f.tag))
+	if !f.exists {
+		c.addHiLo(f.db, f.tag, now)
+		return
 	}
-	item := packHiLo(f.db, f.tag, now)
-	c.hilos.Set(item)
-	c.hash.add(hashHiLo(item))
+	packed := packHiLo(now)
+	c.hash.remove(hashHiLo(f.db, f.tag, f.packed))
+	c.hilos.Set(f.ref, packed)
+	c.hash.add(hashHiLo(f.db, f.tag, packed))
+}
+
+// addHiLo stores a counter that does not exist.
+func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
+	packed := packHiLo(now)
+	c.hilos.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
+	c.nameBytes += int64(len(tag))
+	c.hash.add(hashHiLo(db, tag, packed))
 }
 
 // changeHiLo stores a changed counter and what comes with it being new.
@@ -72,6 +86,12 @@ func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *ref
 	var next raftlogv1.HiLoNext
 	if err := decodePayload(op, &next); err != nil {
 		return dst, err
+	}
+	if mutant.On(mutant.StateReadsClock) {
+		now.unixNano = time.Now().UnixNano()
+	}
+	if mutant.On(mutant.StateDrawsToken) {
+		next.Token = rand.Uint64()
 	}
 	size, err := hiloSize(now, &next)
 	if err != nil {

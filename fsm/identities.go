@@ -3,39 +3,30 @@ package fsm
 import (
 	"errors"
 	"iter"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/btree"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// identityItem is an identity as the tree holds it: 32 bytes and the name.
-// Whether it is hidden is told by the tree it is in.
-type identityItem struct {
-	name string
-	last int64
-	db   uint32
-}
+// identityValue is the last used value of an identity. Whether it is hidden is
+// told by the table it is in.
+type identityValue int64
 
-func (a identityItem) less(b identityItem) bool {
-	if a.db != b.db {
-		return a.db < b.db
-	}
-	return a.name < b.name
-}
-
-// foundIdentity is an identity, or the place where there is none yet.
+// foundIdentity is an identity, or a name that has none yet.
 type foundIdentity struct {
-	identityItem
+	db     uint32
+	name   string
+	last   int64
 	hidden bool
 	exists bool
-	// path leads to the item in its tree, so that storing it again need not
-	// search for it: the search is what most of an operation's time goes into.
-	path btree.PathHint
+	// ref is where it lies in its table, if it exists.
+	ref table.Ref
 }
 
 // counter returns what package identity works on.
@@ -43,35 +34,43 @@ func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
-// findIdentity looks an identity up; a name nobody used has the zero counter.
+// findIdentity looks an identity up; the counter of a name that is not known
+// stands at the floor.
 func (c *contents) findIdentity(db uint32, name string) foundIdentity {
-	f := foundIdentity{identityItem: identityItem{db: db, name: name}}
-	if item, ok := c.identities.GetHint(f.identityItem, &f.path); ok {
-		f.identityItem, f.exists = item, true
-	} else if item, ok := c.hidden.Get(f.identityItem); ok {
-		f.identityItem, f.exists, f.hidden = item, true, true
+	f := foundIdentity{db: db, name: name, last: c.floor.names}
+	if f.ref, f.exists = c.identities.Find(db, name); !f.exists {
+		f.ref, f.exists = c.hidden.Find(db, name)
+		f.hidden = f.exists
+	}
+	if f.exists {
+		f.last = int64(c.identityTable(f.hidden).At(f.ref).Value)
 	}
 	return f
 }
 
 // putIdentity stores the new counter of what findIdentity returned.
 func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
+	if f.exists && f.hidden == now.Hidden {
+		c.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+		c.identityTable(f.hidden).Set(f.ref, identityValue(now.Last))
+		c.hash.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
+		return
+	}
 	if f.exists {
-		c.hash.remove(hashIdentity(f.identityItem, f.hidden))
-	} else {
-		c.nameBytes += int64(len(f.name))
+		c.forgetIdentity(f)
 	}
-	if f.exists && f.hidden != now.Hidden {
-		c.identityTree(f.hidden).Delete(f.identityItem)
-	}
-	item := f.identityItem
-	item.last = now.Last
-	c.identityTree(now.Hidden).SetHint(item, &f.path)
-	c.hash.add(hashIdentity(item, now.Hidden))
+	c.addIdentity(f.db, f.name, now)
 }
 
-// identityTree returns the tree of hidden or of other identities.
-func (c *contents) identityTree(hidden bool) tree[identityItem] {
+// addIdentity stores an identity that does not exist.
+func (c *contents) addIdentity(db uint32, name string, now identity.Counter) {
+	c.identityTable(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
+	c.nameBytes += int64(len(name))
+	c.hash.add(hashIdentity(db, name, now.Last, now.Hidden))
+}
+
+// identityTable returns the table of hidden or of other identities.
+func (c *contents) identityTable(hidden bool) *table.Table[identityValue] {
 	if hidden {
 		return c.hidden
 	}
@@ -136,7 +135,7 @@ func (c *contents) roomForIdentity(op *operation, f foundIdentity) *refusal {
 // claimedValues returns the claimed values of an identity under a separator, as
 // identity.Counter.Next wants them; nil if there are no such claims at all.
 func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
-	if c.numbered.Len() == 0 {
+	if c.numbered.Len() == 0 || mutant.On(mutant.ClaimNotSteppedOver) {
 		return nil
 	}
 	sep, _ := utf8.DecodeRune(separator)
@@ -157,7 +156,7 @@ func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 	if err := checkIdentity(op, seed.GetName()); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(op), strings.Clone(seed.GetName()))
+	found := c.findIdentity(c.databaseNumber(op), seed.GetName())
 	if err := c.roomForIdentity(op, found); err != nil {
 		return dst, err
 	}
@@ -167,7 +166,17 @@ func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 	}
 	c.useDatabase(op)
 	c.putIdentity(found, counter)
-	return appendValue(dst, counter.Last), nil
+	return appendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
+}
+
+// appendBefore appends, of a seed by force, what the identity was before: whoever
+// keeps a record of it cannot know by himself.
+func (c *contents) appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity) []byte {
+	if !seed.GetForce() || !found.exists || c.format < rolesFormat {
+		return dst
+	}
+	dst = protowire.AppendTag(dst, resultBefore, protowire.VarintType)
+	return protowire.AppendVarint(dst, uint64(found.last))
 }
 
 // identityDelete hides an identity, or forgets it. Only forgetting finds one
@@ -187,15 +196,19 @@ func (c *contents) identityDelete(dst []byte, op *operation) ([]byte, *refusal) 
 	if del.GetForget() {
 		c.forgetIdentity(found)
 	} else {
-		c.putIdentity(found, identity.Counter{Last: found.last, Hidden: true})
+		kept := identity.Counter{Last: found.last, Hidden: true}
+		if mutant.On(mutant.DeleteResetsCounter) {
+			kept.Last = 0
+		}
+		c.putIdentity(found, kept)
 	}
 	return appendValue(dst, found.last), nil
 }
 
 // forgetIdentity removes an identity that exists.
 func (c *contents) forgetIdentity(f foundIdentity) {
-	c.identityTree(f.hidden).Delete(f.identityItem)
-	c.hash.remove(hashIdentity(f.identityItem, f.hidden))
+	c.identityTable(f.hidden).Delete(f.ref)
+	c.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 	c.nameBytes -= int64(len(f.name))
 }
 

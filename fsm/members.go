@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -145,7 +146,7 @@ func (c *contents) tagFor(wanted string) (string, *refusal) {
 	if err := checkTag(wanted); err != nil {
 		return "", err
 	}
-	if owner := c.memberByTag(wanted); owner != nil {
+	if owner := c.memberByTag(wanted); owner != nil && !(owner.GetRemoved() && mutant.On(mutant.TagGivenAgain)) {
 		return "", tagTaken(wanted)
 	}
 	return wanted, nil
@@ -155,6 +156,9 @@ func (c *contents) tagFor(wanted string) (string, *refusal) {
 func (c *contents) nextTag() (string, *refusal) {
 	highest := ""
 	for _, m := range c.members {
+		if m.GetRemoved() && mutant.On(mutant.TagGivenAgain) {
+			continue
+		}
 		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {
 			highest = m.GetTag()
 		}

@@ -104,12 +104,47 @@ func TestAMillionNames(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	n := million()
 	l := newFormedLog(t)
-	l.fill(n/2, func(i int) *raftlogv1.Operation { return keyed(opNext(shuffledName(i, n), 1), key(i, 1)) })
-	l.fill(n/2, func(i int) *raftlogv1.Operation {
-		return opHiLo(&raftlogv1.HiLoNext{Tag: shuffledName(i, n), Token: uint64(i), ServerTag: "A"})
+	few := l.measureCost(1)
+	before := heap()
+	l.fill(n, func(i int) *raftlogv1.Operation { return opNext(shuffledName(i, n), 1) })
+	l.fill(n, func(i int) *raftlogv1.Operation {
+		return opHiLo(&raftlogv1.HiLoNext{Tag: shuffledName(i, n), Token: uint64(i) * 0x9e3779b97f4a7c15, ServerTag: "A"})
 	})
+	perName := float64(heap()-before) / float64(2*n)
+	t.Logf("%d identities and %d HiLo tags: %.0f bytes of heap for each", n, n, perName)
+	if perName > maxBytesPerName {
+		t.Errorf("more than %d", maxBytesPerName)
+	}
+	t.Logf("processor time per identity in the state: %v with one name, %v with %d", few, l.measureCost(n), n)
+	l.fill(n/2, func(i int) *raftlogv1.Operation { return keyed(opNext(shuffledName(i, n), 1), key(i, 1)) })
 	data := l.measureSnapshot(n)
 	l.measureRestore(data)
+}
+
+// measureCost is the processor time of one identity, of n names, in groups of 512.
+// It is a small part of what an identity costs a cluster, and rises as every
+// search in memory does: what must stay flat is the sum, which the tests with
+// real processes check.
+func (l *testLog) measureCost(n int) time.Duration {
+	l.t.Helper()
+	const groups, size = 200, 512
+	entries := make([][]byte, groups)
+	for i := range entries {
+		var g raftlog.Group
+		for j := range size {
+			g.Operations = append(g.Operations, encodeOperation(opNext(shuffledName((i*size+j)*7919%n, n), 1)))
+		}
+		entries[i] = l.encode(g)
+	}
+	took := measure(func() {
+		for _, data := range entries {
+			l.index++
+			if _, err := l.state.Apply(l.index, data); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	})
+	return took.cpu / (groups * size)
 }
 
 // took is how long something took.

@@ -15,6 +15,7 @@ import (
 const (
 	opDatabase       protowire.Number = 1
 	opRequest        protowire.Number = 2
+	opPrincipal      protowire.Number = 3
 	opIdentityNext   protowire.Number = 10
 	opIdentitySeed   protowire.Number = 11
 	opIdentityDelete protowire.Number = 12
@@ -32,6 +33,9 @@ const (
 	opFormatRaise    protowire.Number = 24
 	opEtagRaise      protowire.Number = 25
 	opEtagCleanStop  protowire.Number = 26
+	opMerge          protowire.Number = 27
+	opMergeCluster   protowire.Number = 28
+	opRolesSet       protowire.Number = 30
 )
 
 // operation is a raftlog.v1.Operation, decoded by hand: the generated code takes
@@ -41,8 +45,11 @@ type operation struct {
 	database []byte
 	keyed    bool // it has a request key
 	request  requestKey
-	kind     protowire.Number
-	payload  []byte
+	// named says that it has a principal, who may be the one without a name.
+	named     bool
+	principal []byte
+	kind      protowire.Number
+	payload   []byte
 }
 
 // requestKey is a decoded raftlog.v1.RequestKey.
@@ -70,8 +77,12 @@ func decodeOperation(data []byte) (op operation, err error) {
 			op.keyed = true
 			op.request, err = decodeRequestKey(f.bytes)
 			return f.typ == protowire.BytesType && err == nil && !again
+		case opPrincipal:
+			again := op.named
+			op.named, op.principal = true, f.bytes
+			return f.typ == protowire.BytesType && !again
 		}
-		known := num >= opIdentityNext && num <= opEtagCleanStop && op.kind == 0
+		known := isKind(num) && op.kind == 0
 		op.kind, op.payload = num, f.bytes
 		return known && f.typ == protowire.BytesType
 	})
@@ -79,6 +90,11 @@ func decodeOperation(data []byte) (op operation, err error) {
 		err = errOperation
 	}
 	return op, err
+}
+
+// isKind says whether a field is one of what an operation may do.
+func isKind(num protowire.Number) bool {
+	return num >= opIdentityNext && num <= opMergeCluster || num == opRolesSet
 }
 
 // decodeRequestKey decodes a raftlog.v1.RequestKey.

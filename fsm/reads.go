@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 )
@@ -36,8 +37,8 @@ func (s *State) Identity(db, name string) (identity.Counter, bool) {
 	if !ok {
 		return identity.Counter{}, false
 	}
-	item, ok := c.identities.Get(identityItem{db: n, name: name})
-	return identity.Counter{Last: item.last}, ok
+	last, ok := c.identities.Get(n, name)
+	return identity.Counter{Last: int64(last)}, ok
 }
 
 // Identities returns a page of the identities whose folded name begins with
@@ -47,24 +48,23 @@ func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.identities, db, page{prefix, after, limit},
-		func(n uint32, name string) identityItem { return identityItem{db: n, name: name} },
-		func(item identityItem) (uint32, string) { return item.db, item.name },
-		func(item identityItem) NamedIdentity {
-			return NamedIdentity{Name: item.name, Counter: identity.Counter{Last: item.last}}
-		})
+	return list(c, c.identities, db, page{prefix, after, limit}, func(e table.Entry[identityValue]) NamedIdentity {
+		return NamedIdentity{Name: e.Name, Counter: identity.Counter{Last: int64(e.Value)}}
+	})
 }
 
-// HiLo returns a HiLo counter by its folded tag; false if there is none.
+// HiLo returns a HiLo counter by its folded tag; false if there is none. With a
+// floor there is one for every tag: a client that raises it must expect that.
 func (s *State) HiLo(db, tag string) (hilo.Counter, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.contents.databases.number(db)
+	c := s.contents
+	n, ok := c.databases.number(db)
 	if !ok || len(tag) > docid.MaxNameBytes {
-		return hilo.Counter{}, false
+		return c.floor.hilo(), c.floor.names > 0
 	}
-	found := s.contents.findHiLo(n, tag)
-	return found.counter, found.exists
+	found := c.findHiLo(n, tag)
+	return found.counter, found.exists || c.floor.names > 0
 }
 
 // HiLos returns a page of the HiLo counters, as Identities does.
@@ -72,12 +72,9 @@ func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.hilos, db, page{prefix, after, limit},
-		hiloKey,
-		func(item hiloItem) (uint32, string) { return item.db, item.tag() },
-		func(item hiloItem) NamedHiLo {
-			return NamedHiLo{Tag: strings.Clone(item.tag()), Counter: item.counter()}
-		})
+	return list(c, c.hilos, db, page{prefix, after, limit}, func(e table.Entry[packedHiLo]) NamedHiLo {
+		return NamedHiLo{Tag: e.Name, Counter: e.Value.counter()}
+	})
 }
 
 // Claimed says whether a folded id is claimed.
@@ -88,7 +85,7 @@ func (s *State) Claimed(db, id string) bool {
 	if !ok {
 		return false
 	}
-	_, ok = s.contents.claims.Get(claimItem{db: n, id: id})
+	_, ok = s.contents.claims.Find(n, id)
 	return ok
 }
 
@@ -97,10 +94,7 @@ func (s *State) Claims(db, prefix, after string, limit int) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.claims, db, page{prefix, after, limit},
-		func(n uint32, id string) claimItem { return claimItem{db: n, id: id} },
-		func(item claimItem) (uint32, string) { return item.db, item.id },
-		func(item claimItem) string { return item.id })
+	return list(c, c.claims, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
 }
 
 // page is what part of a list is wanted.
@@ -116,27 +110,23 @@ func (p page) start() string {
 	return start[:min(len(start), docid.MaxIDBytes+1)]
 }
 
-// list returns a page of a tree: key makes an item to begin at, name gives an
-// item's database and name, and show what the caller gets.
-func list[I, R any](c *contents, t tree[I], db string, p page,
-	key func(uint32, string) I, name func(I) (uint32, string), show func(I) R,
-) []R {
+// list returns a page of a table; show makes of an entry what the caller gets.
+func list[V, R any](c *contents, t *table.Table[V], db string, p page, show func(table.Entry[V]) R) []R {
 	n, ok := c.databases.number(db)
 	limit := min(p.limit, MaxPage)
 	if !ok || limit <= 0 {
 		return nil
 	}
 	var found []R
-	t.Ascend(key(n, p.start()), func(item I) bool {
-		itemDB, itemName := name(item)
-		if itemDB != n {
+	t.Ascend(n, p.start(), func(e table.Entry[V]) bool {
+		if e.Database != n {
 			return false
 		}
-		if itemName > p.after && strings.HasPrefix(itemName, p.prefix) {
-			found = append(found, show(item))
+		if e.Name > p.after && strings.HasPrefix(e.Name, p.prefix) {
+			found = append(found, show(e))
 		}
 		// Names with the prefix are next to each other, from the prefix on.
-		return len(found) < limit && strings.HasPrefix(itemName, p.prefix)
+		return len(found) < limit && strings.HasPrefix(e.Name, p.prefix)
 	})
 	return found
 }

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -88,10 +89,14 @@ func (w *requestWindow) pop() {
 // answers as it did then. Only success is remembered: what was refused changed
 // nothing, and may well succeed at the next try.
 func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
+	if mutant.On(mutant.RequestIDForgotten) {
+		result, _ := c.run(dst, now, op)
+		return result
+	}
 	if position, ok := c.requests.positions[op.request.key]; ok {
 		return c.answerAgain(dst, now, op, position)
 	}
-	if op.request.retry && op.request.since < c.requests.floor {
+	if op.request.retry && op.request.since < c.requests.floor && !mutant.On(mutant.RequestExpiryIgnored) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
@@ -105,15 +110,21 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 // answerAgain answers a call whose request id is remembered.
 func (c *contents) answerAgain(dst []byte, now moment, op *operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
-	if e.fingerprint != op.request.fingerprint {
+	if e.fingerprint != op.request.fingerprint && !mutant.On(mutant.RequestFingerprintIgnored) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
+	}
+	if c.answeredAgain != nil {
+		c.answeredAgain(string(op.database))
 	}
 	return append(dst, chunk.result(e)...)
 }
 
 // remember stores the result of a request id that is not remembered.
 func (c *contents) remember(k *requestKey, index uint64, result []byte) {
+	if mutant.On(mutant.RequestWindowDropsNewest) && c.requests.size() >= uint64(c.settings.value(settingRequestWindow)) {
+		return
+	}
 	c.requests.push(k, index, result)
 	c.hash.add(c.requestHash(c.requests.next - 1))
 	c.evictRequests()

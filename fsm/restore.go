@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -40,7 +42,18 @@ func (s *State) replace(restored *contents) error {
 	if s.contents.formed() && !bytes.Equal(s.contents.clusterID, restored.clusterID) {
 		return fmt.Errorf("%w: it is of %x, this is %x", ErrWrongCluster, restored.clusterID, s.contents.clusterID)
 	}
-	s.contents = restored
+	if mutant.On(mutant.RequestsNotRestored) {
+		restored.requests = newRequestWindow()
+	}
+	if mutant.On(mutant.RestoreMerges) {
+		s.contents.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
+			if _, both := restored.claims.Find(e.Database, e.Name); !both {
+				restored.addClaim(claimItem{db: e.Database, id: e.Name})
+			}
+			return true
+		})
+	}
+	s.use(restored)
 	return nil
 }
 
@@ -109,6 +122,10 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.restoreSetting(r.Setting)
 	case *raftlogv1.SnapshotRecord_Etag:
 		return c.restoreEtags(r.Etag)
+	case *raftlogv1.SnapshotRecord_Floor:
+		return c.restoreFloor(r.Floor)
+	case *raftlogv1.SnapshotRecord_Roles:
+		return c.restoreRoles(r.Roles)
 	default:
 		return corrupt("a record of no known kind")
 	}

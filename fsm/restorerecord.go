@@ -3,6 +3,7 @@ package fsm
 import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -35,14 +36,10 @@ func (c *contents) restoreIdentity(m *raftlogv1.IdentityRecord) error {
 	if err := c.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
 	}
-	item := identityItem{db: m.GetDatabase(), name: m.GetName(), last: m.GetLast()}
-	if c.findIdentity(item.db, item.name).exists {
-		return corrupt("identity %q twice", item.name)
+	if c.findIdentity(m.GetDatabase(), m.GetName()).exists {
+		return corrupt("identity %q twice", m.GetName())
 	}
-	// Snapshots are written in order; Load is fast for that, and right in any.
-	c.identityTree(m.GetHidden()).Load(item)
-	c.nameBytes += int64(len(item.name))
-	c.hash.add(hashIdentity(item, m.GetHidden()))
+	c.addIdentity(m.GetDatabase(), m.GetName(), identity.Counter{Last: m.GetLast(), Hidden: m.GetHidden()})
 	return nil
 }
 
@@ -58,12 +55,10 @@ func (c *contents) restoreHiLo(m *raftlogv1.HiLoRecord) error {
 		r := hilo.Range{Low: o.GetLow(), High: o.GetHigh()}
 		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken()})
 	}
-	item := packHiLo(m.GetDatabase(), m.GetTag(), counter)
-	if _, twice := c.hilos.Load(item); twice {
+	if _, twice := c.hilos.Find(m.GetDatabase(), m.GetTag()); twice {
 		return corrupt("HiLo tag %q twice", m.GetTag())
 	}
-	c.nameBytes += int64(len(m.GetTag()))
-	c.hash.add(hashHiLo(item))
+	c.addHiLo(m.GetDatabase(), m.GetTag(), counter)
 	return nil
 }
 
@@ -72,7 +67,7 @@ func (c *contents) restoreClaim(m *raftlogv1.ClaimRecord) error {
 		return err
 	}
 	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
-	if _, twice := c.claims.Get(item); twice {
+	if _, twice := c.claims.Find(item.db, item.id); twice {
 		return corrupt("claim %q twice", item.id)
 	}
 	c.addClaim(item)
@@ -141,10 +136,21 @@ func (c *contents) restoreEtags(m *raftlogv1.EtagRecord) error {
 	if member == nil || c.etags[node] != nil {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
 	}
-	e := &etagRecord{start: m.GetStart(), clean: m.GetClean()}
+	e := &etagRecord{start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
 	for _, ceiling := range m.GetCeilings() {
-		e.counters = append(e.counters, etagCounter{database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast()})
+		e.counters = append(e.counters, etagCounter{
+			database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast(), floor: ceiling.GetFloor(),
+		})
 	}
 	c.putEtags(node, e)
+	return nil
+}
+
+func (c *contents) restoreFloor(m *raftlogv1.FloorRecord) error {
+	f := floor{names: m.GetNames(), epoch: m.GetEpoch()}
+	if c.floor != (floor{}) || f == (floor{}) || f.names < 0 || c.format < MergeFormat {
+		return corrupt("a floor of %d in epoch %d, or two", f.names, f.epoch)
+	}
+	c.setFloor(f)
 	return nil
 }

@@ -14,11 +14,15 @@ import (
 const (
 	resultLogIndex     protowire.Number = 1
 	resultRefusal      protowire.Number = 2
+	resultBefore       protowire.Number = 3
 	resultIdentityNext protowire.Number = 10
 	resultValue        protowire.Number = 11
 	resultHiLoNext     protowire.Number = 12
 	resultHiLoReturn   protowire.Number = 13
 	resultMember       protowire.Number = 14
+	resultMerge        protowire.Number = 15
+	resultMergeCluster protowire.Number = 16
+	resultRolesBefore  protowire.Number = 18
 )
 
 // refusal is why an operation was refused: it changed nothing.

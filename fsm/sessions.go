@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -66,7 +67,7 @@ func (s *session) stale(g *raftlog.Group) bool {
 
 // applyInSession applies a group of a session, or finds its results.
 func (c *contents) applyInSession(now moment, origin nodeID, s *session, g *raftlog.Group) [][]byte {
-	if place, found := s.find(g.Sequence); found {
+	if place, found := s.find(g.Sequence); found && !mutant.On(mutant.SessionForgotten) {
 		results := s.results[place].results
 		c.acknowledge(origin, s, g.Acknowledged)
 		return results

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -21,15 +22,17 @@ type Snapshot struct {
 	header *raftlogv1.SnapshotHeader
 
 	databases  []string
-	identities tree[identityItem]
-	hidden     tree[identityItem]
-	hilos      tree[hiloItem]
-	claims     tree[claimItem]
+	identities table.Frozen[identityValue]
+	hidden     table.Frozen[identityValue]
+	hilos      table.Frozen[packedHiLo]
+	claims     table.Frozen[claimValue]
 	members    []*raftlogv1.Member
 	sessions   []sessionView
 	etags      []etagView
 	requests   requestView
 	settings   settings
+	floor      floor
+	roles      *roles
 }
 
 // sessionView is a session, frozen.
@@ -52,7 +55,7 @@ type requestView struct {
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever
-// the size of the state; it is called by the goroutine that calls Apply.
+// the size of the state, and may be called by anybody.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,6 +66,9 @@ func (s *State) Snapshot() *Snapshot {
 // not to be called while WriteTo runs.
 func (s *Snapshot) Close() { *s = Snapshot{header: s.header} }
 
+// Header returns what stands before the records; nobody changes it.
+func (s *Snapshot) Header() *raftlogv1.SnapshotHeader { return s.header }
+
 // Index returns the log index the snapshot was taken at.
 func (s *Snapshot) Index() uint64 { return s.header.GetAppliedIndex() }
 
@@ -70,15 +76,17 @@ func (c *contents) snapshot() *Snapshot {
 	return &Snapshot{
 		header:     c.snapshotHeader(),
 		databases:  c.databases.names[:len(c.databases.names):len(c.databases.names)],
-		identities: c.identities.Copy(),
-		hidden:     c.hidden.Copy(),
-		hilos:      c.hilos.Copy(),
-		claims:     c.claims.Copy(),
+		identities: c.identities.Freeze(),
+		hidden:     c.hidden.Freeze(),
+		hilos:      c.hilos.Freeze(),
+		claims:     c.claims.Freeze(),
 		members:    c.sortedMembers(),
 		sessions:   c.sessionViews(),
 		etags:      c.etagViews(),
 		requests:   c.requests.view(),
 		settings:   c.settings,
+		floor:      c.floor,
+		roles:      c.roles,
 	}
 }
 

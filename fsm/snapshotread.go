@@ -48,19 +48,55 @@ func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, er
 	return h, checkHeader(h, maxFormat)
 }
 
-// eachRecord calls f for each record, up to the length of zero that ends them.
+// eachRecord calls f for each record, up to the length of zero that ends them. The
+// records are decoded ahead while f, which is as much work again, is at earlier
+// ones: a node that starts with millions of names serves nobody meanwhile.
 func (r *snapshotReader) eachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
-	for {
-		m := &raftlogv1.SnapshotRecord{}
-		more, err := r.frame(m)
-		if err != nil || !more {
-			return err
+	ahead, stop := make(chan []*raftlogv1.SnapshotRecord, batchesAhead), make(chan struct{})
+	var failed error
+	go func() {
+		defer close(ahead)
+		failed = r.decodeAhead(ahead, stop)
+	}()
+	for batch := range ahead {
+		for _, m := range batch {
+			if err := f(m); err != nil {
+				close(stop)
+				for range ahead {
+					// The decoder ends before the reader is given back.
+				}
+				return err
+			}
+			r.records++
 		}
-		if err := f(m); err != nil {
-			return err
-		}
-		r.records++
 	}
+	return failed
+}
+
+// Records are handed over in batches, so many of them ahead.
+const recordBatch, batchesAhead = 512, 4
+
+// decodeAhead sends records until there are no more, an error, or stop is closed.
+func (r *snapshotReader) decodeAhead(ahead chan<- []*raftlogv1.SnapshotRecord, stop <-chan struct{}) error {
+	for more := true; more; {
+		batch := make([]*raftlogv1.SnapshotRecord, 0, recordBatch)
+		var err error
+		for len(batch) < recordBatch && more && err == nil {
+			m := &raftlogv1.SnapshotRecord{}
+			if more, err = r.frame(m); err == nil && more {
+				batch = append(batch, m)
+			}
+		}
+		select {
+		case ahead <- batch:
+		case <-stop:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trailer reads what comes after the records, and then there must be nothing.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -28,19 +30,32 @@ type Config struct {
 	// MaxFormat is the newest log format that is applied; 0 means
 	// raftlog.FormatVersion. Tests of upgrades set another.
 	MaxFormat uint32
+	// AnsweredAgain, if set, is called for each call whose request id is remembered
+	// and whose answer is therefore the one it had. It is called by Apply, on every
+	// node that applies the entry, and must be quick.
+	AnsweredAgain func(database string)
+	// EtagFloors, if set, is called when a node's etags must go on above floors,
+	// because it shares its tag with a node of another cluster: by Apply, on every
+	// node that applies the entry, and by Restore. It must be quick.
+	EtagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
 }
 
-// State is the replicated state. One goroutine calls Apply, Skip, Snapshot and
-// Restore; everything else may be called by any number at the same time.
+// State is the replicated state. One goroutine calls Apply, Skip and Restore;
+// everything else may be called by any number at the same time.
 type State struct {
-	logger    *slog.Logger
-	maxFormat uint32
+	logger        *slog.Logger
+	maxFormat     uint32
+	answeredAgain func(database string)
+	etagFloors    func(nodeID []byte, etags *raftlogv1.EtagState)
 
 	// mu guards contents: Apply writes, reads read.
 	mu       sync.RWMutex
 	contents *contents
 
 	applied applied
+
+	// roles are those of contents.
+	roles atomic.Pointer[roles]
 }
 
 // New returns an empty State, of a cluster that is not formed yet.
@@ -51,7 +66,20 @@ func New(cfg Config) *State {
 	if cfg.MaxFormat == 0 {
 		cfg.MaxFormat = raftlog.FormatVersion
 	}
-	return &State{logger: cfg.Logger, maxFormat: cfg.MaxFormat, contents: newContents()}
+	s := &State{logger: cfg.Logger, maxFormat: cfg.MaxFormat, answeredAgain: cfg.AnsweredAgain, etagFloors: cfg.EtagFloors}
+	s.use(newContents())
+	return s
+}
+
+// use makes c the contents. The caller holds the lock, if others know s yet.
+func (s *State) use(c *contents) {
+	c.answeredAgain = s.answeredAgain
+	c.etagFloors = s.etagFloors
+	for node := range c.etags {
+		c.tellEtagFloors(node)
+	}
+	s.contents = c
+	s.publishRoles()
 }
 
 // Apply applies the entry at index and returns one result per group, in order.
@@ -82,7 +110,9 @@ func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error)
 func (s *State) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.contents.apply(index, e)
+	results, err := s.contents.apply(index, e)
+	s.publishRoles()
+	return results, err
 }
 
 // Skip says that the entry at index is none of the state's, such as a change of

@@ -22,15 +22,15 @@ func (l *testLog) mustNotChange(f func()) {
 func TestAnEntryOfANewerFormatChangesNothing(t *testing.T) {
 	l := newFormedLog(t)
 	g := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{encodeOperation(opNext("users", 1))}})
-	data := raftlog.AppendEntry(nil, raftlog.Header{Format: 2, ClusterID: testCluster}, [][]byte{g})
+	data := raftlog.AppendEntry(nil, raftlog.Header{Format: raftlog.FormatVersion + 1, ClusterID: testCluster}, [][]byte{g})
 	l.mustNotChange(func() {
 		_, err := l.state.Apply(2, data)
 		var unknown *raftlog.UnknownFormatError
-		if !errors.As(err, &unknown) || unknown.Format != 2 || unknown.Known != 1 {
+		if !errors.As(err, &unknown) || unknown.Format != raftlog.FormatVersion+1 || unknown.Known != raftlog.FormatVersion {
 			t.Fatalf("got %v", err)
 		}
 	})
-	later := New(Config{MaxFormat: 2})
+	later := New(Config{MaxFormat: raftlog.FormatVersion + 1})
 	for _, e := range l.entries {
 		if _, err := later.Apply(e.index, e.data); err != nil {
 			t.Fatal(err)

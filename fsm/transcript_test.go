@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -188,6 +189,9 @@ func (p *transcript) operation(s string) *raftlogv1.Operation {
 	if db, ok := l.options["db"]; ok {
 		op.Database = db
 	}
+	if by, ok := l.options["by"]; ok {
+		op.Principal = proto.String(strings.Trim(by, `"`))
+	}
 	if id, ok := l.options["id"]; ok {
 		n, _ := strconv.Atoi(id)
 		op.Request = key(n, uint64(l.int("fingerprint")))
@@ -230,8 +234,33 @@ func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
 		return opReleaseID(l.name(0))
 	case "set":
 		return opSet(l.name(0), l.number(1))
+	case "roles":
+		return p.roles(l)
 	}
 	return p.membership(l)
+}
+
+// roles understands a line of roles, each as principal:rights:database:prefix.
+func (p *transcript) roles(l line) *raftlogv1.Operation {
+	var list []rights.Role
+	for i, name := range l.names {
+		parts := strings.SplitN(name, ":", 4)
+		grant := rights.Grant{Database: parts[2], Prefix: parts[3]}
+		for _, word := range strings.Split(parts[1], ",") {
+			right, _ := rights.Parse(word)
+			grant.Rights |= right
+		}
+		list = append(list, rights.Role{Name: strconv.Itoa(i), Principals: []string{parts[0]}, Grants: []rights.Grant{grant}})
+	}
+	data, err := rights.Encode(&rights.Table{Roles: list})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	set := &raftlogv1.RolesSet{Table: data}
+	if _, ok := l.options["expected"]; ok {
+		set.Expected = proto.Uint64(uint64(l.int("expected")))
+	}
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_RolesSet{RolesSet: set}}
 }
 
 // hilo understands a line whose idle=45s says how long ago the last range was.

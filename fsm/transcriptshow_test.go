@@ -31,7 +31,12 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		}
 		return strings.Join(blocks, ", ")
 	case *raftlogv1.Result_Value:
+		if r.Before != nil {
+			return fmt.Sprintf("%d, was %d", a.Value, r.GetBefore())
+		}
 		return strconv.FormatInt(a.Value, 10)
+	case *raftlogv1.Result_RolesBefore:
+		return fmt.Sprintf("roles, before set at %d", a.RolesBefore)
 	case *raftlogv1.Result_HiloNext:
 		n := a.HiloNext
 		s := fmt.Sprintf("%s size %d token %d from %s", showBlock(n.GetLow(), n.GetHigh()), n.GetSize(), n.GetToken(), n.GetServerTag())
@@ -135,6 +140,8 @@ func (p *transcript) read(s string) string {
 		return fmt.Sprintf("%+v", p.state.Counts())
 	case "databases":
 		return strings.Join(p.state.Databases(), ", ")
+	case "roles":
+		return fmt.Sprintf("set at %d", p.state.Roles().SetAt)
 	case "format":
 		return fmt.Sprint(p.state.Format())
 	}

@@ -1,0 +1,32 @@
+package fsm
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAnsweredAgainIsTold: a repeated call, also after the state came from a
+// snapshot; not the first one, nor one that is refused.
+func TestAnsweredAgainIsTold(t *testing.T) {
+	var told []string
+	l := newFormedLog(t)
+	tell := func(database string) { told = append(told, database) }
+	l.state.answeredAgain = tell
+	l.state.use(l.state.contents)
+	first := keyed(opNext("users", 1), key(1, 1))
+	l.do(first)
+	if len(told) > 0 {
+		t.Fatalf("a first call was told: %v", told)
+	}
+	l.do(first)
+	l.do(keyed(opNext("users", 2), key(1, 2))) // The id of another request.
+	if err := l.state.Restore(bytes.NewReader(snapshotOf(t, l.state))); err != nil {
+		t.Fatal(err)
+	}
+	l.do(first)
+	if diff := cmp.Diff([]string{first.GetDatabase(), first.GetDatabase()}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

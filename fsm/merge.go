@@ -1,0 +1,237 @@
+package fsm
+
+import (
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/identity"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// MergeFormat is the first log format with operations that merge.
+	MergeFormat = 2
+	// MaxMerge is how many names one Merge has at most.
+	MaxMerge = 4096
+)
+
+// merges says whether it is an operation that merges.
+func (op *operation) merges() bool {
+	return op.kind == opMerge || op.kind == opMergeCluster
+}
+
+// merge raises counters and adds claims. Nothing is lowered, so it may come any
+// number of times, and in any order with others of its kind.
+func (c *contents) merge(dst []byte, op *operation) ([]byte, *refusal) {
+	var m raftlogv1.Merge
+	if err := decodePayload(op, &m); err != nil {
+		return dst, err
+	}
+	if err := checkMerge(op, &m); err != nil {
+		return dst, err
+	}
+	db := c.databaseNumber(op)
+	if err := c.roomForMerge(op, db, &m); err != nil {
+		return dst, err
+	}
+	c.useDatabase(op)
+	merging := merging{contents: c, db: db}
+	merging.all(&m)
+	return appendMessage(dst, resultMerge, &merging.result), nil
+}
+
+// merging is one merge, carried out or only looked at.
+type merging struct {
+	*contents
+	db     uint32
+	result raftlogv1.MergeResult
+	// changed, if set, is told of each change, which is then not made.
+	changed func(MergeChange)
+}
+
+// all merges what was checked. Claims come first: those of the merged state were
+// there before its identities reached them.
+func (m *merging) all(given *raftlogv1.Merge) {
+	for _, id := range given.GetClaims() {
+		m.claim(claimItem{db: m.db, id: id})
+	}
+	for _, i := range given.GetIdentities() {
+		m.identity(i)
+	}
+	for _, h := range given.GetHilos() {
+		m.hilo(h)
+	}
+}
+
+// claim adds a claim. It is added also if an identity may have issued the id:
+// then two have it already, and there shall be no third.
+func (m *merging) claim(item claimItem) {
+	if _, ok := m.claims.Find(item.db, item.id); ok {
+		m.result.Unchanged++
+		return
+	}
+	if m.issued(item) {
+		m.result.Conflicts = append(m.result.Conflicts, item.id)
+	}
+	m.result.Claimed++
+	if m.changed != nil {
+		m.changed(MergeChange{Claim: item.id, Created: true})
+		return
+	}
+	m.addClaim(item)
+}
+
+// issued says whether a known identity has passed the id.
+func (c *contents) issued(item claimItem) bool {
+	n, ok := item.numbered()
+	if !ok {
+		return false
+	}
+	f := c.findIdentity(n.db, n.name)
+	return f.exists && n.value <= f.last
+}
+
+// identity raises an identity. One that is shown here stays shown.
+func (m *merging) identity(given *raftlogv1.MergeIdentity) {
+	found := m.findIdentity(m.db, given.GetName())
+	now := identity.Counter{
+		Last:   max(found.last, given.GetLast()),
+		Hidden: given.GetHidden() && (found.hidden || !found.exists),
+	}
+	if !m.count(found.exists, found.counter() != now) {
+		return
+	}
+	if m.changed != nil {
+		m.changed(MergeChange{Identity: found.name, Created: !found.exists, Before: found.last, After: now.Last})
+		return
+	}
+	m.putIdentity(found, now)
+}
+
+// hilo raises a HiLo counter.
+func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
+	found := m.findHiLo(m.db, given.GetTag())
+	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
+	if !m.count(found.exists, found.counter.Max != now.Max || found.counter.Peak != now.Peak) {
+		return
+	}
+	if m.changed != nil {
+		m.changed(MergeChange{HiLo: found.tag, Created: !found.exists, Before: found.counter.Max, After: now.Max})
+		return
+	}
+	m.putHiLo(found, now)
+}
+
+// raisedHiLo is a counter raised to a Max and a Peak. Ranges that were issued
+// below a higher Max stay taken, and cannot come back.
+func raisedHiLo(c hilo.Counter, highest, peak int64) hilo.Counter {
+	now := hilo.Counter{Max: max(c.Max, highest)}
+	now.Peak = max(c.Peak, peak, now.Max)
+	if now.Max == c.Max {
+		now.Outstanding = c.Outstanding
+	}
+	return now
+}
+
+// count counts what becomes of one counter, and says whether it changes.
+func (m *merging) count(exists, changed bool) bool {
+	switch {
+	case !exists:
+		m.result.Created++
+	case changed:
+		m.result.Raised++
+	default:
+		m.result.Unchanged++
+	}
+	return !exists || changed
+}
+
+// checkMerge refuses what no state holds.
+func checkMerge(op *operation, m *raftlogv1.Merge) *refusal {
+	if err := checkDatabase(op); err != nil {
+		return err
+	}
+	if n := len(m.GetIdentities()) + len(m.GetHilos()) + len(m.GetClaims()); n > MaxMerge {
+		return invalid("", "there are %d names, at most %d are allowed", n, MaxMerge)
+	}
+	for _, i := range m.GetIdentities() {
+		if err := checkText("name", i.GetName(), docid.MaxNameBytes); err != nil {
+			return err
+		}
+	}
+	for _, h := range m.GetHilos() {
+		if err := checkText("tag", h.GetTag(), docid.MaxNameBytes); err != nil {
+			return err
+		}
+		if h.GetMax() < 0 || h.GetPeak() < 0 {
+			return invalid("max", "is %d, must not be negative", min(h.GetMax(), h.GetPeak()))
+		}
+	}
+	for _, id := range m.GetClaims() {
+		if err := checkText("id", id, docid.MaxIDBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roomForMerge refuses new names if a limit would be passed.
+func (c *contents) roomForMerge(op *operation, db uint32, m *raftlogv1.Merge) *refusal {
+	identities := wanted{limit: settingMaxIdentities, used: c.identityCount()}
+	for _, i := range m.GetIdentities() {
+		identities.want(!c.findIdentity(db, i.GetName()).exists, i.GetName())
+	}
+	hilos := wanted{limit: settingMaxHiLos, used: c.hilos.Len()}
+	for _, h := range m.GetHilos() {
+		hilos.want(!c.findHiLo(db, h.GetTag()).exists, h.GetTag())
+	}
+	claims := wanted{limit: settingMaxClaims, used: c.claims.Len()}
+	for _, id := range m.GetClaims() {
+		_, known := c.claims.Find(db, id)
+		claims.want(!known, id)
+	}
+	bytes := identities.bytes + hilos.bytes + claims.bytes
+	for _, w := range []wanted{identities, hilos, claims} {
+		if w.names == 0 {
+			continue
+		}
+		if err := c.room(op, w.limit, w.used+w.names-1, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted is how much new comes under a limit.
+type wanted struct {
+	limit              settingID
+	used, names, bytes int
+}
+
+func (w *wanted) want(isNew bool, name string) {
+	if isNew {
+		w.names, w.bytes = w.names+1, w.bytes+len(name)
+	}
+}
+
+// MergeChange is one change that a Merge would make.
+type MergeChange struct {
+	// Identity, HiLo or Claim is the name, tag or id; the others are empty.
+	Identity, HiLo, Claim string
+	// Created says that it is not there yet.
+	Created bool
+	// Before and After are the counter's values.
+	Before, After int64
+}
+
+// PreviewMerge returns what a Merge would change, and its result. Names are
+// folded.
+func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange, *raftlogv1.MergeResult) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var changes []MergeChange
+	op := &operation{database: []byte(database)}
+	preview := merging{contents: s.contents, db: s.contents.databaseNumber(op)}
+	preview.changed = func(c MergeChange) { changes = append(changes, c) }
+	preview.all(m)
+	return changes, &preview.result
+}

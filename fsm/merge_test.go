@@ -1,0 +1,363 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/rights"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// newMergeLog returns a log of a cluster that knows how to merge.
+func newMergeLog(t testing.TB) *testLog {
+	t.Helper()
+	l := newLog(t)
+	var members []*raftlogv1.Member
+	for _, tag := range []string{"A", "B", "C"} {
+		m := testMember(tag)
+		m.LogFormat = MergeFormat
+		members = append(members, m)
+	}
+	l.mustApplied(l.raw(BootstrapOperation(testCluster, members)))
+	l.mustApplied(l.raw(FormatRaiseOperation(MergeFormat)))
+	return l
+}
+
+// announceMerging says that a member started that knows how to merge.
+func (l *testLog) announceMerging(tag string) {
+	l.t.Helper()
+	m := testMember(tag)
+	m.LogFormat = MergeFormat
+	l.mustApplied(l.raw(AnnounceOperation(m)))
+}
+
+func opMergeOf(m *raftlogv1.Merge) *raftlogv1.Operation {
+	return &raftlogv1.Operation{Database: "db", Op: &raftlogv1.Operation_Merge{Merge: m}}
+}
+
+func opMergeClusterOf(m *raftlogv1.MergeCluster) *raftlogv1.Operation {
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_MergeCluster{MergeCluster: m}}
+}
+
+func mergeIdentity(name string, last int64, hidden bool) *raftlogv1.Merge {
+	return &raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: name, Last: last, Hidden: hidden}}}
+}
+
+func mergeHiLo(tag string, highest, peak int64) *raftlogv1.Merge {
+	return &raftlogv1.Merge{Hilos: []*raftlogv1.MergeHiLo{{Tag: tag, Max: highest, Peak: peak}}}
+}
+
+func (l *testLog) merge(m *raftlogv1.Merge) *raftlogv1.MergeResult {
+	l.t.Helper()
+	return l.mustApplied(l.do(opMergeOf(m))).GetMerge()
+}
+
+func TestAMergeOnlyRaises(t *testing.T) {
+	l := newMergeLog(t)
+	l.do(opSeed("users", 10, false, nil))
+	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 9, false)))
+	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 10, true)))
+	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeIdentity("users", 20, true)))
+	diff(t, &raftlogv1.MergeResult{Created: 1}, l.merge(mergeIdentity("orders", 5, false)))
+	diff(t, &raftlogv1.MergeResult{Created: 1}, l.merge(mergeIdentity("gone", 7, true)))
+	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("gone", 7, true)))
+	if c, ok := l.state.Identity("db", "users"); !ok || c.Last != 20 {
+		t.Errorf("users: %v %v", c, ok)
+	}
+	if _, ok := l.state.Identity("db", "gone"); ok {
+		t.Error("a hidden identity is shown")
+	}
+	if v := l.do(opNext("gone", 1)).GetIdentityNext().GetValues()[0].GetFirst(); v != 8 {
+		t.Errorf("after a merged hidden identity: %d", v)
+	}
+}
+
+func TestAMergedHiLoTakesRangesAway(t *testing.T) {
+	l := newMergeLog(t)
+	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Token: 7})).GetHiloNext()
+	back := &raftlogv1.HiLoReturn{Tag: "users", Low: issued.GetLow(), High: issued.GetHigh(), Last: 0, Token: 7, CheckToken: true}
+	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeHiLo("users", issued.GetHigh(), 0)))
+	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeHiLo("users", 100, 90)))
+	if l.do(opReturn(back)).GetHiloReturn().GetReturned() {
+		t.Error("a range below a merged Max came back")
+	}
+	if c, _ := l.state.HiLo("db", "users"); c.Max != 100 || c.Peak != 100 || len(c.Outstanding) != 0 {
+		t.Errorf("%+v", c)
+	}
+	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeHiLo("users", 10, 200)))
+	if high := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 1})).GetHiloNext().GetHigh(); high != 201 {
+		t.Errorf("High %d is not above the merged Peak", high)
+	}
+}
+
+func TestMergedClaims(t *testing.T) {
+	l := newMergeLog(t)
+	l.do(opSeed("users", 5, false, nil))
+	l.do(opClaimID("users/9"))
+	got := l.merge(&raftlogv1.Merge{Claims: []string{"users/5", "users/6", "users/9", "me@example.org"}})
+	diff(t, &raftlogv1.MergeResult{Claimed: 3, Unchanged: 1, Conflicts: []string{"users/5"}}, got)
+	if first := l.do(opNext("users", 1)).GetIdentityNext().GetValues()[0].GetFirst(); first != 7 {
+		t.Errorf("a merged claim was not stepped over: %d", first)
+	}
+}
+
+// TestMergesThatAreRefused leaves the state as it is.
+func TestMergesThatAreRefused(t *testing.T) {
+	long := string(make([]byte, docid.MaxNameBytes+1))
+	many := &raftlogv1.Merge{}
+	for i := range MaxMerge + 1 {
+		many.Claims = append(many.Claims, fmt.Sprint("c", i))
+	}
+	l := newMergeLog(t)
+	l.do(opSet("max-identities", 2))
+	l.do(opNext("users", 1))
+	for name, m := range map[string]*raftlogv1.Merge{
+		"no name":          mergeIdentity("", 1, false),
+		"a long name":      mergeIdentity(long, 1, false),
+		"a negative Max":   mergeHiLo("users", -1, 0),
+		"a negative Peak":  mergeHiLo("users", 1, -1),
+		"no claim":         {Claims: []string{""}},
+		"too many":         many,
+		"over the limit":   {Identities: []*raftlogv1.MergeIdentity{{Name: "a"}, {Name: "b"}}, Claims: []string{"x"}},
+		"one bad, one not": {Claims: []string{"x", ""}},
+	} {
+		l.mustRefuse(name, opMergeOf(m))
+	}
+}
+
+// mustRefuse applies an operation that is to be refused and to change nothing.
+func (l *testLog) mustRefuse(name string, op *raftlogv1.Operation) *raftlogv1.Refusal {
+	l.t.Helper()
+	_, before := l.state.Hash()
+	r := l.do(op).GetRefusal()
+	if _, after := l.state.Hash(); r == nil || before != after {
+		l.t.Errorf("%s: refused with %v, changed: %v", name, r, before != after)
+	}
+	return r
+}
+
+// A cluster with a member that knows the first format answers as that member does.
+func TestMergesNeedTheirFormat(t *testing.T) {
+	l := newFormedLog(t)
+	for _, op := range []*raftlogv1.Operation{
+		opMergeOf(mergeIdentity("users", 1, false)), opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 5}),
+	} {
+		want := invalid("", "%v", errOperation)
+		if r := l.mustRefuse("format 1", op); r.GetReason() != want.reason || r.GetDetail() != want.detail {
+			t.Errorf("refused with %v", r)
+		}
+	}
+}
+
+func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
+	l := newMergeLog(t)
+	l.do(opNext("known", 3))
+	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})).GetMergeCluster().GetFloor())
+	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 10})).GetMergeCluster().GetFloor())
+	for name, want := range map[string]int64{"known": 4, "new": 1001} {
+		if got := l.do(opNext(name, 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != want {
+			t.Errorf("%s begins at %d", name, got)
+		}
+	}
+	if low := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "new"})).GetHiloNext().GetLow(); low != 1001 {
+		t.Errorf("a HiLo counter begins at %d", low)
+	}
+	diff(t, int64(1000), l.do(opSeed("seeded", 5, false, nil)).GetValue())
+	if c, ok := l.state.HiLo("nowhere", "unknown"); !ok || c.Max != 1000 {
+		t.Errorf("a client that raises Max by itself reads %v %v", c, ok)
+	}
+	if r := l.do(opClaimID("unknown/1000")).GetRefusal(); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED {
+		t.Errorf("an id that may have been issued was claimed: %v", r)
+	}
+	l.mustApplied(l.do(opClaimID("unknown/1001")))
+	l.mustApplied(l.do(opClaimID("me@example.org")))
+	// What is forgotten is not known any more either.
+	l.mustApplied(l.do(opDelete("known", true)))
+	if got := l.do(opNext("known", 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != 1001 {
+		t.Errorf("a forgotten name begins at %d", got)
+	}
+	same := restored(t, snapshotOf(t, l.state))
+	if names, epoch := same.Floor(); names != 1000 || epoch != 0 {
+		t.Errorf("after a snapshot the floor is %d, the epoch %d", names, epoch)
+	}
+}
+
+func TestGivenTagsStayGiven(t *testing.T) {
+	l := newMergeLog(t)
+	other := func(tag string) *raftlogv1.GivenTag {
+		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}}
+	}
+	same := &raftlogv1.GivenTag{Tag: "A", Id: nodeNamed("node A")}
+	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, other("D"), other("E")}})))
+	diff(t, int64(2), got.GetMergeCluster().GetGiven())
+	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberJoin{MemberJoin: &raftlogv1.MemberJoin{
+		Member: &raftlogv1.Member{Id: nodeNamed("new"), LogFormat: MergeFormat},
+	}}}).GetMember().GetMember().GetTag(); tag != "F" {
+		t.Errorf("the next tag is %q", tag)
+	}
+	r := l.mustRefuse("a tag of a member", opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 9, Tags: []*raftlogv1.GivenTag{other("G"), other("B")}}))
+	if r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN {
+		t.Errorf("refused with %v", r)
+	}
+	for name, m := range map[string]*raftlogv1.MergeCluster{
+		"a negative floor":    {Floor: -1},
+		"no id":               {Tags: []*raftlogv1.GivenTag{{Tag: "G"}}},
+		"no tag":              {Tags: []*raftlogv1.GivenTag{{Id: nodeNamed("x")}}},
+		"a known id":          {Tags: []*raftlogv1.GivenTag{{Tag: "G", Id: nodeNamed("node A")}}},
+		"two of one tag":      {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "G", Id: nodeNamed("x")}}},
+		"two of one id":       {Tags: []*raftlogv1.GivenTag{other("G"), {Tag: "H", Id: nodeNamed("other G")}}},
+		"no database of etag": {ShareTags: true, Tags: []*raftlogv1.GivenTag{{Tag: "B", Id: nodeNamed("x"), Etags: []*raftlogv1.EtagRaiseTo{{}}}}},
+	} {
+		l.mustRefuse(name, opMergeClusterOf(m))
+	}
+}
+
+func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
+	l := newMergeLog(t)
+	var told []*raftlogv1.EtagState
+	l.state.etagFloors = func(node []byte, e *raftlogv1.EtagState) {
+		if string(node) == string(nodeNamed("node B")) {
+			told = append(told, e)
+		}
+	}
+	l.state.contents.etagFloors = l.state.etagFloors
+	l.announceMerging("B")
+	merge := &raftlogv1.MergeCluster{ShareTags: true, EtagFloor: 50, Tags: []*raftlogv1.GivenTag{
+		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}},
+	}}
+	diff(t, []string{"B"}, l.do(opMergeClusterOf(merge)).GetMergeCluster().GetShared())
+	want := &raftlogv1.EtagState{Start: 1, Floor: 50, Databases: []*raftlogv1.EtagDatabase{{Database: "db", Floor: 500}}}
+	diff(t, []*raftlogv1.EtagState{want}, told)
+	_, once := l.state.Hash()
+	l.do(opMergeClusterOf(merge))
+	if _, twice := l.state.Hash(); once != twice {
+		t.Error("a second merge changed something")
+	}
+	l.announceMerging("B")
+	if e := l.state.Etags(nodeNamed("node B")); e.GetFloor() != 50 || e.GetDatabases()[0].GetFloor() != 500 {
+		t.Errorf("after a start: %v", e)
+	}
+	var again []byte
+	later := New(Config{EtagFloors: func(node []byte, _ *raftlogv1.EtagState) { again = node }})
+	if err := later.Restore(bytes.NewReader(snapshotOf(t, l.state))); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, nodeNamed("node B"), again)
+}
+
+// TestMergesAreMaxima: any number of merges, in any order and repeated, lead to
+// the same state, and nothing is ever lower than before.
+func TestMergesAreMaxima(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		merges := rapid.SliceOfN(rapid.Custom(drawMerge), 1, 8).Draw(r, "merges")
+		apply := func(order []*raftlogv1.Merge) *State {
+			l := newMergeLog(t)
+			l.do(opNext("a", 3))
+			l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "a"}))
+			for _, m := range order {
+				before := l.values()
+				l.merge(m)
+				for name, value := range l.values() {
+					if value < before[name] {
+						r.Fatalf("%s fell from %d to %d", name, before[name], value)
+					}
+				}
+			}
+			if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
+				r.Fatalf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+			}
+			return l.state
+		}
+		_, once := apply(merges).Hash()
+		shuffled := rapid.Permutation(merges).Draw(r, "order")
+		_, other := apply(append(slices.Clone(shuffled), merges...)).Hash()
+		if once != other {
+			r.Fatal("order or repetition shows")
+		}
+	})
+}
+
+// values are all counters of the database.
+func (l *testLog) values() map[string]int64 {
+	values := map[string]int64{}
+	for _, i := range l.state.Identities("db", "", "", MaxPage) {
+		values["identity "+i.Name] = i.Last
+	}
+	for _, h := range l.state.HiLos("db", "", "", MaxPage) {
+		values["max "+h.Tag], values["peak "+h.Tag] = h.Max, h.Peak
+	}
+	return values
+}
+
+func drawMerge(r *rapid.T) *raftlogv1.Merge {
+	name := rapid.SampledFrom([]string{"a", "b", "c"})
+	value := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Just(int64(math.MaxInt64)))
+	m := &raftlogv1.Merge{}
+	for range rapid.IntRange(0, 3).Draw(r, "identities") {
+		m.Identities = append(m.Identities, &raftlogv1.MergeIdentity{Name: name.Draw(r, "name"), Last: value.Draw(r, "last")})
+	}
+	for range rapid.IntRange(0, 3).Draw(r, "hilos") {
+		m.Hilos = append(m.Hilos, &raftlogv1.MergeHiLo{Tag: name.Draw(r, "tag"), Max: value.Draw(r, "max"), Peak: value.Draw(r, "peak")})
+	}
+	for range rapid.IntRange(0, 2).Draw(r, "claims") {
+		m.Claims = append(m.Claims, fmt.Sprintf("%s/%d", name.Draw(r, "claimed"), rapid.IntRange(1, 9).Draw(r, "value")))
+	}
+	return m
+}
+
+// TestAPreviewIsWhatTheMergeDoes, and changes nothing.
+func TestAPreviewIsWhatTheMergeDoes(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		l := newMergeLog(t)
+		l.do(opNext("a", 3))
+		l.merge(drawMerge(r))
+		m := drawMerge(r)
+		if repeats(m) {
+			return // A preview does not see what the same merge did before.
+		}
+		_, before := l.state.Hash()
+		changes, preview := l.state.PreviewMerge("db", m)
+		if _, after := l.state.Hash(); before != after {
+			r.Fatal("the preview changed something")
+		}
+		if did := l.merge(m); !proto.Equal(did, preview) || len(changes) != int(did.GetCreated()+did.GetRaised()+did.GetClaimed()) {
+			r.Fatalf("previewed %v with %d changes, did %v", preview, len(changes), did)
+		}
+	})
+}
+
+func repeats(m *raftlogv1.Merge) bool {
+	seen := map[string]bool{}
+	again := false
+	see := func(name string) { again, seen[name] = again || seen[name], true }
+	for _, i := range m.GetIdentities() {
+		see("i" + i.GetName())
+	}
+	for _, h := range m.GetHilos() {
+		see("h" + h.GetTag())
+	}
+	for _, id := range m.GetClaims() {
+		see("c" + id)
+	}
+	return again
+}
+
+// TestMergesNeedTheRightToTheCluster: a restore concerns everybody's counters.
+func TestMergesNeedTheRightToTheCluster(t *testing.T) {
+	for _, kind := range []*raftlogv1.Operation{opMergeOf(mergeIdentity("a", 1, false)), opMergeClusterOf(&raftlogv1.MergeCluster{})} {
+		op, err := decodeOperation(encodeOperation(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if need, _ := needOf(&op); need != rights.Cluster {
+			t.Errorf("%T needs %s", kind.GetOp(), need)
+		}
+	}
+}

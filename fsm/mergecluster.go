@@ -1,0 +1,125 @@
+package fsm
+
+import (
+	"bytes"
+	"slices"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// mergeCluster takes over what another state, such as that in a backup, says of
+// its cluster: a tag that was given there stays given here.
+func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
+	var m raftlogv1.MergeCluster
+	if err := decodePayload(op, &m); err != nil {
+		return dst, err
+	}
+	if m.GetFloor() < 0 {
+		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
+	}
+	plan := clusterPlan{etags: map[nodeID]*etagRecord{}}
+	for _, given := range m.GetTags() {
+		if err := c.planTag(&plan, &m, given); err != nil {
+			return dst, err
+		}
+	}
+	if len(c.members)+len(plan.retired) > maxMembers {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
+	}
+	c.carryOut(&plan, m.GetFloor())
+	return appendMessage(dst, resultMergeCluster, &raftlogv1.MergeClusterResult{
+		Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared,
+	}), nil
+}
+
+// clusterPlan is what a MergeCluster is going to change.
+type clusterPlan struct {
+	// retired are tags that nobody here was given, as removed members.
+	retired []*raftlogv1.Member
+	// shared are tags of present members that others were given, in order.
+	shared []string
+	// etags are new records of present members.
+	etags map[nodeID]*etagRecord
+}
+
+// planTag plans what becomes of one given tag.
+func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
+	id, ok := nodeIDOf(given.GetId())
+	if !ok {
+		return invalid("id", "has %d bytes, must have %d", len(given.GetId()), len(nodeID{}))
+	}
+	if err := checkTag(given.GetTag()); err != nil {
+		return err
+	}
+	owner, known := c.memberByTag(given.GetTag()), c.members[id]
+	switch {
+	case known != nil && known.GetTag() != given.GetTag():
+		return invalid("tag", "is %s, and the node of this id is registered as %s", given.GetTag(), known.GetTag())
+	case owner == nil:
+		return p.retire(given)
+	case owner.GetRemoved(), bytes.Equal(owner.GetId(), given.GetId()):
+		return nil
+	case !m.GetShareTags():
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tags",
+			"the tag %s, which a member has, was given to another node before", given.GetTag())
+	}
+	return c.planShare(p, m, given, nodeID(owner.GetId()))
+}
+
+// retire plans a removed member under the tag.
+func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
+	for _, r := range p.retired {
+		if r.GetTag() == given.GetTag() || bytes.Equal(r.GetId(), given.GetId()) {
+			return invalid("tags", "two have the same id, or the tag %s", given.GetTag())
+		}
+	}
+	member := newMember(&raftlogv1.Member{Id: given.GetId()}, given.GetTag())
+	member.Removed = true
+	p.retired = append(p.retired, member)
+	return nil
+}
+
+// planShare plans that the etags of a present member go on above those of the
+// other node with its tag.
+func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeID) *refusal {
+	e := p.etags[node]
+	if e == nil {
+		e = c.etagsOf(node)
+		p.shared = append(p.shared, given.GetTag())
+	}
+	changes := make([]etagCounter, 0, len(given.GetEtags()))
+	for _, g := range given.GetEtags() {
+		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
+	}
+	counters, err := c.mergeEtags(e.counters, changes)
+	if err != nil {
+		return err
+	}
+	p.etags[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
+	return nil
+}
+
+// carryOut makes the planned changes.
+func (c *contents) carryOut(p *clusterPlan, names int64) {
+	c.setFloor(floor{names: max(c.floor.names, names), epoch: c.floor.epoch})
+	for _, m := range p.retired {
+		c.putMember(m)
+	}
+	for _, tag := range p.shared {
+		node := nodeID(c.memberByTag(tag).GetId())
+		c.putEtags(node, p.etags[node])
+		c.tellEtagFloors(node)
+	}
+}
+
+// tellEtagFloors tells whoever wants to know where a node's etags must go on.
+func (c *contents) tellEtagFloors(node nodeID) {
+	if e := c.etags[node]; c.etagFloors != nil && e.hasFloor() {
+		c.etagFloors(slices.Clone(node[:]), e.state())
+	}
+}
+
+// hasFloor says whether the etags must go on above something.
+func (e *etagRecord) hasFloor() bool {
+	return e.floor > 0 || slices.ContainsFunc(e.counters, func(c etagCounter) bool { return c.floor > 0 })
+}

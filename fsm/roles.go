@@ -1,0 +1,172 @@
+package fsm
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/idnode/idnode/internal/rights"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// rolesFormat is the log format that knows of roles and principals.
+const rolesFormat = 2
+
+// roles is who may do what. It is never changed, only replaced.
+type roles struct {
+	// table decides; encoded is what it was read from, as it is in the log.
+	table   *rights.Table
+	encoded []byte
+	// setAt is the log index at which the roles were set.
+	setAt uint64
+}
+
+// Roles are the roles and limits in force.
+type Roles struct {
+	// Table is nil if there are none.
+	Table *rights.Table
+	// SetAt is the log index at which they were set, 0 if there are none.
+	SetAt uint64
+}
+
+// Roles returns the roles and limits in force. It is quick and never waits for
+// Apply: every call asks it.
+func (s *State) Roles() Roles {
+	if r := s.roles.Load(); r != nil {
+		return Roles{Table: r.table, SetAt: r.setAt}
+	}
+	return Roles{}
+}
+
+// publishRoles shows the roles to those who do not hold the lock. The caller
+// holds it.
+func (s *State) publishRoles() {
+	if now := s.contents.roles; now != s.roles.Load() {
+		s.roles.Store(now)
+	}
+}
+
+// rolesSet replaces all roles and limits. One who sets roles must still be able
+// to change them afterwards: a slip would otherwise shut everybody out for good.
+func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+	var set raftlogv1.RolesSet
+	if err := decodePayload(op, &set); err != nil {
+		return dst, err
+	}
+	if c.format < rolesFormat {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "", "the cluster writes log format %d, roles need %d", c.format, rolesFormat)
+	}
+	before := c.rolesSetAt()
+	if set.Expected != nil && set.GetExpected() != before {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d", set.GetExpected(), before)
+	}
+	table, err := rights.Decode(set.GetTable())
+	if err != nil {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
+	}
+	if !rights.Allows(table, string(op.principal), rights.Cluster, "", "") {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
+			"it would shut its author out: no role gives %q the right cluster on every database", op.principal)
+	}
+	if table.Empty() {
+		c.putRoles(nil)
+	} else {
+		c.putRoles(&roles{table: table, encoded: bytes.Clone(set.GetTable()), setAt: now.index})
+	}
+	dst = protowire.AppendTag(dst, resultRolesBefore, protowire.VarintType)
+	return protowire.AppendVarint(dst, before), nil
+}
+
+// putRoles stores the roles; nil for none.
+func (c *contents) putRoles(r *roles) {
+	if c.roles != nil {
+		c.hash.remove(hashRoles(c.roles))
+	}
+	c.roles = r
+	if r != nil {
+		c.hash.add(hashRoles(r))
+	}
+}
+
+func (c *contents) rolesSetAt() uint64 {
+	if c.roles == nil {
+		return 0
+	}
+	return c.roles.setAt
+}
+
+// restoreRoles takes over the roles of a snapshot.
+func (c *contents) restoreRoles(m *raftlogv1.RolesRecord) error {
+	table, err := rights.Decode(m.GetTable())
+	if err != nil || table.Empty() || c.roles != nil || m.GetLogIndex() == 0 || c.format < rolesFormat {
+		return corrupt("roles twice, empty, malformed, or in log format %d: %v", c.format, err)
+	}
+	c.putRoles(&roles{table: table, encoded: m.GetTable(), setAt: m.GetLogIndex()})
+	return nil
+}
+
+// checkRights refuses what no role allows. Here is where a change of the roles is
+// ordered with everything else: what comes after it in the log is judged by it,
+// whatever its caller's node knew.
+//
+// An operation that names no principal comes from a node that did not know of the
+// roles yet. It is refused too; the node tries again and names him.
+func (c *contents) checkRights(op *operation) *refusal {
+	if c.roles == nil || !c.roles.table.Set() {
+		return nil
+	}
+	need, name := needOf(op)
+	if need == 0 {
+		return nil
+	}
+	if op.named && rights.Allows(c.roles.table, string(op.principal), need, op.database, name) {
+		return nil
+	}
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", op.principal, need)
+}
+
+// needOf returns the rights an operation needs, and the name it is about; none
+// for what nodes propose by themselves.
+func needOf(op *operation) (rights.Right, []byte) {
+	switch op.kind {
+	case opIdentityNext:
+		return rights.Generate, nameIn(op.payload)
+	case opIdentitySeed:
+		return forced(rights.Seed, op.payload, 3), nameIn(op.payload)
+	case opIdentityDelete:
+		return forced(rights.Delete, op.payload, 2), nameIn(op.payload)
+	case opHiLoNext, opHiLoReturn:
+		return rights.Ranges, nameIn(op.payload)
+	case opHiLoSet:
+		return rights.Seed, nameIn(op.payload)
+	case opClaim, opRelease:
+		return rights.Claims, nameIn(op.payload)
+	case opSettingSet, opRolesSet, opMerge, opMergeCluster:
+		return rights.Cluster, nil
+	default:
+		return 0, nil
+	}
+}
+
+// forced adds the right to force if the payload's flag with this number is set.
+func forced(need rights.Right, payload []byte, flag protowire.Number) rights.Right {
+	_ = eachField(payload, func(num protowire.Number, f field) bool {
+		if num == flag && f.number != 0 {
+			need |= rights.Force
+		}
+		return true
+	})
+	return need
+}
+
+// nameIn returns the name an operation is about: in all of them the first field.
+// What is malformed is refused by the operation itself.
+func nameIn(payload []byte) (name []byte) {
+	_ = eachField(payload, func(num protowire.Number, f field) bool {
+		if num == 1 {
+			name = f.bytes
+		}
+		return true
+	})
+	return name
+}
