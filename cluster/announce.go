@@ -130,12 +130,16 @@ func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 	return nil
 }
 
-// refused ends the node if the cluster does not know it, or knows it as another.
+// refused ends the node if the cluster does not know it, knows it as another, or
+// writes what the node does not read.
 func (a *announcer) refused(refusal *raftlogv1.Refusal) error {
 	err := error(&member.RefusedError{Refusal: refusal})
 	switch refusal.GetReason() {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())
+		a.node.life.fail(err)
+	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
+		err = fmt.Errorf("cluster: %w: %s", member.ErrTooOld, refusal.GetDetail())
 		a.node.life.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
 		if m, ok := a.node.roster.byID(a.node.identity.get().ID.Bytes()); ok && m.GetRemoved() {

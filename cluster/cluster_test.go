@@ -301,6 +301,11 @@ func TestNodeMoves(t *testing.T) {
 	n.agree()
 }
 
+func (s *server) hasSnapshot() bool {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "snapshots"))
+	return err == nil && len(entries) > 0
+}
+
 // TestSnapshotForNewcomer lets a node in after the log it would need is gone.
 func TestSnapshotForNewcomer(t *testing.T) {
 	n := newNetwork(t, 1)
@@ -313,11 +318,7 @@ func TestSnapshotForNewcomer(t *testing.T) {
 	for range 60 {
 		a.mustNext("users")
 	}
-	snapshots := filepath.Join(a.dir, "snapshots")
-	eventually(t, "snapshot", func() bool {
-		entries, err := os.ReadDir(snapshots)
-		return err == nil && len(entries) > 0
-	})
+	eventually(t, "snapshot", a.hasSnapshot)
 	b := newServer(t, "")
 	b.open(func(c *cluster.Config) { c.Join = []string{a.grpc} })
 	n.servers = append(n.servers, b)
@@ -336,6 +337,21 @@ func TestSnapshotForNewcomer(t *testing.T) {
 		v, err := a.next(ctx, "users")
 		return err == nil && v == 62
 	})
+}
+
+// TestSnapshotByVolume takes a snapshot after a few entries that are large
+// together.
+func TestSnapshotByVolume(t *testing.T) {
+	n := newNetwork(t, 1)
+	a := n.servers[0]
+	a.open(func(c *cluster.Config) {
+		c.SnapshotThreshold, c.SnapshotInterval, c.SnapshotBytes = 1<<30, time.Hour, 1<<10
+	})
+	a.start()
+	for range 60 {
+		a.mustNext("users")
+	}
+	eventually(t, "snapshot", a.hasSnapshot)
 }
 
 // TestStorageFull refuses before anything is written.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -23,12 +22,15 @@ const (
 	DefaultCommit            = 20 * time.Millisecond
 	DefaultSnapshotInterval  = 60 * time.Second
 	DefaultSnapshotThreshold = 16384
+	DefaultSnapshotBytes     = 64 << 20
 	DefaultTrailingLogs      = 8192
 	DefaultLeaderWait        = 2 * time.Second
-	DefaultStallLimit        = store.DefaultLimit
+	DefaultStallLimit        = 3 * time.Second
+	DefaultLogStore          = "auto"
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
-	DefaultCompany           = 2 * time.Millisecond
+	DefaultCompany           = 8 * time.Millisecond
+	DefaultCallLimit         = 2100 * time.Millisecond
 )
 
 // Timings are Raft's. Zero values get defaults.
@@ -99,13 +101,16 @@ type TLS struct {
 type Config struct {
 	// DataDir is the node's own directory; it is made if it does not exist.
 	DataDir string
+	// LogStore is what keeps the log in DataDir, bolt or wal, or auto (see package
+	// store); empty means DefaultLogStore. A directory keeps the one it was made with.
+	LogStore string
+	// Storage, if set, is used in place of DataDir.
+	Storage Storage
 	// Tag is the tag wished for; empty leaves it to the cluster. A node that has
 	// one already must be given the same or none.
 	Tag string
 	// RaftListen is the address the Raft port listens on.
 	RaftListen string
-	// RaftListener, if set, is used in place of RaftListen. The Node closes it.
-	RaftListener net.Listener
 	// Advertise is where others reach this node.
 	Advertise Addresses
 	// PeerList lists the first members' gRPC addresses by tag, this node included,
@@ -123,13 +128,19 @@ type Config struct {
 	// WrapConn, if set, wraps each Raft connection this node dials or accepts,
 	// for tests with faults.
 	WrapConn func(net.Conn) net.Conn
+	// Network opens the Raft port and connections to others'; nil means TCP.
+	Network Network
 	// TLS is nil for plain connections.
 	TLS *TLS
 
 	Timings           Timings
 	SnapshotInterval  time.Duration
 	SnapshotThreshold uint64
-	TrailingLogs      uint64
+	// SnapshotBytes is how much may be applied before a snapshot is taken, however
+	// few entries it came in: one entry of a busy cluster holds a thousand calls,
+	// and a node that starts applies again what came after its newest snapshot.
+	SnapshotBytes int64
+	TrailingLogs  uint64
 	// LeaderWait is how long a call waits without a leader.
 	LeaderWait time.Duration
 	// StallLimit is how long a write to the log may take before the process is
@@ -140,8 +151,8 @@ type Config struct {
 
 	// MinFreeBytes is the mark of free space below which nothing is proposed.
 	MinFreeBytes uint64
-	// FreeBytes returns the free space of the data directory; nil asks the
-	// operating system.
+	// FreeBytes returns the free space of the storage; nil asks the operating
+	// system for that of DataDir, and counts as enough with a Storage.
 	FreeBytes func() (uint64, error)
 
 	// LogFormat is the newest log format the state machine reads.
@@ -159,6 +170,8 @@ type Config struct {
 	OnAnnounce func(*raftlogv1.MemberResult)
 	// Commit tunes group commit.
 	Commit CommitConfig
+	// Events are told what the node does.
+	Events Events
 }
 
 // CommitConfig tunes group commit. Zero values get the defaults of package
@@ -167,10 +180,12 @@ type CommitConfig struct {
 	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
 	// how many entries of the leader, are under way at a time.
 	GroupsInFlight, EntriesInFlight int
-	// Company is how long, after a group of a few operations and after an entry
-	// of several groups, the next waits for the callers that were just answered.
+	// Company is how long at most, after a group of a few operations and after an
+	// entry of several groups, the next waits for the callers that were just answered.
 	// 0 means DefaultCompany, less than 0 not at all. A lone caller never waits.
 	Company time.Duration
+	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
+	CallLimit time.Duration
 	// QueueLength bounds the operations of this node that wait.
 	QueueLength int
 }
@@ -181,32 +196,40 @@ func (c Config) withDefaults() (Config, error) {
 	c.Timings = c.Timings.withDefaults()
 	c.SnapshotInterval = cmp.Or(c.SnapshotInterval, DefaultSnapshotInterval)
 	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, DefaultSnapshotThreshold)
+	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, DefaultSnapshotBytes)
 	c.TrailingLogs = cmp.Or(c.TrailingLogs, DefaultTrailingLogs)
 	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
+	c.LogStore = cmp.Or(c.LogStore, DefaultLogStore)
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
+	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)
 	c.Commit.Company = max(0, cmp.Or(c.Commit.Company, DefaultCompany))
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Network == nil {
+		c.Network = tcp{}
+	}
+	if c.Storage == nil && c.DataDir != "" {
+		c = c.withFiles()
+	}
 	if c.FreeBytes == nil {
-		dir := c.DataDir
-		c.FreeBytes = func() (uint64, error) { return store.FreeBytes(dir) }
+		c.FreeBytes = func() (uint64, error) { return 0, errors.ErrUnsupported }
 	}
 	return c, c.validate()
 }
 
 func (c Config) validate() error {
 	switch {
-	case c.DataDir == "":
+	case c.Storage == nil:
 		return errors.New("cluster: a data directory is required")
 	case c.StateMachine == nil || c.TakeSnapshot == nil || c.Registry == nil || c.Peers == nil:
 		return errors.New("cluster: StateMachine, TakeSnapshot, Registry and Peers are required")
 	case c.Advertise.GRPC == "" || c.Advertise.Raft == "":
 		return errors.New("cluster: the gRPC and Raft addresses to advertise are required")
-	case c.RaftListen == "" && c.RaftListener == nil:
+	case c.RaftListen == "":
 		return errors.New("cluster: an address for the Raft port is required")
 	}
 	if err := c.Timings.Validate(); err != nil {

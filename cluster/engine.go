@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
-	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 const (
@@ -35,6 +36,7 @@ type engine struct {
 	// name is the node's Raft name.
 	name      string
 	raft      *raft.Raft
+	volume    *volume
 	transport *transport.Transport
 	merger    *commit.Merger
 	gatherer  *commit.Gatherer
@@ -52,15 +54,18 @@ type engine struct {
 	office *office
 }
 
-func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (*store.Store, error) {
-	s, err := store.Open(store.Config{
-		Dir: cfg.DataDir, NodeID: id, MustExist: inCluster, Logger: cfg.Logger,
-		Watchdog: store.Watchdog{Limit: cfg.StallLimit, Fatal: fatal},
+func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store, error) {
+	s, err := cfg.Storage.OpenStore(StoreOptions{
+		NodeID: id, MustExist: inCluster, StallLimit: cfg.StallLimit, Fatal: fatal, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the store: %w", err)
 	}
-	return s, nil
+	anchored, err := anchorStore(s)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), s.Close())
+	}
+	return anchored, nil
 }
 
 // raftConfig returns the library's configuration. Where it differs from the
@@ -116,11 +121,14 @@ func (e *engine) startRaft() error {
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
-	machine := &machine{state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log}
-	r, err := raft.NewRaft(config, machine, n.store, n.store, n.store.Snapshots(), e.transport)
+	e.volume = newVolume(n.cfg.SnapshotBytes)
+	machine := &machine{volume: e.volume, ctx: n.life.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log, events: n.cfg.Events}
+	store := &raftStore{Store: n.store}
+	r, err := raft.NewRaft(config, machine, store, store, n.store.Snapshots(), e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
+	store.running.Store(true)
 	e.raft = r
 	return nil
 }
@@ -134,8 +142,8 @@ func (e *engine) bootstrap(config *raft.Config) error {
 	if !record.Founder {
 		return nil
 	}
-	hasState, err := raft.HasExistingState(n.store, n.store, n.store.Snapshots())
-	if err != nil || hasState {
+	needed, err := mustBootstrap(n.store)
+	if err != nil || !needed {
 		return err
 	}
 	var servers []raft.Server
@@ -156,7 +164,7 @@ func (e *engine) startWork() error {
 	e.merger, err = commit.NewMerger(commit.MergerConfig{
 		Log: commit.NewRaftLog(watchedRaft{e.raft, e.wedge}, enqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
-		InFlight: c.Commit.EntriesInFlight, Company: c.Commit.Company,
+		InFlight: c.Commit.EntriesInFlight, Company: c.Commit.Company, Events: c.Events.Entries, Now: failpoint.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -164,7 +172,7 @@ func (e *engine) startWork() error {
 	e.gatherer, err = commit.New(commit.Config{
 		Route: e.route, Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
 		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
-		Company: c.Commit.Company, CompanyMin: companyMin,
+		Company: c.Commit.Company, CompanyMin: companyMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -188,4 +196,5 @@ func (e *engine) startLoops() {
 	l.run(e.census.run)
 	l.run(e.lead)
 	l.run(e.announcer.run)
+	l.run(e.snapshotByVolume)
 }

@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // machine is the state machine as Raft sees it. It implements
@@ -20,10 +24,14 @@ import (
 // any more, and each entry's response is that error, which nobody takes for a
 // result.
 type machine struct {
+	// ctx ends with the node.
+	ctx    context.Context
 	state  StateMachine
 	freeze func() Snapshot
 	fatal  func(error)
 	log    *slog.Logger
+	events Events
+	volume *volume
 	broken atomic.Pointer[error]
 }
 
@@ -51,10 +59,13 @@ func (m *machine) Apply(entry *raft.Log) any {
 	if err := m.failure(); err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.ApplyBefore)
 	results, err := m.state.Apply(entry.Index, entry.Data)
 	if err != nil {
 		return m.fail(fmt.Errorf("cluster: applying log entry %d: %w", entry.Index, err))
 	}
+	failpoint.Hit(failpoint.ApplyAfter)
+	m.volume.applied(len(entry.Data))
 	return results
 }
 
@@ -70,7 +81,8 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.failure(); err != nil {
 		return nil, err
 	}
-	return frozen{m.freeze()}, nil
+	m.volume.frozen()
+	return frozen{ctx: m.ctx, snapshot: m.freeze(), written: m.events.SnapshotWritten}, nil
 }
 
 // Restore implements raft.FSM. A snapshot that cannot be read leaves a state
@@ -80,22 +92,40 @@ func (m *machine) Restore(snapshot io.ReadCloser) error {
 	if err := m.failure(); err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.RestoreBefore)
 	if err := m.state.Restore(snapshot); err != nil {
 		return m.fail(fmt.Errorf("cluster: restoring a snapshot: %w", err))
 	}
+	failpoint.Hit(failpoint.RestoreAfter)
 	return nil
 }
 
 // frozen writes one snapshot.
-type frozen struct{ snapshot Snapshot }
+type frozen struct {
+	ctx      context.Context
+	snapshot Snapshot
+	// written is told of a snapshot that is whole; it may be nil.
+	written func(bytes int64, took time.Duration)
+}
 
 // Persist implements raft.FSMSnapshot.
 func (f frozen) Persist(sink raft.SnapshotSink) error {
-	if _, err := f.snapshot.WriteTo(sink); err != nil {
+	failpoint.Hit(failpoint.SnapshotBefore)
+	started := time.Now()
+	n, err := f.snapshot.WriteTo(newPacedWriter(f.ctx, sink))
+	if err != nil {
 		_ = sink.Cancel() // The error that counts is the one that stopped us.
 		return err
 	}
-	return sink.Close()
+	failpoint.Hit(failpoint.SnapshotWritten)
+	if err := sink.Close(); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.SnapshotAfter)
+	if f.written != nil {
+		f.written(n, time.Since(started))
+	}
+	return nil
 }
 
 // Release implements raft.FSMSnapshot.

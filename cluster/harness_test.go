@@ -119,7 +119,7 @@ func (s *server) open(change func(*cluster.Config)) {
 	s.node = node
 	guard := peer.NewGuard(node, nil)
 	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	peer.NewServer(node).Register(s.api)
+	peer.NewServer(node, nil).Register(s.api)
 	s.serve()
 }
 

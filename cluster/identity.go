@@ -1,40 +1,41 @@
 package cluster
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// identity is the node's record, in memory and on disk. Readers get a record
+// identity is the node's record, in memory and in the storage. Readers get a record
 // that nobody changes any more.
 //
-// Invariant: what get returns is on disk.
+// Invariant: what get returns is durable.
 type identity struct {
-	dir     string
-	mu      sync.Mutex
-	current atomic.Pointer[member.Record]
+	storage Storage
+	// changing is full while a change is under way. It is no mutex because a change
+	// waits for the disk, which virtual time cannot see behind a mutex.
+	changing chan struct{}
+	current  atomic.Pointer[member.Record]
 }
 
-func newIdentity(dir string, record *member.Record) *identity {
-	i := &identity{dir: dir}
+func newIdentity(storage Storage, record *member.Record) *identity {
+	i := &identity{storage: storage, changing: make(chan struct{}, 1)}
 	i.current.Store(record)
 	return i
 }
 
 func (i *identity) get() *member.Record { return i.current.Load() }
 
-// update changes the record on disk, then in memory. change gets a copy and
+// update changes the record in the storage, then in memory. change gets a copy and
 // says whether it changed anything.
 func (i *identity) update(change func(*member.Record) bool) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.changing <- struct{}{}
+	defer func() { <-i.changing }()
 	next := i.current.Load().Clone()
 	if !change(next) {
 		return nil
 	}
-	if err := next.Save(i.dir); err != nil {
+	if err := i.storage.SaveRecord(next); err != nil {
 		return err
 	}
 	i.current.Store(next)

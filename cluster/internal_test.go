@@ -159,7 +159,7 @@ func TestMachineStopsForGood(t *testing.T) {
 	bad := errors.New("unknown format")
 	state := &fakeState{}
 	fatal := 0
-	m := &machine{state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
+	m := &machine{volume: newVolume(1), ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
 	m.StoreConfiguration(1, raft.Configuration{})
 	if r, ok := m.Apply(&raft.Log{Index: 2}).([]raftlog.GroupResult); !ok || len(r) != 1 || state.applied != 2 {
 		t.Errorf("results %v, applied %d", r, state.applied)

@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/readindex"
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -180,7 +181,7 @@ func (e *engine) form(ctx context.Context) error {
 	record := e.node.identity.get()
 	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: time.Now().UnixNano()}
+	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: failpoint.Now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
 	future := commit.NewRaftLog(e.raft, enqueueTimeout).Append(entry)
 	select {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,18 +9,32 @@ import (
 	"github.com/idnode/idnode/cluster/transport"
 )
 
+// Network is how a node listens, and reaches other nodes. Addresses are host:port.
+type Network interface {
+	Listen(address string) (net.Listener, error)
+	DialContext(ctx context.Context, address string) (net.Conn, error)
+}
+
+// tcp is the Network that nodes use unless they are given another.
+type tcp struct{}
+
+// Listen implements Network.
+func (tcp) Listen(address string) (net.Listener, error) { return net.Listen("tcp", address) }
+
+// DialContext implements Network.
+func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	return transport.DialTCP(ctx, address)
+}
+
 // openTransport opens the Raft port.
 func (n *Node) openTransport() (*transport.Transport, error) {
-	listener := n.cfg.RaftListener
-	if listener == nil {
-		var err error
-		if listener, err = net.Listen("tcp", n.cfg.RaftListen); err != nil {
-			return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
-		}
+	listener, err := n.cfg.Network.Listen(n.cfg.RaftListen)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
 		Listener: listener, ClusterID: n.ClusterID(), LocalID: n.ID().String(), Directory: directory{n.roster},
-		Dial: n.cfg.DialRaft, WrapConn: n.cfg.WrapConn, OnRefused: n.refusedBy, Logger: n.cfg.Logger,
+		Dial: n.cfg.DialRaft, WrapConn: n.cfg.WrapConn, DialContext: n.cfg.Network.DialContext, OnRefused: n.refusedBy, Logger: n.cfg.Logger,
 	}
 	if n.cfg.TLS != nil {
 		c.ServerTLS, c.ClientTLS, c.NamesTag = n.cfg.TLS.Server, n.cfg.TLS.Client, n.cfg.TLS.NamesTag

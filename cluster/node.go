@@ -2,20 +2,17 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// raftFile is the name of Raft's store in the data directory.
-const raftFile = "raft.db"
 
 // Node is one member of a cluster, or on its way to become one. Its methods are
 // safe for concurrent use; before Start has brought Raft up, those that need it
@@ -27,7 +24,7 @@ type Node struct {
 	roster   *roster
 	life     *life
 	space    *space
-	store    *store.Store
+	store    Store
 
 	quorum *verdict
 
@@ -41,7 +38,7 @@ type Node struct {
 	starting sync.Mutex
 }
 
-// Open reads the data directory and claims it. No other node is called and no
+// Open reads what is stored and claims it. No other node is called and no
 // port is opened: but the node answers Hello from here on, so a server for the
 // calls between nodes can be registered with it. After an error nothing is left
 // open.
@@ -50,26 +47,28 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
-	}
-	record, err := member.LoadOrCreate(cfg.DataDir, raftFile)
+	record, err := cfg.Storage.LoadRecord()
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), life: newLife(),
-		identity:    newIdentity(cfg.DataDir, record),
+		identity:    newIdentity(cfg.Storage, record),
 		invitations: make(chan member.Invitation),
 	}
 	n.quorum = newVerdict()
 	n.roster = newRoster(cfg.Registry, n.identity)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
-	if err := n.checkRecord(record); err != nil {
-		return nil, err
+	if record.Removed {
+		return nil, n.checkRecord(record)
 	}
+	// First, so that a record that took another's place is told from a flag that is
+	// wrong: its store is not its own.
 	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.life.fail); err != nil {
 		return nil, err
+	}
+	if err := n.checkRecord(record); err != nil {
+		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
 }
@@ -77,6 +76,8 @@ func Open(cfg Config) (*Node, error) {
 // checkRecord refuses to start as somebody else, or as a member no more.
 func (n *Node) checkRecord(r *member.Record) error {
 	switch {
+	case r.Recovering:
+		return errors.New("cluster: a recovery of the cluster was cut short: run the same 'idnode recover' again")
 	case r.Removed:
 		return fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag", member.ErrRemoved, r.Tag)
 	case r.Tag != "" && n.cfg.Tag != "" && r.Tag != n.cfg.Tag:
@@ -109,12 +110,29 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return e.gatherer.Propose(ctx, operation)
 }
 
+// ProposeAll brings several operations through the log together and returns, in
+// their order, what became of each, as Propose does for one.
+func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
+	e, err := n.engine()
+	if err != nil {
+		errs = make([]error, len(operations))
+		for i := range errs {
+			errs[i] = err
+		}
+		return make([][]byte, len(operations)), errs
+	}
+	return e.gatherer.ProposeAll(ctx, operations)
+}
+
 // HasQuorum says whether a quorum is in reach, as far as this node can tell.
 // After a quorum was lost it takes up to half a second to show.
 func (n *Node) HasQuorum() bool {
 	present, _ := n.quorum.get()
 	return present
 }
+
+// QuorumMissing returns for how long no quorum has been in reach; 0 if one is.
+func (n *Node) QuorumMissing() time.Duration { return n.quorum.missing(time.Now()) }
 
 // QuorumChanges returns a channel that is closed at the next change of what
 // HasQuorum returns. Taken before HasQuorum is called, no change is missed.

@@ -28,6 +28,9 @@ func (n *Node) HandleForward(ctx context.Context, group []byte) (raftlog.GroupRe
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
+	if received := n.cfg.Events.Received; received != nil {
+		received()
+	}
 	return e.submit(ctx, group)
 }
 

@@ -116,10 +116,12 @@ func (a *answers) majority(now time.Time, self string, voters []string) time.Tim
 type verdict struct {
 	mu      sync.Mutex
 	present bool
+	// since is when it last changed; at first, when the node was opened.
+	since   time.Time
 	changed chan struct{}
 }
 
-func newVerdict() *verdict { return &verdict{changed: make(chan struct{})} }
+func newVerdict() *verdict { return &verdict{since: time.Now(), changed: make(chan struct{})} }
 
 // set returns whether this is a change.
 func (v *verdict) set(present bool) bool {
@@ -128,7 +130,7 @@ func (v *verdict) set(present bool) bool {
 	if v.present == present {
 		return false
 	}
-	v.present = present
+	v.present, v.since = present, time.Now()
 	close(v.changed)
 	v.changed = make(chan struct{})
 	return true
@@ -138,4 +140,14 @@ func (v *verdict) get() (present bool, changed <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.present, v.changed
+}
+
+// missing returns for how long the quorum has been out of reach; 0 if it is not.
+func (v *verdict) missing(now time.Time) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.present {
+		return 0
+	}
+	return max(0, now.Sub(v.since))
 }

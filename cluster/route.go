@@ -61,6 +61,9 @@ func (s sender) Send(ctx context.Context, leader string, group []byte) (raftlog.
 	if !ok {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", leader))
 	}
+	if forwarded := s.e.node.cfg.Events.Forwarded; forwarded != nil {
+		forwarded()
+	}
 	return s.e.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 

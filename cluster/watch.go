@@ -30,6 +30,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 	defer tick.Stop()
 	seen := contact{grace: graceFor(e.node.cfg.Timings.Lease)}
 	var pinged time.Time
+	leaders := succession{changed: e.node.cfg.Events.LeaderChanged}
 	for {
 		select {
 		case <-news:
@@ -38,6 +39,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 			return
 		}
 		_, leader := e.raft.LeaderWithID()
+		leaders.saw(string(leader))
 		now := time.Now()
 		e.route.set(e.hint.choose(now, string(leader), e.name))
 		evidence := e.evidence(now, string(leader))
@@ -48,6 +50,24 @@ func (e *engine) watchQuorum(ctx context.Context) {
 		e.judge(&seen, now, evidence)
 		e.checkRaft()
 	}
+}
+
+// succession notices that another node leads than before.
+type succession struct {
+	last string
+	// changed may be nil.
+	changed func()
+}
+
+// saw takes note of who leads; nobody is no news.
+func (s *succession) saw(leader string) {
+	if leader == "" || leader == s.last {
+		return
+	}
+	if s.last != "" && s.changed != nil {
+		s.changed()
+	}
+	s.last = leader
 }
 
 // evidence returns the newest moment at which Raft knew of a quorum. A leader

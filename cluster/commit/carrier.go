@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -25,6 +26,7 @@ type carrier struct {
 	// These are the carrier's own.
 
 	operations [][]byte
+	callers    []context.Context
 	retry      retry
 	// spare is the room for the next group's waiters.
 	spare []*waiter
@@ -38,12 +40,17 @@ type group struct {
 	data         []byte
 	size         int
 	started      time.Time
+	// waited is how long the oldest operation has waited at least.
+	waited time.Duration
 	// attempts counts the sendings; leader is where the last one went.
 	attempts int
 	leader   string
 	// tainted says that an attempt ended without an answer: the group may be in
 	// a log.
 	tainted bool
+	// trail follows the group, or is nil; err is what the newest attempt ended with.
+	trail Trail
+	err   error
 }
 
 // run is the loop.
@@ -54,6 +61,7 @@ func (c *carrier) run() {
 			return
 		}
 		c.carry(&gr)
+		endTrail(gr.trail, gr.err)
 	}
 }
 
@@ -78,7 +86,11 @@ func (c *carrier) next() (group, bool) {
 		default:
 			gr := c.cut()
 			g.mu.Unlock()
+			if g.cfg.Events.Cut != nil {
+				g.cfg.Events.Cut(len(c.operations), gr.waited)
+			}
 			c.encode(&gr)
+			c.follow(&gr)
 			return gr, true
 		}
 	}
@@ -97,18 +109,42 @@ func (c *carrier) cut() group {
 	g := c.g
 	g.company.want = 0
 	waiters, size := g.waiting.take(c.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
+	if mutant.On(mutant.OperationLost) && len(waiters) > 1 {
+		waiters = waiters[:len(waiters)-1]
+	}
 	c.waiters, c.spare = waiters, waiters
 	c.operations = c.operations[:0]
 	for _, w := range waiters {
 		c.operations = append(c.operations, w.operation)
 	}
-	sequence := g.session.take()
+	if g.cfg.Events.Follow != nil {
+		c.callers = appendCallers(c.callers[:0], waiters)
+	}
+	sequence, now := g.session.take(), time.Now()
+	waited := now.Sub(g.waiting.since)
+	g.waiting.since = now
 	return group{
 		session:      g.session,
 		sequence:     sequence,
 		acknowledged: g.session.acknowledged(),
 		size:         size,
-		started:      time.Now(),
+		started:      now,
+		waited:       waited,
+	}
+}
+
+func appendCallers(callers []context.Context, waiters []*waiter) []context.Context {
+	for _, w := range waiters {
+		callers = append(callers, w.caller)
+	}
+	return callers
+}
+
+// follow begins the group's trail, if groups are followed.
+func (c *carrier) follow(gr *group) {
+	if follow := c.g.cfg.Events.Follow; follow != nil {
+		gr.trail = follow(c.callers, len(c.callers))
+		clear(c.callers)
 	}
 }
 
@@ -134,8 +170,9 @@ func (c *carrier) carry(gr *group) {
 		if !ok {
 			return
 		}
-		result, err := c.g.cfg.Sender.Send(ctx, leader, gr.data)
+		result, err := c.g.cfg.Sender.Send(onto(ctx, gr.trail), leader, gr.data)
 		c.end()
+		gr.err = err
 		if err == nil {
 			c.answered(gr, result)
 			return

@@ -5,12 +5,23 @@ import (
 	"time"
 )
 
+const (
+	// companyShare is how many times as long as the last round the wait for company
+	// may take. A caller comes back in a part of a round if the machine is idle, and
+	// in two where callers and nodes fight for the same processors. It bounds what
+	// traffic that does not come back pays: a few rounds.
+	companyShare = 3
+	// companyEnough is how many operations are not worth a wait any more: what a
+	// round costs is spread thin by then, and those that wait could be on their way.
+	companyEnough = 64
+)
+
 // company is the bounded wait for the callers that were just answered. They
-// come back within microseconds, but the carrier is faster: without the wait it
-// cuts a group of the first few, and the rest wait a whole round trip. It has
-// no lock: the Gatherer's guards it.
+// come back soon, but whoever cuts the next group is faster: without the wait it
+// takes those that came meanwhile, and the callers fall apart into two parts that
+// take turns for ever. It has no lock: that of its owner guards it.
 type company struct {
-	// want says how many operations the next group waits for; 0 is any.
+	// want says how many the next round waits for; 0 is any.
 	want  int
 	timer *time.Timer
 }
@@ -22,16 +33,17 @@ func (c *company) stop() {
 	}
 }
 
-// expect starts a wait of at most d for so many. Once over, it wakes all that
-// wait on work. If a timer comes late, for a wait that is over, it cuts the next
-// one short, which does no harm.
-func (c *company) expect(want int, d time.Duration, mu *sync.Mutex, work *sync.Cond) {
+// expect starts a wait for so many, after a round that took so long; limit bounds
+// it as well. Once over, it wakes all that wait on work. If a timer comes late,
+// for a wait that is over, it cuts the next one short, which does no harm.
+func (c *company) expect(want int, took, limit time.Duration, mu *sync.Mutex, work *sync.Cond) {
 	c.want = want
+	bound := min(limit, companyShare*took)
 	if c.timer != nil {
-		c.timer.Reset(d)
+		c.timer.Reset(bound)
 		return
 	}
-	c.timer = time.AfterFunc(d, func() {
+	c.timer = time.AfterFunc(bound, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		c.want = 0
@@ -39,15 +51,31 @@ func (c *company) expect(want int, d time.Duration, mu *sync.Mutex, work *sync.C
 	})
 }
 
-// expect starts the wait for company after a group of so many operations was
-// answered.
-func (g *Gatherer) expect(operations int) {
-	if g.cfg.Company > 0 && operations >= g.cfg.CompanyMin && !g.closing {
-		g.company.expect(operations, g.cfg.Company, &g.mu, &g.work)
+// expect starts the wait for company after a group of so many operations: for
+// them, and for those that wait already. The caller holds the lock.
+func (g *Gatherer) expect(answered int, took time.Duration) {
+	want := answered + g.waiting.length
+	if g.cfg.Company > 0 && want >= g.cfg.CompanyMin && !g.closing {
+		g.company.expect(min(want, companyEnough), took, g.cfg.Company, &g.mu, &g.work)
 	}
 }
 
 // gathered says whether what waits may go as a group.
 func (g *Gatherer) gathered() bool {
 	return g.waiting.length >= g.company.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
+}
+
+// expect starts the wait for company after an entry of so many groups: for
+// them, and for those that wait already. The caller holds the lock.
+func (m *Merger) expect(answered int, took time.Duration) {
+	want := answered + len(m.waiting)
+	if m.cfg.Company > 0 && want > 1 && !m.closing {
+		m.company.expect(want, took, m.cfg.Company, &m.mu, &m.work)
+	}
+}
+
+// gathered says whether what waits may go as an entry.
+func (m *Merger) gathered() bool {
+	return len(m.waiting) >= m.company.want || m.operations >= 2*companyEnough ||
+		m.bytes >= m.cfg.MaxEntryBytes || m.closing
 }

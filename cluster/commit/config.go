@@ -58,6 +58,9 @@ type SessionOpener interface {
 // Events are told what a Gatherer does, for metrics. A nil function is not
 // called. They are called on the Gatherer's own goroutines and must be quick.
 type Events struct {
+	// Cut is called for each group that is about to be sent for the first time:
+	// its oldest operation has waited at least that long to be in one.
+	Cut func(operations int, waited time.Duration)
 	// Answered is called for each group that got its results.
 	Answered func(operations, bytes, attempts int, took time.Duration)
 	// GivenUp is called for operations whose callers got an error other than
@@ -65,6 +68,8 @@ type Events struct {
 	GivenUp func(operations int, err error)
 	// SessionOpened is called when a session was opened.
 	SessionOpened func(session uint64)
+	// Follow follows each group from its cut until it is settled.
+	Follow Follow
 }
 
 // Config is what a Gatherer needs. Zero values get defaults.
@@ -85,10 +90,11 @@ type Config struct {
 	// QueueLength and QueueBytes bound the operations that wait.
 	QueueLength int
 	QueueBytes  int
-	// Company is how long, after a group of at least CompanyMin operations was
-	// answered, the next group waits for as many operations again, because the
-	// callers just answered are about to come back. 0 (default): not at all.
-	// It must be shorter than a round trip with its fsyncs to be worth it.
+	// Company is how long at most, after a group of at least CompanyMin operations
+	// was answered, the next group waits for as many operations again and those that
+	// came meanwhile, because the callers just answered are about to come back. It
+	// never waits longer than a few times what the group took, nor for more than
+	// makes a round cheap. 0 (default): not at all.
 	Company time.Duration
 	// CompanyMin is the smallest group worth waiting after; default a quarter
 	// of MaxOperations.
@@ -100,6 +106,10 @@ type Config struct {
 	// one and two times as long. It should exceed the Merger's AnswerTimeout,
 	// so that the leader's own word comes first.
 	SendTimeout time.Duration
+	// CallLimit is how long an operation waits at most, give or take an eighth,
+	// whatever its caller's context says: NotApplied(Deadline) if it is in no
+	// group, Unknown(Deadline) otherwise. 0 (default): no limit.
+	CallLimit time.Duration
 	// GiveUp is how long one group is sent again while there is a leader and a
 	// quorum but no answer; the attempt under way then is the last. At least
 	// SendTimeout.
@@ -137,7 +147,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("commit: MaxOperations is %d, must be at most %d", c.MaxOperations, raftlog.MaxOperations)
 	case c.QueueLength < 1 || c.QueueBytes < c.MaxGroupBytes:
 		return errors.New("commit: the queue must have room for a whole group")
-	case c.Company < 0 || c.LeaderWait < 0 || c.SendTimeout < 0:
+	case c.Company < 0 || c.LeaderWait < 0 || c.SendTimeout < 0 || c.CallLimit < 0:
 		return errors.New("commit: times must not be negative")
 	case c.GiveUp < c.SendTimeout:
 		return fmt.Errorf("commit: GiveUp (%v) must not be shorter than SendTimeout (%v)", c.GiveUp, c.SendTimeout)

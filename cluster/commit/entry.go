@@ -1,24 +1,13 @@
 package commit
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
-
-// expect starts the wait for company after an entry of so many groups.
-func (m *Merger) expect(groups int) {
-	if m.cfg.Company > 0 && groups > 1 && !m.closing {
-		m.company.expect(groups, m.cfg.Company, &m.mu, &m.work)
-	}
-}
-
-// gathered says whether what waits may go as an entry.
-func (m *Merger) gathered() bool {
-	return len(m.waiting) >= m.company.want || m.bytes >= m.cfg.MaxEntryBytes || m.closing
-}
 
 // merge takes groups for one entry. It returns nil when the Merger ends.
 func (m *Merger) merge() ([]*submission, *reign) {
@@ -49,6 +38,7 @@ func (m *Merger) take() []*submission {
 		}
 		n++
 		m.bytes -= len(s.group)
+		m.operations -= s.operations
 	}
 	taken := slices.Clone(m.waiting[:n])
 	m.waiting = slices.Delete(m.waiting, 0, n)
@@ -85,16 +75,22 @@ func (m *Merger) entry(groups [][]byte) []byte {
 // submitted a group.
 func (m *Merger) append(r *reign, submissions []*submission, entry []byte) {
 	started := time.Now()
+	trail := m.follow(submissions)
+	if m.cfg.Events.Appending != nil {
+		m.cfg.Events.Appending()
+	}
 	results, err := m.await(r, m.cfg.Log.Append(entry))
+	took := time.Since(started)
 	if err == nil && len(results) != len(submissions) {
 		m.cfg.Logger.Error("the log's answer does not fit the entry", "groups", len(submissions), "results", len(results))
 		err = outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
 	}
 	if m.cfg.Events.Appended != nil {
-		m.cfg.Events.Appended(len(submissions), len(entry), time.Since(started), err)
+		m.cfg.Events.Appended(len(submissions), operationsOf(submissions), len(entry), took, err)
 	}
+	endTrail(trail, err)
 	m.mu.Lock()
-	m.expect(len(submissions))
+	m.expect(len(submissions), took)
 	m.mu.Unlock()
 	if err != nil {
 		refuse(submissions, err)
@@ -103,4 +99,24 @@ func (m *Merger) append(r *reign, submissions []*submission, entry []byte) {
 	for i, s := range submissions {
 		s.answer(results[i], nil)
 	}
+}
+
+// follow begins an entry's trail, if entries are followed.
+func (m *Merger) follow(submissions []*submission) Trail {
+	if m.cfg.Events.Follow == nil {
+		return nil
+	}
+	callers := make([]context.Context, len(submissions))
+	for i, s := range submissions {
+		callers[i] = s.caller
+	}
+	return m.cfg.Events.Follow(callers, operationsOf(submissions))
+}
+
+func operationsOf(submissions []*submission) int {
+	n := 0
+	for _, s := range submissions {
+		n += s.operations
+	}
+	return n
 }

@@ -68,6 +68,7 @@ func (o *countingOpener) opened() uint64 {
 
 // sending is one group on its way to a leader. The test answers it.
 type sending struct {
+	ctx    context.Context
 	leader string
 	raw    string
 	group  raftlog.Group
@@ -99,7 +100,7 @@ func (m manualSender) Send(ctx context.Context, leader string, group []byte) (ra
 	if err != nil {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Invalid, err)
 	}
-	s := sending{leader: leader, raw: string(group), group: g, answer: make(chan sent, 1)}
+	s := sending{ctx: ctx, leader: leader, raw: string(group), group: g, answer: make(chan sent, 1)}
 	select {
 	case m <- s:
 	case <-ctx.Done():

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/idnode/idnode/internal/outcome"
 )
@@ -29,6 +30,8 @@ type Gatherer struct {
 	session *session
 	opening bool
 	reach   reach
+	// age counts the steps of expiry.
+	age uint64
 	// closing says that nothing new is taken; stopped that nothing is left.
 	closing bool
 	stopped bool
@@ -36,8 +39,10 @@ type Gatherer struct {
 	// halt ends with the Gatherer: whatever still waits gives up.
 	halt    context.Context
 	haltNow context.CancelFunc
-	// finished is closed when all carriers have ended, watched when watch has.
-	finished, watched chan struct{}
+	// finished is closed when all carriers have ended; watching waits for the other
+	// loops.
+	finished chan struct{}
+	watching sync.WaitGroup
 }
 
 // New starts a Gatherer; Close ends it. Until SetQuorum says otherwise there is
@@ -47,7 +52,7 @@ func New(cfg Config) (*Gatherer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gatherer{cfg: cfg, finished: make(chan struct{}), watched: make(chan struct{})}
+	g := &Gatherer{cfg: cfg, finished: make(chan struct{})}
 	g.work.L = &g.mu
 	g.halt, g.haltNow = context.WithCancel(context.Background())
 	g.reach.init(cfg.LeaderWait, g.unreachable)
@@ -68,7 +73,8 @@ func (g *Gatherer) start() {
 		carrying.Wait()
 		close(g.finished)
 	}()
-	go g.watch()
+	g.watching.Go(g.watch)
+	g.watching.Go(g.expire)
 }
 
 // Propose brings one operation through the log and returns what the state
@@ -83,7 +89,7 @@ func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error
 	if err := ctx.Err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Deadline, err)
 	}
-	w := g.pool.get(operation)
+	w := g.pool.get(ctx, operation)
 	if err := g.enqueue(w); err != nil {
 		g.pool.put(w)
 		return nil, err
@@ -117,17 +123,34 @@ func (g *Gatherer) await(ctx context.Context, w *waiter) error {
 func (g *Gatherer) enqueue(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err := g.admit(w); err != nil {
+		return err
+	}
+	g.wake()
+	return nil
+}
+
+// admit puts w into the queue, or says why not. The caller holds the lock.
+func (g *Gatherer) admit(w *waiter) error {
 	if err := g.refusal(); err != nil {
 		return err
 	}
 	if g.waiting.length >= g.cfg.QueueLength || g.waiting.bytes+cost(w.operation) > g.cfg.QueueBytes {
 		return outcome.NewNotApplied(outcome.Overloaded, nil)
 	}
+	w.born = g.age
+	if g.waiting.length == 0 {
+		g.waiting.since = time.Now()
+	}
 	g.waiting.push(w)
+	return nil
+}
+
+// wake wakes a carrier if there is a group for it. The caller holds the lock.
+func (g *Gatherer) wake() {
 	if g.idle > 0 && g.gathered() {
 		g.work.Signal()
 	}
-	return nil
 }
 
 // refusal says why no operation is taken at the moment.
@@ -180,7 +203,7 @@ func (g *Gatherer) Close(ctx context.Context) {
 	}
 	g.stop()
 	<-g.finished
-	<-g.watched
+	g.watching.Wait()
 }
 
 // stop ends the wait of everybody at once.

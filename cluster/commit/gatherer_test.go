@@ -405,29 +405,39 @@ func TestALeaderThatRefusesForLongFailsTheQueue(t *testing.T) {
 
 func TestCompanyWaitsForTheCallersJustAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const bound = time.Millisecond
+		const bound, round = 5 * time.Millisecond, 2 * time.Millisecond
 		r := newRig(t, func(c *Config) { c.Company, c.CompanyMin = bound, 2 })
+		apply := func(s sending) {
+			time.Sleep(round)
+			s.apply()
+			synctest.Wait()
+		}
 		r.propose(bg, "first")
 		s := r.next()
 		for range 4 {
 			r.propose(bg, "x")
 		}
-		s.apply()
-		r.next().apply()
-		synctest.Wait()
+		apply(s)
+		// Those that came meanwhile go, once the one just answered is back.
+		r.none()
+		r.propose(bg, "first again")
+		s = r.next()
+		if len(s.group.Operations) != 5 {
+			t.Fatalf("a group of %d", len(s.group.Operations))
+		}
+		apply(s)
 
 		// As many as before go at once.
 		start := time.Now()
-		for i := range 4 {
+		for i := range 5 {
 			r.none()
 			r.propose(bg, fmt.Sprint(i))
 		}
 		s = r.next()
-		if len(s.group.Operations) != 4 || time.Since(start) != 0 {
+		if len(s.group.Operations) != 5 || time.Since(start) != 0 {
 			t.Fatalf("a group of %d after %v", len(s.group.Operations), time.Since(start))
 		}
-		s.apply()
-		synctest.Wait()
+		apply(s)
 
 		// Fewer go when the time is over.
 		r.propose(bg, "y")
@@ -436,6 +446,42 @@ func TestCompanyWaitsForTheCallersJustAnswered(t *testing.T) {
 		s = r.next()
 		if len(s.group.Operations) != 1 {
 			t.Fatalf("a group of %d", len(s.group.Operations))
+		}
+		apply(s)
+	})
+}
+
+func TestTheWaitForCompanyIsAFewRoundsLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const round = time.Millisecond
+		r := newRig(t, func(c *Config) { c.Company, c.CompanyMin = time.Second, 2 })
+		r.propose(bg, "1")
+		s := r.next()
+		r.propose(bg, "2")
+		time.Sleep(round)
+		s.apply()
+		r.none()
+		time.Sleep(companyShare*round - time.Nanosecond)
+		r.none()
+		time.Sleep(time.Nanosecond)
+		s = r.next()
+		s.apply()
+	})
+}
+
+func TestNobodyWaitsForMoreCompanyThanIsWorthIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Company = time.Second })
+		r.propose(bg, "first")
+		s := r.next()
+		for range 3 * companyEnough {
+			r.propose(bg, "x")
+		}
+		time.Sleep(time.Second)
+		s.apply()
+		s = r.next()
+		if len(s.group.Operations) != 3*companyEnough {
+			t.Errorf("a group of %d", len(s.group.Operations))
 		}
 		s.apply()
 	})

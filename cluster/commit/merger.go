@@ -19,8 +19,10 @@ type Merger struct {
 	// work wakes the writers that wait for something to do.
 	work    sync.Cond
 	waiting []*submission
-	bytes   int
-	company company
+	// bytes and operations are those of the groups that wait.
+	bytes      int
+	operations int
+	company    company
 	// reign is the leadership that lasts; nil if the node does not lead.
 	reign   *reign
 	closing bool
@@ -34,6 +36,8 @@ type Merger struct {
 
 // submission is one group and whoever waits for it. The Merger's lock guards
 type submission struct {
+	// caller is the context of the submitter, for whoever follows entries.
+	caller     context.Context
 	group      []byte
 	operations int
 	result     raftlog.GroupResult
@@ -130,7 +134,7 @@ func (m *Merger) depose(r *reign) {
 // drain empties the queue. The caller holds the lock and answers what it gets.
 func (m *Merger) drain() []*submission {
 	waiting := m.waiting
-	m.waiting, m.bytes = nil, 0
+	m.waiting, m.bytes, m.operations = nil, 0, 0
 	m.work.Broadcast()
 	return waiting
 }
@@ -147,7 +151,7 @@ func refuse(submissions []*submission, err error) {
 // back: NotApplied(Deadline). Once it is in an entry it stays there:
 // Unknown(Deadline).
 func (m *Merger) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	s, err := m.accept(group)
+	s, err := m.accept(ctx, group)
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
@@ -164,7 +168,7 @@ func (m *Merger) Submit(ctx context.Context, group []byte) (raftlog.GroupResult,
 
 // accept refuses what must not get into an entry: a damaged group would stop
 // every node that reads it.
-func (m *Merger) accept(group []byte) (*submission, error) {
+func (m *Merger) accept(ctx context.Context, group []byte) (*submission, error) {
 	if len(group) > m.cfg.MaxEntryBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
 	}
@@ -172,7 +176,7 @@ func (m *Merger) accept(group []byte) (*submission, error) {
 	if err != nil {
 		return nil, outcome.NewNotApplied(outcome.Invalid, err)
 	}
-	return &submission{group: group, operations: operations, done: make(chan struct{})}, nil
+	return &submission{caller: ctx, group: group, operations: operations, done: make(chan struct{})}, nil
 }
 
 // enqueue lets s wait for an entry, or says why not.
@@ -189,6 +193,7 @@ func (m *Merger) enqueue(s *submission) error {
 	}
 	m.waiting = append(m.waiting, s)
 	m.bytes += len(s.group)
+	m.operations += s.operations
 	m.work.Signal()
 	return nil
 }
@@ -205,6 +210,7 @@ func (m *Merger) leave(s *submission, cause error) (raftlog.GroupResult, error) 
 	if i := slices.Index(m.waiting, s); i >= 0 {
 		m.waiting = slices.Delete(m.waiting, i, i+1)
 		m.bytes -= len(s.group)
+		m.operations -= s.operations
 		m.work.Broadcast()
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
 	}

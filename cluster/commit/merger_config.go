@@ -39,9 +39,13 @@ type Future interface {
 // MergerEvents are told what a Merger does, for metrics. A nil function is not
 // called. They are called on the Merger's own goroutines and must be quick.
 type MergerEvents struct {
-	// Appended is called for each entry that came to an end; err is nil if it
-	// was applied.
-	Appended func(groups, bytes int, took time.Duration, err error)
+	// Appending is called for each entry that is about to be proposed.
+	Appending func()
+	// Appended is called for each entry that came to an end, once for each call of
+	// Appending; err is nil if it was applied.
+	Appended func(groups, operations, bytes int, took time.Duration, err error)
+	// Follow follows each entry from its proposal until it was applied.
+	Follow Follow
 }
 
 // MergerConfig is what a Merger needs. Zero values get defaults.
@@ -62,8 +66,9 @@ type MergerConfig struct {
 	// QueueGroups and QueueBytes bound the groups that wait.
 	QueueGroups int
 	QueueBytes  int
-	// Company is how long, after an entry of two groups or more, the next waits
-	// for as many groups again. 0 (default): not at all.
+	// Company is how long at most, after an entry, the next waits for as many groups
+	// again and those that came meanwhile, if that is more than one. 0 (default): not
+	// at all.
 	Company time.Duration
 	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
 	// disk takes, and should be shorter than Config.SendTimeout.

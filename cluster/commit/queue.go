@@ -1,5 +1,7 @@
 package commit
 
+import "time"
+
 // queue holds the operations that wait, oldest first. It is a linked list
 // through the waiters themselves, so that a caller that goes away takes its
 // place with it at once and nothing has to be swept later. It has no lock: the
@@ -8,6 +10,9 @@ type queue struct {
 	head, tail *waiter
 	length     int
 	bytes      int
+	// since is when the oldest operation began to wait, or later: the clock is
+	// read once for each group, not for each operation.
+	since time.Time
 }
 
 // operationHead is what a group spends on an operation beside its bytes, a tag

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -28,6 +29,8 @@ func Classify(err error) *outcome.Error {
 		return outcome.NewNotApplied(outcome.NotLeader, err)
 	case errors.Is(err, raft.ErrEnqueueTimeout):
 		return outcome.NewNotApplied(outcome.Overloaded, err)
+	case errors.Is(err, raft.ErrLeadershipLost) && mutant.On(mutant.UnknownIsFailed):
+		return outcome.NewNotApplied(outcome.LeadershipLost, err)
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
 		return outcome.NewUnknown(outcome.LeadershipLost, err)
 	case errors.Is(err, raft.ErrRaftShutdown):

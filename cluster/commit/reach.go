@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 )
 
@@ -67,7 +68,6 @@ func (r *reach) stop() {
 
 // watch follows the route until the Gatherer halts.
 func (g *Gatherer) watch() {
-	defer close(g.watched)
 	for {
 		changed := g.cfg.Route.Changed()
 		g.setLeader(g.cfg.Route.Leader())
@@ -124,7 +124,7 @@ func (g *Gatherer) SetQuorum(present bool) {
 // unreachable is called when an outage has lasted for LeaderWait.
 func (g *Gatherer) unreachable(outage uint64) {
 	g.mu.Lock()
-	if g.stopped || !g.reach.lost || g.reach.outage != outage {
+	if g.stopped || !g.reach.lost || g.reach.outage != outage || mutant.On(mutant.OutageWaitedOut) {
 		g.mu.Unlock()
 		return
 	}

@@ -2,8 +2,11 @@ package commit
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -33,22 +36,26 @@ var errBadAnswer = errors.New("the leader's answer does not fit the group")
 
 // applied hands each caller its result.
 func (c *carrier) applied(gr *group, results [][]byte) {
-	g := c.g
+	g, took := c.g, time.Since(gr.started)
 	c.retry = retry{}
 	g.mu.Lock()
 	gr.session.settle(gr.sequence)
 	waiters := c.waiters
 	c.waiters = nil
-	g.expect(len(results))
+	g.expect(len(results), took)
 	if g.idle > 0 && len(g.carriers) > 1 {
 		g.work.Broadcast()
 	}
 	g.mu.Unlock()
+	failpoint.Hit(failpoint.AnswerBefore)
+	if mutant.On(mutant.AnswersSwapped) {
+		slices.Reverse(waiters)
+	}
 	for i, w := range waiters {
 		w.answer(results[i], nil)
 	}
 	if g.cfg.Events.Answered != nil {
-		g.cfg.Events.Answered(len(results), gr.size, gr.attempts, time.Since(gr.started))
+		g.cfg.Events.Answered(len(results), gr.size, gr.attempts, took)
 	}
 }
 
@@ -61,7 +68,7 @@ func (c *carrier) again(gr *group, err error) bool {
 	case refused && final(err):
 		c.giveUp(gr, verdict(gr, outcome.ReasonOf(err), err))
 		return false
-	case !gr.tainted:
+	case !gr.tainted, mutant.On(mutant.RetryUnderNewNumber):
 		c.requeue(gr)
 		c.pause(gr.started, err)
 		return false

@@ -299,7 +299,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 		g, err := New(Config{
 			Route: n.route, Sender: n, Opener: n, InFlight: inFlight,
 			MaxOperations: 4, CompanyMin: 2, Company: time.Duration(i) * time.Millisecond,
-			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second,
+			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,9 @@
 package commit
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // place is where an operation is on its way.
 type place uint8
@@ -24,21 +27,25 @@ const (
 type waiter struct {
 	prev, next *waiter
 	operation  []byte
-	place      place
-	result     []byte
-	err        error
-	done       chan struct{}
+	// caller is the context of the caller, for whoever follows groups.
+	caller context.Context
+	place  place
+	// born is the Gatherer's age when the wait began.
+	born   uint64
+	result []byte
+	err    error
+	done   chan struct{}
 }
 
 // waiterPool saves the channel and the waiter itself on every call.
 type waiterPool struct{ pool sync.Pool }
 
-func (p *waiterPool) get(operation []byte) *waiter {
+func (p *waiterPool) get(caller context.Context, operation []byte) *waiter {
 	w, ok := p.pool.Get().(*waiter)
 	if !ok {
 		w = &waiter{done: make(chan struct{}, 1)}
 	}
-	w.operation = operation
+	w.caller, w.operation = caller, operation
 	return w
 }
 

@@ -18,6 +18,9 @@ var (
 	ErrTagTaken = errors.New("the tag belongs to another data directory")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
+	// ErrTooOld means that the cluster writes a log format which the node, or its
+	// configuration, does not know.
+	ErrTooOld = errors.New("the cluster writes a newer log format than this node reads")
 	// ErrRemoved means the node was removed from its cluster.
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )

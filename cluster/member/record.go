@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -28,7 +29,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Record is what a data directory says about its node.
 //
 // Invariant: ID never changes once the file exists, and ClusterID never changes
-// once it is set. A node that finds them changed is another node.
+// once it is set, but by a recovery. A node that finds them changed is another
+// node.
 type Record struct {
 	// ID is the node's Raft id.
 	ID ID
@@ -46,6 +48,12 @@ type Record struct {
 	TagConfirmed bool
 	// Removed says that the node was removed from the cluster.
 	Removed bool
+	// Recovering says that a recovery of the cluster was begun and is not finished:
+	// the node must not start.
+	Recovering bool
+	// Revision counts how often the record was written. It is 0 in one that an
+	// older version of the program wrote.
+	Revision uint64
 }
 
 // InCluster says whether the node belongs to a cluster.
@@ -67,8 +75,17 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 	return out
 }
 
-// recordJSON is the file's layout. Checksum is CRC-32C over the same document
-// with an empty checksum.
+// fileJSON is the file's layout. Seal is CRC-32C over the same document with an
+// empty seal. Older versions of the program know neither of the two fields below,
+// and read and write what is above.
+type fileJSON struct {
+	recordJSON
+	Revision uint64 `json:"revision,omitempty"`
+	Seal     string `json:"seal,omitempty"`
+}
+
+// recordJSON is the part of the layout with the record. Checksum is CRC-32C over
+// this part with an empty checksum.
 type recordJSON struct {
 	Version      int               `json:"version"`
 	ID           string            `json:"id"`
@@ -77,6 +94,7 @@ type recordJSON struct {
 	Founder      bool              `json:"founder"`
 	TagConfirmed bool              `json:"tag_confirmed"`
 	Removed      bool              `json:"removed"`
+	Recovering   bool              `json:"recovering,omitempty"`
 	Members      []json.RawMessage `json:"members"`
 	Checksum     string            `json:"checksum"`
 }
@@ -111,7 +129,7 @@ func (r *Record) Save(dir string) error {
 func encodeRecord(r *Record) ([]byte, error) {
 	doc := recordJSON{
 		Version: recordVersion, ID: r.ID.String(), Tag: r.Tag, ClusterID: hex.EncodeToString(r.ClusterID),
-		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Members: []json.RawMessage{},
+		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Recovering: r.Recovering, Members: []json.RawMessage{},
 	}
 	for _, m := range r.Members {
 		raw, err := protojson.Marshal(m)
@@ -120,25 +138,37 @@ func encodeRecord(r *Record) ([]byte, error) {
 		}
 		doc.Members = append(doc.Members, raw)
 	}
-	return sealRecord(doc)
+	return sealRecord(doc, r.Revision)
 }
 
-// sealRecord returns the document with its checksum.
-func sealRecord(doc recordJSON) ([]byte, error) {
-	sum, err := checksum(doc)
-	if err != nil {
+// sealRecord returns the document with its checksums.
+func sealRecord(doc recordJSON, revision uint64) ([]byte, error) {
+	var err error
+	if doc.Checksum, err = doc.checksum(); err != nil {
 		return nil, err
 	}
-	doc.Checksum = sum
-	data, err := json.MarshalIndent(doc, "", "  ")
+	file := fileJSON{recordJSON: doc, Revision: revision}
+	if file.Seal, err = file.seal(); err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(file, "", "  ")
 	return append(data, '\n'), err
 }
 
-// checksum is over the compact form, which json.Marshal makes of raw messages
-// too, so that reading the indented file and writing it again gives the same.
-func checksum(doc recordJSON) (string, error) {
+func (doc recordJSON) checksum() (string, error) {
 	doc.Checksum = ""
-	data, err := json.Marshal(doc)
+	return sumJSON(doc)
+}
+
+func (file fileJSON) seal() (string, error) {
+	file.Seal = ""
+	return sumJSON(file)
+}
+
+// sumJSON is over the compact form, which json.Marshal makes of raw messages
+// too, so that reading the indented file and writing it again gives the same.
+func sumJSON(v any) (string, error) {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return "", err
 	}
@@ -146,17 +176,26 @@ func checksum(doc recordJSON) (string, error) {
 }
 
 func decodeRecord(data []byte) (*Record, error) {
-	var doc recordJSON
-	if err := json.Unmarshal(data, &doc); err != nil {
+	var file fileJSON
+	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	if sum, err := checksum(doc); err != nil || sum != doc.Checksum {
-		return nil, fmt.Errorf("%w: its checksum is %q, its content has %q", ErrCorrupt, doc.Checksum, sum)
+	if sum, err := file.checksum(); err != nil || sum != file.Checksum {
+		return nil, fmt.Errorf("%w: its checksum is %q, its content has %q", ErrCorrupt, file.Checksum, sum)
 	}
-	if doc.Version != recordVersion {
-		return nil, fmt.Errorf("node.json has layout %d, this program knows %d: start a newer one", doc.Version, recordVersion)
+	sealed := file.Revision > 0 || file.Seal != ""
+	if sum, err := file.seal(); sealed && (err != nil || sum != file.Seal) {
+		return nil, fmt.Errorf("%w: its seal is %q, its content has %q", ErrCorrupt, file.Seal, sum)
 	}
-	return recordFromJSON(doc)
+	if file.Version != recordVersion {
+		return nil, fmt.Errorf("node.json has layout %d, this program knows %d: start a newer one", file.Version, recordVersion)
+	}
+	r, err := recordFromJSON(file.recordJSON)
+	if err != nil {
+		return nil, err
+	}
+	r.Revision = file.Revision
+	return r, nil
 }
 
 func recordFromJSON(doc recordJSON) (*Record, error) {
@@ -168,7 +207,7 @@ func recordFromJSON(doc recordJSON) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed}
+	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed, Recovering: doc.Recovering}
 	for _, raw := range doc.Members {
 		m := &raftlogv1.Member{}
 		if err := protojson.Unmarshal(raw, m); err != nil {
@@ -192,9 +231,11 @@ func writeAtomically(dir, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.RecordBefore)
 	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.RecordAfter)
 	return syncDir(dir)
 }
 
@@ -218,15 +259,15 @@ func LoadOrCreate(dir, logFile string) (*Record, error) {
 	r, err := Load(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && hasLog:
-		return nil, fmt.Errorf("member: %w: %s has %s but no node.json, which names the node; bring node.json back from where it went, or remove the member, empty the directory and join under a new tag",
+		return nil, fmt.Errorf("member: %w: %s has %s but no node.json, which names the node",
 			ErrMismatch, dir, logFile)
 	case errors.Is(err, fs.ErrNotExist):
 		return create(dir)
 	case err != nil:
 		return nil, err
 	case r.InCluster() && !hasLog:
-		return nil, fmt.Errorf("member: %w: %s names the cluster %x, but %s, which holds the node's votes and log, is missing; remove the member (idnode cluster remove %s), empty the directory and join under a new tag",
-			ErrMismatch, filepath.Join(dir, FileName), r.ClusterID, logFile, r.Tag)
+		return nil, fmt.Errorf("member: %w: %s names the cluster %x, but %s, which holds the node's votes and log, is missing",
+			ErrMismatch, filepath.Join(dir, FileName), r.ClusterID, logFile)
 	}
 	return r, nil
 }
@@ -236,7 +277,7 @@ func create(dir string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{ID: id}
+	r := &Record{ID: id, Revision: 1}
 	return r, r.Save(dir)
 }
 

@@ -2,6 +2,7 @@ package member
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -144,4 +145,34 @@ func FuzzRecord(f *testing.F) {
 			t.Fatalf("a record that was written cannot be read: %v", err)
 		}
 	})
+}
+
+// TestRecordOfAnOlderVersion: it has no revision and no seal, and is read. An
+// older version reads ours, because what it knows of has its checksum still.
+func TestRecordOfAnOlderVersion(t *testing.T) {
+	want := testRecord()
+	want.Revision = 7
+	data, err := encodeRecord(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc recordJSON
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := doc.checksum(); err != nil || sum != doc.Checksum {
+		t.Errorf("an older version computes the checksum %q (%v), the file has %q", sum, err, doc.Checksum)
+	}
+	older, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeRecord(older)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Revision = 0
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("a record of an older version (-want +got):\n%s", diff)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 )
 
@@ -27,7 +28,6 @@ const (
 	DefaultMaxWaiters   = 65536
 	DefaultRoundTimeout = time.Second
 	DefaultLimit        = 2 * time.Second
-	DefaultApplyTimeout = 5 * time.Second
 )
 
 // Waits between rounds that failed.
@@ -70,12 +70,10 @@ type Config struct {
 	MaxWaiters int
 	// RoundTimeout bounds one call to the leader.
 	RoundTimeout time.Duration
-	// Limit bounds how long rounds are tried again for those who wait. It must
-	// be longer than an election, and is as long as writes wait for a leader.
+	// Limit bounds how long rounds are tried again for those who wait, and with a
+	// quarter more how long a read waits for the local state as well. It must be
+	// longer than an election, and is as long as writes wait for a leader.
 	Limit time.Duration
-	// ApplyTimeout bounds how long a read without a deadline of its own waits
-	// for the local state.
-	ApplyTimeout time.Duration
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -91,10 +89,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Limit == 0 {
 		c.Limit = DefaultLimit
 	}
-	if c.ApplyTimeout == 0 {
-		c.ApplyTimeout = DefaultApplyTimeout
-	}
-	if c.MaxWaiters < 0 || c.RoundTimeout < 0 || c.Limit < 0 || c.ApplyTimeout < 0 {
+	if c.MaxWaiters < 0 || c.RoundTimeout < 0 || c.Limit < 0 {
 		return c, errors.New("readindex: MaxWaiters and the times must not be negative")
 	}
 	return c, nil
@@ -121,20 +116,39 @@ func New(cfg Config) (*Reader, error) {
 // Linearize waits until the local state is at least as new as the call. Its
 // errors are *outcome.Error with NotApplied, since a read changes nothing.
 func (r *Reader) Linearize(ctx context.Context) error {
+	if mutant.On(mutant.FollowerReadsLocally) {
+		return nil
+	}
+	begin := time.Now()
 	index, err := r.ReadIndex(ctx)
-	if err != nil {
+	if err != nil || mutant.On(mutant.ReadsBeforeApplied) {
 		return err
 	}
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.cfg.ApplyTimeout)
-		defer cancel()
+	return r.waitApplied(ctx, index, begin.Add(r.cfg.Limit))
+}
+
+// waitApplied waits for the local state until the given time, and a quarter of
+// Limit at least. A node that is cut off after it was told the index does not get
+// there, however long its caller would wait.
+func (r *Reader) waitApplied(ctx context.Context, index uint64, until time.Time) error {
+	if least := time.Now().Add(r.cfg.Limit / 4); until.Before(least) {
+		until = least
 	}
-	if err := r.cfg.State.WaitApplied(ctx, index); err != nil {
+	bounded, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	err := r.cfg.State.WaitApplied(bounded, index)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && bounded.Err() != nil:
+		return outcome.NewNotApplied(outcome.NoQuorum, errBehind)
+	default:
 		return readError(err)
 	}
-	return nil
 }
+
+// errBehind is the cause when a read index was found and not reached.
+var errBehind = errors.New("this node did not catch up with its leader in time")
 
 // ReadIndex returns an index up to which a read that begins now must have
 // applied.

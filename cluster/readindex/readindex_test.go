@@ -129,12 +129,28 @@ func TestLinearizeOnTheLeaderWaitsForTheState(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
 		want(t, r.reader.Linearize(ctx), outcome.Deadline)
-		start := time.Now()
-		want(t, r.reader.Linearize(bg), outcome.Deadline)
-		if d := time.Since(start); d != DefaultApplyTimeout {
-			t.Fatalf("it took %v", d)
-		}
 	})
+}
+
+// TestANodeCutOffAfterItWasToldTheIndexGivesUp: it does not catch up any more,
+// so its reads end as if they had found no leader, whatever their deadlines.
+func TestANodeCutOffAfterItWasToldTheIndexGivesUp(t *testing.T) {
+	for _, answersAfter := range []time.Duration{0, time.Second, DefaultLimit - lastBackoff} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(ctx context.Context, _ string) (uint64, error) {
+				pause(ctx, answersAfter)
+				return 20, nil
+			}, func(c *Config) { c.RoundTimeout = DefaultLimit })
+			r.leaders.leader = "b"
+			ctx, cancel := context.WithTimeout(bg, time.Minute)
+			defer cancel()
+			start := time.Now()
+			want(t, r.reader.Linearize(ctx), outcome.NoQuorum)
+			if took, most := time.Since(start), DefaultLimit*5/4; took < DefaultLimit || took > most {
+				t.Fatalf("it took %v, want %v to %v", took, DefaultLimit, most)
+			}
+		})
+	}
 }
 
 func TestAFollowerAsksTheLeaderOnceForAllWhoWait(t *testing.T) {

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +11,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 const (
@@ -49,15 +49,15 @@ func openFile(cfg Config, guard *guard) (*file, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	keys, err := inspect(path)
+	keys, mark, err := inspect(path, cfg.NodeID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", fileName, err)
 	}
-	bolt, err := openBolt(path, cfg.noSync)
+	marked, err := openMarked(path, cfg.noSync, mark)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, mark.Close())
 	}
-	return &file{backend: bolt, keys: keys}, nil
+	return &file{backend: marked, keys: keys}, nil
 }
 
 func openBolt(path string, noSync bool) (bolt *raftboltdb.BoltStore, err error) {
@@ -74,23 +74,25 @@ func openBolt(path string, noSync bool) (bolt *raftboltdb.BoltStore, err error) 
 				InitialMmapSize: initialMap,
 			},
 		})
-		return inUse(err)
+		return classify(err)
 	})
 	return bolt, err
 }
 
-func inUse(err error) error {
+// classify tells a file in use, and an error of the file system, from damage.
+func classify(err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return ErrInUse
 	}
-	return err
+	return boltfile.Classify(err, ErrCorrupt)
 }
 
-// createFile makes a raft.db with an empty log's tail record and its owner's id.
+// createFile makes a raft.db with its owner's id, and with an empty log's tail
+// record or that the log is elsewhere.
 // It appears under its name only when it is whole: a crash while bbolt lays out
 // a new file would otherwise leave one that can only be called damaged.
 func createFile(cfg Config, guard *guard, path string) error {
-	if cfg.MustExist {
+	if cfg.MustExist || boltfile.HasMark(path) {
 		return fmt.Errorf("%w: %s", ErrMissing, path)
 	}
 	draft, err := os.CreateTemp(cfg.Dir, fileName+".new-*")
@@ -116,46 +118,65 @@ func writeFirstRecords(cfg Config, guard *guard, path string) error {
 	if err != nil {
 		return err
 	}
-	err = newSealedLog(bolt, guard).writeTail(0)
+	stable := newSealedStable(bolt, guard, nil)
+	if cfg.Log != LogBolt {
+		err = stable.Set(keyLogKind, []byte(kindNew))
+	} else {
+		err = newSealedLog(bolt, guard).writeTail(0)
+	}
 	if err == nil {
-		err = newSealedStable(bolt, guard, nil).Set(keyNodeID, []byte(cfg.NodeID))
+		err = stable.Set(keyNodeID, []byte(cfg.NodeID))
 	}
 	return errors.Join(err, bolt.Close())
 }
 
 // inspect looks at the whole structure of the file before anything writes to it,
-// and returns the stable keys in it.
-func inspect(path string) (keys map[string]bool, err error) {
-	if err := checkMetas(path); err != nil {
-		return nil, err
-	}
-	err = trapped(func() error {
-		db, err := bbolt.Open(path, fileMode, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-		if err != nil {
-			return inUse(err)
-		}
-		defer db.Close()
-		return db.View(func(tx *bbolt.Tx) (err error) {
-			keys, err = inspectTx(tx, path)
-			return err
-		})
-	})
-	return keys, err
-}
-
-func inspectTx(tx *bbolt.Tx, path string) (map[string]bool, error) {
+// and returns the stable keys in it and its mark.
+func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if info.Size() < tx.Size() {
-		return nil, fmt.Errorf("%w: %s is cut short, at %d of %d bytes", ErrCorrupt, fileName, info.Size(), tx.Size())
+	if info.Size() == 0 {
+		// bbolt takes an empty file for a new one.
+		return nil, nil, fmt.Errorf("%w: %s is empty", ErrCorrupt, fileName)
 	}
+	err = trapped(func() error {
+		// This takes the lock, without which another process could be writing.
+		db, err := bbolt.Open(path, fileMode, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
+		if err != nil {
+			return classify(err)
+		}
+		defer db.Close()
+		newest, err := boltfile.Check(path)
+		if err != nil {
+			return classify(err)
+		}
+		owner := ""
+		err = db.View(func(tx *bbolt.Tx) (err error) {
+			keys, err = inspectTx(tx)
+			owner = ownerIn(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// Another node's file is that, and not one that does not fit its mark.
+		if owner != "" && owner != nodeID {
+			return foreign(owner, nodeID)
+		}
+		mark, err = boltfile.OpenMark(path, []byte(nodeID), newest)
+		return classify(err)
+	})
+	return keys, mark, err
+}
+
+func inspectTx(tx *bbolt.Tx) (map[string]bool, error) {
 	logs, conf := tx.Bucket(bucketLogs), tx.Bucket(bucketConf)
 	if logs == nil || conf == nil {
 		return nil, fmt.Errorf("%w: %s lacks a bucket", ErrCorrupt, fileName)
 	}
-	err = logs.ForEach(func(key, value []byte) error {
+	err := logs.ForEach(func(key, value []byte) error {
 		if len(key) != 8 || value == nil {
 			return fmt.Errorf("%w: a log entry's key %x", ErrCorrupt, key)
 		}
@@ -173,45 +194,14 @@ func inspectTx(tx *bbolt.Tx, path string) (map[string]bool, error) {
 	return keys, err
 }
 
-// bbolt's meta page: a page header, then fixed fields in the machine's byte
-// order, then an FNV-1a over those fields.
-const (
-	pageHeaderBytes = 16
-	metaBytes       = 56
-	metaPageSizeAt  = 8
-)
-
-// checkMetas demands that both of bbolt's meta pages are sound. bbolt writes
-// them in turn and takes the newest that is; so a bit that flips in the newest
-// one silently takes back the last transaction, which may hold a vote or an
-// acknowledged entry. A torn write is no excuse for a damaged one: the 80 bytes
-// that matter lie within one sector.
-func checkMetas(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
+// ownerIn returns the node id in the file, if it can be read.
+func ownerIn(tx *bbolt.Tx) string {
+	if conf := tx.Bucket(bucketConf); conf != nil {
+		if id, err := openValue(keyNodeID, conf.Get(keyNodeID)); err == nil {
+			return string(id)
+		}
 	}
-	defer f.Close()
-	pageSize, err := checkMeta(f, 0)
-	if err != nil {
-		return err
-	}
-	_, err = checkMeta(f, int64(pageSize))
-	return err
-}
-
-func checkMeta(f *os.File, offset int64) (pageSize uint32, err error) {
-	page := make([]byte, pageHeaderBytes+metaBytes+8)
-	if _, err := f.ReadAt(page, offset); err != nil {
-		return 0, fmt.Errorf("%w: meta page at %d: %w", ErrCorrupt, offset, err)
-	}
-	meta := page[pageHeaderBytes:]
-	sum := fnv.New64a()
-	_, _ = sum.Write(meta[:metaBytes])
-	if sum.Sum64() != binary.NativeEndian.Uint64(meta[metaBytes:]) {
-		return 0, fmt.Errorf("%w: meta page at %d", ErrCorrupt, offset)
-	}
-	return binary.NativeEndian.Uint32(meta[metaPageSizeAt:]), nil
+	return ""
 }
 
 // syncDir makes changes of names in a directory durable.

@@ -16,6 +16,8 @@ type guard struct {
 	watchdog Watchdog
 	logger   *slog.Logger
 	failure  atomic.Pointer[error]
+	// wrote is told how long a write took that succeeded; it may be nil.
+	wrote func(took time.Duration)
 }
 
 func newGuard(watchdog Watchdog, logger *slog.Logger) *guard {
@@ -39,17 +41,30 @@ func (g *guard) fail(err error) error {
 	return err
 }
 
-// write runs one write under the watchdog. An error of the write is final: what
-// is on disk after a failed fsync is not known, so another try proves nothing.
+// write runs one write under the watchdog, and tells of it. An error of the write
+// is final: what is on disk after a failed fsync is not known, so another try
+// proves nothing.
 func (g *guard) write(what string, do func() error) error {
+	started := time.Now()
+	if err := g.change(what, do); err != nil {
+		return err
+	}
+	if g.wrote != nil {
+		g.wrote(time.Since(started))
+	}
+	return nil
+}
+
+// change is a write that is not told of, since nobody waits for the disk there.
+func (g *guard) change(what string, do func() error) error {
 	if err := g.err(); err != nil {
 		return err
 	}
-	timer := time.AfterFunc(g.watchdog.Limit, func() {
+	stall := watchStall(g.watchdog.Limit, func() {
 		_ = g.fail(fmt.Errorf("%w: %s took longer than %s", ErrStalled, what, g.watchdog.Limit))
 	})
 	err := trapped(do)
-	timer.Stop()
+	stall.end()
 	if err != nil {
 		return g.fail(fmt.Errorf("%w: %s: %w", ErrWrite, what, err))
 	}

@@ -24,13 +24,15 @@ type sealedLog struct {
 	backend raft.LogStore
 	guard   *guard
 
-	// changing lets one change of the log happen at a time: Raft appends on its
-	// main goroutine and compacts on the one that takes snapshots. It costs
-	// nothing, since bbolt writes one transaction at a time anyway.
+	// changing holds a value while the log is changed, one change at a time: Raft
+	// appends on its main goroutine and compacts on the one that takes snapshots. It
+	// costs nothing, since bbolt writes one transaction at a time anyway. It is no
+	// mutex because who holds it waits for the disk: in virtual time nothing moves
+	// on while somebody waits for a mutex.
 	//
 	// Invariant: held is changed only by whoever holds changing, so nobody puts
 	// back a span that is older than the present one.
-	changing sync.Mutex
+	changing chan struct{}
 
 	mu   sync.RWMutex
 	held span
@@ -53,8 +55,11 @@ func (s span) holds(index uint64) bool {
 }
 
 func newSealedLog(backend raft.LogStore, guard *guard) *sealedLog {
-	return &sealedLog{backend: backend, guard: guard, held: span{first: 1}}
+	return &sealedLog{backend: backend, guard: guard, changing: make(chan struct{}, 1), held: span{first: 1}}
 }
+
+// changed ends a change.
+func (l *sealedLog) changed() { <-l.changing }
 
 func (l *sealedLog) span() span {
 	l.mu.RLock()
@@ -138,8 +143,8 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return l.guard.err()
 	}
-	l.changing.Lock()
-	defer l.changing.Unlock()
+	l.changing <- struct{}{}
+	defer l.changed()
 	held := l.span()
 	sealed := make([]*raft.Log, 0, len(logs)+1)
 	for _, log := range logs {
@@ -164,8 +169,8 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 // in the tail record first: a crash in between leaves entries beyond the tail,
 // which load removes, and never a tail beyond the entries, which is damage.
 func (l *sealedLog) DeleteRange(lo, hi uint64) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
+	l.changing <- struct{}{}
+	defer l.changed()
 	held := l.span()
 	hi = min(hi, held.last)
 	if lo > hi {
@@ -237,9 +242,8 @@ func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
 		}
 		count++
 	}
-	if last > snapshotIndex && first > snapshotIndex+1 {
-		return 0, fmt.Errorf("%w: log entries %d to %d are missing (the newest snapshot ends at %d, the log at %d)",
-			ErrCorrupt, snapshotIndex+1, first-1, snapshotIndex, last)
+	if err := checkReach(span{first: first, last: last}, snapshotIndex); err != nil {
+		return 0, err
 	}
 	if count == 0 {
 		first, last = 1, 0
@@ -247,6 +251,19 @@ func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
 	l.setSpan(span{first: first, last: last})
 	return count, l.finishDeletion(last + 1)
 }
+
+// checkReach demands that nothing is missing between the newest snapshot and the
+// log's last entry.
+func checkReach(held span, snapshotIndex uint64) error {
+	if held.last > snapshotIndex && held.first > snapshotIndex+1 {
+		return fmt.Errorf("%w: log entries %d to %d are missing (the newest snapshot ends at %d, the log at %d)",
+			ErrCorrupt, snapshotIndex+1, held.first-1, snapshotIndex, held.last)
+	}
+	return nil
+}
+
+// Close implements entryLog: the file is the store's.
+func (l *sealedLog) Close() error { return nil }
 
 // finishDeletion deletes what lies beyond the tail: the rest of a deletion that
 // a crash cut short.

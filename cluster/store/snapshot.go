@@ -45,6 +45,13 @@ type Snapshots struct {
 	// newestIndex is the last log index in the newest snapshot at Open; 0
 	// without one.
 	newestIndex uint64
+
+	// noting holds a value while a finished snapshot is made known to raft.db, by
+	// note. noted is the greatest last index that it knows of. Both are follow's to
+	// set.
+	noting chan struct{}
+	noted  uint64
+	note   func(index uint64) error
 }
 
 var _ raft.SnapshotStore = (*Snapshots)(nil)
@@ -61,7 +68,7 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshots{files: files, dir: dir, guard: guard}
+	s := &Snapshots{files: files, dir: dir, guard: guard, noting: make(chan struct{}, 1), note: func(uint64) error { return nil }}
 	meta, err := s.newest()
 	if err != nil {
 		return nil, err
@@ -114,7 +121,56 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err := syncDir(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
-	return sink, nil
+	return &notingSink{SnapshotSink: sink, snapshots: s, index: index}, nil
+}
+
+// follow fails if the newest snapshot is older than one that raft.db knows of, and
+// lets raft.db know of every one from now on.
+func (s *Snapshots) follow(store *Store) (err error) {
+	s.note = func(index uint64) error { return store.SetUint64(keySnapshot, index) }
+	if s.noted, err = store.number(keySnapshot); err != nil {
+		return err
+	}
+	if s.newestIndex < s.noted {
+		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, s.newestIndex, s.noted)
+	}
+	return s.finished(s.newestIndex)
+}
+
+// finished makes a snapshot known that is on disk.
+func (s *Snapshots) finished(index uint64) error {
+	s.noting <- struct{}{}
+	defer func() { <-s.noting }()
+	if index <= s.noted {
+		return nil
+	}
+	if err := s.note(index); err != nil {
+		return err
+	}
+	s.noted = index
+	return nil
+}
+
+// notingSink is a snapshot in the making that is made known when it is finished.
+type notingSink struct {
+	raft.SnapshotSink
+	snapshots *Snapshots
+	index     uint64
+	cancelled bool
+}
+
+// Cancel implements raft.SnapshotSink.
+func (k *notingSink) Cancel() error {
+	k.cancelled = true
+	return k.SnapshotSink.Cancel()
+}
+
+// Close implements raft.SnapshotSink.
+func (k *notingSink) Close() error {
+	if err := k.SnapshotSink.Close(); err != nil || k.cancelled {
+		return err
+	}
+	return k.snapshots.finished(k.index)
 }
 
 // List implements raft.SnapshotStore: it returns the newest snapshot, or nothing

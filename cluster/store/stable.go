@@ -6,6 +6,16 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/failpoint"
+)
+
+// Names that the Raft library gives to its values. It writes a vote in two parts,
+// the term first.
+const (
+	keyTerm          = "CurrentTerm"
+	keyVoteTerm      = "LastVoteTerm"
+	keyVoteCandidate = "LastVoteCand"
 )
 
 // errNoKey is what Get answers for a key that was never set. Its text is part of
@@ -32,16 +42,32 @@ func newSealedStable(backend raft.StableStore, guard *guard, keys map[string]boo
 
 // Set writes a value with its seal; it is on disk when nil is returned.
 func (s *sealedStable) Set(key, value []byte) error {
+	before, after := failpoints(string(key))
+	failpoint.Hit(before)
 	err := s.guard.write("writing a stable value", func() error {
 		return s.backend.Set(key, sealValue(key, value))
 	})
 	if err != nil {
 		return err
 	}
+	failpoint.Hit(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys[string(key)] = true
 	return nil
+}
+
+// failpoints are the points around the write of a value.
+func failpoints(key string) (before, after failpoint.Point) {
+	switch key {
+	case keyTerm:
+		return failpoint.TermBefore, failpoint.TermAfter
+	case keyVoteTerm:
+		return failpoint.VoteBefore, failpoint.VoteBetween
+	case keyVoteCandidate:
+		return "", failpoint.VoteAfter
+	}
+	return "", ""
 }
 
 // Get reads and checks a value; errNoKey if it was never set.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,12 +12,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/store/wal"
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // Errors that Open and the store's methods wrap; test for them with errors.Is.
 var (
 	// ErrCorrupt means that something on disk is not what was written.
-	ErrCorrupt = errors.New("stored data is damaged")
+	ErrCorrupt = wal.ErrCorrupt
 	// ErrStalled means that a write took longer than the watchdog allows.
 	ErrStalled = errors.New("a write to the disk stalled")
 	// ErrWrite means that a write failed, so what is on disk is not known.
@@ -49,6 +53,14 @@ const (
 // and that is noticed.
 var keyNodeID = []byte("~idnode.node-id")
 
+// Where raft.db says what the other files of the directory must be like: how often
+// node.json was written, and how far the newest snapshot reaches. Both sort before
+// keyNodeID, so neither is the first to be lost.
+var (
+	keyRevision = []byte("~idnode.json-revision")
+	keySnapshot = []byte("~idnode.newest-snapshot")
+)
+
 // Watchdog says what happens when the store can no longer be trusted.
 type Watchdog struct {
 	// Limit is how long one write may take. Zero means DefaultLimit.
@@ -61,8 +73,11 @@ type Watchdog struct {
 
 // Config is what Open needs.
 type Config struct {
-	// Dir is the directory of raft.db and snapshots/; it is made if missing.
+	// Dir is the directory of raft.db, log/ and snapshots/; it is made if missing.
 	Dir string
+	// Log is what keeps the log; empty means LogAuto. Another one must be that of an
+	// existing directory, else Open returns ErrLogKind.
+	Log LogKind
 	// NodeID is the Raft id of this node. It is recorded in a new file, and
 	// must be the recorded one in an existing file.
 	NodeID string
@@ -76,12 +91,18 @@ type Config struct {
 	Watchdog     Watchdog
 	// Logger is required.
 	Logger *slog.Logger
+	// Wrote, if set, is called after each write that succeeded, fsync included.
+	// It must be quick.
+	Wrote func(took time.Duration)
 
 	// noSync leaves out fsync, for tests that write thousands of times.
 	noSync bool
+	// segmentBytes is the size of a LogWAL's segments; zero means wal's own.
+	segmentBytes int64
 }
 
 func (c Config) withDefaults() (Config, error) {
+	c.Log = cmp.Or(c.Log, LogAuto)
 	if c.CacheEntries == 0 {
 		c.CacheEntries = DefaultCacheEntries
 	}
@@ -93,6 +114,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("store: a directory and a node id are required")
 	case c.Watchdog.Fatal == nil || c.Logger == nil:
 		return c, errors.New("store: Watchdog.Fatal and a logger are required")
+	case c.Log != LogAuto && c.Log != LogBolt && c.Log != LogWAL:
+		return c, fmt.Errorf("store: there is no log %q, only %s and %s", c.Log, LogBolt, LogWAL)
 	case c.CacheEntries < 0 || c.Watchdog.Limit < 0:
 		return c, errors.New("store: neither the cache nor the limit of a write may be negative")
 	}
@@ -111,7 +134,7 @@ type backend interface {
 type Store struct {
 	cfg       Config
 	guard     *guard
-	log       *sealedLog
+	log       entryLog
 	stable    *sealedStable
 	cache     *raft.LogCache
 	snapshots *Snapshots
@@ -124,7 +147,7 @@ var (
 )
 
 // Open opens or makes the store and reads all of it once. It returns ErrInUse,
-// ErrForeign, ErrMissing or ErrCorrupt, wrapped. It may have called Fatal then;
+// ErrForeign, ErrLogKind, ErrMissing or ErrCorrupt, wrapped. It may have called Fatal then;
 // a node that cannot open its store ends either way.
 func Open(cfg Config) (*Store, error) {
 	cfg, err := cfg.withDefaults()
@@ -135,6 +158,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	guard := newGuard(cfg.Watchdog, cfg.Logger)
+	guard.wrote = cfg.Wrote
 	snapshots, err := openSnapshots(cfg, guard)
 	if err != nil {
 		return nil, err
@@ -154,25 +178,30 @@ func Open(cfg Config) (*Store, error) {
 
 // newStore puts the layers together around an open file, which stays the
 // caller's if it fails.
-func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (*Store, error) {
-	s := &Store{
+func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *Store, err error) {
+	s = &Store{
 		cfg:       cfg,
 		guard:     guard,
-		log:       newSealedLog(file.backend, guard),
 		stable:    newSealedStable(file.backend, guard, file.keys),
 		snapshots: snapshots,
 		backend:   file.backend,
 	}
-	var err error
-	if s.cache, err = raft.NewLogCache(cfg.CacheEntries, s.log); err != nil {
+	if err := s.checkOwner(); err != nil {
 		return nil, err
 	}
-	return s, s.verify()
+	if err := snapshots.follow(s); err != nil {
+		return nil, err
+	}
+	if s.log, err = s.openLog(file.backend); err != nil {
+		return nil, err
+	}
+	if err := s.loadLog(); err != nil {
+		return nil, errors.Join(err, s.log.Close())
+	}
+	return s, nil
 }
 
-// verify checks the file's contents: whose it is, and every log entry that Raft
-// may still need. Stable values were checked by openFile.
-func (s *Store) verify() error {
+func (s *Store) checkOwner() error {
 	id, err := s.stable.Get(keyNodeID)
 	if errors.Is(err, errNoKey) {
 		return fmt.Errorf("%w: %s does not say whose it is", ErrCorrupt, fileName)
@@ -181,15 +210,26 @@ func (s *Store) verify() error {
 		return err
 	}
 	if !bytes.Equal(id, []byte(s.cfg.NodeID)) {
-		return fmt.Errorf("%w: it is %s's, this node is %s", ErrForeign, id, s.cfg.NodeID)
+		return foreign(string(id), s.cfg.NodeID)
 	}
+	return nil
+}
+
+func foreign(owner, nodeID string) error {
+	return fmt.Errorf("%w: %s is %s's, this node is %s", ErrForeign, fileName, owner, nodeID)
+}
+
+// loadLog checks every log entry that Raft may still need, and puts the cache
+// above the log. Stable values were checked by openFile.
+func (s *Store) loadLog() (err error) {
 	started := time.Now()
 	count, err := s.log.load(s.snapshots.newestIndex)
 	if err != nil {
 		return err
 	}
 	s.cfg.Logger.Info("raft log verified", "entries", count, "took", time.Since(started).String())
-	return nil
+	s.cache, err = raft.NewLogCache(s.cfg.CacheEntries, s.log)
+	return err
 }
 
 // Snapshots returns the node's snapshot store.
@@ -202,14 +242,14 @@ func (s *Store) Err() error {
 	return s.guard.err()
 }
 
-// Close closes the file. It must be called only after Raft has been shut down
+// Close closes the files. It must be called only after Raft has been shut down
 // completely. It does not wait for a stalled write: that error is reported, and
 // the lock goes with the process.
 func (s *Store) Close() error {
 	if errors.Is(s.guard.err(), ErrStalled) {
 		return s.guard.err()
 	}
-	return s.backend.Close()
+	return errors.Join(s.log.Close(), s.backend.Close())
 }
 
 // FirstIndex implements raft.LogStore.
@@ -233,15 +273,21 @@ func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{l
 // StoreLogs implements raft.LogStore. When it returns nil the entries are on
 // disk. Every error is final for this store.
 func (s *Store) StoreLogs(logs []*raft.Log) error {
+	failpoint.Hit(failpoint.LogBefore)
 	if err := s.cache.StoreLogs(logs); err != nil {
 		// The cache keeps only the text of an error.
 		return errors.Join(err, s.guard.err())
 	}
+	failpoint.Hit(failpoint.LogAfter)
 	return nil
 }
 
 // DeleteRange implements raft.LogStore. Every error is final for this store.
-func (s *Store) DeleteRange(first, last uint64) error { return s.cache.DeleteRange(first, last) }
+func (s *Store) DeleteRange(first, last uint64) error {
+	failpoint.Hit(failpoint.DeleteBefore)
+	defer failpoint.Hit(failpoint.DeleteAfter)
+	return s.cache.DeleteRange(first, last)
+}
 
 // Set implements raft.StableStore. When it returns nil the value is on disk.
 func (s *Store) Set(key, value []byte) error { return s.stable.Set(key, value) }
@@ -252,6 +298,22 @@ func (s *Store) Get(key []byte) ([]byte, error) { return s.stable.Get(key) }
 // SetUint64 implements raft.StableStore.
 func (s *Store) SetUint64(key []byte, value uint64) error {
 	return s.stable.Set(key, binary.BigEndian.AppendUint64(nil, value))
+}
+
+// Revision returns the newest revision of the node's record that the store was
+// told of, 0 if it never was.
+func (s *Store) Revision() (uint64, error) { return s.number(keyRevision) }
+
+// SetRevision records a revision of the node's record that is on disk.
+func (s *Store) SetRevision(revision uint64) error { return s.SetUint64(keyRevision, revision) }
+
+// number is the value of a key, 0 if it was never set.
+func (s *Store) number(key []byte) (uint64, error) {
+	n, err := s.GetUint64(key)
+	if errors.Is(err, errNoKey) {
+		return 0, nil
+	}
+	return n, err
 }
 
 // GetUint64 implements raft.StableStore.

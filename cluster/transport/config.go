@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -78,6 +79,8 @@ type Config struct {
 	OnRefused func(by Peer, status Status)
 	// WrapConn, if set, wraps each TCP connection, for tests with faults.
 	WrapConn func(net.Conn) net.Conn
+	// DialContext opens connections; nil means DialTCP.
+	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
 	// Zero values of these mean the defaults above.
 	Timeout       time.Duration
@@ -101,6 +104,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.WrapConn == nil {
 		c.WrapConn = func(conn net.Conn) net.Conn { return conn }
+	}
+	if c.DialContext == nil {
+		c.DialContext = DialTCP
 	}
 	if c.NamesTag == nil {
 		c.NamesTag = namesTag

@@ -67,12 +67,7 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	if err != nil {
 		return greeted{}, err
 	}
-	// The dialler looks the name up anew each time: in a cluster of containers
-	// the address behind a name changes with each start.
-	// A resolver of its own, so that this look-up does not join one of the same
-	// name that began while this node was cut off and waits out its time.
-	dialer := net.Dialer{Resolver: &net.Resolver{}}
-	raw, err := dialer.DialContext(ctx, "tcp", s.addressOf(peer))
+	raw, err := s.cfg.DialContext(ctx, s.addressOf(peer))
 	if err != nil {
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
 	}
@@ -89,6 +84,16 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 		return greeted{}, err
 	}
 	return greeted{conn: conn, raw: raw, answer: a}, nil
+}
+
+// DialTCP is how connections are opened unless Config.DialContext says otherwise.
+// It looks the name up anew each time: in a cluster of containers the address
+// behind a name changes with each start. It does so with a resolver of its own,
+// so that this look-up does not join one of the same name that began while this
+// node was cut off and waits out its time.
+func DialTCP(ctx context.Context, address string) (net.Conn, error) {
+	dialer := net.Dialer{Resolver: &net.Resolver{}}
+	return dialer.DialContext(ctx, "tcp", address)
 }
 
 func (s *stream) addressOf(peer Peer) string {

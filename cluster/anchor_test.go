@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// nothing is a state machine without a state.
+type nothing struct{}
+
+func (nothing) Apply(*raft.Log) any                 { return nil }
+func (nothing) Snapshot() (raft.FSMSnapshot, error) { return nil, raft.ErrNothingNewToSnapshot }
+func (nothing) Restore(content io.ReadCloser) error { return content.Close() }
+
+// follower is one node of the Raft library, to which the test is the leader.
+type follower struct {
+	t      *testing.T
+	leader *raft.InmemTransport
+}
+
+func newFollower(t *testing.T, s Store) *follower {
+	t.Helper()
+	address, network := raft.NewInmemTransport("follower")
+	_, leader := raft.NewInmemTransport("leader")
+	leader.Connect(address, network)
+	config := raft.DefaultConfig()
+	config.LocalID, config.LogOutput = "follower", io.Discard
+	r, err := raft.NewRaft(config, nothing{}, s, s, s.Snapshots(), network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Shutdown().Error(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &follower{t, leader}
+}
+
+var fromLeader = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("leader"), Addr: []byte("leader")}
+
+// entries sends entries from first to last, all of one term, and says whether
+// they were taken.
+func (f *follower) entries(term, previousTerm, first, last uint64) bool {
+	f.t.Helper()
+	req := &raft.AppendEntriesRequest{RPCHeader: fromLeader, Term: term, PrevLogEntry: first - 1, PrevLogTerm: previousTerm}
+	for i := first; i <= last; i++ {
+		req.Entries = append(req.Entries, &raft.Log{Index: i, Term: term, Type: raft.LogNoop})
+	}
+	var resp raft.AppendEntriesResponse
+	if err := f.leader.AppendEntries("follower", "follower", req, &resp); err != nil {
+		f.t.Fatal(err)
+	}
+	return resp.Success
+}
+
+// snapshot installs a snapshot.
+func (f *follower) snapshot(term, index uint64) {
+	f.t.Helper()
+	servers := []raft.Server{{ID: "leader", Address: "leader"}}
+	req := &raft.InstallSnapshotRequest{
+		RPCHeader: fromLeader, SnapshotVersion: raft.SnapshotVersionMax, Term: term, LastLogIndex: index, LastLogTerm: term, Size: 1,
+		Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: servers}), ConfigurationIndex: 1,
+	}
+	var resp raft.InstallSnapshotResponse
+	err := f.leader.InstallSnapshot("follower", "follower", req, &resp, bytes.NewReader([]byte{0}))
+	if err != nil || !resp.Success {
+		f.t.Fatal("the snapshot was not installed:", err)
+	}
+}
+
+// TestEntriesAfterAnInstalledSnapshot pins what the library does by itself: as
+// soon as that is right, anchoredStore can go.
+func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
+	tests := map[string]struct {
+		// before happens first, on either kind of store.
+		before func(f *follower)
+		// alone says whether the library takes what comes next by itself.
+		alone bool
+	}{
+		"an empty log": {func(*follower) {}, true},
+		"the answer to the first entries was lost": {func(f *follower) {
+			f.snapshot(2, 10)
+			f.entries(2, 2, 11, 12)
+		}, false},
+		"a log that ends before the snapshot, and the answer was lost": {func(f *follower) {
+			f.entries(1, 0, 1, 4)
+			f.snapshot(2, 10)
+			f.entries(2, 2, 11, 12)
+		}, false},
+		"a log that leads to the snapshot": {func(f *follower) {
+			f.entries(2, 0, 1, 12)
+		}, true},
+		"another entry where the snapshot ends": {func(f *follower) {
+			f.entries(1, 0, 1, 12)
+		}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bare := openTestStore(t)
+			anchored, err := anchorStore(openTestStore(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []Store{bare, anchored} {
+				f := newFollower(t, s)
+				tt.before(f)
+				f.snapshot(2, 10)
+				want := tt.alone || s == anchored
+				if got := f.entries(2, 2, 11, 13); got != want {
+					t.Errorf("on %T: entries taken: %v, want %v", s, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestALogThatDoesNotLeadToItsSnapshot: what is left of it after a crash goes when
+// the store is opened, and all that follows the snapshot stays.
+func TestALogThatDoesNotLeadToItsSnapshot(t *testing.T) {
+	tests := map[string]struct {
+		log []uint64 // the entries' terms, from index 1
+		// first and last bound the log afterwards; the snapshot ends at 3 of term 2.
+		first, last uint64
+	}{
+		"it leads there":             {[]uint64{1, 2, 2, 2}, 1, 4},
+		"it ends before":             {[]uint64{1, 1}, 0, 0},
+		"it has another entry there": {[]uint64{1, 1, 1}, 0, 0},
+		"and more":                   {[]uint64{1, 1, 1, 1, 1}, 4, 5},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := openTestStore(t)
+			for i, term := range tt.log {
+				if err := s.StoreLog(&raft.Log{Index: uint64(i + 1), Term: term}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sink, err := s.Snapshots().Create(raft.SnapshotVersionMax, 3, 2, raft.Configuration{}, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sink.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a, err := anchorStore(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _ := a.FirstIndex()
+			last, _ := a.LastIndex()
+			if first != tt.first || last != tt.last {
+				t.Errorf("the log has %d to %d, want %d to %d", first, last, tt.first, tt.last)
+			}
+			var log raft.Log
+			if err := a.GetLog(3, &log); err != nil || log.Index != 3 || log.Term != 2 {
+				t.Errorf("entry 3: %+v, %v", log, err)
+			}
+		})
+	}
+}
+
+// TestACancelledSnapshotIsNoAnchor: nothing of the log may go for its sake.
+func TestACancelledSnapshotIsNoAnchor(t *testing.T) {
+	a, err := anchorStore(openTestStore(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.StoreLog(&raft.Log{Index: 1, Term: 1}); err != nil {
+		t.Fatal(err)
+	}
+	sink, err := a.Snapshots().Create(raft.SnapshotVersionMax, 3, 2, raft.Configuration{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	_ = sink.Close() // Some callers close what they cancelled; whatever it says.
+	if first, err := a.FirstIndex(); err != nil || first != 1 {
+		t.Errorf("the log begins at %d, %v", first, err)
+	}
+}

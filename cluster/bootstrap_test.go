@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/store"
+)
+
+func openTestStore(t *testing.T) Store {
+	t.Helper()
+	s, err := store.Open(store.Config{
+		Dir: t.TempDir(), NodeID: "a", Logger: slog.New(slog.DiscardHandler),
+		Watchdog: store.Watchdog{Fatal: func(err error) { t.Error(err) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fileStore{s}
+}
+
+func bootstrapTestStore(t *testing.T, s Store) error {
+	t.Helper()
+	_, network := raft.NewInmemTransport("a")
+	config := raft.DefaultConfig()
+	config.LocalID = "a"
+	servers := []raft.Server{{ID: "a", Address: "a"}}
+	return raft.BootstrapCluster(config, s, s, s.Snapshots(), network, raft.Configuration{Servers: servers})
+}
+
+// TestACrashWithinTheBootstrap: a simulated crash between the two writes of the
+// library left a founder that took its term for a whole state, and no cluster.
+func TestACrashWithinTheBootstrap(t *testing.T) {
+	s := openTestStore(t)
+	if err := s.SetUint64(keyTerm, 1); err != nil { // what the library writes first
+		t.Fatal(err)
+	}
+	if needed, err := mustBootstrap(s); err != nil || !needed {
+		t.Fatalf("got %v, %v", needed, err)
+	}
+	if err := bootstrapTestStore(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if needed, err := mustBootstrap(s); err != nil || needed {
+		t.Errorf("after the bootstrap: %v, %v", needed, err)
+	}
+}
+
+func TestWhoMustBootstrap(t *testing.T) {
+	if needed, err := mustBootstrap(openTestStore(t)); err != nil || !needed {
+		t.Errorf("an empty store: %v, %v", needed, err)
+	}
+	// A later term says that this node took part in elections.
+	s := openTestStore(t)
+	if err := s.SetUint64(keyTerm, 2); err != nil {
+		t.Fatal(err)
+	}
+	if needed, err := mustBootstrap(s); err != nil || needed {
+		t.Errorf("a store with a later term: %v, %v", needed, err)
+	}
+}

@@ -1,0 +1,63 @@
+package commit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// limit is the CallLimit of these tests; it is kept to an eighth.
+const limit = 8 * time.Second
+
+func expiring(c *Config) {
+	c.CallLimit = limit
+	c.LeaderWait, c.SendTimeout, c.GiveUp = time.Minute, time.Minute, time.Minute
+}
+
+// wantAfter checks that an answer came between limit and an eighth later.
+func wantAfter(t *testing.T, a answer, start time.Time) {
+	t.Helper()
+	if d := a.at.Sub(start); d < limit || d > limit+limit/expirySteps {
+		t.Errorf("answered after %v", d)
+	}
+}
+
+func TestAnOperationInAGroupIsUnknownAfterTheLimit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, expiring)
+		start := time.Now()
+		first := r.propose(bg, "first")
+		s := r.next()
+		second := r.propose(bg, "second")
+
+		a := <-first
+		want(t, a.err, outcome.Unknown, outcome.Deadline)
+		wantAfter(t, a, start)
+		a = <-second
+		want(t, a.err, outcome.NotApplied, outcome.Deadline)
+		wantAfter(t, a, start)
+
+		// The answer that comes after all reaches nobody, and nobody else's call.
+		third := r.propose(bg, "third")
+		s.apply()
+		r.next().apply()
+		wantOK(t, get(t, third), "third")
+	})
+}
+
+func TestOnlyTheOldOfAGroupAreGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, expiring)
+		r.propose(bg, "first")
+		s := r.next()
+		old := r.propose(bg, "old")
+		time.Sleep(limit / 2)
+		young := r.propose(bg, "young")
+		s.apply()
+		s = r.next()
+		want(t, (<-old).err, outcome.Unknown, outcome.Deadline)
+		s.apply()
+		wantOK(t, get(t, young), "young")
+	})
+}

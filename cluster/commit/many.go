@@ -1,0 +1,52 @@
+package commit
+
+import (
+	"context"
+
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// ProposeAll brings several operations through the log and returns, in their
+// order, what became of each: a result, or an error as of Propose. They wait as
+// one, so a group takes all of them where one by one the first would travel
+// alone; but they are several all the same: some may be refused, or come into
+// another group, and each takes effect by itself.
+func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
+	results, errs = make([][]byte, len(operations)), make([]error, len(operations))
+	if err := ctx.Err(); err != nil {
+		for i := range errs {
+			errs[i] = outcome.NewNotApplied(outcome.Deadline, err)
+		}
+		return results, errs
+	}
+	waiters := make([]*waiter, len(operations))
+	for i, operation := range operations {
+		waiters[i] = g.pool.get(ctx, operation)
+	}
+	g.enqueueAll(waiters, errs)
+	for i, w := range waiters {
+		if errs[i] != nil {
+			g.pool.put(w)
+			continue
+		}
+		if errs[i] = g.await(ctx, w); errs[i] == nil {
+			results[i], errs[i] = w.result, w.err
+			g.pool.put(w)
+		}
+	}
+	return results, errs
+}
+
+// enqueueAll lets waiters wait for a group. An error says why one does not.
+func (g *Gatherer) enqueueAll(waiters []*waiter, errs []error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, w := range waiters {
+		if cost(w.operation) > g.cfg.MaxGroupBytes {
+			errs[i] = outcome.NewNotApplied(outcome.TooLarge, nil)
+			continue
+		}
+		errs[i] = g.admit(w)
+	}
+	g.wake()
+}

@@ -1,0 +1,27 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/idnode/idnode/cluster/commit"
+)
+
+// Events are told what a node does, for metrics. A nil function is not called.
+// They are called where the work is done and must be quick.
+type Events struct {
+	// Groups and Entries are those of group commit.
+	Groups  commit.Events
+	Entries commit.MergerEvents
+	// Forwarded is called for each group of this node that is sent to another
+	// node, and Received for each of another node that is sent to this one.
+	Forwarded, Received func()
+	// LeaderChanged is called when another node leads than the last that this
+	// node knew to lead; the first one is no change.
+	LeaderChanged func()
+	// Wrote is called after each write to the log and the votes, fsync included.
+	Wrote func(took time.Duration)
+	// SnapshotWritten is called for each snapshot that was written, with its size
+	// without the store's own frame. The time includes the rests that the writer
+	// takes.
+	SnapshotWritten func(bytes int64, took time.Duration)
+}

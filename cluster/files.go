@@ -1,0 +1,106 @@
+//go:build !wasip1
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/store"
+)
+
+// raftFile is the name of Raft's store in the data directory.
+const raftFile = "raft.db"
+
+// withFiles returns c with the data directory as its storage.
+func (c Config) withFiles() Config {
+	dir := c.DataDir
+	c.Storage = &files{dir: dir, log: store.LogKind(c.LogStore)}
+	if c.FreeBytes == nil {
+		c.FreeBytes = func() (uint64, error) { return store.FreeBytes(dir) }
+	}
+	return c
+}
+
+// files is the Storage in a data directory. The record and Raft's store are files
+// of their own; so that an older copy of the record is noticed, the store knows
+// the newest revision of it.
+type files struct {
+	dir string
+	log store.LogKind
+	// revision is the newest of the record, store what knows of it; nil until it
+	// is open.
+	revision uint64
+	store    *store.Store
+}
+
+// LoadRecord implements Storage.
+func (f *files) LoadRecord() (*member.Record, error) {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	record, err := member.LoadOrCreate(f.dir, raftFile)
+	if err == nil {
+		f.revision = record.Revision
+	}
+	return record, err
+}
+
+// SaveRecord implements Storage. The store hears of a revision that is on disk.
+func (f *files) SaveRecord(record *member.Record) error {
+	next := *record
+	next.Revision = f.revision + 1
+	if err := next.Save(f.dir); err != nil {
+		return err
+	}
+	f.revision = next.Revision
+	if f.store == nil {
+		return nil
+	}
+	return f.store.SetRevision(next.Revision)
+}
+
+// OpenStore implements Storage.
+func (f *files) OpenStore(o StoreOptions) (Store, error) {
+	s, err := store.Open(store.Config{
+		Dir: f.dir, Log: f.log, NodeID: o.NodeID, MustExist: o.MustExist, Logger: o.Logger, Wrote: o.Wrote,
+		Watchdog: store.Watchdog{Limit: o.StallLimit, Fatal: o.Fatal},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := f.compareRevision(s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	f.store = s
+	return fileStore{s}, nil
+}
+
+// compareRevision fails if the record is an older one than the store knows of. A
+// record that an older version of the program wrote has no revision, and cannot
+// be told from an older copy of itself.
+func (f *files) compareRevision(s *store.Store) error {
+	known, err := s.Revision()
+	switch {
+	case err != nil:
+		return err
+	case f.revision == 0:
+		f.revision = known
+		return nil
+	case f.revision < known:
+		return fmt.Errorf("%w: it is an older copy, of revision %d, and revision %d was written", member.ErrCorrupt, f.revision, known)
+	case f.revision == known:
+		return nil
+	}
+	return s.SetRevision(f.revision)
+}
+
+// fileStore is a store.Store as a Store.
+type fileStore struct{ *store.Store }
+
+// Snapshots implements Store.
+func (s fileStore) Snapshots() raft.SnapshotStore { return s.Store.Snapshots() }

@@ -1,0 +1,191 @@
+//go:build !wasip1
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/raftlogger"
+	"github.com/idnode/idnode/cluster/store"
+	"github.com/idnode/idnode/cluster/transport"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// recoverStall bounds one write of a recovery: nobody waits for it but a person.
+const recoverStall = time.Minute
+
+// Recovery is what a node needs to go on after its cluster has lost its quorum
+// for good. The node must not run.
+type Recovery struct {
+	// DataDir is the node's own directory.
+	DataDir string
+	// Keep are the tags of the members that go on, this node among them.
+	Keep []string
+	// StateMachine is new and empty; Registry and TakeSnapshot are of the same
+	// state.
+	StateMachine StateMachine
+	Registry     Registry
+	TakeSnapshot func() Snapshot
+	// Change makes the state, which then holds everything that the node had stored,
+	// that of a new cluster: under another id, and of the members that go on.
+	Change func() error
+	Logger *slog.Logger
+}
+
+// Recover makes the node's data directory that of a member of a new cluster. All
+// entries that the node has stored count as committed. After a crash the same call
+// again finishes it.
+//
+// Survivors may have stored different amounts. Each then begins with a snapshot of
+// its own, without a log; the one that leads sends the others its own.
+func Recover(ctx context.Context, r Recovery) error {
+	record, err := member.Load(r.DataDir)
+	if err != nil {
+		return err
+	}
+	servers, err := r.servers(record)
+	if err != nil {
+		return err
+	}
+	storage, s, err := r.open(record)
+	if err != nil {
+		return err
+	}
+	// From here on the node does not start before all is done.
+	begun := record.Clone()
+	begun.Recovering = true
+	if err = storage.SaveRecord(begun); err == nil {
+		err = r.rewrite(ctx, s, record, servers)
+	}
+	if err == nil {
+		next := record.Clone()
+		next.Recovering, next.ClusterID, next.Members = false, r.Registry.ClusterID(), r.Registry.Members()
+		err = storage.SaveRecord(next)
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		return fmt.Errorf("cluster: recovering: %w", err)
+	}
+	return nil
+}
+
+// servers is Raft's configuration of those who go on, as far as the record knows.
+func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
+	if !record.InCluster() {
+		return nil, errors.New("cluster: the data directory belongs to no cluster")
+	}
+	if !slices.Contains(r.Keep, record.Tag) {
+		return nil, fmt.Errorf("cluster: the data directory is that of node %s, which is not among those that go on", record.Tag)
+	}
+	var servers []raft.Server
+	for _, tag := range slices.Compact(slices.Sorted(slices.Values(r.Keep))) {
+		i := slices.IndexFunc(record.Members, func(m *raftlogv1.Member) bool { return m.GetTag() == tag && !m.GetRemoved() })
+		if i < 0 {
+			return nil, fmt.Errorf("cluster: there is no member %s", tag)
+		}
+		servers = append(servers, serverOf(record.Members[i]))
+	}
+	return servers, nil
+}
+
+// open opens the node's store, whatever keeps its log.
+func (r Recovery) open(record *member.Record) (Storage, Store, error) {
+	var failed error
+	for _, kind := range []store.LogKind{store.LogBolt, store.LogWAL} {
+		storage := &files{dir: r.DataDir, log: kind}
+		if _, err := storage.LoadRecord(); err != nil {
+			return nil, nil, err
+		}
+		s, err := openStore(Config{Storage: storage, StallLimit: recoverStall, Logger: r.Logger},
+			record.ID.String(), true, func(error) {}) // The store's own errors say it too.
+		if err == nil {
+			return storage, s, nil
+		}
+		if failed = err; !errors.Is(err, store.ErrLogKind) {
+			break
+		}
+	}
+	return nil, nil, failed
+}
+
+// rewrite replaces snapshot and log by one snapshot of the new cluster.
+func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, servers []raft.Server) error {
+	config := raft.DefaultConfig()
+	config.LocalID = record.ID.ServerID()
+	config.Logger = raftlogger.New(r.Logger.With("part", "raft"))
+	_, network := raft.NewInmemTransport(raft.ServerAddress(config.LocalID)) // It only names addresses.
+	m := &recovering{
+		machine: machine{
+			ctx: ctx, state: r.StateMachine, freeze: r.TakeSnapshot, fatal: func(error) {}, log: r.Logger,
+			volume: newVolume(math.MaxInt64),
+		},
+		Recovery: r, record: record, servers: servers,
+	}
+	return raft.RecoverCluster(config, m, s, s, s.Snapshots(), network, raft.Configuration{Servers: servers})
+}
+
+// recovering is a state machine that becomes that of a new cluster when all that
+// was stored has been applied: when Raft takes the snapshot.
+type recovering struct {
+	machine
+	Recovery
+	record  *member.Record
+	servers []raft.Server
+}
+
+// changed says that the state is that of the new cluster already: the change was
+// made before a crash, which came before the record knew of it.
+func (m *recovering) changed() bool {
+	id := m.Registry.ClusterID()
+	return len(id) > 0 && !bytes.Equal(id, m.record.ClusterID)
+}
+
+// Snapshot implements raft.FSM.
+func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
+	if err := m.failure(); err != nil {
+		return nil, err
+	}
+	if !m.changed() {
+		if err := m.Change(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.settleServers(); err != nil {
+		return nil, err
+	}
+	return m.machine.Snapshot()
+}
+
+// settleServers takes over from the state who votes: the record may be older. Raft
+// writes down the same slice.
+func (m *recovering) settleServers() error {
+	present := 0
+	for _, known := range m.Registry.Members() {
+		if known.GetRemoved() {
+			continue
+		}
+		present++
+		id := member.ServerID(known.GetId())
+		i := slices.IndexFunc(m.servers, func(s raft.Server) bool { return s.ID == id })
+		if i < 0 {
+			return fmt.Errorf("member %s goes on in the state, and not in Raft's configuration", known.GetTag())
+		}
+		m.servers[i] = raft.Server{ID: id, Address: transport.Address(id), Suffrage: raft.Nonvoter}
+		if known.GetVoter() {
+			m.servers[i].Suffrage = raft.Voter
+		}
+	}
+	if present != len(m.servers) {
+		return fmt.Errorf("%d members go on in the state, and %d in Raft's configuration", present, len(m.servers))
+	}
+	return nil
+}

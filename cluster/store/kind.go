@@ -1,0 +1,206 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/store/wal"
+	"github.com/idnode/idnode/internal/boltfile"
+)
+
+// LogKind says what keeps the log of a data directory, for ever.
+type LogKind string
+
+const (
+	// LogAuto is what the directory has, and LogWAL in a new one.
+	LogAuto LogKind = "auto"
+	// LogBolt keeps the log in raft.db: two syncs for each append.
+	LogBolt LogKind = "bolt"
+	// LogWAL keeps the log in log/, with one sync for each append. Term, vote and
+	// node id stay in raft.db.
+	LogWAL LogKind = "wal"
+)
+
+// ErrLogKind means that the directory's log is of another kind than wanted.
+var ErrLogKind = errors.New("the log in the data directory is of another kind")
+
+// logDir is the folder of a LogWAL.
+const logDir = "log"
+
+// keyLogKind is where raft.db says that the log is not in it; a file without the
+// key is LogBolt's. It sorts before keyNodeID, so it is not the first to be lost,
+// and without it a LogWAL's raft.db is damaged: it has no tail record.
+var keyLogKind = []byte("~idnode.log")
+
+// A new raft.db of a LogWAL has kindNew until the folder is there. So a crash
+// during the first start is told from a folder that was lost, and a folder with
+// entries beside a new raft.db from one that belongs to it.
+const (
+	kindNew = "wal, not yet made"
+	kindWAL = string(LogWAL)
+)
+
+// entryLog is a log below the cache.
+type entryLog interface {
+	raft.LogStore
+	// load is called once, before everything else. It checks all entries above
+	// the newest snapshot, and returns how many entries it has read.
+	load(snapshotIndex uint64) (count int, err error)
+	io.Closer
+}
+
+// openLog returns the directory's log, which must be of the kind that was asked
+// for, if one was; it is yet to be loaded.
+func (s *Store) openLog(backend raft.LogStore) (entryLog, error) {
+	recorded, err := s.stable.Get(keyLogKind)
+	if err != nil && !errors.Is(err, errNoKey) {
+		return nil, err
+	}
+	kind := LogBolt
+	if err == nil {
+		kind = LogWAL
+	}
+	if s.cfg.Log != LogAuto && s.cfg.Log != kind {
+		return nil, fmt.Errorf("%w: it is %[2]s, not %[3]s: start with log-store %[2]s or auto; for another kind, "+
+			"remove this node from the cluster and let it join with an empty directory", ErrLogKind, kind, s.cfg.Log)
+	}
+	if kind == LogBolt {
+		return newSealedLog(backend, s.guard), nil
+	}
+	l := &walLog{guard: s.guard, owner: []byte(s.cfg.NodeID), cfg: wal.Config{
+		Dir: filepath.Join(s.cfg.Dir, logDir), SegmentBytes: s.cfg.segmentBytes,
+		Write: s.guard.write, NoSync: s.cfg.noSync,
+	}}
+	if string(recorded) == kindNew {
+		return l, s.firstLog(l.cfg)
+	}
+	return l, nil
+}
+
+// firstLog makes the folder of a new LogWAL, unless a crash came after that.
+func (s *Store) firstLog(cfg wal.Config) error {
+	_, err := os.Stat(cfg.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = wal.Create(cfg)
+	case err == nil:
+		err = mustBeEmpty(cfg)
+	}
+	if err != nil {
+		return err
+	}
+	return s.stable.Set(keyLogKind, []byte(kindWAL))
+}
+
+func mustBeEmpty(cfg wal.Config) error {
+	l, err := wal.Open(cfg)
+	if err != nil {
+		return err
+	}
+	last, err := l.LastIndex()
+	if err == nil && last > 0 {
+		err = fmt.Errorf("%w: there is no %s beside a log that ends at %d", ErrMissing, fileName, last)
+	}
+	return errors.Join(err, l.Close())
+}
+
+// walLog is a wal.Log under the guard, with a mark beside its folder: the log's own
+// mark lies within, and does not notice that the whole folder is an older copy.
+type walLog struct {
+	cfg   wal.Config
+	owner []byte
+	guard *guard
+	// log and mark are nil until the log is loaded.
+	log  *wal.Log
+	mark *boltfile.Mark
+}
+
+// load implements entryLog: opening is what reads everything.
+func (l *walLog) load(snapshotIndex uint64) (count int, err error) {
+	if l.log, err = wal.Open(l.cfg); err != nil {
+		return 0, err
+	}
+	if l.mark, err = boltfile.OpenMark(l.cfg.Dir, l.owner, l.log.Position()); err != nil {
+		return 0, fmt.Errorf("%s: %w", logDir, classify(err))
+	}
+	first, _ := l.log.FirstIndex() // never fails
+	last, _ := l.log.LastIndex()
+	if last == 0 {
+		return 0, nil
+	}
+	return int(last - first + 1), checkReach(span{first: first, last: last}, snapshotIndex)
+}
+
+// Close implements io.Closer.
+func (l *walLog) Close() error {
+	var errs []error
+	if l.log != nil {
+		errs = append(errs, l.log.Close())
+	}
+	if l.mark != nil {
+		errs = append(errs, l.mark.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// FirstIndex implements raft.LogStore.
+func (l *walLog) FirstIndex() (first uint64, err error) {
+	err = l.guard.read(func() error {
+		first, err = l.log.FirstIndex()
+		return err
+	})
+	return first, err
+}
+
+// LastIndex implements raft.LogStore.
+func (l *walLog) LastIndex() (last uint64, err error) {
+	err = l.guard.read(func() error {
+		last, err = l.log.LastIndex()
+		return err
+	})
+	return last, err
+}
+
+// GetLog implements raft.LogStore. Damage ends the store.
+func (l *walLog) GetLog(index uint64, log *raft.Log) error {
+	err := l.guard.read(func() error { return l.log.GetLog(index, log) })
+	if errors.Is(err, ErrCorrupt) {
+		return l.guard.fail(err)
+	}
+	return err
+}
+
+// StoreLog implements raft.LogStore.
+func (l *walLog) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs implements raft.LogStore.
+func (l *walLog) StoreLogs(logs []*raft.Log) error {
+	if err := l.guard.err(); err != nil {
+		return err
+	}
+	if err := l.log.StoreLogs(logs); err != nil {
+		return err
+	}
+	return l.moveMark()
+}
+
+// moveMark follows what is on disk.
+func (l *walLog) moveMark() error {
+	return l.guard.change("moving the log's mark", func() error { return l.mark.Put(l.log.Position()) })
+}
+
+// DeleteRange implements raft.LogStore.
+func (l *walLog) DeleteRange(lo, hi uint64) error {
+	if err := l.guard.err(); err != nil {
+		return err
+	}
+	if err := l.log.DeleteRange(lo, hi); err != nil {
+		return err
+	}
+	return l.moveMark()
+}

@@ -1,0 +1,184 @@
+package wal
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// story is a log's life with everything that can happen to it: several
+// segments, one of its own size, conflicts, compactions, a snapshot far ahead,
+// and all of it deleted.
+var story = []op{
+	{logs: entries(1, 1, 1)},
+	{logs: entries(2, 6, 1)},
+	{logs: entries(7, 9, 1)},
+	{lo: 6, hi: 9},
+	{logs: entries(6, 10, 2)},
+	{logs: entries(11, 40, 2)},
+	{lo: 1, hi: 8},
+	{logs: entries(41, 44, 2)},
+	{lo: 38, hi: 44},
+	{logs: entries(38, 50, 3)},
+	{lo: 9, hi: 41},
+	{logs: entries(101, 103, 4)},
+	{logs: entries(104, 112, 4)},
+	{lo: 101, hi: 112},
+	{logs: entries(113, 120, 5)},
+	{lo: 1, hi: 115},
+	{logs: entries(121, 121, 5)},
+}
+
+// play does the operations of the story until one fails, and returns the model
+// before that one, and after it; both are the same when all went well.
+func play(t *testing.T, l *Log) (before, after model) {
+	before = model{}
+	for _, o := range story {
+		after = before.after(o)
+		if err := o.do(l); err != nil {
+			if !errors.Is(err, errCrash) {
+				t.Fatalf("%v: %v", o, err)
+			}
+			return before, after
+		}
+		before = after
+	}
+	return before, before
+}
+
+func TestStoryAsTheModelHasIt(t *testing.T) {
+	d := newDisk(t)
+	l, m := mustOpen(t, d), model{}
+	for _, o := range story {
+		must(t, o.do(l))
+		m = m.after(o)
+		if err := m.differs(l); err != nil {
+			t.Fatalf("after %v: %v", o, err)
+		}
+		if err := m.differs(mustOpen(t, d.clone())); err != nil {
+			t.Fatalf("after %v and reopening: %v", o, err)
+		}
+	}
+	if names, _ := d.Names(); len(names) > 3 {
+		t.Errorf("segments were not removed: %v", names)
+	}
+}
+
+// TestCrashBetweenAnyTwoCalls crashes at every call of the story that changes the
+// disk, by a kill and by loss of power, and again at every call of the opening
+// that follows.
+func TestCrashBetweenAnyTwoCalls(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for calls := 0; ; calls++ {
+		d := newDisk(t)
+		l := mustOpen(t, d)
+		d.left, d.torn = calls, random.IntN(200)
+		before, after := play(t, l)
+		finished := d.left != 0
+		reopen(t, calls, d.clone(), before, after)
+		for range 2 {
+			reopen(t, calls, d.powerLoss(random), before, after)
+		}
+		if finished {
+			t.Logf("crashed at %d calls", calls)
+			return
+		}
+	}
+}
+
+// reopen opens the disk after a crash, with a crash at each call of the opening,
+// and demands that nothing is lost but the operation that was not acknowledged.
+func reopen(t *testing.T, calls int, d *memDisk, before, after model) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(3, uint64(calls)))
+	for left := 0; ; left++ {
+		again := d.clone()
+		again.left = left
+		l, err := open(testConfig(), again)
+		if errors.Is(err, errCrash) {
+			next := again.clone()
+			if left%2 == 0 {
+				next = again.powerLoss(random)
+			}
+			checkAfterCrash(t, calls, mustOpen(t, next), before, after)
+			continue
+		}
+		if err != nil {
+			t.Fatalf("crash at call %d: %v", calls, err)
+		}
+		again.left = -1
+		checkAfterCrash(t, calls, l, before, after)
+		return
+	}
+}
+
+func checkAfterCrash(t *testing.T, calls int, l *Log, before, after model) {
+	t.Helper()
+	m := after
+	if m.differs(l) != nil {
+		m = before
+	}
+	if err := m.differs(l); err != nil {
+		t.Fatalf("crash at call %d: %v", calls, err)
+	}
+	// It must be as good as any other log, also for the next loss of power.
+	_, last := m.ends()
+	o := op{logs: entries(last+1, last+3, 9)}
+	must(t, o.do(l))
+	m = m.after(o)
+	lost := l.disk.(*memDisk).powerLoss(rand.New(rand.NewPCG(5, 6)))
+	if err := m.differs(mustOpen(t, lost)); err != nil {
+		t.Fatalf("crash at call %d, after one more append and a loss of power: %v", calls, err)
+	}
+}
+
+// TestTornAtEveryByte has every possible beginning of a write arrive.
+func TestTornAtEveryByte(t *testing.T) {
+	for torn := 0; ; torn++ {
+		d := newDisk(t)
+		l := mustOpen(t, d)
+		before := model{}.after(op{logs: entries(1, 4, 1)})
+		must(t, l.StoreLogs(entries(1, 4, 1)))
+		d.left, d.torn = 0, torn
+		o := op{logs: entries(5, 6, 1)}
+		if err := o.do(l); !errors.Is(err, errCrash) {
+			t.Fatalf("the write: %v", err)
+		}
+		want := before
+		whole := torn >= len(l.buf)
+		if whole {
+			want = before.after(o)
+		}
+		if err := want.differs(mustOpen(t, d.clone())); err != nil {
+			t.Fatalf("%d bytes arrived: %v", torn, err)
+		}
+		checkAfterCrash(t, torn, mustOpen(t, d.clone()), want, want)
+		if whole {
+			return
+		}
+	}
+}
+
+// TestFailedSyncIsNotForgotten: after a sync has failed the pages look clean, and
+// another sync, by the next process, says nothing of them.
+func TestFailedSyncIsNotForgotten(t *testing.T) {
+	d := newDisk(t)
+	l := mustOpen(t, d)
+	must(t, l.StoreLogs(entries(1, 4, 1)))
+	broken := errors.New("input/output error")
+	d.failSync = broken
+	if err := l.StoreLogs(entries(5, 6, 1)); !errors.Is(err, broken) {
+		t.Fatalf("the append: %v", err)
+	}
+	if err := l.StoreLogs(entries(5, 6, 1)); !errors.Is(err, broken) {
+		t.Fatalf("an append after the failed one: %v", err)
+	}
+	next := d.clone()
+	m := model{}.after(op{logs: entries(1, 6, 1)})
+	if err := m.differs(mustOpen(t, next)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.differs(mustOpen(t, next.powerLoss(rand.New(rand.NewPCG(1, 2))))); err != nil {
+		t.Errorf("what the log had when it was opened is lost: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+// Package wal is a log of Raft entries that costs one fdatasync per append.
+//
+// It owns one folder:
+//
+//   - segments, named by a number that counts up. A segment is filled with zeros
+//     and synced before its first use, so that an append changes neither its
+//     size nor its blocks, and the file system has nothing to write beside the
+//     data. Its header says how the log stood when it began.
+//   - mark, two slots of one sector each that are written in turns, without a
+//     sync, after each append is on disk: up to where the log was acknowledged.
+//
+// The log is a chain of records. A record says what the first and the last index
+// of the log are after it, and brings the newest entries, if any: so cutting off
+// the end, compacting the beginning and beginning anew behind a hole are records
+// like any other. Each has a CRC-32C over its place, its content and the sum of
+// the record before it, and each entry in it has one of its own, which is checked
+// at every read. Segments that hold no entry of the log any more are removed,
+// oldest first, once the record that says so is on disk.
+//
+// # Torn or damaged
+//
+// A write that a crash cut short was never acknowledged and may be cut off. A
+// record that is damaged may have been acknowledged: forgetting it could take
+// back a commit, so Open returns ErrCorrupt. They are told apart like this:
+//
+//   - What is damaged or missing below the mark is damage. The mark outlives a
+//     killed process, since the system has it; a loss of power may set it back.
+//   - Above the mark, a bad record with a good one behind it is damage: a record
+//     is written only when the one before it is on disk.
+//   - Above the mark, a bad record in the newest segment with no good one behind
+//     it is a torn write. It is overwritten with zeros.
+//   - A mark, a header or an older segment that is not as written is damage, as
+//     are a missing segment, one of another size, and a segment of another log.
+//
+// What lies above the mark is written and synced once more before it is used: a
+// sync that failed leaves pages that look clean and are not on disk.
+//
+// # What is not detected
+//
+// A loss of power that sets back the mark (it does not survive in the system's
+// memory) together with damage to the very last record: that looks like a torn
+// write, and the record is cut off. Without a loss of power, or with damage to
+// any other record, this does not happen. The mark is also synced whenever a
+// segment begins and when the log is closed. Nor does the log notice that the
+// whole folder, mark included, was replaced by an older copy of itself: for that,
+// whoever uses it remembers its Position somewhere else.
+//
+// # What is assumed of the disk
+//
+// A sync that returns nil has made everything written before it durable. A write
+// of at most 512 bytes within a sector happens as a whole or not at all. An
+// overwrite with the same bytes harms nothing.
+//
+// The package does not lock its folder, and does not watch for slow writes: both
+// are the caller's.
+package wal
