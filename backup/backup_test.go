@@ -1,0 +1,171 @@
+package backup_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/backup"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// write returns a backup with so many identities.
+func write(t testing.TB, identities int) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(m *raftlogv1.SnapshotRecord) {
+		if err := w.Record(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "db"}})
+	for i := range identities {
+		must(identity(i))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func identity(i int) *raftlogv1.SnapshotRecord {
+	m := &raftlogv1.IdentityRecord{Name: fmt.Sprintf("name%d", i), Last: int64(i)}
+	return &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: m}}
+}
+
+// read reads a whole backup.
+func read(file []byte) (*raftlogv1.BackupHeader, []*raftlogv1.SnapshotRecord, error) {
+	r, err := backup.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, nil, err
+	}
+	var records []*raftlogv1.SnapshotRecord
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return r.Header(), records, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, m)
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	header, records, err := read(write(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header.GetLogIndex() != 42 || header.GetNodeTag() != "A" || header.GetFormat() != backup.Format {
+		t.Errorf("header %v", header)
+	}
+	if len(records) != 4 || !proto.Equal(records[3], identity(2)) {
+		t.Errorf("records %v", records)
+	}
+}
+
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	file := write(t, 5)
+	for i := range file {
+		for bit := range 8 {
+			damaged := bytes.Clone(file)
+			damaged[i] ^= 1 << bit
+			if _, _, err := read(damaged); !errors.Is(err, backup.ErrCorrupt) {
+				t.Fatalf("bit %d of byte %d of %d: %v", bit, i, len(file), err)
+			}
+		}
+	}
+}
+
+func TestEveryTruncationIsFound(t *testing.T) {
+	file := write(t, 5)
+	for size := range len(file) {
+		if _, _, err := read(file[:size]); !errors.Is(err, backup.ErrCorrupt) {
+			t.Fatalf("the first %d of %d bytes: %v", size, len(file), err)
+		}
+	}
+}
+
+// Frames that are whole by themselves may still be of another place or file.
+func TestPiecesOfOtherBackupsAreFound(t *testing.T) {
+	file, longer := write(t, 5), write(t, 6)
+	at := bytes.Index(longer, []byte("name5"))
+	for name, damaged := range map[string][]byte{
+		"something follows":  append(bytes.Clone(file), 0),
+		"two in one":         append(bytes.Clone(file), file...),
+		"a record too few":   append(bytes.Clone(longer[:at-9]), longer[at+7:]...),
+		"not a backup":       []byte("idnode snapshot\n"),
+		"empty":              nil,
+		"end of another one": append(bytes.Clone(longer[:len(longer)-46]), file[len(file)-46:]...),
+	} {
+		if _, _, err := read(damaged); !errors.Is(err, backup.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestANewerFileIsToldFromADamagedOne(t *testing.T) {
+	var file bytes.Buffer
+	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := &raftlogv1.SnapshotRecord{}
+	unknown.ProtoReflect().SetUnknown([]byte{0xfa, 0x06, 0}) // Field 111.
+	if err := w.Record(unknown); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := read(file.Bytes()); !errors.Is(err, backup.ErrNewer) {
+		t.Fatal(err)
+	}
+}
+
+// TestDamageAtRandom has several wounds at a time, in a file of many records.
+func TestDamageAtRandom(t *testing.T) {
+	file := write(t, 2000)
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		damaged := bytes.Clone(file)
+		for range 1 + random.IntN(20) {
+			damaged[random.IntN(len(damaged))] ^= byte(1 + random.IntN(255))
+		}
+		if bytes.Equal(damaged, file) {
+			continue
+		}
+		if _, _, err := read(damaged); !errors.Is(err, backup.ErrCorrupt) {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(write(f, 2))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		header, records, err := read(file)
+		if err != nil {
+			return
+		}
+		// What is accepted is what a Writer writes of it.
+		var again bytes.Buffer
+		w, err := backup.NewWriter(&again, header)
+		for _, m := range records {
+			err = errors.Join(err, w.Record(m))
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

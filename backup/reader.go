@@ -1,0 +1,172 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Reader reads one backup. Nothing that it returned may be relied on before Next
+// has returned io.EOF: only then was the whole file checked.
+type Reader struct {
+	r       *bufio.Reader
+	sum     hash.Hash
+	header  *raftlogv1.BackupHeader
+	body    bytes.Buffer
+	records uint64
+	err     error
+}
+
+// NewReader reads the beginning of a backup. The error wraps ErrCorrupt or
+// ErrNewer, or is r's.
+func NewReader(r io.Reader) (*Reader, error) {
+	in := &Reader{r: bufio.NewReaderSize(r, buffered), sum: sha256.New(), header: &raftlogv1.BackupHeader{}}
+	begin := make([]byte, len(magic))
+	if _, err := io.ReadFull(in.r, begin); err != nil {
+		return nil, cutShort(err)
+	}
+	if string(begin) != magic {
+		return nil, corrupt("it is no backup of idnode")
+	}
+	in.sum.Write(begin)
+	body, err := in.frame()
+	switch {
+	case err != nil:
+		return nil, err
+	case body == nil:
+		return nil, corrupt("it has no header")
+	case proto.Unmarshal(body, in.header) != nil:
+		return nil, corrupt("its header cannot be read")
+	case in.header.GetFormat() > Format:
+		return nil, fmt.Errorf("%w: format %d, this program knows %d", ErrNewer, in.header.GetFormat(), Format)
+	case in.header.GetFormat() == 0:
+		return nil, corrupt("its header has no format")
+	}
+	return in, nil
+}
+
+// Header returns the header; nobody changes it.
+func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
+
+// Records returns how many records were read so far.
+func (r *Reader) Records() uint64 { return r.records }
+
+// Next returns the next record, and io.EOF once all were read and the file was
+// found to be whole. Any other error wraps ErrCorrupt or ErrNewer, or is the
+// underlying reader's; it stays.
+func (r *Reader) Next() (*raftlogv1.SnapshotRecord, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	m, err := r.next()
+	r.err = err
+	return m, err
+}
+
+func (r *Reader) next() (*raftlogv1.SnapshotRecord, error) {
+	body, err := r.frame()
+	if err != nil {
+		return nil, err
+	}
+	if body == nil {
+		return nil, r.end(r.sum.Sum(nil))
+	}
+	m := &raftlogv1.SnapshotRecord{}
+	if err := proto.Unmarshal(body, m); err != nil {
+		return nil, corrupt("record %d cannot be read: %v", r.records+1, err)
+	}
+	if m.GetRecord() == nil {
+		// Its checksum is right, so it is what was written.
+		return nil, fmt.Errorf("%w: record %d is of an unknown kind", ErrNewer, r.records+1)
+	}
+	r.records++
+	return m, nil
+}
+
+// end reads the trailer, after which there is nothing.
+func (r *Reader) end(sum []byte) error {
+	body, err := r.frame()
+	if err != nil {
+		return err
+	}
+	t := &raftlogv1.BackupTrailer{}
+	switch {
+	case body == nil || proto.Unmarshal(body, t) != nil:
+		return corrupt("its trailer cannot be read")
+	case t.GetRecords() != r.records:
+		return corrupt("it has %d records, its trailer says %d", r.records, t.GetRecords())
+	case !bytes.Equal(t.GetSha256(), sum):
+		return corrupt("its content is not what its trailer says")
+	}
+	if _, err := r.r.ReadByte(); !errors.Is(err, io.EOF) {
+		return corrupt("something follows its end")
+	}
+	return io.EOF
+}
+
+// frame reads a frame's message, nil for a length of zero, which is not in the
+// trailer's sum.
+func (r *Reader) frame() ([]byte, error) {
+	length, size, err := r.length()
+	if err != nil {
+		return nil, err
+	}
+	var sum [4]byte
+	if _, err := io.ReadFull(r.r, sum[:]); err != nil {
+		return nil, cutShort(err)
+	}
+	// A length is not believed: memory is taken as the bytes come in.
+	r.body.Reset()
+	if _, err := io.CopyN(&r.body, r.r, int64(size)); err != nil {
+		return nil, cutShort(err)
+	}
+	if frameSum(length, r.body.Bytes()) != binary.LittleEndian.Uint32(sum[:]) {
+		return nil, corrupt("the checksum after record %d is wrong", r.records)
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	r.sum.Write(length)
+	r.sum.Write(sum[:])
+	r.sum.Write(r.body.Bytes())
+	return r.body.Bytes(), nil
+}
+
+// length reads the length of a frame, and its bytes.
+func (r *Reader) length() (raw []byte, size uint64, err error) {
+	for len(raw) < binary.MaxVarintLen64 {
+		b, err := r.r.ReadByte()
+		if err != nil {
+			return nil, 0, cutShort(err)
+		}
+		if raw = append(raw, b); b < 0x80 {
+			break
+		}
+	}
+	size, n := binary.Uvarint(raw)
+	if n != len(raw) || size > maxFrame {
+		return nil, 0, corrupt("a record has an impossible length")
+	}
+	return raw, size, nil
+}
+
+// cutShort is the error for a file that ends too early, or the reader's own.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return corrupt("it ends too early")
+	}
+	return err
+}
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}

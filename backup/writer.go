@@ -1,0 +1,83 @@
+package backup
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Writer writes one backup. After the first error it writes nothing more, and
+// every method returns that error.
+type Writer struct {
+	w       *bufio.Writer
+	sum     hash.Hash
+	head    []byte // of the frame being written
+	body    []byte
+	records uint64
+	err     error
+}
+
+// NewWriter begins a backup. The header's format is set to Format.
+func NewWriter(w io.Writer, header *raftlogv1.BackupHeader) (*Writer, error) {
+	out := &Writer{w: bufio.NewWriterSize(w, buffered), sum: sha256.New()}
+	out.write([]byte(magic))
+	header.Format = Format
+	out.frame(header)
+	return out, out.err
+}
+
+// Record writes one record of the state.
+func (w *Writer) Record(m *raftlogv1.SnapshotRecord) error {
+	w.frame(m)
+	w.records++
+	return w.err
+}
+
+// Close writes the end. The backup is whole only if it returns nil.
+func (w *Writer) Close() error {
+	trailer := &raftlogv1.BackupTrailer{Records: w.records, Sha256: w.sum.Sum(nil)}
+	w.write(withSum([]byte{0}))
+	w.frame(trailer)
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	return w.err
+}
+
+// frame writes a message after its length and checksum.
+func (w *Writer) frame(m proto.Message) {
+	body, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(w.body[:0], m)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.body = body
+	w.head = binary.AppendUvarint(w.head[:0], uint64(len(body)))
+	w.head = binary.LittleEndian.AppendUint32(w.head, frameSum(w.head, body))
+	w.write(w.head)
+	w.write(body)
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.sum.Write(b) // It never fails.
+	_, w.err = w.w.Write(b)
+}
+
+// frameSum is the checksum of a frame.
+func frameSum(length, body []byte) uint32 {
+	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, body)
+}
+
+// withSum returns the frame without a body, which ends the records.
+func withSum(length []byte) []byte {
+	return binary.LittleEndian.AppendUint32(length, frameSum(length, nil))
+}
