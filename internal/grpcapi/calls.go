@@ -20,10 +20,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 		if p := recover(); p != nil {
 			err = panicked(ctx, s.log.logger, p)
 		}
-		s.log.done(ctx, method, start, err)
-		if err != nil {
-			reply.Reply = &idnodev1.Reply_Error{Error: errorMessage(err)}
-		}
+		s.conclude(ctx, reply, method, start, err)
 	}()
 	method = methodOf(call)
 	if call.GetTimeout() == nil {
@@ -34,10 +31,19 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 	return reply
 }
 
+// conclude takes note of a call that ended; its error, if there is one, becomes the
+// reply.
+func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) {
+	s.log.done(ctx, method, start, err)
+	if err != nil {
+		reply.Reply = &idnodev1.Reply_Error{Error: errorMessage(err)}
+	}
+}
+
 // dispatchWithin bounds a call by its own timeout.
 func (s *idsServer) dispatchWithin(ctx context.Context, call *idnodev1.Call, reply *idnodev1.Reply) error {
 	if call.GetTimeout().CheckValid() != nil || call.GetTimeout().AsDuration() <= 0 {
-		return statusError(badRequest(service.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
+		return s.log.refuse(badRequest(service.ReasonInvalidTimeout, "timeout", "the timeout is not a time above zero"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, call.GetTimeout().AsDuration())
 	defer cancel()
@@ -77,7 +83,7 @@ func (s *idsServer) dispatch(ctx context.Context, call *idnodev1.Call, reply *id
 		reply.Reply = &idnodev1.Reply_Release{Release: res}
 		return err
 	default:
-		return statusError(badRequest(service.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
+		return s.log.refuse(badRequest(service.ReasonInvalidRequest, "call", "the call is empty, or one that this node does not know"))
 	}
 }
 

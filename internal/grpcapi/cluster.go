@@ -118,6 +118,22 @@ func settingOf(s service.Setting) *idnodev1.Setting {
 	return &idnodev1.Setting{Key: s.Key, Value: s.Value, DefaultValue: s.Default, Description: s.Description}
 }
 
+func (s clusterServer) GetRoles(ctx context.Context, req *idnodev1.GetRolesRequest) (*idnodev1.GetRolesResponse, error) {
+	res, err := s.service.GetRoles(ctx, consistencyOf(req.GetConsistency()))
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.GetRolesResponse{Table: roleTable(res.Roles), SetAt: res.SetAt, LogIndex: res.LogIndex}, nil
+}
+
+func (s clusterServer) SetRoles(ctx context.Context, req *idnodev1.SetRolesRequest) (*idnodev1.SetRolesResponse, error) {
+	index, err := s.service.SetRoles(ctx, service.SetRolesRequest{Roles: rolesOf(req.GetTable()), Expected: req.Expected})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.SetRolesResponse{LogIndex: index}, nil
+}
+
 func (s clusterServer) UpdateSetting(ctx context.Context, req *idnodev1.UpdateSettingRequest) (*idnodev1.UpdateSettingResponse, error) {
 	res, err := s.service.UpdateSetting(ctx, req.GetKey(), req.GetValue())
 	if err != nil {

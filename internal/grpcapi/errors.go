@@ -33,6 +33,8 @@ func codeOf(c service.Code) codes.Code {
 		return codes.FailedPrecondition
 	case service.NotFound:
 		return codes.NotFound
+	case service.PermissionDenied:
+		return codes.PermissionDenied
 	case service.DataLoss:
 		return codes.DataLoss
 	default:

@@ -1,15 +1,15 @@
 package grpcapi
 
 import (
-	"context"
 	"errors"
 	"io"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/service"
@@ -36,8 +36,10 @@ const (
 // calls that were not let in, which keep the stream from being read.
 type exchange struct {
 	server *idsServer
-	stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]
+	stream grpc.ServerStream
 	calls  sync.WaitGroup
+	// encodedCalls is the reader's: the room for the calls of a message.
+	encodedCalls [][]byte
 	// workers run the calls.
 	workers workers
 	// wake has room for one: it tells the sender that there is something to do,
@@ -45,22 +47,18 @@ type exchange struct {
 	wake, room chan struct{}
 
 	mu sync.Mutex
-	// underWay holds the calls that were let in, by correlation number.
+	// underWay holds the calls that were let in, by correlation number. The reader
+	// alone adds to it.
 	underWay map[uint64]int64
 	// text is the sum of underWay: what the ids of the replies may need as text.
 	text  int64
-	ready []ready
-	// refused is how many of ready are of calls that were not let in.
-	refused int
+	ready []*idnodev1.Reply
+	// refusals are messages of replies to calls that were not let in, refused how
+	// many bytes they have.
+	refusals []encoded
+	refused  int
 	// ended says that no reply will follow.
 	ended bool
-}
-
-// ready is a reply that waits to be sent.
-type ready struct {
-	reply *idnodev1.Reply
-	// admitted says that the call was let in.
-	admitted bool
 }
 
 // Exchange answers the calls of a stream, side by side, until the caller has sent
@@ -85,87 +83,131 @@ func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRe
 // receive takes calls up until there are no more.
 func (x *exchange) receive() error {
 	for {
-		req, err := x.stream.Recv()
-		if errors.Is(err, io.EOF) {
+		var request encoded
+		if err := x.stream.RecvMsg(&request); errors.Is(err, io.EOF) {
 			return nil
+		} else if err != nil {
+			return err
 		}
+		err := x.begin(request.bytes())
+		request.free()
 		if err != nil {
 			return err
 		}
-		if n := len(req.GetCalls()); n > maxCallsPerMessage {
-			return statusError(badRequest(service.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
-		}
-		x.begin(req.GetCalls())
 		x.awaitRoom()
 	}
 }
 
-// begin starts the calls of a message. They share one deadline of the server's.
-func (x *exchange) begin(calls []*idnodev1.Call) {
-	admitted := x.admit(calls)
-	if len(admitted) == 0 {
-		return
+// begin starts the calls of a message, as far as the bounds allow, and answers the
+// others. A message that is none ends the stream.
+func (x *exchange) begin(request []byte) error {
+	calls, err := callsIn(x.encodedCalls[:0], request, maxCallsPerMessage)
+	if err != nil {
+		return malformed(err)
 	}
-	ctx, cancel := x.server.service.Bounded(x.stream.Context())
-	m := &message{x: x, ctx: ctx, start: time.Now()}
-	m.left.Store(int64(len(admitted)))
-	m.cancel = cancel
-	x.calls.Add(len(admitted))
-	for _, call := range admitted {
-		x.workers.run(m, call)
+	x.encodedCalls = calls
+	if len(calls) > maxCallsPerMessage {
+		return x.server.log.refuse(badRequest(service.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
 	}
+	m := &message{x: x, start: time.Now(), free: x.free()}
+	for i, call := range calls {
+		m.left = len(calls) - i
+		if err := m.begin(call); err != nil {
+			return malformed(err)
+		}
+	}
+	m.runTogether()
+	x.refuse(m.refusals)
+	x.server.log.refused(service.ReasonOverloaded, m.overloaded)
+	x.server.log.refused(service.ReasonInvalidCorrelation, m.doubles)
+	return nil
+}
+
+func malformed(err error) error {
+	return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
 }
 
 // message is what the calls of one message share.
 type message struct {
-	x      *exchange
-	ctx    context.Context
-	start  time.Time
-	left   atomic.Int64
-	cancel context.CancelFunc
+	x     *exchange
+	start time.Time
+	// free is how many more calls the stream may have under way, at least.
+	free int64
+	// left is how many calls are not begun, this one among them.
+	left int
+	// refusals are the replies to those that were not let in, overloaded and doubles
+	// how many of them were so for which reason.
+	refusals            encoded
+	overloaded, doubles int
+	// together are calls that were let in and are made in one go.
+	together []*idnodev1.Call
+}
+
+// begin starts a call, or refuses it. What there is no room for is not decoded.
+func (m *message) begin(encoded []byte) error {
+	if m.free <= 0 || !m.x.server.exchanges.enter() {
+		correlation, err := correlationOf(encoded)
+		m.refuse(correlation, m.x.server.exchanges.overloaded)
+		return err
+	}
+	call := new(idnodev1.Call)
+	if err := proto.Unmarshal(encoded, call); err != nil {
+		m.x.server.exchanges.turnAway()
+		return err
+	}
+	if why := m.x.admit(call); why != nil {
+		m.x.server.exchanges.turnAway()
+		m.refuse(call.GetCorrelation(), why)
+		return nil
+	}
+	m.free--
+	m.x.calls.Add(1)
+	if goesTogether(call) {
+		m.together = append(m.together, call)
+		return nil
+	}
+	m.x.workers.run(job{message: m, call: call})
+	return nil
+}
+
+// refuse answers a call that was not let in.
+func (m *message) refuse(correlation uint64, why *refusal) {
+	if m.refusals.buffer == nil {
+		// Where one call is refused most after it are.
+		m.refusals = newEncoded(m.left * (headBytes + len(m.x.server.exchanges.overloaded.reply)))
+	}
+	*m.refusals.buffer = why.appendTo(*m.refusals.buffer, correlation)
+	if why == m.x.server.exchanges.overloaded {
+		m.overloaded++
+	} else {
+		m.doubles++
+	}
 }
 
 // run makes one call of the message.
 func (m *message) run(call *idnodev1.Call) {
 	defer m.x.calls.Done()
-	reply := m.x.server.answer(m.ctx, call, m.start)
-	m.x.put(ready{reply: reply, admitted: true})
-	if m.left.Add(-1) == 0 {
-		m.cancel()
-	}
+	reply := m.x.server.answer(m.x.stream.Context(), call, m.start)
+	m.x.server.exchanges.ran(1)
+	m.x.put(reply)
 }
 
-// admit lets calls in as far as the bounds allow, and answers the others.
-func (x *exchange) admit(calls []*idnodev1.Call) []*idnodev1.Call {
-	admitted := make([]*idnodev1.Call, 0, len(calls))
+// free is how many calls more the stream may have under way.
+func (x *exchange) free() int64 {
 	x.mu.Lock()
-	for _, call := range calls {
-		if refusal := x.enter(call); refusal != nil {
-			x.ready = append(x.ready, ready{reply: &idnodev1.Reply{
-				Correlation: call.GetCorrelation(), Reply: &idnodev1.Reply_Error{Error: refusal},
-			}})
-			x.refused++
-			continue
-		}
-		admitted = append(admitted, call)
-	}
-	x.mu.Unlock()
-	if len(admitted) < len(calls) {
-		notify(x.wake)
-	}
-	return admitted
+	defer x.mu.Unlock()
+	return x.server.exchanges.perStream - int64(len(x.underWay))
 }
 
-// enter lets a call in, or says why not. x.mu is held.
-func (x *exchange) enter(call *idnodev1.Call) *idnodev1.Error {
+// admit counts a call among those under way, or says why not.
+func (x *exchange) admit(call *idnodev1.Call) *refusal {
+	weight := textBytes(call)
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if _, double := x.underWay[call.GetCorrelation()]; double {
 		return x.server.exchanges.double
 	}
-	weight := textBytes(call)
-	if len(x.underWay) >= x.server.exchanges.perStream || x.text+weight > maxTextBytes {
-		return x.server.exchanges.overloaded
-	}
-	if !x.server.exchanges.enter() {
+	if x.text+weight > maxTextBytes {
 		return x.server.exchanges.overloaded
 	}
 	x.underWay[call.GetCorrelation()] = weight
@@ -184,10 +226,22 @@ func textBytes(call *idnodev1.Call) int64 {
 	return min(req.GetCount()*int64(len(req.GetTemplate())+rest), service.MaxIDsBytes)
 }
 
-// put hands a reply to the sender.
-func (x *exchange) put(r ready) {
+// put hands replies to the sender.
+func (x *exchange) put(replies ...*idnodev1.Reply) {
 	x.mu.Lock()
-	x.ready = append(x.ready, r)
+	x.ready = append(x.ready, replies...)
+	x.mu.Unlock()
+	notify(x.wake)
+}
+
+// refuse hands a message of refusals to the sender.
+func (x *exchange) refuse(refusals encoded) {
+	if refusals.buffer == nil {
+		return
+	}
+	x.mu.Lock()
+	x.refusals = append(x.refusals, refusals)
+	x.refused += len(refusals.bytes())
 	x.mu.Unlock()
 	notify(x.wake)
 }
@@ -211,7 +265,7 @@ func (x *exchange) awaitRoom() {
 func (x *exchange) crowded() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.refused > maxCallsPerMessage
+	return x.refused > maxReplyBytes
 }
 
 // send sends replies until the last one, all that are ready in one message.
@@ -219,21 +273,22 @@ func (x *exchange) crowded() bool {
 func (x *exchange) send() error {
 	var failed error
 	for {
-		replies, ok := x.take()
+		replies, refusals, ok := x.take()
 		if !ok {
 			return failed
 		}
 		if failed == nil {
-			failed = x.sendAll(replies)
+			failed = x.sendAll(replies, refusals)
 		}
 	}
 }
 
 // take waits for replies and takes them all; false says that there are no more.
-func (x *exchange) take() ([]ready, bool) {
+func (x *exchange) take() (replies []*idnodev1.Reply, refusals []encoded, ok bool) {
 	for {
-		if taken, ended := x.takeReady(); len(taken) > 0 || ended {
-			return taken, len(taken) > 0
+		replies, refusals, ended := x.takeReady()
+		if some := len(replies) > 0 || len(refusals) > 0; some || ended {
+			return replies, refusals, some
 		}
 		<-x.wake
 		// Calls that shared a log entry are answered one after the other in the
@@ -243,43 +298,52 @@ func (x *exchange) take() ([]ready, bool) {
 	}
 }
 
-func (x *exchange) takeReady() (taken []ready, ended bool) {
+func (x *exchange) takeReady() (replies []*idnodev1.Reply, refusals []encoded, ended bool) {
 	x.mu.Lock()
-	taken, x.ready, x.refused = x.ready, nil, 0
-	left := 0
-	for _, r := range taken {
-		if !r.admitted {
-			continue
-		}
-		left++
-		x.text -= x.underWay[r.reply.GetCorrelation()]
-		delete(x.underWay, r.reply.GetCorrelation())
+	replies, x.ready = x.ready, nil
+	refusals, x.refusals, x.refused = x.refusals, nil, 0
+	for _, reply := range replies {
+		x.text -= x.underWay[reply.GetCorrelation()]
+		delete(x.underWay, reply.GetCorrelation())
 	}
 	ended = x.ended
 	x.mu.Unlock()
-	x.server.exchanges.leave(left)
-	if len(taken) > 0 {
+	x.server.exchanges.leave(len(replies))
+	if len(replies) > 0 || len(refusals) > 0 {
 		notify(x.room)
 	}
-	return taken, ended
+	return replies, refusals, ended
 }
 
-// sendAll sends replies in as few messages as their size allows.
-func (x *exchange) sendAll(replies []ready) error {
-	list := make([]*idnodev1.Reply, 0, len(replies))
-	bytes := 0
-	for _, r := range replies {
-		size := proto.Size(r.reply)
-		if bytes+size > maxReplyBytes && len(list) > 0 {
-			if err := x.stream.Send(&idnodev1.ExchangeResponse{Replies: list}); err != nil {
+// sendAll sends refusals and replies, these in as few messages as their size allows.
+func (x *exchange) sendAll(replies []*idnodev1.Reply, refusals []encoded) error {
+	for _, r := range refusals {
+		if err := x.stream.SendMsg(&r); err != nil {
+			return err
+		}
+	}
+	return x.sendReplies(replies)
+}
+
+func (x *exchange) sendReplies(replies []*idnodev1.Reply) error {
+	for len(replies) > 0 {
+		n, bytes := 0, 0
+		for n < len(replies) && (n == 0 || bytes+size(replies[n]) <= maxReplyBytes) {
+			bytes += size(replies[n])
+			n++
+		}
+		response := newEncoded(bytes)
+		for _, reply := range replies[:n] {
+			if err := response.append(reply); err != nil {
 				return err
 			}
-			// Whoever looks at messages on their way may still hold the old list.
-			list, bytes = make([]*idnodev1.Reply, 0, len(replies)), 0
 		}
-		list, bytes = append(list, r.reply), bytes+size
+		if err := x.stream.SendMsg(&response); err != nil {
+			return err
+		}
+		replies = replies[n:]
 	}
-	return x.stream.Send(&idnodev1.ExchangeResponse{Replies: list})
+	return nil
 }
 
 // notify leaves a note in a channel that has room for one.
@@ -289,36 +353,3 @@ func notify(c chan struct{}) {
 	default:
 	}
 }
-
-// exchanges are the bounds that all Exchange streams of a server share.
-type exchanges struct {
-	perStream int
-	inAll     int64
-	// held is how many calls of all streams are let in.
-	held atomic.Int64
-	// What calls that are not let in are answered; there may be very many.
-	overloaded, double *idnodev1.Error
-}
-
-func newExchanges(perStream, inAll int) *exchanges {
-	return &exchanges{
-		perStream: perStream, inAll: int64(inAll),
-		overloaded: errorMessage(statusError(&service.Error{
-			Code: service.ResourceExhausted, Reason: service.ReasonOverloaded,
-			Message: "too many calls are under way on this stream, or at this node", RetryAfter: 100 * time.Millisecond,
-		})),
-		double: errorMessage(statusError(badRequest(
-			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is under way",
-		))),
-	}
-}
-
-func (e *exchanges) enter() bool {
-	if e.held.Add(1) > e.inAll {
-		e.held.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (e *exchanges) leave(n int) { e.held.Add(-int64(n)) }

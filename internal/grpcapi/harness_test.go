@@ -43,6 +43,8 @@ type backend struct {
 	gate chan struct{}
 	// last is the last result; alike, if set, that of every proposal.
 	last, alike []byte
+	// together are the sizes of what was proposed together.
+	together []int
 }
 
 var clusterID = []byte("cluster---------")
@@ -244,4 +246,14 @@ func wantStatus(t testing.TB, err error, code codes.Code, reason, field string) 
 		t.Errorf("fields %v, want %q", fields, field)
 	}
 	return retry
+}
+
+// ProposeAll implements service.Proposer.
+func (b *backend) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	b.set(func(b *backend) { b.together = append(b.together, len(operations)) })
+	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
+	for i, operation := range operations {
+		results[i], errs[i] = b.Propose(ctx, operation)
+	}
+	return results, errs
 }

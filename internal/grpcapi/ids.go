@@ -77,14 +77,22 @@ func requestID(id *idnodev1.RequestId) *service.RequestID {
 }
 
 func (s *idsServer) NextIdentity(ctx context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
-	res, err := s.service.NextIdentity(ctx, service.NextIdentityRequest{
-		Database: req.GetDatabase(), Name: req.GetName(), Count: req.GetCount(),
-		Separator: req.GetSeparator(), RequestID: requestID(req.GetRequestId()),
-	})
+	res, err := s.service.NextIdentity(ctx, nextIdentityRequest(req))
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.NextIdentityResponse{Blocks: valueBlocks(res.Blocks), LogIndex: res.LogIndex}, nil
+	return nextIdentityResponse(res), nil
+}
+
+func nextIdentityRequest(req *idnodev1.NextIdentityRequest) service.NextIdentityRequest {
+	return service.NextIdentityRequest{
+		Database: req.GetDatabase(), Name: req.GetName(), Count: req.GetCount(),
+		Separator: req.GetSeparator(), RequestID: requestID(req.GetRequestId()),
+	}
+}
+
+func nextIdentityResponse(res service.NextIdentityResponse) *idnodev1.NextIdentityResponse {
+	return &idnodev1.NextIdentityResponse{Blocks: valueBlocks(res.Blocks), LogIndex: res.LogIndex}
 }
 
 func valueBlocks(blocks []identity.Block) []*idnodev1.ValueBlock {

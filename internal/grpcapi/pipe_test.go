@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
@@ -35,7 +36,7 @@ func newPipe(t testing.TB, perStream, inAll int) *pipe {
 	b := newBackend(t)
 	return (&pipe{backend: b, server: &idsServer{
 		service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
-		exchanges: newExchanges(perStream, inAll),
+		exchanges: newExchanges(perStream, inAll, inAll),
 	}}).start(t)
 }
 
@@ -50,7 +51,7 @@ func (p *pipe) start(t testing.TB) *pipe {
 	p.in, p.out = make(chan *idnodev1.ExchangeRequest), make(chan *idnodev1.ExchangeResponse)
 	p.ended = make(chan error, 1)
 	go func() {
-		err := p.server.Exchange(p)
+		err := p.server.Exchange(&grpc.GenericServerStream[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]{ServerStream: p})
 		p.cancel() // As gRPC does.
 		p.ended <- err
 	}()
@@ -60,19 +61,26 @@ func (p *pipe) start(t testing.TB) *pipe {
 
 func (p *pipe) Context() context.Context { return p.ctx }
 
-func (p *pipe) Recv() (*idnodev1.ExchangeRequest, error) {
+// RecvMsg gives the server what it gets over gRPC: an encoded message.
+func (p *pipe) RecvMsg(m any) error {
 	select {
 	case req, ok := <-p.in:
 		if !ok {
-			return nil, io.EOF
+			return io.EOF
 		}
-		return req, nil
+		data, err := proto.Marshal(req)
+		m.(*encoded).buffer = &data
+		return err
 	case <-p.ctx.Done():
-		return nil, status.FromContextError(p.ctx.Err()).Err()
+		return status.FromContextError(p.ctx.Err()).Err()
 	}
 }
 
-func (p *pipe) Send(res *idnodev1.ExchangeResponse) error {
+func (p *pipe) SendMsg(m any) error {
+	res := new(idnodev1.ExchangeResponse)
+	if err := proto.Unmarshal(m.(*encoded).bytes(), res); err != nil {
+		return err
+	}
 	select {
 	case p.out <- res:
 		return nil

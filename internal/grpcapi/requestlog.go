@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -12,41 +11,124 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/internal/calllog"
+	"github.com/idnode/idnode/internal/service"
 )
 
 // peerPrefix begins the methods that nodes call on each other.
 const peerPrefix = "/peer.v1.PeerService/"
 
-// maxFailureLines is how many failed calls are logged above debug per second: a
-// node without a quorum refuses some ten thousand calls a second, and its log
-// must stay readable, and its disk free.
-const maxFailureLines = 5
-
 // requestLog writes one line per call: at debug if it went well or came from
 // another node, at info if the caller is at fault, above that if the node is.
 // Requests and answers are never logged. A call that is not logged costs two
-// readings of the clock at most; that is why it is written here: the logging
-// interceptor of go-grpc-middleware puts its fields together for every call.
+// readings of the clock and what the observer takes; that is why it is written
+// here: the logging interceptor of go-grpc-middleware puts its fields together
+// for every call.
 type requestLog struct {
 	logger *slog.Logger
-	budget lineBudget
+	budget calllog.Budget
+	// observer may be nil.
+	observer Observer
+}
+
+// Observer is told of calls, for metrics. Its methods are called for every call
+// and must be quick, and safe for concurrent use. Calls between nodes are told
+// too.
+type Observer interface {
+	// Started is told of a call that begins, by its full method.
+	Started(method string)
+	// Handled is told of a call that ended.
+	Handled(method string, code codes.Code, took time.Duration)
+	// Exchanged is told of a call that was made in a message of an Exchange.
+	Exchanged(method string, code codes.Code)
+	// Received and Sent are told of each message of a stream, by its full method.
+	Received(method string)
+	Sent(method string)
+	// Refused is told of calls that were refused before they came to the service,
+	// which tells of those that it refuses itself.
+	Refused(reason string, calls int)
 }
 
 func (l *requestLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	start := time.Now()
+	start := l.begin(info.FullMethod)
 	res, err := handler(ctx, req)
-	l.done(ctx, info.FullMethod, start, err)
+	l.end(ctx, info.FullMethod, start, err)
 	return res, err
 }
 
 func (l *requestLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	start := time.Now()
+	start := l.begin(info.FullMethod)
+	if l.observer != nil {
+		stream = observedStream{stream, l.observer, info.FullMethod}
+	}
 	err := handler(srv, stream)
-	l.done(stream.Context(), info.FullMethod, start, err)
+	l.end(stream.Context(), info.FullMethod, start, err)
 	return err
 }
 
+func (l *requestLog) begin(method string) time.Time {
+	if l.observer != nil {
+		l.observer.Started(method)
+	}
+	return time.Now()
+}
+
+func (l *requestLog) end(ctx context.Context, method string, start time.Time, err error) {
+	if l.observer != nil {
+		l.observer.Handled(method, status.Code(err), time.Since(start))
+	}
+	l.write(ctx, method, start, err)
+}
+
+// refused takes note of calls that did not come to the service, of a message
+// together: when too much is asked of a node there are very many.
+func (l *requestLog) refused(reason string, calls int) {
+	if l.observer != nil && calls > 0 {
+		l.observer.Refused(reason, calls)
+	}
+}
+
+// refuse takes note of such a call, and returns its error as a status.
+func (l *requestLog) refuse(err *service.Error) error {
+	l.refused(err.Reason, 1)
+	return statusError(err)
+}
+
+// observedStream tells of the messages of a stream.
+type observedStream struct {
+	grpc.ServerStream
+	observer Observer
+	method   string
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s observedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil {
+		s.observer.Received(s.method)
+	}
+	return err
+}
+
+// SendMsg implements grpc.ServerStream.
+func (s observedStream) SendMsg(m any) error {
+	err := s.ServerStream.SendMsg(m)
+	if err == nil {
+		s.observer.Sent(s.method)
+	}
+	return err
+}
+
+// done takes note of a call of an Exchange that ended.
 func (l *requestLog) done(ctx context.Context, method string, start time.Time, err error) {
+	if l.observer != nil {
+		l.observer.Exchanged(method, status.Code(err))
+	}
+	l.write(ctx, method, start, err)
+}
+
+func (l *requestLog) write(ctx context.Context, method string, start time.Time, err error) {
 	code := status.Code(err)
 	level := levelOf(method, code)
 	if !l.logger.Enabled(ctx, level) {
@@ -56,7 +138,7 @@ func (l *requestLog) done(ctx context.Context, method string, start time.Time, e
 		slog.String("method", method), slog.String("code", code.String()), slog.Duration("took", time.Since(start)),
 	}
 	if level > slog.LevelDebug {
-		silent, ok := l.budget.take(start)
+		silent, ok := l.budget.Take(start)
 		if !ok {
 			return
 		}
@@ -97,29 +179,4 @@ func reasonOf(err error) string {
 		}
 	}
 	return ""
-}
-
-// lineBudget allows maxFailureLines per second. It is safe for concurrent use.
-type lineBudget struct {
-	mu     sync.Mutex
-	since  time.Time
-	lines  int
-	silent int
-}
-
-// take says whether a line may be written at now, and how many were not since
-// the last one that was.
-func (b *lineBudget) take(now time.Time) (silent int, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now.Sub(b.since) >= time.Second {
-		b.since, b.lines = now, 0
-	}
-	if b.lines >= maxFailureLines {
-		b.silent++
-		return 0, false
-	}
-	b.lines++
-	silent, b.silent = b.silent, 0
-	return silent, true
 }

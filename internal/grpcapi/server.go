@@ -27,7 +27,7 @@ const (
 	// DefaultMaxExchangeCalls is the calls one Exchange stream may have under
 	// way, and DefaultMaxExchangesCalls all such streams of the node together: more
 	// than the service lets in, since replies that nobody reads count too.
-	DefaultMaxExchangeCalls  = 4096
+	DefaultMaxExchangeCalls  = 2048
 	DefaultMaxExchangesCalls = 65_536
 	// DefaultMaxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
@@ -49,7 +49,8 @@ type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
 	// MaxExchangeCalls bounds the calls of one Exchange stream that are under
-	// way or whose replies were not sent yet, MaxExchangesCalls those of all.
+	// way or whose replies were not sent yet, MaxExchangesCalls those of all. How
+	// many are under way at once follows from what the service lets in.
 	MaxExchangeCalls, MaxExchangesCalls int
 	MaxHeaderBytes                      uint32
 	HandshakeTimeout                    time.Duration
@@ -58,6 +59,8 @@ type Config struct {
 	KeepaliveMinTime                    time.Duration
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
+	// Observer, if set, is told of every call.
+	Observer Observer
 	// Options are added to those the server has by itself.
 	Options []grpc.ServerOption
 }
@@ -87,12 +90,13 @@ func (c Config) withDefaults() Config {
 // uses what is closed after it; each call is bounded by the service.
 func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *grpc.Server {
 	cfg = cfg.withDefaults()
-	log := &requestLog{logger: cfg.Logger}
+	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
 	server := grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...)
 	idnodev1.RegisterIdsServiceServer(server, &idsServer{
-		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, cfg.MaxExchangesCalls),
+		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, cfg.MaxExchangesCalls, exchangesShare(svc.MaxInFlight())),
 	})
 	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
+	idnodev1.RegisterAdminServiceServer(server, adminServer{service: svc})
 	healthv1.RegisterHealthServer(server, health.server)
 	reflection.Register(server)
 	return server
@@ -103,6 +107,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 func (c Config) options(creds credentials.TransportCredentials, log *requestLog) []grpc.ServerOption {
 	panics := recovered(c.Logger)
 	options := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
 		grpc.MaxSendMsgSize(c.MaxSendBytes),
 		grpc.MaxConcurrentStreams(c.MaxStreams),

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -188,24 +187,6 @@ func TestRequestLog(t *testing.T) {
 	}
 	if !strings.Contains(lines[1], "reason=NO_QUORUM") || strings.Contains(log, "hidden") {
 		t.Errorf("log: %s", log)
-	}
-}
-
-// TestLogBudget: a flood of failures leaves a number, not a line each.
-func TestLogBudget(t *testing.T) {
-	var b lineBudget
-	now := time.Unix(100, 0)
-	written := 0
-	for range 10 * maxFailureLines {
-		if _, ok := b.take(now); ok {
-			written++
-		}
-	}
-	if written != maxFailureLines {
-		t.Errorf("%d lines in one second", written)
-	}
-	if silent, ok := b.take(now.Add(time.Second)); !ok || silent != 9*maxFailureLines {
-		t.Errorf("%d lines left out, %v", silent, ok)
 	}
 }
 

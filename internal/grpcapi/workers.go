@@ -17,15 +17,23 @@ type workers struct {
 	idle atomic.Int64
 }
 
-// job is one call of a message.
+// job is one call of a message, or those that are made together.
 type job struct {
-	message *message
-	call    *idnodev1.Call
+	message  *message
+	call     *idnodev1.Call
+	together []*idnodev1.Call
 }
 
-// run runs a call on a worker that waits, or on a new one. It does not block.
-func (w *workers) run(m *message, call *idnodev1.Call) {
-	j := job{message: m, call: call}
+func (j job) run() {
+	if j.call != nil {
+		j.message.run(j.call)
+		return
+	}
+	j.message.runAll(j.together)
+}
+
+// run runs a job on a worker that waits, or on a new one. It does not block.
+func (w *workers) run(j job) {
 	select {
 	case w.jobs <- j:
 	default:
@@ -35,7 +43,7 @@ func (w *workers) run(m *message, call *idnodev1.Call) {
 
 func (w *workers) work(j job) {
 	for ok := true; ok; {
-		j.message.run(j.call)
+		j.run()
 		j, ok = w.next()
 	}
 }

@@ -56,12 +56,12 @@ func (l *link) close() {
 }
 
 // forward brings a group over the stream.
-func (l *link) forward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+func (l *link) forward(ctx context.Context, group []byte, traceparent string) (raftlog.GroupResult, error) {
 	s, err := l.openStream()
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	return s.forward(ctx, group)
+	return s.forward(ctx, &pending{group: group, traceparent: traceparent, done: make(chan struct{})})
 }
 
 // openStream returns the stream, a new one if there is none or it broke.
@@ -98,11 +98,12 @@ type stream struct {
 
 // pending is one group on its way.
 type pending struct {
-	group  []byte
-	number uint64
-	result raftlog.GroupResult
-	err    error
-	done   chan struct{}
+	group       []byte
+	traceparent string
+	number      uint64
+	result      raftlog.GroupResult
+	err         error
+	done        chan struct{}
 }
 
 func newStream(client peerv1.PeerServiceClient, introduction Introduction) *stream {
@@ -129,7 +130,7 @@ func (s *stream) run(client peerv1.PeerServiceClient) {
 			return
 		}
 		for p := s.take(); p != nil; p = s.take() {
-			if wire.Send(&peerv1.ForwardRequest{Correlation: p.number, Group: p.group}) != nil {
+			if wire.Send(&peerv1.ForwardRequest{Correlation: p.number, Group: p.group, Traceparent: p.traceparent}) != nil {
 				return // The reader learns why; to cancel here would hide it.
 			}
 		}
@@ -233,8 +234,7 @@ func (s *stream) broken() bool {
 }
 
 // forward sends a group and waits for its answer, or for ctx to end.
-func (s *stream) forward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	p := &pending{group: group, done: make(chan struct{})}
+func (s *stream) forward(ctx context.Context, p *pending) (raftlog.GroupResult, error) {
 	if err := s.enqueue(p); err != nil {
 		return raftlog.GroupResult{}, err
 	}

@@ -97,7 +97,7 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 	}
 	guard := NewGuard(p.node, authorize)
 	p.server = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	NewServer(p.node).Register(p.server)
+	NewServer(p.node, withTraceparent).Register(p.server)
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func newPair(t *testing.T, authorize Authorize) *pair {
 		_ = p.server.Serve(listener)
 	}()
 	p.pool = NewPool(PoolConfig{
-		Introduce: func() Introduction { return p.self },
+		Introduce: func() Introduction { return p.self }, Traceparent: traceparentOf,
 		DialContext: func(ctx context.Context, _ string) (net.Conn, error) {
 			conn, err := listener.DialContext(ctx)
 			p.mu.Lock()
@@ -144,6 +144,33 @@ func TestForward(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// traceKey is the key of a context's traceparent in these tests.
+type traceKey struct{}
+
+func withTraceparent(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceKey{}, traceparent)
+}
+
+func traceparentOf(ctx context.Context) string {
+	traceparent, _ := ctx.Value(traceKey{}).(string)
+	return traceparent
+}
+
+// TestForwardTakesTheTraceAlong: each group of a stream its own, and a group
+// without a trace none.
+func TestForwardTakesTheTraceAlong(t *testing.T) {
+	p := newPair(t, nil)
+	p.node.forward = func(ctx context.Context, _ []byte) (raftlog.GroupResult, error) {
+		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{[]byte(traceparentOf(ctx))}}, nil
+	}
+	for _, traceparent := range []string{"00-1-1-01", "", "00-2-2-01"} {
+		r, err := p.pool.Forward(withTraceparent(soon(t), traceparent), "B", "b", []byte{1})
+		if err != nil || string(r.Results[0]) != traceparent {
+			t.Errorf("the trace %q: %v, %v", traceparent, r, err)
+		}
+	}
 }
 
 // TestForwardOutOfOrder answers the second group while the first one waits.

@@ -47,6 +47,9 @@ type PoolConfig struct {
 	Dial map[string]string
 	// DialContext opens connections; nil means TCP. It is for tests.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
+	// Traceparent returns the W3C traceparent of the trace in ctx, which a group
+	// takes along; empty if there is none. Nil means never.
+	Traceparent func(ctx context.Context) string
 	Logger      *slog.Logger
 }
 
@@ -241,5 +244,9 @@ func (p *Pool) Forward(ctx context.Context, tag, address string, group []byte) (
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	return l.forward(ctx, group)
+	traceparent := ""
+	if p.cfg.Traceparent != nil {
+		traceparent = p.cfg.Traceparent(ctx)
+	}
+	return l.forward(ctx, group, traceparent)
 }

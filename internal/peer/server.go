@@ -34,12 +34,18 @@ type Node interface {
 type Server struct {
 	peerv1.UnimplementedPeerServiceServer
 	node Node
+	// trace may be nil.
+	trace Trace
 }
+
+// Trace returns ctx with the trace that a W3C traceparent names, so that what is
+// done for another node's group can be followed.
+type Trace func(ctx context.Context, traceparent string) context.Context
 
 var _ peerv1.PeerServiceServer = (*Server)(nil)
 
-// NewServer returns a Server for the node.
-func NewServer(node Node) *Server { return &Server{node: node} }
+// NewServer returns a Server for the node. trace may be nil.
+func NewServer(node Node, trace Trace) *Server { return &Server{node: node, trace: trace} }
 
 // Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { peerv1.RegisterPeerServiceServer(r, s) }
@@ -132,6 +138,9 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 // forward handles one group.
 func (s *Server) forward(ctx context.Context, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
 	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
+	if s.trace != nil && req.GetTraceparent() != "" {
+		ctx = s.trace(ctx, req.GetTraceparent())
+	}
 	result, err := s.node.HandleForward(ctx, req.GetGroup())
 	if err == nil {
 		response.Status = peerv1.ForwardResponse_STATUS_DONE

@@ -13,6 +13,14 @@ type instantProposer struct{ answer []byte }
 
 func (p instantProposer) Propose(context.Context, []byte) ([]byte, error) { return p.answer, nil }
 
+func (p instantProposer) ProposeAll(_ context.Context, operations [][]byte) ([][]byte, []error) {
+	results := make([][]byte, len(operations))
+	for i := range results {
+		results[i] = p.answer
+	}
+	return results, make([]error, len(operations))
+}
+
 func benchmarkNode(b *testing.B, result *raftlogv1.Result) node {
 	b.Helper()
 	answer, err := encodeForTest(result)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -26,10 +27,11 @@ type ClaimResponse struct {
 
 // Claim records a finished id in the cluster: the first claim wins.
 func (s *Service) Claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ClaimResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.claim(ctx, req)
 	return res, s.finish(ctx, "Claim", err)
 }
@@ -60,6 +62,9 @@ func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, e
 
 // claimKey claims an id whose form was checked. Database and id are folded.
 func (s *Service) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
+	if err := s.authorize(ctx, rights.Claims, database, id); err != nil {
+		return 0, err
+	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request:  requestKey(database, request, f),
@@ -83,10 +88,11 @@ type ReleaseResponse struct {
 
 // Release gives a claimed id free again.
 func (s *Service) Release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ReleaseResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.release(ctx, req)
 	return res, s.finish(ctx, "Release", err)
 }
@@ -104,6 +110,9 @@ func (s *Service) release(ctx context.Context, req ReleaseRequest) (ReleaseRespo
 		return ReleaseResponse{}, err
 	}
 	if err := checkRequestID(req.RequestID); err != nil {
+		return ReleaseResponse{}, err
+	}
+	if err := s.authorize(ctx, rights.Claims, database, key); err != nil {
 		return ReleaseResponse{}, err
 	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{

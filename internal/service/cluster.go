@@ -10,6 +10,8 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -40,6 +42,11 @@ type Member struct {
 	Role                                  Role
 	// LogFormat is the newest log format the member can read.
 	LogFormat uint32
+	// Reachable says that the member answered the last ping of the node asked;
+	// true for that node itself. AppliedIndex is how far the member's state was
+	// then; 0 if it is not reachable.
+	Reachable    bool
+	AppliedIndex uint64
 }
 
 // ClusterStatus is what a node's Raft part knows of the cluster by itself.
@@ -60,6 +67,14 @@ type ClusterStatus struct {
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string
+	// QuorumMissing is for how long no quorum has been in reach; 0 if one is.
+	QuorumMissing time.Duration
+	// StorageFull says that free space is below the mark on this node or on a
+	// quorum, so that nothing is proposed.
+	StorageFull bool
+	// Reached has, by tag, the applied index of each member that is in reach, this
+	// node among them.
+	Reached map[string]uint64
 }
 
 // Cluster shows and changes the cluster itself. Errors of the changes are
@@ -111,10 +126,12 @@ func (s *Service) GetStatus() Status {
 }
 
 func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
+	applied, reachable := status.Reached[m.GetTag()]
 	return Member{
 		Tag: m.GetTag(), ID: hex.EncodeToString(m.GetId()),
 		GRPCAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HTTPAddress: m.GetHttpAddress(),
 		Role: roleOf(m, status), LogFormat: m.GetLogFormat(),
+		Reachable: reachable, AppliedIndex: applied,
 	}
 }
 
@@ -156,10 +173,11 @@ type ListMembersResponse struct {
 
 // ListMembers lists the members.
 func (s *Service) ListMembers(ctx context.Context, req ListMembersRequest) (ListMembersResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ListMembersResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.listMembers(ctx, req)
 	return res, s.finish(ctx, "ListMembers", err)
 }
@@ -216,13 +234,21 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 			return Member{}, err
 		}
 	}
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return Member{}, err
+	}
 	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
-	m, err := s.cfg.Cluster.Join(ctx, req.Address, req.Tag, req.Watcher)
-	if err != nil {
-		return Member{}, proposalError(err, false)
-	}
-	return memberOf(m, s.cfg.Cluster.Status()), nil
+	var joined Member
+	err := s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: req.Tag, After: req}, func() (change, error) {
+		m, err := s.cfg.Cluster.Join(ctx, req.Address, req.Tag, req.Watcher)
+		if err != nil {
+			return change{}, proposalError(err, false)
+		}
+		joined = memberOf(m, s.cfg.Cluster.Status())
+		return change{after: joined}, nil
+	})
+	return joined, err
 }
 
 // Remove removes a member for good and returns the index of the log entry.
@@ -235,13 +261,31 @@ func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
 	if err := checkNodeTag(tag); err != nil {
 		return 0, err
 	}
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return 0, err
+	}
 	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
-	index, err := s.cfg.Cluster.Remove(ctx, tag)
-	if err != nil {
-		return 0, proposalError(err, false)
+	var index uint64
+	err := s.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag}, func() (done change, err error) {
+		done.before = s.memberByTag(tag)
+		if index, err = s.cfg.Cluster.Remove(ctx, tag); err != nil {
+			return done, proposalError(err, false)
+		}
+		done.index = index
+		return done, nil
+	})
+	return index, err
+}
+
+// memberByTag returns the present member with a tag as this node knows it, or nil.
+func (s *Service) memberByTag(tag string) any {
+	for _, m := range s.cfg.State.Members() {
+		if m.GetTag() == tag && !m.GetRemoved() {
+			return memberOf(m, s.cfg.Cluster.Status())
+		}
 	}
-	return index, nil
+	return nil
 }
 
 // Transfer hands leadership to the voter with this tag, or to any if it is
@@ -256,6 +300,9 @@ func (s *Service) transfer(ctx context.Context, tag string) (string, error) {
 		if err := checkNodeTag(tag); err != nil {
 			return "", err
 		}
+	}
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return "", err
 	}
 	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()

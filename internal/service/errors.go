@@ -29,13 +29,15 @@ const (
 	NotFound
 	// DataLoss means the node's own data is damaged; it is about to end.
 	DataLoss
+	// PermissionDenied means the caller has no right to it; nothing happened.
+	PermissionDenied
 )
 
 var codeNames = [...]string{
 	Internal: "internal", InvalidArgument: "invalid argument", Unavailable: "unavailable",
 	Aborted: "aborted", ResourceExhausted: "resource exhausted", OutOfRange: "out of range",
 	AlreadyExists: "already exists", FailedPrecondition: "failed precondition",
-	NotFound: "not found", DataLoss: "data loss",
+	NotFound: "not found", DataLoss: "data loss", PermissionDenied: "permission denied",
 }
 
 // String returns the code in words.

@@ -20,6 +20,7 @@ type EtagCounters interface {
 	NextBlock(database string, n int) (first uint64, err error)
 	Opened() etag.State
 	Raise(database string, floor uint64) (raised bool)
+	RaiseAll(floor uint64)
 	Started(start uint64) error
 	Reserved() map[string]uint64
 	Reservations() <-chan struct{}
@@ -48,6 +49,10 @@ const (
 	raiseMinBackoff = 100 * time.Millisecond
 	raiseMaxBackoff = 5 * time.Second
 )
+
+// MessageCeiling is logged when the cluster keeps a ceiling for a database. From
+// then on a data directory that is set back is noticed. Tests look for it.
+const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
 
 // EtagKeeperConfig is what an EtagKeeper is made of.
 type EtagKeeperConfig struct {
@@ -172,6 +177,7 @@ func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
 	if state == nil {
 		state = &raftlogv1.EtagState{}
 	}
+	k.Floors(state)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.start = max(k.start, state.GetStart())
@@ -182,6 +188,18 @@ func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
 	select {
 	case k.announced <- struct{}{}:
 	default:
+	}
+}
+
+// Floors takes where the etags of this node must go on because it shares its tag
+// with a node of another cluster. It is called when the state comes to know that,
+// which is before whoever asked for it has an answer. It does not block.
+func (k *EtagKeeper) Floors(state *raftlogv1.EtagState) {
+	for _, d := range state.GetDatabases() {
+		k.cfg.Counters.Raise(d.GetDatabase(), d.GetFloor())
+	}
+	if state.GetFloor() > 0 {
+		k.cfg.Counters.RaiseAll(state.GetFloor())
 	}
 }
 
@@ -364,6 +382,7 @@ func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) 
 	}
 	for _, r := range batch {
 		k.ceilings[r.GetDatabase()] = r.GetCeiling()
+		k.cfg.Logger.Debug(MessageCeiling, "database", r.GetDatabase(), "ceiling", r.GetCeiling())
 	}
 	return nil
 }

@@ -65,10 +65,11 @@ type GenerateResponse struct {
 
 // Generate makes ids from a template.
 func (s *Service) Generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return GenerateResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.generate(ctx, &req)
 	if err != nil {
 		return GenerateResponse{}, s.finish(ctx, "Generate", err)
@@ -94,8 +95,14 @@ func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateR
 	}
 	switch template.Kind {
 	case docid.GUID:
-		return s.guids(count)
+		if err := s.authorizeIDs(ctx, database, "", count); err != nil {
+			return GenerateResponse{}, err
+		}
+		return s.guids(database, count)
 	case docid.ServerSide:
+		if err := s.authorizeIDs(ctx, database, req.Template, count); err != nil {
+			return GenerateResponse{}, err
+		}
 		return s.serverSide(req, database, count)
 	case docid.Identity:
 		res, err := s.identities(ctx, req, database, template, count)
@@ -172,7 +179,7 @@ func checkAnswerSize(count int64, longest int) error {
 
 // guids makes version 4 UUIDs. They take their bytes from crypto/rand one by
 // one: the pool that package uuid offers is a switch for the whole process.
-func (s *Service) guids(count int64) (GenerateResponse, error) {
+func (s *Service) guids(database string, count int64) (GenerateResponse, error) {
 	ids := make([]string, count)
 	for i := range ids {
 		id, err := uuid.NewRandom()
@@ -181,6 +188,7 @@ func (s *Service) guids(count int64) (GenerateResponse, error) {
 		}
 		ids[i] = id.String()
 	}
+	s.cfg.Events.issued(database, docid.GUID, count)
 	return GenerateResponse{IDs: ids, Strategy: docid.GUID, NodeTag: s.confirmedTag()}, nil
 }
 
@@ -207,6 +215,9 @@ func (s *Service) serverSide(req *GenerateRequest, database string, count int64)
 func (s *Service) identities(ctx context.Context, req *GenerateRequest, database string, template docid.Template, count int64) (GenerateResponse, error) {
 	name := docid.Fold(template.Name)
 	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
+		return GenerateResponse{}, err
+	}
+	if err := s.authorizeIDs(ctx, database, name, count); err != nil {
 		return GenerateResponse{}, err
 	}
 	taken, err := s.takeValues(ctx, takeValues{
@@ -246,6 +257,10 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 func (s *Service) semantic(ctx context.Context, req *GenerateRequest, database string) (GenerateResponse, error) {
 	res := GenerateResponse{IDs: []string{req.Template}, Strategy: docid.Semantic, NodeTag: s.confirmedTag()}
 	if !req.Claim {
+		if err := s.authorizeIDs(ctx, database, req.Template, 1); err != nil {
+			return GenerateResponse{}, err
+		}
+		s.cfg.Events.issued(database, docid.Semantic, 1)
 		return res, nil
 	}
 	key := docid.Fold(req.Template)
@@ -256,6 +271,7 @@ func (s *Service) semantic(ctx context.Context, req *GenerateRequest, database s
 	if err != nil {
 		return GenerateResponse{}, err
 	}
+	s.cfg.Events.issued(database, docid.Semantic, 1)
 	res.LogIndex = index
 	return res, nil
 }

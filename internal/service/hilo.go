@@ -9,6 +9,8 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/internal/mutant"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -59,10 +61,11 @@ type NextRangeResponse struct {
 
 // NextRange reserves the next HiLo range of a tag for the caller.
 func (s *Service) NextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.nextRange(ctx, req)
 	return res, s.finish(ctx, "NextRange", err)
 }
@@ -82,6 +85,13 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 	if err := checkRequestID(req.RequestID); err != nil {
 		return NextRangeResponse{}, err
 	}
+	if err := s.authorize(ctx, rights.Ranges, database, docid.Fold(req.Tag)); err != nil {
+		return NextRangeResponse{}, err
+	}
+	// How many numbers there will be is not known yet: the rest is counted after.
+	if err := s.limitIDs(ctx, 1); err != nil {
+		return NextRangeResponse{}, err
+	}
 	op, err := s.rangeOperation(database, req)
 	if err != nil {
 		return NextRangeResponse{}, err
@@ -91,7 +101,15 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	return rangeResponse(req.Tag, separator, result)
+	res, err := rangeResponse(req.Tag, separator, result)
+	if mutant.On(mutant.RangeTagJoined) {
+		res.NodeTag = s.confirmedTag()
+	}
+	if err == nil {
+		s.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+		s.cfg.Events.rangeIssued(database, res.High-res.Low+1)
+	}
+	return res, err
 }
 
 // checkRangeText checks tag and separator, and returns the separator.
@@ -231,10 +249,11 @@ type ReturnRangeResponse struct {
 // ReturnRange gives the unused rest of a range back. A return that is late,
 // repeated, foreign or not of the newest range is no error.
 func (s *Service) ReturnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.returnRange(ctx, req)
 	return res, s.finish(ctx, "ReturnRange", err)
 }
@@ -248,6 +267,9 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 		return ReturnRangeResponse{}, err
 	}
 	if err := checkRequestID(req.RequestID); err != nil {
+		return ReturnRangeResponse{}, err
+	}
+	if err := s.authorize(ctx, rights.Ranges, database, tag); err != nil {
 		return ReturnRangeResponse{}, err
 	}
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.Low, High: req.High, Last: req.Last}
@@ -265,6 +287,9 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 	returned := result.GetHiloReturn()
 	if returned == nil {
 		return ReturnRangeResponse{}, wrongResult("ReturnRange", result)
+	}
+	if returned.GetReturned() {
+		s.cfg.Events.rangeReturned(database, req.High, req.Last)
 	}
 	return ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }
@@ -315,10 +340,11 @@ type SetHiLoResponse struct {
 
 // SetHiLo raises the counter of a tag if it still has the expected value.
 func (s *Service) SetHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return SetHiLoResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.setHiLo(ctx, req)
 	return res, s.finish(ctx, "SetHiLo", err)
 }
@@ -341,6 +367,9 @@ func (s *Service) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoRespo
 			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
 	}
 	if err := checkRequestID(req.RequestID); err != nil {
+		return SetHiLoResponse{}, err
+	}
+	if err := s.authorize(ctx, rights.Seed, database, tag); err != nil {
 		return SetHiLoResponse{}, err
 	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{

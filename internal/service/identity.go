@@ -2,10 +2,12 @@ package service
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/mutant"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -31,88 +33,98 @@ type NextIdentityResponse struct {
 
 // NextIdentity takes the next values of an identity.
 func (s *Service) NextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return NextIdentityResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.nextIdentity(ctx, req)
 	return res, s.finish(ctx, "NextIdentity", err)
 }
 
 func (s *Service) nextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
-	database, name, err := identityKey(req.Database, req.Name)
+	t, err := req.parse()
 	if err != nil {
 		return NextIdentityResponse{}, err
 	}
-	separator, err := docid.ParseSeparator(req.Separator)
-	if err != nil {
-		return NextIdentityResponse{}, badForm(err, "")
-	}
-	count, err := parseCount(req.Count)
-	if err != nil {
+	if err := s.authorize(ctx, rights.Generate, t.database, t.name); err != nil {
 		return NextIdentityResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if err := s.limitIDs(ctx, t.count); err != nil {
 		return NextIdentityResponse{}, err
 	}
-	return s.takeValues(ctx, takeValues{
+	return s.takeValues(ctx, t)
+}
+
+// NextIdentities takes the next values of several identities in one go, and
+// returns what became of each request, in their order. They are several calls all
+// the same: each counts, fails and takes effect by itself.
+func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
+	responses, errs := make([]NextIdentityResponse, len(reqs)), make([]error, len(reqs))
+	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
+	principal := s.principal(ctx)
+	caller, entered := s.limitsOf(ctx), 0
+	defer func() {
+		for range entered {
+			s.leave(caller)
+		}
+	}()
+	for i, req := range reqs {
+		if err := s.admit(caller); err != nil {
+			errs[i] = err
+			continue
+		}
+		entered++
+		if values[i], errs[i] = req.parse(); errs[i] == nil {
+			errs[i] = s.authorize(ctx, rights.Generate, values[i].database, values[i].name)
+		}
+		if errs[i] == nil {
+			errs[i] = s.limitIDs(ctx, values[i].count)
+		}
+		if errs[i] == nil {
+			operations[i] = appendPrincipal(values[i].encode(), principal)
+		}
+	}
+	answers := s.proposeAll(ctx, operations, errs)
+	for i := range reqs {
+		if errs[i] == nil {
+			responses[i], errs[i] = s.taken(values[i], answers[i])
+		}
+		if unnamed(errs[i], principal) {
+			responses[i], errs[i] = s.takeValues(ctx, values[i])
+		}
+		if errs[i] != nil {
+			errs[i] = s.finish(ctx, "NextIdentity", proposalError(errs[i], reqs[i].RequestID != nil))
+		}
+	}
+	return responses, errs
+}
+
+// parse checks a request and folds what it names.
+func (r NextIdentityRequest) parse() (takeValues, error) {
+	database, name, err := identityKey(r.Database, r.Name)
+	if err != nil {
+		return takeValues{}, err
+	}
+	separator, err := docid.ParseSeparator(r.Separator)
+	if err != nil {
+		return takeValues{}, badForm(err, "")
+	}
+	count, err := parseCount(r.Count)
+	if err != nil {
+		return takeValues{}, err
+	}
+	if err := checkRequestID(r.RequestID); err != nil {
+		return takeValues{}, err
+	}
+	return takeValues{
 		database: database, name: name, separator: separator, count: count,
-		request:     req.RequestID,
-		fingerprint: func() fingerprint { return req.fingerprint() },
-	})
+		request: r.RequestID, fingerprint: r.fingerprint,
+	}, nil
 }
 
 func (r NextIdentityRequest) fingerprint() fingerprint {
 	return newFingerprint("NextIdentity").text(r.Database).text(r.Name).number(r.Count).text(r.Separator)
-}
-
-// takeValues is what NextIdentity and Generate have in common. Names are folded.
-type takeValues struct {
-	database, name string
-	separator      string
-	count          int64
-	request        *RequestID
-	fingerprint    func() fingerprint
-}
-
-func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityResponse, error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{
-		Database: t.database,
-		Request:  requestKey(t.database, t.request, t.fingerprint),
-		Op: &raftlogv1.Operation_IdentityNext{IdentityNext: &raftlogv1.IdentityNext{
-			Name: t.name, Count: t.count, Separator: docid.Fold(t.separator),
-		}},
-	}, t.request != nil)
-	if err != nil {
-		return NextIdentityResponse{}, err
-	}
-	values := result.GetIdentityNext().GetValues()
-	if err := checkValues(values, t.count); err != nil {
-		return NextIdentityResponse{}, internal(err)
-	}
-	blocks := make([]identity.Block, len(values))
-	for i, v := range values {
-		blocks[i] = identity.Block{First: v.GetFirst(), Last: v.GetLast()}
-	}
-	return NextIdentityResponse{Blocks: blocks, LogIndex: result.GetLogIndex()}, nil
-}
-
-// checkValues makes sure that the values are as many as were asked for: ids are
-// built from them in a loop, which a wrong result must not make endless.
-func checkValues(values []*raftlogv1.Values, count int64) error {
-	var sum int64
-	for _, v := range values {
-		// The difference of two int64 may overflow, so the loop bounds it.
-		n := v.GetLast() - v.GetFirst() + 1
-		if v.GetLast() < v.GetFirst() || n < 1 || n > count-sum {
-			return fmt.Errorf("the values %d to %d do not fit %d", v.GetFirst(), v.GetLast(), count)
-		}
-		sum += n
-	}
-	if sum != count {
-		return fmt.Errorf("%d values came for %d", sum, count)
-	}
-	return nil
 }
 
 // SeedIdentityRequest moves the last used value of an identity.
@@ -137,10 +149,11 @@ type SeedIdentityResponse struct {
 
 // SeedIdentity moves the last used value of an identity.
 func (s *Service) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return SeedIdentityResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.seedIdentity(ctx, req)
 	return res, s.finish(ctx, "SeedIdentity", err)
 }
@@ -153,6 +166,25 @@ func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Se
 	if err := checkRequestID(req.RequestID); err != nil {
 		return SeedIdentityResponse{}, err
 	}
+	if err := s.authorize(ctx, withForce(rights.Seed, req.Force), database, name); err != nil {
+		return SeedIdentityResponse{}, err
+	}
+	if !req.Force {
+		res, _, err := s.seed(ctx, req, database, name)
+		return res, err
+	}
+	var res SeedIdentityResponse
+	err = s.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value}, func() (change, error) {
+		var before any
+		res, before, err = s.seed(ctx, req, database, name)
+		return change{index: res.LogIndex, before: before, after: res.Value}, err
+	})
+	return res, err
+}
+
+// seed is SeedIdentity of a request that was checked. By force, it also returns
+// the value before; nil if there was none, or it is not known.
+func (s *Service) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res SeedIdentityResponse, before any, err error) {
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
@@ -164,10 +196,13 @@ func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Se
 		}},
 	}, req.RequestID != nil)
 	if err != nil {
-		return SeedIdentityResponse{}, err
+		return SeedIdentityResponse{}, nil, err
+	}
+	if result.Before != nil {
+		before = result.GetBefore()
 	}
 	v, err := value("SeedIdentity", result)
-	return SeedIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, err
+	return SeedIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, before, err
 }
 
 // DeleteIdentityRequest names the identity to delete.
@@ -188,10 +223,11 @@ type DeleteIdentityResponse struct {
 
 // DeleteIdentity hides an identity, or forgets it.
 func (s *Service) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return DeleteIdentityResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.deleteIdentity(ctx, req)
 	return res, s.finish(ctx, "DeleteIdentity", err)
 }
@@ -204,6 +240,23 @@ func (s *Service) deleteIdentity(ctx context.Context, req DeleteIdentityRequest)
 	if err := checkRequestID(req.RequestID); err != nil {
 		return DeleteIdentityResponse{}, err
 	}
+	if err := s.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {
+		return DeleteIdentityResponse{}, err
+	}
+	event := audit.EventDelete
+	if req.Forget {
+		event = audit.EventForget
+	}
+	var res DeleteIdentityResponse
+	err = s.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
+		res, err = s.delete(ctx, req, database, name)
+		return change{index: res.LogIndex, before: res.Value}, err
+	})
+	return res, err
+}
+
+// delete is DeleteIdentity of a request that was checked.
+func (s *Service) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (DeleteIdentityResponse, error) {
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
@@ -220,6 +273,14 @@ func (s *Service) deleteIdentity(ctx context.Context, req DeleteIdentityRequest)
 	return DeleteIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, err
 }
 
+// withForce returns the rights that a call needs that may be made by force.
+func withForce(need rights.Right, force bool) rights.Right {
+	if force {
+		need |= rights.Force
+	}
+	return need
+}
+
 // identityKey checks and folds database and name.
 func identityKey(database, name string) (foldedDatabase, foldedName string, err error) {
 	foldedDatabase, err = databaseKey(database)
@@ -231,6 +292,9 @@ func identityKey(database, name string) (foldedDatabase, foldedName string, err 
 		return "", "", badForm(err, "")
 	}
 	foldedName = docid.Fold(name)
+	if mutant.On(mutant.NamesNotFolded) {
+		foldedName = name
+	}
 	if err := checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, "name"); err != nil {
 		return "", "", err
 	}

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/outcome"
 )
 
 func TestIdentity(t *testing.T) {
@@ -147,4 +150,37 @@ func callSeed(r SeedIdentityRequest) func(node) error {
 
 func callDelete(r DeleteIdentityRequest) func(node) error {
 	return func(n node) error { _, err := n.DeleteIdentity(context.Background(), r); return err }
+}
+
+// TestNextIdentities: calls made together fail and count one by one.
+func TestNextIdentities(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, func(c *Config) { c.MaxInFlight = 6 })
+	once := &RequestID{ID: "once"}
+	responses, errs := n.NextIdentities(context.Background(), []NextIdentityRequest{
+		{Name: "a"},
+		{Name: "b", Count: 10},
+		{Name: "a\\"},
+		{Name: "a", RequestID: once},
+		{Name: "a", RequestID: once},
+		{Name: "a", Count: 2, RequestID: once},
+		{Name: "one too many"},
+	})
+	want := [][]identity.Block{0: {{First: 1, Last: 1}}, 1: {{First: 1, Last: 10}}, 3: {{First: 2, Last: 2}}, 4: {{First: 2, Last: 2}}, 6: nil}
+	for i, res := range responses {
+		if diff := cmp.Diff(want[i], res.Blocks); diff != "" {
+			t.Errorf("call %d: %s (%v)", i, diff, errs[i])
+		}
+	}
+	wantError(t, errs[2], InvalidArgument, ReasonInvalidName, "name")
+	wantError(t, errs[5], AlreadyExists, ReasonRequestIDReused, "request_id")
+	wantError(t, errs[6], ResourceExhausted, ReasonOverloaded, "")
+	if got := n.inFlight.Load(); got != 0 {
+		t.Errorf("%d calls are under way afterwards", got)
+	}
+
+	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
+	_, errs = n.NextIdentities(context.Background(), []NextIdentityRequest{{Name: "a"}, {Name: "a", RequestID: &RequestID{ID: "2"}}})
+	wantError(t, errs[0], Aborted, ReasonOutcomeUnknown, "")
+	wantError(t, errs[1], Unavailable, ReasonOutcomeUnknown, "")
 }

@@ -56,6 +56,8 @@ const (
 	listHiLo       listing = 'h'
 	listClaims     listing = 'c'
 	listMembers    listing = 'm'
+	listDatabases  listing = 'd'
+	listOwnEtags   listing = 'e'
 )
 
 const (

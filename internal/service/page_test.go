@@ -25,6 +25,8 @@ func TestPages(t *testing.T) {
 		}
 		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: strings.ToUpper(name)})
 		check(err)
+		_, err = n.NextIdentity(ctx, NextIdentityRequest{Database: strings.ToUpper(name), Name: "orders"})
+		check(err)
 		_, err = n.NextRange(ctx, NextRangeRequest{Tag: strings.ToUpper(name)})
 		check(err)
 		_, err = n.Claim(ctx, ClaimRequest{ID: strings.ToUpper(name)})
@@ -85,6 +87,10 @@ func listings(n node) map[string]lister {
 		"claims": func(r ListRequest) ([]string, string, uint64, error) {
 			res, err := n.ListClaims(ctx, r)
 			return res.IDs, res.NextPageToken, res.LogIndex, err
+		},
+		"databases": func(r ListRequest) ([]string, string, uint64, error) {
+			res, err := n.ListDatabases(ctx, r)
+			return res.Databases, res.NextPageToken, res.LogIndex, err
 		},
 	}
 }

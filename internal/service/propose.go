@@ -3,18 +3,27 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// propose takes op through the log and returns its result. repeatable says that
+// propose takes op through the log, in the name of the caller where that counts,
+// and returns its result. repeatable says that
 // the same call again would be safe. The error is an *Error.
 func (s *Service) propose(ctx context.Context, op *raftlogv1.Operation, repeatable bool) (*raftlogv1.Result, error) {
-	ctx, cancel := s.bounded(ctx)
-	defer cancel()
+	if op.Principal == nil {
+		op.Principal = s.principal(ctx)
+	}
 	result, err := proposeTo(ctx, s.cfg.Proposer, op)
+	if unnamed(err, op.Principal) {
+		who := s.caller(ctx).Principal
+		op.Principal = &who
+		result, err = proposeTo(ctx, s.cfg.Proposer, op)
+	}
 	if err != nil {
 		return nil, proposalError(err, repeatable)
 	}
@@ -44,6 +53,34 @@ func proposeTo(ctx context.Context, to Proposer, op *raftlogv1.Operation) (*raft
 	if err != nil {
 		return nil, err
 	}
+	return decodeResult(answer)
+}
+
+// proposeAll takes encoded operations through the log together and returns their
+// answers. Those whose err is set already are left out; the errors it sets are the
+// proposer's.
+func (s *Service) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
+	if bad := slices.IndexFunc(errs, func(err error) bool { return err != nil }); bad >= 0 && mutant.On(mutant.BatchFailsAsOne) {
+		for i := range errs {
+			errs[i] = errs[bad]
+		}
+	}
+	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
+	for i, operation := range operations {
+		if errs[i] == nil {
+			proposed, places = append(proposed, operation), append(places, i)
+		}
+	}
+	answers := make([][]byte, len(operations))
+	results, failures := s.cfg.Proposer.ProposeAll(ctx, proposed)
+	for n, i := range places {
+		answers[i], errs[i] = results[n], failures[n]
+	}
+	return answers
+}
+
+// decodeResult returns the result in answer, or a *refused.
+func decodeResult(answer []byte) (*raftlogv1.Result, error) {
 	result := new(raftlogv1.Result)
 	if err := proto.Unmarshal(answer, result); err != nil {
 		return nil, internal(fmt.Errorf("decode a result: %w", err))

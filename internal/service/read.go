@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+
+	"github.com/idnode/idnode/internal/rights"
 )
 
 // settle makes the local state as new as the consistency asks for, and returns
@@ -17,6 +19,20 @@ func (s *Service) settle(ctx context.Context, consistency Consistency) (uint64, 
 		return 0, invalid(ReasonInvalidConsistency, "consistency", "there is no consistency %d", consistency)
 	}
 	return s.cfg.State.AppliedIndex(), nil
+}
+
+// settleFor is settle for a reader of what begins with name in a database. He is
+// asked for his right both before, as anybody could otherwise make the cluster
+// work, and after, when the roles are as new as what he reads.
+func (s *Service) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
+	if err := s.authorize(ctx, rights.Read, database, name); err != nil {
+		return 0, err
+	}
+	index, err := s.settle(ctx, consistency)
+	if err != nil {
+		return 0, err
+	}
+	return index, s.authorize(ctx, rights.Read, database, name)
 }
 
 func (s *Service) linearize(ctx context.Context) error {
@@ -52,10 +68,11 @@ type GetIdentityResponse struct {
 
 // GetIdentity reads the last used value of an identity.
 func (s *Service) GetIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return GetIdentityResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.getIdentity(ctx, req)
 	return res, s.finish(ctx, "GetIdentity", err)
 }
@@ -65,7 +82,7 @@ func (s *Service) getIdentity(ctx context.Context, req GetIdentityRequest) (GetI
 	if err != nil {
 		return GetIdentityResponse{}, err
 	}
-	index, err := s.settle(ctx, req.Consistency)
+	index, err := s.settleFor(ctx, req.Consistency, database, name)
 	if err != nil {
 		return GetIdentityResponse{}, err
 	}
@@ -85,10 +102,11 @@ type ListIdentitiesResponse struct {
 
 // ListIdentities lists identities in order of their folded names.
 func (s *Service) ListIdentities(ctx context.Context, req ListRequest) (ListIdentitiesResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ListIdentitiesResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.listIdentities(ctx, req)
 	return res, s.finish(ctx, "ListIdentities", err)
 }
@@ -113,7 +131,7 @@ func (s *Service) page(ctx context.Context, what listing, req ListRequest) (curs
 	if err != nil {
 		return cursor{}, 0, err
 	}
-	index, err := s.settle(ctx, req.Consistency)
+	index, err := s.settleFor(ctx, req.Consistency, c.database, c.prefix)
 	return c, index, err
 }
 
@@ -140,10 +158,11 @@ type GetHiLoResponse struct {
 
 // GetHiLo reads the counter of a tag.
 func (s *Service) GetHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return GetHiLoResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.getHiLo(ctx, req)
 	return res, s.finish(ctx, "GetHiLo", err)
 }
@@ -153,7 +172,7 @@ func (s *Service) getHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoRespo
 	if err != nil {
 		return GetHiLoResponse{}, err
 	}
-	index, err := s.settle(ctx, req.Consistency)
+	index, err := s.settleFor(ctx, req.Consistency, database, tag)
 	if err != nil {
 		return GetHiLoResponse{}, err
 	}
@@ -173,10 +192,11 @@ type ListHiLoResponse struct {
 
 // ListHiLo lists HiLo counters in order of their folded tags.
 func (s *Service) ListHiLo(ctx context.Context, req ListRequest) (ListHiLoResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ListHiLoResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.listHiLo(ctx, req)
 	return res, s.finish(ctx, "ListHiLo", err)
 }
@@ -204,10 +224,11 @@ type ListClaimsResponse struct {
 
 // ListClaims lists claimed ids in order of their folded form.
 func (s *Service) ListClaims(ctx context.Context, req ListRequest) (ListClaimsResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ListClaimsResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.listClaims(ctx, req)
 	return res, s.finish(ctx, "ListClaims", err)
 }

@@ -28,21 +28,28 @@ const (
 	ReasonInvalidPageToken   = "INVALID_PAGE_TOKEN"
 	ReasonInvalidConsistency = "INVALID_CONSISTENCY"
 	ReasonInvalidSetting     = "INVALID_SETTING"
+	ReasonInvalidFloor       = "INVALID_FLOOR"
+	ReasonInvalidMerge       = "INVALID_MERGE"
 	ReasonInvalidAddress     = "INVALID_ADDRESS"
 	ReasonInvalidCorrelation = "INVALID_CORRELATION"
 	ReasonInvalidTimeout     = "INVALID_TIMEOUT"
-	// ReasonInvalidRequest is for what the state machine alone found malformed.
+	ReasonInvalidRoles       = "INVALID_ROLES"
+	// ReasonInvalidRequest is for what the state machine alone found malformed, and
+	// for what an API could not even read.
 	ReasonInvalidRequest = "INVALID_REQUEST"
 
 	// Unavailable: nothing happened, another try or another node may do.
 	ReasonNoQuorum = "NO_QUORUM"
 	ReasonStarting = "STARTING"
 	ReasonStopping = "STOPPING"
+	// ReasonAuditFailed is for what the audit log cannot take.
+	ReasonAuditFailed = "AUDIT_FAILED"
 	// ReasonOutcomeUnknown goes with Unavailable where the same call again is
 	// safe, and with Aborted where it is not.
 	ReasonOutcomeUnknown = "OUTCOME_UNKNOWN"
 
 	// ResourceExhausted.
+	ReasonRateLimited = "RATE_LIMITED"
 	ReasonOverloaded  = "OVERLOADED"
 	ReasonQuota       = "QUOTA"
 	ReasonStorageFull = "STORAGE_FULL"
@@ -70,6 +77,9 @@ const (
 	ReasonHiLoNotFound     = "HILO_NOT_FOUND"
 	ReasonClaimNotFound    = "CLAIM_NOT_FOUND"
 	ReasonMemberNotFound   = "MEMBER_NOT_FOUND"
+
+	// ReasonPermissionDenied goes with PermissionDenied.
+	ReasonPermissionDenied = "PERMISSION_DENIED"
 
 	// ReasonCorrupt goes with DataLoss: the node is about to end.
 	ReasonCorrupt = "CORRUPT"

@@ -184,7 +184,7 @@ func TestUnknownResult(t *testing.T) {
 }
 
 // oddProposer answers everything with a member.
-type oddProposer struct{}
+type oddProposer struct{ Proposer }
 
 func (oddProposer) Propose(context.Context, []byte) ([]byte, error) {
 	return encodeForTest(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{}}})

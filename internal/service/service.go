@@ -13,17 +13,26 @@ import (
 
 const (
 	// DefaultCallTimeout bounds every call, also of a caller without a deadline.
-	// It is well above the time a call waits for a leader (2 s), so that a call
-	// under way outlives an election.
-	DefaultCallTimeout = 10 * time.Second
-	// DefaultMaxInFlight is how many calls one node has under way.
-	DefaultMaxInFlight = 10_000
+	// It is above the time a call waits for a leader (2 s), so that a call under
+	// way outlives an election and one without a quorum hears why. The wait of an
+	// operation is kept to an eighth of it, so every call ends within 2.5 s, also
+	// while the leader's disk hangs and nobody knows yet.
+	DefaultCallTimeout = 2100 * time.Millisecond
+	// DefaultMaxInFlight is how many calls one node has under way: a few times what
+	// one round of the log takes of a node, so that the next round is always full,
+	// and nobody waits for more than a few of them.
+	DefaultMaxInFlight = 4096
 )
 
 // Proposer takes an encoded operation through the replicated log and returns
-// its encoded result. Its errors are *outcome.Error.
+// its encoded result. Its errors are *outcome.Error. It bounds the wait by itself,
+// for callers without a deadline: a timer for each call would be the dearest part
+// of a small one.
 type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
+	// ProposeAll takes several operations through the log together and returns, in
+	// their order, what became of each.
+	ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error)
 }
 
 // Linearizer makes reads linearizable: after it returns nil, the local state is
@@ -39,8 +48,8 @@ type Etags interface {
 	NextBlock(database string, n int) (first uint64, err error)
 }
 
-// Config is what a Service is made of. Everything but the limits, ServerPrefix,
-// Version and Logger must be given.
+// Config is what a Service is made of. Everything but the limits, OwnEtags,
+// ServerPrefix, Version and Logger must be given.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
@@ -50,12 +59,26 @@ type Config struct {
 	// Tag returns this node's tag, and whether the cluster has confirmed it. It
 	// is called for most calls, so it must be fast.
 	Tag func() (tag string, confirmed bool)
+	// OwnEtags returns this node's etag counters, in any order, as the caller's own;
+	// nil for a node that shows none.
+	OwnEtags func() []OwnEtag
+
+	// Caller tells who makes the call of a context that WithCaller did not make;
+	// nil for nobody who is known.
+	Caller func(ctx context.Context) Caller
+	// Admins are the principals to whom dangerous calls are kept as long as there
+	// are no roles; empty keeps them to nobody.
+	Admins []string
+
+	// Audit, if set, keeps the record of what changes the cluster.
+	Audit Auditor
 
 	// ServerPrefix, if set, stands in the ids of this node's HiLo ranges in
 	// place of the node tag.
 	ServerPrefix string
-	// CallTimeout bounds every call; it must be longer than the time the cluster
-	// waits for a leader. 0 means DefaultCallTimeout.
+	// CallTimeout bounds reads and changes of the membership; operations are bounded
+	// by the Proposer. It must be longer than the time the cluster waits for a
+	// leader. 0 means DefaultCallTimeout.
 	CallTimeout time.Duration
 	// MaxInFlight is how many calls may be under way at once; one more is
 	// refused at once. 0 means DefaultMaxInFlight.
@@ -64,6 +87,8 @@ type Config struct {
 	Version string
 	// Logger hears of what callers must not see. nil logs nothing.
 	Logger *slog.Logger
+	// Events are told what the service does.
+	Events Events
 }
 
 func (c Config) withDefaults() Config {
@@ -112,6 +137,10 @@ type Service struct {
 	cfg Config
 	// inFlight counts the calls that enter has let in.
 	inFlight atomic.Int64
+	// limiter counts for callers with limits of their own.
+	limiter limiter
+	// backingUp is set while a backup is written.
+	backingUp atomic.Bool
 	// draining is set once, by Drain: enter lets nobody in any more.
 	draining atomic.Bool
 }
@@ -131,19 +160,38 @@ func New(cfg Config) (*Service, error) {
 //
 // Invariant: a call is counted before draining is looked at, so Drain, which
 // does it the other way round, misses none.
-func (s *Service) enter() error {
+func (s *Service) enter(ctx context.Context) (*limited, error) {
+	caller := s.limitsOf(ctx)
+	if err := s.admit(caller); err != nil {
+		return nil, s.cfg.Events.refused(err)
+	}
+	return caller, nil
+}
+
+// admit is enter for a call whose refusal finish is told of.
+func (s *Service) admit(caller *limited) *Error {
+	if err := caller.enter(); err != nil {
+		return err
+	}
 	if s.inFlight.Add(1) > int64(s.cfg.MaxInFlight) {
-		s.leave()
+		s.leave(caller)
 		return exhausted(ReasonOverloaded, "too many calls are under way at this node", retryBusy, nil)
 	}
 	if s.draining.Load() {
-		s.leave()
+		s.leave(caller)
 		return unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
 	}
 	return nil
 }
 
-func (s *Service) leave() { s.inFlight.Add(-1) }
+// MaxInFlight is how many calls may be under way at once.
+func (s *Service) MaxInFlight() int { return s.cfg.MaxInFlight }
+
+// leave takes the limits of the caller from enter.
+func (s *Service) leave(caller *limited) {
+	s.inFlight.Add(-1)
+	caller.leave()
+}
 
 // bounded gives ctx the deadline of the server, unless its own is sooner: a
 // context of its own costs more than the rest of a small call.
@@ -152,12 +200,6 @@ func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelF
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, s.cfg.CallTimeout)
-}
-
-// Bounded gives ctx the deadline of the server, unless its own is sooner. Calls
-// that share the context it returns need none of their own.
-func (s *Service) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.bounded(ctx)
 }
 
 // confirmedTag returns the node's tag, or "" before the cluster confirmed it.
@@ -183,5 +225,5 @@ func (s *Service) finish(ctx context.Context, useCase string, err error) error {
 	} else if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {
 		s.cfg.Logger.DebugContext(ctx, "a call was refused", "call", useCase, "reason", known.Reason, "error", known.Err)
 	}
-	return known
+	return s.cfg.Events.refused(known)
 }

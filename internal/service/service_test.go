@@ -109,16 +109,14 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestCallTimeout: a caller without a deadline waits no longer than the server
-// allows, and learns that the outcome is unknown.
-func TestCallTimeout(t *testing.T) {
+// TestCallGivenUp: a caller whose operation the log did not answer in time learns
+// that the outcome is unknown.
+func TestCallGivenUp(t *testing.T) {
 	w := newWorld(t)
-	n := newNode(t, w, func(c *Config) { c.CallTimeout = 10 * time.Millisecond })
-	w.set(func(w *world) { w.block = make(chan struct{}) })
+	n := newNode(t, w, nil)
+	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })
 	wantError(t, callNext(NextIdentityRequest{Name: "u"})(n), Aborted, ReasonOutcomeUnknown, "")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	defer cancel()
-	_, err := n.NextRange(ctx, NextRangeRequest{Tag: "u"})
+	_, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "u"})
 	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
 }
 
@@ -208,6 +206,7 @@ func TestStatusAndMembers(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.Version = "v1" })
 	n.cluster.status.LeaderTag, n.cluster.status.HasQuorum = "A", true
+	n.cluster.status.Reached = map[string]uint64{"A": 7}
 	status := n.GetStatus()
 	index, hash := w.state.Hash()
 	if status.StateIndex != index || status.StateHash != hash || status.Version != "v1" || !status.HasQuorum {
@@ -215,7 +214,7 @@ func TestStatusAndMembers(t *testing.T) {
 	}
 	self := Member{
 		Tag: "A", ID: n.cluster.status.SelfID, GRPCAddress: "a:7400", RaftAddress: "a:7401",
-		Role: RoleLeader, LogFormat: 1,
+		Role: RoleLeader, LogFormat: 1, Reachable: true, AppliedIndex: 7,
 	}
 	same(t, status.Self, self)
 	same(t, status.Members, []Member{self})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -24,10 +26,11 @@ type ListSettingsResponse struct {
 
 // ListSettings shows the replicated settings.
 func (s *Service) ListSettings(ctx context.Context, consistency Consistency) (ListSettingsResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return ListSettingsResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	index, err := s.settle(ctx, consistency)
 	if err != nil {
 		return ListSettingsResponse{}, s.finish(ctx, "ListSettings", err)
@@ -44,21 +47,35 @@ type UpdateSettingResponse struct {
 // UpdateSetting changes one replicated setting. Which values it may have is for
 // the replicated state to say.
 func (s *Service) UpdateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
-	if err := s.enter(); err != nil {
+	caller, err := s.enter(ctx)
+	if err != nil {
 		return UpdateSettingResponse{}, err
 	}
-	defer s.leave()
+	defer s.leave(caller)
 	res, err := s.updateSetting(ctx, key, newValue)
 	return res, s.finish(ctx, "UpdateSetting", err)
 }
 
 func (s *Service) updateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return UpdateSettingResponse{}, err
+	}
 	setting, ok := s.settingByKey(key)
 	if !ok {
 		return UpdateSettingResponse{}, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q", key)
 	}
+	var res UpdateSettingResponse
+	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: key, After: newValue}, func() (done change, err error) {
+		res, err = s.setSetting(ctx, setting, newValue)
+		return change{index: res.LogIndex, before: setting.Value, after: newValue}, err
+	})
+	return res, err
+}
+
+// setSetting changes a setting that there is.
+func (s *Service) setSetting(ctx context.Context, setting Setting, newValue int64) (UpdateSettingResponse, error) {
 	result, err := s.propose(ctx, &raftlogv1.Operation{
-		Op: &raftlogv1.Operation_SettingSet{SettingSet: &raftlogv1.SettingSet{Key: key, Value: newValue}},
+		Op: &raftlogv1.Operation_SettingSet{SettingSet: &raftlogv1.SettingSet{Key: setting.Key, Value: newValue}},
 	}, false)
 	if err != nil {
 		return UpdateSettingResponse{}, err

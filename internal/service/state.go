@@ -17,6 +17,14 @@ type State interface {
 	Counts() fsm.Counts
 	Members() []*raftlogv1.Member
 	Settings() []fsm.Setting
+	// Roles is called for most calls, so it must be fast.
+	Roles() fsm.Roles
+	// Snapshot is the state as it is now; its user closes it.
+	Snapshot() *fsm.Snapshot
+	// PreviewMerge says what a merge would change.
+	PreviewMerge(database string, m *raftlogv1.Merge) ([]fsm.MergeChange, *raftlogv1.MergeResult)
+	// Databases are all that were ever used, in any order.
+	Databases() []string
 
 	Identity(database, name string) (identity.Counter, bool)
 	Identities(database, prefix, after string, limit int) []fsm.NamedIdentity

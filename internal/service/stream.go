@@ -42,14 +42,14 @@ type ServerSideStream struct {
 
 // ServerSideStream checks the request. It takes nothing yet.
 func (s *Service) ServerSideStream(ctx context.Context, req ServerSideStreamRequest) (*ServerSideStream, error) {
-	stream, err := s.serverSideStream(&req)
+	stream, err := s.serverSideStream(ctx, &req)
 	if err != nil {
 		return nil, s.finish(ctx, "ServerSideStream", err)
 	}
 	return stream, nil
 }
 
-func (s *Service) serverSideStream(req *ServerSideStreamRequest) (*ServerSideStream, error) {
+func (s *Service) serverSideStream(ctx context.Context, req *ServerSideStreamRequest) (*ServerSideStream, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return nil, err
@@ -69,6 +69,9 @@ func (s *Service) serverSideStream(req *ServerSideStreamRequest) (*ServerSideStr
 		return nil, invalid(ReasonInvalidCount, "count", "the count %d is negative", req.Count)
 	case size < 1 || size > MaxBlockSize:
 		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
+	}
+	if err := s.authorizeIDs(ctx, database, req.Template, 0); err != nil {
+		return nil, err
 	}
 	tag, err := s.serverSideTag(req.Template)
 	if err != nil {
@@ -94,10 +97,14 @@ func (b *ServerSideStream) Next(ctx context.Context) (IDBlock, error) {
 	if n == 0 {
 		return IDBlock{}, io.EOF
 	}
-	if err := b.service.enter(); err != nil {
+	caller, err := b.service.enter(ctx)
+	if err != nil {
 		return IDBlock{}, err
 	}
-	defer b.service.leave()
+	defer b.service.leave(caller)
+	if err := b.service.authorizeIDs(ctx, b.database, b.template, n); err != nil {
+		return IDBlock{}, b.service.finish(ctx, "ServerSideStream", err)
+	}
 	block, err := b.service.serverSideBlock(b.database, b.template, b.tag, n)
 	if err != nil {
 		return IDBlock{}, b.service.finish(ctx, "ServerSideStream", err)
@@ -131,6 +138,7 @@ func (s *Service) serverSideBlock(database, template, tag string, count int64) (
 	if last < first || last > etag.MaxEtag {
 		return IDBlock{}, etagError(etag.ErrExhausted)
 	}
+	s.cfg.Events.issued(database, docid.ServerSide, count)
 	return IDBlock{
 		Prefix: template, First: int64(first), Last: int64(last),
 		Width: numberDigits, Suffix: "-" + tag,

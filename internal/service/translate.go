@@ -157,6 +157,10 @@ func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
 		return refusalKind{code: InvalidArgument, reason: ReasonInvalidLastMax}, true
 	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
 		return refusalKind{code: FailedPrecondition, reason: ReasonFormatUnsupported}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
+		return refusalKind{code: PermissionDenied, reason: ReasonPermissionDenied}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:
+		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRoles}, true
 	default:
 		return refusalKind{}, false
 	}

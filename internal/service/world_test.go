@@ -215,3 +215,12 @@ func same(t *testing.T, got, want any) {
 }
 
 func encodeForTest(m proto.Message) ([]byte, error) { return proto.Marshal(m) }
+
+// ProposeAll implements service.Proposer.
+func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
+	for i, operation := range operations {
+		results[i], errs[i] = w.Propose(ctx, operation)
+	}
+	return results, errs
+}

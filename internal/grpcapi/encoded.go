@@ -1,0 +1,177 @@
+package grpcapi
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec that every other message has
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Numbers of the fields that are read and written without the generated code.
+const (
+	callsField       protowire.Number = 1 // of ExchangeRequest
+	correlationField protowire.Number = 1 // of Call and of Reply
+	repliesField     protowire.Number = 1 // of ExchangeResponse
+)
+
+// encoded is a message that is on the wire as it is here. What a node cannot take
+// up at the moment it must be rid of at a small part of the cost of taking it up,
+// or it would do nothing else when too much is asked of it: of a call that is not
+// let in only the correlation number is read, and the replies to all of them are
+// the same bytes but for that number.
+//
+// Its bytes come from a pool, and go back there when they were sent, or by free.
+type encoded struct{ buffer *[]byte }
+
+// newEncoded returns an empty message with room for so many bytes.
+func newEncoded(size int) encoded {
+	buffer := pool.Get(size)
+	*buffer = (*buffer)[:0]
+	return encoded{buffer}
+}
+
+// buffers is a mem.BufferPool. Those of gRPC clear every buffer, up to a megabyte,
+// before it is written: a quarter of what a refusal costs.
+type buffers struct{ spare sync.Pool }
+
+var pool = &buffers{}
+
+// Get implements mem.BufferPool.
+func (p *buffers) Get(length int) *[]byte {
+	if b, ok := p.spare.Get().(*[]byte); ok && cap(*b) >= length {
+		*b = (*b)[:length]
+		return b
+	}
+	b := make([]byte, length)
+	return &b
+}
+
+// Put implements mem.BufferPool.
+func (p *buffers) Put(b *[]byte) { p.spare.Put(b) }
+
+// bytes are what the message holds.
+func (e encoded) bytes() []byte {
+	if e.buffer == nil {
+		return nil
+	}
+	return *e.buffer
+}
+
+// free gives the bytes back to the pool.
+func (e encoded) free() {
+	if e.buffer != nil {
+		pool.Put(e.buffer)
+	}
+}
+
+// codec passes messages that are encoded already through, and leaves all others to
+// the codec it contains.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if m, ok := v.(*encoded); ok {
+		return mem.BufferSlice{mem.NewBuffer(m.buffer, pool)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if m, ok := v.(*encoded); ok {
+		*m = newEncoded(data.Len())
+		*m.buffer = (*m.buffer)[:data.Len()]
+		data.CopyTo(*m.buffer)
+		return nil
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+// callsIn appends the encoded calls of an encoded ExchangeRequest, at most limit
+// and one more, to calls. They are parts of request.
+func callsIn(calls [][]byte, request []byte, limit int) ([][]byte, error) {
+	for len(request) > 0 && len(calls) <= limit {
+		number, kind, n := protowire.ConsumeTag(request)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		request = request[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, request); n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		if number == callsField && kind == protowire.BytesType {
+			call, _ := protowire.ConsumeBytes(request)
+			calls = append(calls, call)
+		}
+		request = request[n:]
+	}
+	return calls, nil
+}
+
+// correlationOf returns the correlation number of an encoded call.
+func correlationOf(call []byte) (correlation uint64, err error) {
+	for len(call) > 0 {
+		number, kind, n := protowire.ConsumeTag(call)
+		if n < 0 {
+			return 0, protowire.ParseError(n)
+		}
+		call = call[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, call); n < 0 {
+			return 0, protowire.ParseError(n)
+		}
+		if number == correlationField && kind == protowire.VarintType {
+			correlation, _ = protowire.ConsumeVarint(call)
+		}
+		call = call[n:]
+	}
+	return correlation, nil
+}
+
+// refusal is the encoded part of a reply that is the same for all calls that were
+// not let in for the same reason.
+type refusal struct{ reply []byte }
+
+func newRefusal(err error) *refusal {
+	b, encodeErr := proto.Marshal(&idnodev1.Reply{Reply: &idnodev1.Reply_Error{Error: errorMessage(err)}})
+	if encodeErr != nil {
+		panic(encodeErr) // Only text that is no UTF-8 cannot be encoded.
+	}
+	return &refusal{b}
+}
+
+// headBytes is what of a reply comes before its refusal at most.
+const headBytes = 1 + binary.MaxVarintLen32 + 1 + binary.MaxVarintLen64
+
+// appendTo appends the reply to the call with this number to an encoded
+// ExchangeResponse.
+func (r *refusal) appendTo(response []byte, correlation uint64) []byte {
+	size := protowire.SizeTag(correlationField) + protowire.SizeVarint(correlation) + len(r.reply)
+	response = protowire.AppendTag(response, repliesField, protowire.BytesType)
+	response = protowire.AppendVarint(response, uint64(size))
+	response = protowire.AppendTag(response, correlationField, protowire.VarintType)
+	response = protowire.AppendVarint(response, correlation)
+	return append(response, r.reply...)
+}
+
+// size is how many bytes a reply takes in an encoded ExchangeResponse.
+func size(reply *idnodev1.Reply) int {
+	return protowire.SizeTag(repliesField) + protowire.SizeBytes(proto.Size(reply))
+}
+
+// append adds a reply, of which size was asked before, to an encoded
+// ExchangeResponse.
+func (e encoded) append(reply *idnodev1.Reply) (err error) {
+	o := proto.MarshalOptions{UseCachedSize: true}
+	response := protowire.AppendTag(*e.buffer, repliesField, protowire.BytesType)
+	response = protowire.AppendVarint(response, uint64(o.Size(reply)))
+	*e.buffer, err = o.MarshalAppend(response, reply)
+	return err
+}

@@ -1,0 +1,133 @@
+package grpcapi
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// FuzzCallsIn: what is read without the generated code is what that reads.
+func FuzzCallsIn(f *testing.F) {
+	for _, calls := range [][]*idnodev1.Call{
+		nil,
+		{{}},
+		{guid(1), nextIdentity(1<<63, "users"), nextIdentity(0, "")},
+	} {
+		data, err := proto.Marshal(&idnodev1.ExchangeRequest{Calls: calls})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		f.Add(append(data, 0x10, 1)) // a field that is not known
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		req := &idnodev1.ExchangeRequest{}
+		if proto.Unmarshal(data, req) != nil {
+			return // What is no message in any of its calls is noticed when that call is let in.
+		}
+		calls, err := callsIn(nil, data, maxCallsPerMessage)
+		if err != nil || len(calls) != min(len(req.GetCalls()), maxCallsPerMessage+1) {
+			t.Fatalf("%d of %d calls: %v", len(calls), len(req.GetCalls()), err)
+		}
+		for i, call := range calls {
+			correlation, err := correlationOf(call)
+			if err != nil || correlation != req.GetCalls()[i].GetCorrelation() {
+				t.Errorf("correlation %d is %d: %v", req.GetCalls()[i].GetCorrelation(), correlation, err)
+			}
+		}
+	})
+}
+
+// TestNoMessage: bytes that are no message are found out.
+func TestNoMessage(t *testing.T) {
+	for _, bad := range [][]byte{{0x0a}, {0x0a, 2, 1}, {0x07}, {0xff}, {0x0a, 1, 0xff}} {
+		calls, err := callsIn(nil, bad, 1)
+		for _, call := range calls {
+			_, err = correlationOf(call)
+		}
+		if err == nil {
+			t.Errorf("% x was taken for a message", bad)
+		}
+	}
+}
+
+// TestRefusalsAndReplies: what is written without the generated code is read by it.
+func TestRefusalsAndReplies(t *testing.T) {
+	e := newExchanges(1, 1, 1)
+	response := newEncoded(10)
+	want := &idnodev1.ExchangeResponse{}
+	for _, correlation := range []uint64{0, 1, 300, 1 << 63} {
+		*response.buffer = e.overloaded.appendTo(*response.buffer, correlation)
+		full := &idnodev1.Reply{Correlation: correlation}
+		if err := proto.Unmarshal(e.overloaded.reply, full); err != nil || full.GetError().GetMessage() == "" {
+			t.Fatalf("%v, %v", full, err)
+		}
+		full.Correlation = correlation
+		reply := &idnodev1.Reply{Correlation: correlation, Reply: &idnodev1.Reply_NextIdentity{
+			NextIdentity: &idnodev1.NextIdentityResponse{LogIndex: correlation},
+		}}
+		before := len(response.bytes())
+		bytes := size(reply)
+		if err := response.append(reply); err != nil || len(response.bytes()) != before+bytes {
+			t.Errorf("%d bytes were said, %d are: %v", bytes, len(response.bytes())-before, err)
+		}
+		want.Replies = append(want.Replies, full, reply)
+	}
+	got := &idnodev1.ExchangeResponse{}
+	if err := proto.Unmarshal(response.bytes(), got); err != nil {
+		t.Fatal(err)
+	}
+	sameMessage(t, got, want)
+	if most := protowire.SizeBytes(len(e.overloaded.reply)) + headBytes; len(e.overloaded.appendTo(nil, 1<<63)) > most {
+		t.Errorf("the head of a refusal has more than %d bytes", headBytes)
+	}
+}
+
+// TestCodec: messages of the generated code go through the codec as before.
+func TestCodec(t *testing.T) {
+	want := nextIdentity(7, "users")
+	data, err := newCodec().Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := new(idnodev1.Call)
+	if err := newCodec().Unmarshal(data, got); err != nil {
+		t.Fatal(err)
+	}
+	sameMessage(t, got, want)
+	var raw encoded
+	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data.Materialize())}, &raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := proto.Unmarshal(raw.bytes(), got); err != nil {
+		t.Fatal(err)
+	}
+	sameMessage(t, got, want)
+}
+
+// BenchmarkRefusal refuses the calls of a message, as a node does of which more is
+// asked than it can do.
+func BenchmarkRefusal(b *testing.B) {
+	req := &idnodev1.ExchangeRequest{}
+	for i := range uint64(1024) {
+		req.Calls = append(req.Calls, nextIdentity(i, "orders"))
+	}
+	data, err := proto.Marshal(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &exchange{server: &idsServer{log: &requestLog{}, exchanges: newExchanges(0, 0, 0)}, wake: make(chan struct{}, 1)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := x.begin(data); err != nil {
+			b.Fatal(err)
+		}
+		_, refusals, _ := x.takeReady()
+		refusals[0].free()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1024, "ns/refusal")
+}

@@ -1,0 +1,256 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/internal/calllog"
+	"github.com/idnode/idnode/internal/service"
+)
+
+// serve serves on loopback until the test ends, and returns the address.
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// converse writes raw bytes and returns all that comes back until the server
+// ends the connection, which it must do in time.
+func converse(t *testing.T, address, text string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+		t.Fatalf("the server keeps the connection after %q", answer)
+	}
+	return string(answer)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// TestBounds: whoever is slow, or sends too much, is cut off.
+func TestBounds(t *testing.T) {
+	short := 50 * time.Millisecond
+	address := serve(t, newWorld(t).newServer("A", Config{
+		HeaderTimeout: short, ReadTimeout: 4 * short, IdleTimeout: short, MaxHeaderBytes: 1024, MaxBodyBytes: 100,
+	}, ""))
+	const next = "POST /databases/default/identity/next?name=users HTTP/1.1\r\nHost: a\r\n"
+	tests := map[string]struct{ sent, want string }{
+		"a connection that says nothing":  {"", ""},
+		"headers that never end":          {next, ""},
+		"headers that are too large":      {next + "X: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "HTTP/1.1 431 "},
+		"a URL that is too long":          {"GET /" + strings.Repeat("x", 8<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431 "},
+		"a body that is too large":        {next + "Content-Length: 101\r\n\r\n", "HTTP/1.1 413 "},
+		"a body that is small":            {next + "Content-Length: 2\r\n\r\n{}", "HTTP/1.1 200 "},
+		"a body that never comes":         {next + "Content-Length: 50\r\n\r\n", "HTTP/1.1 200 "},
+		"a body in pieces without an end": {next + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", "HTTP/1.1 200 "},
+		"a connection left idle":          {next + "\r\n", "HTTP/1.1 200 "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := converse(t, address, test.sent); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("%.300q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestUnescapedRequest: what clients write without escapes comes through the
+// server's own parser too.
+func TestUnescapedRequest(t *testing.T) {
+	address := serve(t, newWorld(t).newServer("A", Config{}, ""))
+	got := converse(t, address, "GET /databases/default/hilo/next?tag=Bücher;100%&identityPartsSeparator=/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 201 ") || !strings.Contains(got, `"Prefix":"Bücher;100%/"`) {
+		t.Error(got)
+	}
+}
+
+// TestOddDatabases: the server's own parser sees paths as clients write them.
+// None gets a 404 for hilo/next, on which a client crashes.
+func TestOddDatabases(t *testing.T) {
+	address := serve(t, newWorld(t).newServer("A", Config{}, ""))
+	for path, want := range map[string]string{
+		"/databases/a%2Fb/hilo/next?tag=a":    "400 ",
+		"/databases/a b/hilo/next?tag=a":      "400 ",
+		"/databases/%FF/hilo/next?tag=a":      "400 ",
+		"/databases//hilo/next?tag=a":         "307 ", // to /databases/hilo/next
+		"/databases/hilo/next?tag=a":          "400 ",
+		"/databases/a/../b/hilo/next?tag=a":   "307 ", // to /databases/b/hilo/next
+		"/hilo/next?tag=a":                    "400 ",
+		"//databases/Default/hilo/next?tag=a": "201 ",
+	} {
+		got := converse(t, address, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%s: %.300s", path, got)
+		}
+	}
+}
+
+// TestPanic: a bad request ends for its caller alone, and the log says why.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t)
+	s := w.newServer("A", Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, "")
+	w.set(func(w *world) { w.boom = true })
+	got := do(s, http.MethodPost, "/databases/default/identity/next?name=users")
+	if p := decode[problem](t, got, http.StatusInternalServerError); strings.Contains(p.Message, "boom") {
+		t.Errorf("the caller hears of the panic: %+v", p)
+	}
+	if !strings.Contains(log.String(), "panic=boom") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// TestLog: failures are logged by whose fault they are, without what was sent,
+// and a flood of them in a few lines.
+func TestLog(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t)
+	s := w.newServer("A", Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, "")
+	do(s, http.MethodPost, "/databases/default/identity/next?name=secret")
+	if log.Len() > 0 {
+		t.Errorf("a call that went well was logged: %s", log.String())
+	}
+	do(s, http.MethodPost, "/databases/default/identity/next?name=secret||")
+	w.set(func(w *world) { w.fail = errNoQuorum })
+	for range 20 {
+		do(s, http.MethodPost, "/databases/default/identity/next?name=secret")
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != calllog.MaxLines || strings.Contains(log.String(), "secret") {
+		t.Fatalf("%d lines:\n%s", len(lines), log.String())
+	}
+	for i, want := range []string{"level=INFO msg=request method=POST path=/databases/default/identity/next status=400", "level=WARN msg=request"} {
+		if !strings.Contains(lines[i], want) {
+			t.Errorf("line %d: %s", i, lines[i])
+		}
+	}
+	if !strings.Contains(lines[1], "reason=NO_QUORUM") {
+		t.Errorf("line 1: %s", lines[1])
+	}
+}
+
+// TestRefused: what is refused before it comes to the service is told, and what
+// the service refuses is not told twice.
+func TestRefused(t *testing.T) {
+	var reasons []string
+	s := newWorld(t).newServer("A", Config{Refused: func(reason string, _ int) { reasons = append(reasons, reason) }}, "")
+	for _, target := range []string{
+		"/databases/default/identity/next", "/databases/a%20b/identity/next?name=a", "/databases/default/identity/next?name=a||",
+		"/databases/default/identity/next?name=a", "/databases/default/identity/seed?name=a&value=x",
+	} {
+		do(s, http.MethodPost, target)
+	}
+	do(s, http.MethodGet, "/topology?name=a%20b")
+	if got := strings.Join(reasons, " "); got != "INVALID_REQUEST INVALID_DATABASE INVALID_REQUEST INVALID_DATABASE" {
+		t.Error(got)
+	}
+}
+
+// TestHandle: what is added later stands beside the calls, in front of the
+// answer to unknown paths.
+func TestHandle(t *testing.T) {
+	s := newWorld(t).newServer("A", Config{}, "")
+	for _, pattern := range []string{"GET /metrics", "/livez", "/readyz", "GET /{$}", "/ui/"} {
+		s.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, pattern) }))
+	}
+	for path, want := range map[string]int{
+		"/metrics": 200, "/livez": 200, "/readyz": 200, "/": 200, "/ui/x": 200, "/other": 404, "/build/version": 200,
+	} {
+		if got := do(s, http.MethodGet, path); got.Code != want {
+			t.Errorf("%s: %d, want %d", path, got.Code, want)
+		}
+	}
+}
+
+// TestShutdown answers the call under way, and takes no further one.
+func TestShutdown(t *testing.T) {
+	s := newWorld(t).newServer("A", Config{}, "")
+	entered, release := make(chan struct{}), make(chan struct{})
+	s.Handle("/slow", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-release
+		_, _ = io.WriteString(w, "done")
+	}))
+	address := serve(t, s)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+	<-entered
+	var shutdown sync.WaitGroup
+	shutdown.Go(func() {
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	for refused := false; !refused; {
+		other, err := net.Dial("tcp", address)
+		if refused = err != nil; !refused {
+			_ = other.Close()
+		}
+	}
+	close(release)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(res.Body); string(body) != "done" {
+		t.Errorf("answer %q", body)
+	}
+	shutdown.Wait()
+}
+
+// TestStatuses: clients send what failed with 408, 502, 503 or 504 to the next
+// node, so only what did not happen, or may happen twice, has one of these.
+func TestStatuses(t *testing.T) {
+	for code := service.Internal; code <= service.DataLoss; code++ {
+		for _, reason := range []string{"OTHER", service.ReasonOutcomeUnknown, service.ReasonQuota} {
+			f := failureOf(&service.Error{Code: code, Reason: reason, Message: "m", Err: errors.New("hidden")})
+			goesOn := f.status == 408 || f.status >= 502
+			may := code == service.Unavailable || code == service.ResourceExhausted && reason != service.ReasonQuota
+			if f.status < 400 || f.exception == "" || goesOn != may || strings.Contains(f.message, "hidden") {
+				t.Errorf("%s %s: %+v", code, reason, f)
+			}
+		}
+	}
+	if f := failureOf(errors.New("hidden")); f.status != 500 || strings.Contains(f.message, "hidden") {
+		t.Errorf("an unknown error: %+v", f)
+	}
+}

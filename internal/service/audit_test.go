@@ -1,0 +1,140 @@
+package service
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/rights"
+)
+
+// auditor remembers records; after fail it takes none.
+type auditor struct {
+	records []audit.Record
+	fail    error
+}
+
+func (a *auditor) Write(r audit.Record) error {
+	if a.fail == nil {
+		a.records = append(a.records, r)
+	}
+	return a.fail
+}
+
+// take returns the records since the last time, and checks what they share.
+func (a *auditor) take(t *testing.T) []audit.Record {
+	t.Helper()
+	records := a.records
+	a.records = nil
+	for i, r := range records {
+		if r.Principal != "ops" || r.Address != "192.0.2.1:9" || r.Node != "A" {
+			t.Errorf("who, where from and where to: %+v", r)
+		}
+		records[i].Principal, records[i].Address, records[i].Node = "", "", ""
+	}
+	return records
+}
+
+func newAuditedNode(t *testing.T) (node, *auditor) {
+	w := newWorld(t)
+	w.newFormat()
+	a := &auditor{}
+	return newNode(t, w, func(c *Config) { c.Audit = a }), a
+}
+
+// TestWhatIsRecorded: what takes numbers back or changes the cluster is recorded
+// twice, before and after.
+func TestWhatIsRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	ctx := as("ops")
+	seed := func(value int64, force bool) uint64 {
+		res, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "Orders", Value: value, Force: force})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.LogIndex
+	}
+	seed(10, false)
+	first := audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(3)}
+	second := first
+	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(10), seed(3, true)
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	deleted, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "orders", Forget: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first = audit.Record{Event: audit.EventForget, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders"}
+	second = first
+	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(3), deleted.LogIndex
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{"setting": audit.EventSetting, "join": audit.EventJoin, "remove": audit.EventRemove, "set roles": audit.EventRoles} {
+		if err := calls[name].make(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		got := a.take(t)
+		if len(got) != 2 || got[0].Event != want || got[0].Outcome != audit.OutcomeIntended || got[1].Event != want || got[1].Outcome != audit.OutcomeDone {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	n.setRoles(t, everything(), shop(rights.Read))
+	got := a.take(t)
+	if diff := cmp.Diff(Roles{Roles: []rights.Role{everything()}}, got[1].Before); diff != "" {
+		t.Errorf("the roles before: %s", diff)
+	}
+}
+
+// TestWhatIsNotDoneIsRecordedAsSuch.
+func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
+	n, a := newAuditedNode(t)
+	_, err := n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != ReasonIdentityNotFound {
+		t.Errorf("%+v", got)
+	}
+	n.world.set(func(w *world) { w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
+	_, err = n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	wantError(t, err, Aborted, ReasonOutcomeUnknown, "")
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeUnknown {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhatCannotBeRecordedIsNotDone.
+func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+	n, a := newAuditedNode(t)
+	a.fail = errors.New("the disk is full")
+	before := n.world.proposals()
+	for _, name := range []string{"seed by force", "delete", "forget", "setting", "join", "remove", "set roles"} {
+		wantError(t, calls[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
+	}
+	if n.world.proposals() != before || n.cluster.asked != "" {
+		t.Error("it was done all the same")
+	}
+	for _, name := range []string{"next", "seed", "range", "claim"} {
+		if err := calls[name].make(as("ops"), n); err != nil {
+			t.Errorf("%s, which is not recorded: %v", name, err)
+		}
+	}
+}
+
+// TestWhoIsDeniedIsNotRecorded: anybody could otherwise fill the disk.
+func TestWhoIsDeniedIsNotRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	n.setRoles(t, everything())
+	a.records = nil
+	for name, call := range calls {
+		if err := call.make(as("shop"), n); !denied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(a.records) != 0 {
+		t.Errorf("%+v", a.records)
+	}
+}

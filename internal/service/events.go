@@ -1,0 +1,46 @@
+package service
+
+import "github.com/idnode/idnode/docid"
+
+// Events are told what a Service does, for metrics. A nil function is not
+// called. They are called by every call, on its own goroutine, so they must be
+// quick, and safe for concurrent use. Databases are folded.
+type Events struct {
+	// Issued is called with how many ids an answer holds. A call that is answered
+	// again because of its request id counts again.
+	Issued func(database string, kind docid.Kind, n int64)
+	// RangeIssued is called for each HiLo range, with how many numbers it has.
+	RangeIssued func(database string, numbers int64)
+	// RangeReturned is called for each range whose unused rest was taken back,
+	// with how many numbers that was.
+	RangeReturned func(database string, numbers int64)
+	// Refused is called for each call that ends with an error, with its reason.
+	Refused func(reason string)
+}
+
+func (e *Events) issued(database string, kind docid.Kind, n int64) {
+	if e.Issued != nil {
+		e.Issued(database, kind, n)
+	}
+}
+
+func (e *Events) rangeIssued(database string, numbers int64) {
+	if e.RangeIssued != nil {
+		e.RangeIssued(database, numbers)
+	}
+}
+
+// rangeReturned is told the last number of a range, and the last one used.
+func (e *Events) rangeReturned(database string, high, last int64) {
+	if e.RangeReturned != nil {
+		e.RangeReturned(database, high-last)
+	}
+}
+
+// refused returns err.
+func (e *Events) refused(err *Error) error {
+	if e.Refused != nil {
+		e.Refused(err.Reason)
+	}
+	return err
+}

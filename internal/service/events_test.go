@@ -1,0 +1,71 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// TestEvents: what is told of each use case, once and with what the caller got.
+func TestEvents(t *testing.T) {
+	var told []string
+	tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	n := newNode(t, newWorld(t), func(c *Config) {
+		c.MaxInFlight = 1
+		c.Events = Events{
+			Issued:        func(db string, kind docid.Kind, n int64) { tell("%s: %d %s", db, n, kind) },
+			RangeIssued:   func(db string, numbers int64) { tell("%s: a range of %d", db, numbers) },
+			RangeReturned: func(db string, numbers int64) { tell("%s: %d came back", db, numbers) },
+			Refused:       func(reason string) { tell("refused: %s", reason) },
+		}
+	})
+	ctx := context.Background()
+	generate := func(template string, count int64) func() {
+		return func() { _, _ = n.Generate(ctx, GenerateRequest{Database: "Shop", Template: template, Count: count}) }
+	}
+	next := func(names ...string) func() {
+		return func() {
+			var reqs []NextIdentityRequest
+			for _, name := range names {
+				reqs = append(reqs, NextIdentityRequest{Name: name, Count: 2})
+			}
+			_, _ = n.NextIdentities(ctx, reqs)
+		}
+	}
+	for _, tc := range []struct {
+		what string
+		call func()
+		want []string
+	}{
+		{"GUIDs", generate("", 2), []string{"shop: 2 guid"}},
+		{"server-side ids", generate("users/", 3), []string{"shop: 3 server-side"}},
+		{"identities", generate("users|", 4), []string{"shop: 4 identity"}},
+		{"a semantic id", generate("users/ayende", 1), []string{"shop: 1 semantic"}},
+		{"values", func() { _, _ = n.NextIdentity(ctx, NextIdentityRequest{Name: "users"}) }, []string{"default: 1 identity"}},
+		{"a bad template", generate(`\`, 1), []string{"refused: INVALID_ID"}},
+		{"one bad name", next("|"), []string{"refused: INVALID_NAME"}},
+		{"one too many of several", next("a", "b"), []string{"default: 2 identity", "refused: OVERLOADED"}},
+		{"a range and its return", func() {
+			r, err := n.NextRange(ctx, NextRangeRequest{Tag: "orders"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
+			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
+		}, []string{"default: a range of 32", "default: 30 came back"}},
+		{"a call while stopping", func() {
+			_ = n.Drain(ctx)
+			generate("", 1)()
+		}, []string{"refused: STOPPING"}},
+	} {
+		told = nil
+		tc.call()
+		if diff := cmp.Diff(tc.want, told); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.what, diff)
+		}
+	}
+}
