@@ -28,7 +28,10 @@ const (
 	hclog      = "github.com/hashicorp/go-hclog"
 	koanf      = "github.com/knadh/koanf"
 	middleware = "github.com/grpc-ecosystem/go-grpc-middleware/v2"
+	otel       = "go.opentelemetry.io"
 	pflag      = "github.com/spf13/pflag"
+	prometheus = "github.com/prometheus/client_golang"
+	promModel  = "github.com/prometheus/client_model"
 	pluralize  = "github.com/gertd/go-pluralize"
 	protobuf   = "google.golang.org/protobuf"
 	raft       = "github.com/hashicorp/raft"
@@ -37,6 +40,7 @@ const (
 	hdr        = "github.com/HdrHistogram/hdrhistogram-go"
 	xsync      = "golang.org/x/sync"
 	xsys       = "golang.org/x/sys"
+	xtime      = "golang.org/x/time"
 	xxhash     = "github.com/cespare/xxhash/v2"
 	yaml       = "go.yaml.in/yaml/v3"
 )
@@ -46,25 +50,40 @@ const (
 var parts = []part{
 	// Ids, ranges, counters and formats: pure, without network and clock.
 	{folder: "docid", floor: 0},
-	{folder: "hilo", floor: 0},
-	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
-	{folder: "identity", floor: 0, beside: []string{"docid"}},
-	{folder: "etag", floor: 0},
-	{folder: "etag/boltetag", floor: 0, beside: []string{"etag"}, modules: []string{bbolt}},
+	{folder: "hilo", floor: 0, beside: []string{"internal/mutant"}},
+	{folder: "hilo/generator", floor: 0, beside: []string{"hilo", "internal/mutant"}},
+	{folder: "identity", floor: 0, beside: []string{"docid", "internal/mutant"}},
+	{folder: "etag", floor: 0, beside: []string{"internal/failpoint", "internal/mutant"}},
+	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile"}, modules: []string{bbolt}},
 	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
+	{folder: "backup", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "raftlog", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/outcome", floor: 0},
+	{folder: "internal/counterfile", floor: 0},
+	{folder: "internal/boltfile", floor: 0},
+	{folder: "internal/failpoint", floor: 0},
+	{folder: "internal/audit", floor: 0},
+	{folder: "internal/rights", floor: 0, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/layering", floor: 0},
+	{folder: "internal/mutant", floor: 0},
+
+	// What judges the product from outside: on the ground floor, so that it shares
+	// nothing with what it judges.
+	{folder: "test/history", floor: 0},
+	{folder: "test/history/check", floor: 0, beside: []string{"test/history"}, modules: []string{btree}},
+	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.
-	{folder: "fsm", floor: 1, modules: []string{btree, protobuf, xxhash}},
+	{folder: "fsm", floor: 1, beside: []string{"fsm/table"}, modules: []string{btree, protobuf, xxhash}},
+	{folder: "fsm/table", floor: 1, modules: []string{btree}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
 	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
 	{folder: "cluster/raftlogger", floor: 1, modules: []string{hclog}},
 	{folder: "cluster/readindex", floor: 1, modules: []string{raft}},
-	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger"}, modules: []string{bbolt, raft, raftBolt}},
+	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger", "cluster/store/wal"}, modules: []string{bbolt, raft, raftBolt}},
+	{folder: "cluster/store/wal", floor: 1, modules: []string{raft}},
 	{folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftlogger"}, modules: []string{hclog, raft}},
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
@@ -81,12 +100,18 @@ var parts = []part{
 	},
 
 	// The use cases, which know no Raft, and the calls between nodes.
-	{folder: "internal/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync}},
+	{folder: "internal/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
+	{folder: "internal/calllog", floor: 2},
 	{folder: "internal/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 
 	// What the outside sees of one node.
 	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, middleware, protobuf}},
+	{folder: "internal/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "internal/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{koanf, pflag, yaml}},
+	{folder: "internal/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
+	{folder: "internal/tracing/tracetest", floor: 3, modules: []string{grpc, otel, protobuf}},
+	{folder: "internal/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc}},
 
 	// A load and its figures, over the public API.
@@ -94,8 +119,10 @@ var parts = []part{
 
 	// One server put together, and the program around it.
 	{folder: "internal/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
-	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync}},
+	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
+	{folder: "test/mutants", floor: 5},
 	{folder: "test/e2e/edge", floor: 5},
 	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "test/e2e/matrix", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 }

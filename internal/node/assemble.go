@@ -1,30 +1,26 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
-	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/etag/boltetag"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/grpcapi"
+	"github.com/idnode/idnode/internal/metrics"
 	"github.com/idnode/idnode/internal/peer"
 	"github.com/idnode/idnode/internal/service"
 	"github.com/idnode/idnode/internal/tlsconf"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// etagFile is the name of the etag store in the data directory.
-const etagFile = "etags.db"
 
 // assemble makes the parts, from the ground floor up. What it has made when it
 // fails is released by its caller.
@@ -33,65 +29,67 @@ func (n *Node) assemble() error {
 	if err != nil {
 		return err
 	}
-	state := fsm.New(fsm.Config{Logger: n.log})
-	if err := n.openCluster(state, certificates); err != nil {
+	n.metrics = metrics.New(n.version)
+	n.certs = certificates
+	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
+	if err := n.openCluster(certificates); err != nil {
 		return err
 	}
 	if err := n.openEtags(); err != nil {
 		return err
 	}
+	auditor, err := n.openAudit()
+	if err != nil {
+		return err
+	}
 	n.service, err = service.New(service.Config{
-		Proposer: n.cluster, Linearizer: n.cluster, State: state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag,
+		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, OwnEtags: n.ownEtags,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
-		Version: n.version, Logger: n.log,
+		Caller: callerOf, Admins: n.cfg.Admin, Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
 	if err != nil {
 		return err
 	}
 	n.openServer(certificates)
-	n.listener, err = net.Listen("tcp", n.cfg.GRPC)
-	return err
+	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
+		return err
+	}
+	if err := n.openHTTP(certificates); err != nil {
+		return err
+	}
+	return n.openMetrics(certificates)
 }
 
-// certificates returns nil for a node without TLS.
-func (n *Node) certificates() (*tlsconf.Material, error) {
-	if !n.cfg.TLS() {
-		return nil, nil
-	}
-	m, err := tlsconf.LoadServer(tlsconf.Files{Cert: n.cfg.TLSCert, Key: n.cfg.TLSKey, CA: n.cfg.TLSCA})
-	if err != nil {
-		return nil, err
-	}
-	if !m.HasCA() {
-		return nil, tlsconf.ErrNoCA
-	}
-	if tag := n.cfg.Tag; tag != "" && !tlsconf.NamesTag(m.Leaf(), tag) {
-		return nil, fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it", n.cfg.TLSCert, tag)
-	}
-	return m, nil
-}
-
-func (n *Node) openCluster(state *fsm.State, certificates *tlsconf.Material) error {
+func (n *Node) openCluster(certificates *tlsconf.Material) error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: peerCredentials(certificates), Dial: n.cfg.DialPeer, Logger: n.log,
+		Introduce: n.introduce, Credentials: peerCredentials(certificates), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
+		Traceparent: n.tracing.Traceparent(), Logger: n.log,
 	})
 	c := n.cfg
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
-		DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
+		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial,
+		PeerList:  c.Peer, Join: c.Join, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat),
 		TLS: raftTLS(certificates),
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
-		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, TrailingLogs: c.TrailingLogs,
+		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
 		LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
-		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
-		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced,
+		StateMachine: n.state, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
+		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
 	return err
+}
+
+// peerDialer returns nil for TCP, which package peer dials in its own way.
+func (n *Node) peerDialer() func(ctx context.Context, address string) (net.Conn, error) {
+	if n.network == nil {
+		return nil
+	}
+	return n.network.DialContext
 }
 
 // introduce is how the node speaks of itself to other nodes. It is called only
@@ -105,14 +103,23 @@ func (n *Node) introduce() peer.Introduction {
 // node announces itself only after Start, when there is a keeper.
 func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
 
+// etagFloors passes on where a node's etags must go on, if it is this one. Like
+// announced it is called only after Start.
+func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
+	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
+		n.keeper.Floors(state)
+	}
+}
+
 func (n *Node) openEtags() error {
 	id := n.cluster.ID().Bytes()
 	// The tag is confirmed after the counters were made, and needed to use them.
 	_, used := n.cluster.Tag()
-	store, err := boltetag.Open(filepath.Join(n.cfg.DataDir, etagFile), boltetag.Options{NodeID: id, MustExist: used})
-	if errors.Is(err, boltetag.ErrMissing) {
-		return fmt.Errorf("%w; it holds the node's server-side etags: bring it back from where it went, or remove the member, empty the directory and join under a new tag", err)
+	open := n.openEtagFile
+	if n.storage != nil {
+		open = n.storage.OpenEtags
 	}
+	store, err := open(id, used)
 	if err != nil {
 		return err
 	}
@@ -126,6 +133,14 @@ func (n *Node) openEtags() error {
 	return nil
 }
 
+// listen opens a port.
+func (n *Node) listen(address string) (net.Listener, error) {
+	if n.network != nil {
+		return n.network.Listen(address)
+	}
+	return net.Listen("tcp", address)
+}
+
 func (n *Node) openServer(certificates *tlsconf.Material) {
 	var creds credentials.TransportCredentials
 	var authorize peer.Authorize
@@ -136,53 +151,24 @@ func (n *Node) openServer(certificates *tlsconf.Material) {
 	n.health = grpcapi.NewHealth()
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxRecvBytes: n.cfg.MaxMessageBytes, MaxStreams: uint32(n.cfg.MaxConcurrentStreams),
-		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log,
-		Options: []grpc.ServerOption{grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)},
+		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
+		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.health)
-	peer.NewServer(n.cluster).Register(n.server)
+	peer.NewServer(n.cluster, n.tracing.Peer()).Register(n.server)
 }
 
-// namesMember says whether the certificate of a call's connection names the
-// member with this tag.
-func namesMember(ctx context.Context, tag string) error {
-	p, ok := grpcpeer.FromContext(ctx)
-	if !ok {
-		return errors.New("the connection is not known")
+// openAudit returns nil for a node that records nothing.
+func (n *Node) openAudit() (service.Auditor, error) {
+	if n.cfg.Audit == "" {
+		return nil, nil
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok {
-		return errors.New("the connection has no TLS")
+	log, err := audit.Open(n.cfg.Audit)
+	if err != nil {
+		return nil, fmt.Errorf("%w; see 'idnode audit verify', keep the file, and begin another", err)
 	}
-	tags := tlsconf.PeerTags(info.State)
-	if !slices.Contains(tags, tag) {
-		return fmt.Errorf("it names %q", tags)
-	}
-	return nil
+	n.audit = log
+	return log, nil
 }
 
-// peerCredentials are for dialling the gRPC port of another node, whose
-// certificate must name its tag. Of a node that is known only by its address,
-// to join through, it must name the host.
-func peerCredentials(certificates *tlsconf.Material) func(tag string) credentials.TransportCredentials {
-	if certificates == nil {
-		return nil
-	}
-	return func(tag string) credentials.TransportCredentials {
-		cfg := certificates.Client("")
-		if tag != "" {
-			// Only a tag that is none, or a missing CA, fails: neither gets here.
-			if named, err := certificates.PeerClient(tag); err == nil {
-				cfg = named
-			}
-		}
-		return credentials.NewTLS(cfg)
-	}
-}
-
-// raftTLS are for both directions of the Raft port.
-func raftTLS(certificates *tlsconf.Material) *cluster.TLS {
-	if certificates == nil {
-		return nil
-	}
-	return &cluster.TLS{Server: certificates.PeerServer, Client: certificates.PeerClient}
-}
+// callerOf returns who makes a call over gRPC.
+func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }

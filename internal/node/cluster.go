@@ -23,7 +23,19 @@ func (v clusterView) Status() service.ClusterStatus {
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members),
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Reached: reached(s.Members),
 	}
+}
+
+// reached has the applied index of each member that answered its last ping.
+func reached(members []cluster.MemberStatus) map[string]uint64 {
+	applied := make(map[string]uint64, len(members))
+	for _, m := range members {
+		if m.Reachable {
+			applied[m.Member.GetTag()] = m.Applied
+		}
+	}
+	return applied
 }
 
 func sinceContact(at time.Time) time.Duration {

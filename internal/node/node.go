@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,10 +15,16 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/grpcapi"
+	"github.com/idnode/idnode/internal/httpapi"
+	"github.com/idnode/idnode/internal/metrics"
 	"github.com/idnode/idnode/internal/peer"
 	"github.com/idnode/idnode/internal/service"
+	"github.com/idnode/idnode/internal/tlsconf"
+	"github.com/idnode/idnode/internal/tracing"
 )
 
 // Options is what a node is made of.
@@ -28,6 +35,20 @@ type Options struct {
 	Logger *slog.Logger
 	// Version is the program's version, shown in the status.
 	Version string
+	// Tracing follows calls; nil for a node without traces. The node ends it.
+	Tracing *tracing.Tracing
+	// Storage, if set, is used in place of the data directory.
+	Storage Storage
+	// Network, if set, is used in place of TCP.
+	Network cluster.Network
+}
+
+// Storage is where a node keeps what must outlive its process.
+type Storage interface {
+	cluster.Storage
+	// OpenEtags opens the counters of server-side ids of the node with this raw
+	// Raft id. mustExist is set if it may have used them before.
+	OpenEtags(nodeID []byte, mustExist bool) (etag.Store, error)
 }
 
 // Node is one idnode server. Run is called once; the other methods are safe for
@@ -36,29 +57,49 @@ type Node struct {
 	cfg     *config.Config
 	log     *slog.Logger
 	version string
+	storage Storage
+	network cluster.Network
 
 	// What New makes, in the order in which it is made.
+	state    *fsm.State
 	pool     *peer.Pool
 	cluster  *cluster.Node
 	counters *etag.Counters
 	keeper   *service.EtagKeeper
 	service  *service.Service
 	health   *grpcapi.Health
+	// certs is nil on a node without TLS.
+	certs *tlsconf.Material
+	// audit is nil on a node that records nothing.
+	audit    *audit.Log
 	server   *grpc.Server
 	listener net.Listener
+	// http and httpListener are nil on a node without an HTTP port.
+	http         *httpapi.Server
+	httpListener net.Listener
+	metrics      *metrics.Metrics
+	tracing      *tracing.Tracing
+	// metricsPort and metricsListener are nil unless metrics have an address of
+	// their own.
+	metricsPort     *httpapi.Server
+	metricsListener net.Listener
+
+	// started says that the node has been ready once, stopping that it will not be
+	// again.
+	started, stopping atomic.Bool
 
 	// background are the node's own goroutines; they end with the server.
 	background sync.WaitGroup
 }
 
-// New puts a node together: it claims the data directory and the gRPC port, and
-// serves nothing yet. If it fails nothing is left open.
+// New puts a node together: it claims the data directory and the gRPC and HTTP
+// ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version}
+	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, storage: opts.Storage, network: opts.Network}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	if err := n.assemble(); err != nil {
+	if err := n.dataLoss(n.assemble()); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
 	return n, nil
@@ -70,8 +111,29 @@ func (n *Node) GRPCAddr() string { return n.listener.Addr().String() }
 // RaftAddr is where others reach the Raft port.
 func (n *Node) RaftAddr() string { return n.cfg.AdvertiseRaft }
 
-// HTTPAddr is where others will reach the HTTP port; nothing listens there yet.
-func (n *Node) HTTPAddr() string { return n.cfg.AdvertiseHTTP }
+// HTTPAddr is where the HTTP port listens; empty for a node without one.
+func (n *Node) HTTPAddr() string {
+	if n.httpListener == nil {
+		return ""
+	}
+	return n.httpListener.Addr().String()
+}
+
+// MetricsAddr is where metrics and health have a port of their own; empty if they
+// have none.
+func (n *Node) MetricsAddr() string {
+	if n.metricsListener == nil {
+		return ""
+	}
+	return n.metricsListener.Addr().String()
+}
+
+// Alive returns as long as the node does not hang: it takes the locks of the
+// replicated state and of the cluster, which every call takes, and asks nobody.
+func (n *Node) Alive() {
+	n.state.Hash()
+	n.cluster.Status()
+}
 
 // readyPause is between two looks at whether the node is ready.
 const readyPause = 20 * time.Millisecond
@@ -98,21 +160,38 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 func (n *Node) ready(ctx context.Context) error {
+	if err := n.ownReady(); err != nil {
+		return err
+	}
+	return n.cluster.Linearize(ctx)
+}
+
+// ownReady returns what the node itself is not ready for yet.
+func (n *Node) ownReady() error {
 	if _, confirmed := n.cluster.Tag(); !confirmed {
 		return errors.New("the node's tag is not confirmed yet")
 	}
 	if !n.keeper.Ready() {
 		return errors.New("the node does not give server-side ids yet")
 	}
-	return n.cluster.Linearize(ctx)
+	return nil
 }
 
 // followHealth says that the node serves once everything works for the first
 // time, and from then on whenever it is in touch with a quorum.
 func (n *Node) followHealth(ctx context.Context) {
 	if n.Ready(ctx) == nil {
-		n.log.Info("ready", "grpc", n.GRPCAddr())
+		n.started.Store(true)
+		n.log.Info("ready", "grpc", n.GRPCAddr(), "http", n.HTTPAddr(), "metrics", n.MetricsAddr())
 		n.health.Follow(ctx, n.cluster)
+	}
+}
+
+// survey looks for the fullest counters once the state is there, and from then on
+// now and then.
+func (n *Node) survey(ctx context.Context) {
+	if n.Ready(ctx) == nil {
+		n.metrics.Survey(ctx, n.state)
 	}
 }
 
@@ -120,9 +199,7 @@ func (n *Node) followHealth(ctx context.Context) {
 // nil; or it returns the error that ended the node. Either way everything is
 // closed.
 func (n *Node) Run(ctx context.Context) error {
-	served := make(chan error, 1)
-	go func() { served <- n.server.Serve(n.listener) }()
-	err := n.runUntil(ctx, served)
+	err := n.dataLoss(n.runUntil(ctx, n.serve()))
 	if err != nil {
 		n.log.Error("the node ends by itself", "error", err)
 		if errors.Is(err, member.ErrRemoved) {
@@ -141,9 +218,15 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	defer n.background.Wait()
 	defer cancel()
 	n.background.Go(func() { n.followHealth(following) })
+	n.background.Go(func() { n.survey(following) })
+	n.background.Go(func() { n.followCertificates(following) })
 	if err := n.cluster.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // Interrupted while it started: that is a clean end too.
+		}
+		// The Raft library keeps to itself why a snapshot cannot be opened.
+		if failure := n.cluster.Err(); failure != nil && !errors.Is(err, failure) {
+			err = errors.Join(err, failure)
 		}
 		return err
 	}
@@ -155,6 +238,6 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	case <-n.counters.Broken():
 		return fmt.Errorf("the counters of server-side ids cannot be written: %w", etag.ErrBroken)
 	case err := <-served:
-		return fmt.Errorf("the gRPC port: %w", err)
+		return err
 	}
 }

@@ -21,6 +21,8 @@ const (
 	clusterLimit = 10 * time.Second
 	// leaveLimit bounds the wait for calls under way on a node that was removed.
 	leaveLimit = time.Second
+	// tracesLimit bounds the sending of the last traces.
+	tracesLimit = 2 * time.Second
 	// abandonLimit bounds the end of a node that cannot go on: its disk may
 	// hang, and a leader whose disk hangs must be gone soon.
 	abandonLimit = 2 * time.Second
@@ -36,10 +38,11 @@ type step struct {
 // stop is the list of what stops, in this order and for these reasons.
 func (n *Node) stop() error {
 	gone := make(chan struct{})
+	var answered <-chan struct{}
 	return n.run([]step{
 		// Load balancers and clients go elsewhere from here on.
 		{"not ready", time.Second, func(context.Context) error {
-			n.health.Stop()
+			n.notReady()
 			return nil
 		}},
 		// New calls are refused as certainly not done; those under way end well,
@@ -50,7 +53,13 @@ func (n *Node) stop() error {
 				defer close(gone)
 				n.server.GracefulStop()
 			}()
+			answered = n.finishHTTP()
 			return n.service.Drain(ctx)
+		}},
+		// The last answers are read; no call over HTTP could do anything now.
+		{"HTTP port", time.Second, func(ctx context.Context) error {
+			defer n.closeHTTP()
+			return await(ctx, answered)
 		}},
 		// No call can ask for an etag any more: their exact values go to the disk
 		// and, while there still is a leader, to the cluster.
@@ -70,7 +79,22 @@ func (n *Node) stop() error {
 			n.pool.Close()
 			return nil
 		}},
+		// Until now it said that the node is stopping.
+		{"metrics port", time.Second, func(context.Context) error {
+			n.closeMetrics()
+			return nil
+		}},
+		// No call is left that would be recorded.
+		{"audit log", time.Second, func(context.Context) error { return n.audit.Close() }},
+		// The collector hears of the last calls too.
+		{"traces", tracesLimit, n.tracing.Shutdown},
 	})
+}
+
+// notReady says that the node is not ready, for good.
+func (n *Node) notReady() {
+	n.stopping.Store(true)
+	n.health.Stop()
 }
 
 // leave lets the calls under way end on a node that was removed: one of them may
@@ -78,12 +102,13 @@ func (n *Node) stop() error {
 // when the limit is over.
 func (n *Node) leave() {
 	_ = n.run([]step{{"calls under way", leaveLimit, func(ctx context.Context) error {
-		n.health.Stop()
+		n.notReady()
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
 			n.server.GracefulStop()
 		}()
+		n.finishHTTP()
 		half, cancel := context.WithTimeout(ctx, leaveLimit/2)
 		defer cancel()
 		go n.cluster.Drain(half)
@@ -114,7 +139,7 @@ func (n *Node) stayForOthers(ctx context.Context) error {
 // abandon ends a node that cannot go on. It hands nothing over and waits for
 // nobody: what hangs is left behind, and ends with the process.
 func (n *Node) abandon() error {
-	n.health.Stop()
+	n.notReady()
 	done := make(chan error, 1)
 	go func() { done <- n.release() }()
 	select {
@@ -137,6 +162,8 @@ func (n *Node) release() error {
 	if n.listener != nil {
 		_ = n.listener.Close() // The server has closed it, if it served.
 	}
+	n.closeHTTP()
+	n.closeMetrics()
 	if n.keeper != nil {
 		_ = n.keeper.Stop(ctx) // That the cluster was not told is what was meant.
 	}
@@ -146,7 +173,19 @@ func (n *Node) release() error {
 	if n.pool != nil {
 		n.pool.Close()
 	}
+	errs = append(errs, n.audit.Close())
+	n.abandonTraces()
 	return errors.Join(errs...)
+}
+
+// abandonTraces ends the tracing of a node that cannot go on: what led to its end
+// may be in the newest traces, so they get a moment.
+func (n *Node) abandonTraces() {
+	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit/2)
+	defer cancel()
+	if err := n.tracing.Shutdown(ctx); err != nil {
+		n.log.Warn("the newest traces were not sent", "error", err)
+	}
 }
 
 // run takes the steps one after the other, each within its own limit. A step

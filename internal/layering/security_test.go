@@ -1,0 +1,57 @@
+package layering
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	namedTest    = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+	declaredTest = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(t \*testing\.T\)`)
+)
+
+// TestEveryThreatHasItsTest: each line of the page of threats names tests, and
+// they exist.
+func TestEveryThreatHasItsTest(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := declaredTests(t)
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| threat |") {
+			continue
+		}
+		named := namedTest.FindAllStringSubmatch(line, -1)
+		if len(named) == 0 {
+			t.Errorf("no test is named: %s", line)
+		}
+		for _, match := range named {
+			if !declared[match[1]] {
+				t.Errorf("there is no %s: %s", match[1], line)
+			}
+		}
+	}
+}
+
+// declaredTests are the names of all tests of the repository.
+func declaredTests(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := make(map[string]bool)
+	walk(t, func(file string) {
+		if !strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range declaredTest.FindAllSubmatch(text, -1) {
+			declared[string(match[1])] = true
+		}
+	})
+	return declared
+}

@@ -1,0 +1,78 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// readAll writes raw bytes to a port and returns all that comes back until the
+// node ends the connection, and how long that took.
+func readAll(t *testing.T, address, text string) (answer string, took time.Duration) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Error(err)
+		return "", 0
+	}
+	defer conn.Close()
+	begin := time.Now()
+	_ = conn.SetDeadline(begin.Add(patience))
+	// The node may hang up before it has read everything.
+	_, _ = io.WriteString(conn, text)
+	all, err := io.ReadAll(conn)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		t.Errorf("the node keeps the connection after %.100q", all)
+	}
+	return string(all), time.Since(begin)
+}
+
+// TestSlowAndOversizedRequests: on both ports of a node, whoever is slow is cut
+// off, and whoever sends too much is told so. Others are served meanwhile.
+func TestSlowAndOversizedRequests(t *testing.T) {
+	c := configs(t, "A")["A"]
+	c.Metrics, c.HandshakeTimeout = "127.0.0.1:0", 300*time.Millisecond
+	n := run(t, c)
+	const (
+		get  = "GET /databases/default/stats HTTP/1.1\r\nHost: a\r\n"
+		post = "POST /databases/default/identity/next?name=users HTTP/1.1\r\nHost: a\r\n"
+		// bodyTime is above what all of a request may take, by what a busy machine adds.
+		bodyTime = 20 * time.Second
+	)
+	tests := map[string]struct {
+		sent, status string
+		within       time.Duration
+	}{
+		"nothing":                       {"", "", 5 * time.Second},
+		"headers that never end":        {get + "X: y\r\n", "", 5 * time.Second},
+		"huge headers":                  {get + "X: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431 ", 5 * time.Second},
+		"a huge address":                {"GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431 ", 5 * time.Second},
+		"a huge body":                   {post + "Content-Length: 10000000000\r\n\r\n", "HTTP/1.1 413 ", 5 * time.Second},
+		"a body that comes in parts":    {post + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat("x", 0x1000)+"\r\n", 300), "", bodyTime},
+		"a body that never comes":       {post + "Content-Length: 10\r\n\r\n", "", bodyTime},
+		"a body of which one byte came": {post + "Content-Length: 10\r\n\r\nx", "", bodyTime},
+	}
+	// Side by side, because the slow ones take their time.
+	var tried sync.WaitGroup
+	for name, tt := range tests {
+		for port, address := range map[string]string{"HTTP": n.HTTPAddr(), "metrics": n.MetricsAddr()} {
+			tried.Go(func() {
+				got, took := readAll(t, address, tt.sent)
+				if !strings.HasPrefix(got, tt.status) || took > tt.within {
+					t.Errorf("%s, %s: %.200q after %s, want %q within %s", port, name, got, took, tt.status, tt.within)
+				}
+			})
+		}
+	}
+	n.url = "http://" + n.MetricsAddr()
+	if status, body := n.get("/livez"); status != http.StatusOK {
+		t.Errorf("meanwhile: %d %s", status, body)
+	}
+	tried.Wait()
+}

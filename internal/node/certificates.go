@@ -1,0 +1,144 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/internal/tlsconf"
+)
+
+// certificates returns nil for a node without TLS.
+func (n *Node) certificates() (*tlsconf.Material, error) {
+	if !n.cfg.TLS() {
+		return nil, nil
+	}
+	m, err := tlsconf.LoadServer(tlsconf.Files{Cert: n.cfg.TLSCert, Key: n.cfg.TLSKey, CA: n.cfg.TLSCA})
+	if err != nil {
+		return nil, err
+	}
+	if !m.HasCA() {
+		return nil, tlsconf.ErrNoCA
+	}
+	return m, n.checkCertificate(m.Leaf())
+}
+
+// checkCertificate refuses a certificate with which other nodes would not take
+// this one for itself.
+func (n *Node) checkCertificate(leaf *x509.Certificate) error {
+	if tag := n.cfg.Tag; tag != "" && !tlsconf.NamesTag(leaf, tag) {
+		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it", n.cfg.TLSCert, tag)
+	}
+	return nil
+}
+
+// certificatesEvery is between two looks at the certificate files. They are small;
+// and who replaces them under load should not wait.
+const certificatesEvery = time.Second
+
+// followCertificates takes new certificates over while the node runs.
+func (n *Node) followCertificates(ctx context.Context) {
+	if n.certs == nil {
+		return
+	}
+	n.metrics.Certificates(n.certs.ValidUntil)
+	n.certs.Watch(ctx, tlsconf.WatchConfig{
+		Every: certificatesEvery, Check: n.checkCertificate, OnReload: n.metrics.CertificatesRead, Logger: n.log,
+	})
+}
+
+// namesMember says whether the certificate of a call's connection names the
+// member with this tag.
+func namesMember(ctx context.Context, tag string) error {
+	p, ok := grpcpeer.FromContext(ctx)
+	if !ok {
+		return errors.New("the connection is not known")
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return errors.New("the connection has no TLS")
+	}
+	if info.State.Version < tls.VersionTLS13 {
+		return errors.New("the connection has an older version than TLS 1.3")
+	}
+	tags := tlsconf.PeerTags(info.State)
+	if !slices.Contains(tags, tag) {
+		return fmt.Errorf("it names %q", tags)
+	}
+	return nil
+}
+
+// peerCredentials are for dialling the gRPC port of another node, whose
+// certificate must name its tag. Of a node that is known only by its address,
+// to join through, it must name the host.
+func peerCredentials(certificates *tlsconf.Material) func(tag string) credentials.TransportCredentials {
+	if certificates == nil {
+		return nil
+	}
+	return func(tag string) credentials.TransportCredentials {
+		return newestCredentials{config: func() *tls.Config { return peerConfig(certificates, tag) }}
+	}
+}
+
+func peerConfig(certificates *tlsconf.Material, tag string) *tls.Config {
+	if tag != "" {
+		// Only a tag that is none, or a missing CA, fails: neither gets here.
+		if named, err := certificates.PeerClient(tag); err == nil {
+			return named
+		}
+	}
+	cfg := certificates.Client("")
+	cfg.MinVersion = tls.VersionTLS13
+	return cfg
+}
+
+// newestCredentials are those of a client whose configuration is asked for anew
+// at each handshake: a connection is made many times in its life, with the
+// certificates of then.
+type newestCredentials struct {
+	config func() *tls.Config
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c newestCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return credentials.NewTLS(c.config()).ClientHandshake(ctx, authority, conn)
+}
+
+// ServerHandshake implements credentials.TransportCredentials; it is for clients.
+func (c newestCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these credentials are a client's")
+}
+
+// Info implements credentials.TransportCredentials.
+func (c newestCredentials) Info() credentials.ProtocolInfo {
+	return credentials.NewTLS(c.config()).Info()
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c newestCredentials) Clone() credentials.TransportCredentials { return c }
+
+// OverrideServerName implements credentials.TransportCredentials, which has it for
+// those who still use it.
+func (newestCredentials) OverrideServerName(string) error {
+	return errors.New("the name is the configuration's")
+}
+
+// raftTLS are for both directions of the Raft port.
+func raftTLS(certificates *tlsconf.Material) *cluster.TLS {
+	if certificates == nil {
+		return nil
+	}
+	return &cluster.TLS{
+		Server: certificates.PeerServer, Client: certificates.PeerClient,
+		NamesTag: func(state tls.ConnectionState, tag string) bool { return slices.Contains(tlsconf.PeerTags(state), tag) },
+	}
+}

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm"
+)
+
+// DataLossError says that the data directory is not what this node wrote into
+// it. The node has neither voted nor served with it since it noticed, and must
+// not: it may have forgotten what it promised to others.
+type DataLossError struct {
+	// Dir is the data directory, Tag the node's tag; empty if nobody knows it.
+	Dir, Tag string
+	// Err says what is wrong.
+	Err error
+}
+
+// Error implements error: what is wrong, and how the node is rebuilt.
+func (e *DataLossError) Error() string {
+	return fmt.Sprintf("DATA_LOSS: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
+		"and start it with --join ADDRESS of a member and without its old tag",
+		e.Err, cmp.Or(e.Tag, "TAG"), e.Dir)
+}
+
+// Unwrap implements errors.Unwrap.
+func (e *DataLossError) Unwrap() error { return e.Err }
+
+// damage are the errors, beside those of files, that mean a damaged directory.
+var damage = []error{member.ErrCorrupt, member.ErrMismatch, etag.ErrCorrupt, fsm.ErrCorrupt}
+
+// dataLoss makes a DataLossError of an error that means damage, and leaves every
+// other error as it is.
+func (n *Node) dataLoss(err error) error {
+	isDamage := func(target error) bool { return errors.Is(err, target) }
+	var known *DataLossError
+	if errors.As(err, &known) || !slices.ContainsFunc(damage, isDamage) && !slices.ContainsFunc(fileDamage, isDamage) {
+		return err
+	}
+	return &DataLossError{Dir: n.cfg.DataDir, Tag: n.lastTag(err), Err: err}
+}
+
+// lastTag is the node's tag as far as it can still be told, for whoever rebuilds
+// the node. What it was started with counts most: a record that took another's
+// place names a sound node, which must not be removed.
+func (n *Node) lastTag(err error) string {
+	if n.cfg.Tag != "" {
+		return n.cfg.Tag
+	}
+	if n.cluster != nil {
+		tag, _ := n.cluster.Tag()
+		return tag
+	}
+	if r, loadErr := member.Load(n.cfg.DataDir); loadErr == nil && !errors.Is(err, errForeign) {
+		return r.Tag
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+//go:build !wasip1
+
+package node
+
+import (
+	"path/filepath"
+
+	"github.com/idnode/idnode/cluster/store"
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/etag/boltetag"
+)
+
+// etagFile is the name of the etag store in the data directory.
+const etagFile = "etags.db"
+
+// fileDamage are the errors of the files in a data directory that mean damage. A
+// file of another node is one: the directory that has it lost its own.
+var fileDamage = []error{
+	store.ErrCorrupt, store.ErrMissing, store.ErrForeign, boltetag.ErrMissing, boltetag.ErrOtherNode,
+}
+
+// errForeign means that node.json and raft.db are of two nodes.
+var errForeign = store.ErrForeign
+
+// openEtagFile opens the counters of server-side ids in the data directory.
+func (n *Node) openEtagFile(nodeID []byte, mustExist bool) (etag.Store, error) {
+	store, err := boltetag.Open(filepath.Join(n.cfg.DataDir, etagFile), boltetag.Options{NodeID: nodeID, MustExist: mustExist})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
