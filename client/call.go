@@ -113,9 +113,17 @@ func (o options) newRequestID() *idnodev1.RequestId {
 	if o.requestID != "" {
 		return &idnodev1.RequestId{Id: o.requestID, RetrySince: o.retrySince}
 	}
-	var b [16]byte
+	return &idnodev1.RequestId{Id: randomID()}
+}
+
+// randomIDLength is the length of what randomID returns.
+const randomIDLength = 32
+
+// randomID returns 16 random bytes as text.
+func randomID() string {
+	var b [randomIDLength / 2]byte
 	_, _ = crand.Read(b[:]) // never fails
-	return &idnodev1.RequestId{Id: hex.EncodeToString(b[:])}
+	return hex.EncodeToString(b[:])
 }
 
 // progress is what became of a call's tries so far.
@@ -134,10 +142,10 @@ type progress struct {
 // run makes tries at changing nodes until one gives a final answer or the time
 // is over.
 func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
-	bound, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
-	if p.toLeader {
-		c.router.known(bound)
+	within := newSpan(ctx, c.cfg.Timeout)
+	defer within.close()
+	if p.toLeader && c.router.newest.Load() == 0 {
+		c.router.known(within.context())
 	}
 	at := progress{plan: p, since: c.router.newest.Load()}
 	for {
@@ -145,11 +153,12 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if err != nil {
 			return at.fail(ctx, errorOf(err))
 		}
-		if err = c.try(bound, n, at.retrySince(), try); err == nil {
+		if err = c.try(within, n, at.retrySince(), try); err == nil {
 			n.trust()
 			return nil
 		}
 		at.note(n, errorOf(err))
+		bound := within.context()
 		if bound.Err() != nil {
 			c.router.doubt()
 			return at.fail(ctx, at.last)
@@ -167,11 +176,13 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 }
 
 // try makes one try at one node.
-func (c *Client) try(ctx context.Context, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
-	if err := n.ready(ctx); err != nil {
-		return err
+func (c *Client) try(within *span, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
+	if !n.isReady() {
+		if err := n.ready(within.context()); err != nil {
+			return err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
+	ctx, cancel := context.WithTimeout(within.present(), c.cfg.TryTimeout)
 	defer cancel()
 	return try(ctx, n, since)
 }

@@ -11,6 +11,7 @@ type Client struct {
 	cfg    Config
 	router *router
 	names  *names
+	shares *shares
 
 	mu sync.Mutex
 	// generators has the handles given out, by collection and separator.
@@ -31,6 +32,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, router: r, names: newNames(cfg.Conventions), generators: make(map[generatorKey]*HiLo)}
+	c.shares = c.newShares()
 	r.known(ctx)
 	if ctx.Err() != nil {
 		return nil, errors.Join(context.Cause(ctx), c.Close(ctx))

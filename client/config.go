@@ -43,7 +43,8 @@ type Config struct {
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
 	// Unshared sends every call in a message of its own. By default calls made
-	// at the same moment share one; a lone caller does not wait for that.
+	// at the same moment share one, and callers of one identity may take their
+	// values together, in one call; a lone caller does not wait for that.
 	Unshared bool
 	// Dial opens connections in place of TCP; nil means TCP. It is for tunnels
 	// and tests.

@@ -53,6 +53,8 @@ var (
 	ErrStorageFull error = &kind{reason: reasonStorageFull, text: "the disk is nearly full"}
 	// ErrQuota: a limit on names, claims or sizes is reached. Nothing happened.
 	ErrQuota error = &kind{reason: "QUOTA", text: "a limit is reached"}
+	// ErrRateLimited: the caller has reached a limit of its own. Nothing happened.
+	ErrRateLimited error = &kind{reason: "RATE_LIMITED", text: "the caller's limit is reached"}
 	// ErrExhausted: the counter has no numbers left.
 	ErrExhausted error = &kind{reason: "COUNTER_EXHAUSTED", text: "the counter is exhausted"}
 	// ErrConcurrency: an expected value is not the current one.
@@ -64,6 +66,9 @@ var (
 	// ErrRequestIDExpired: the cluster no longer knows whether the first try of
 	// the call happened.
 	ErrRequestIDExpired error = &kind{reason: "REQUEST_ID_EXPIRED", text: "the request id is too old"}
+	// ErrPermissionDenied: the caller's certificate has no right to it. Nothing
+	// happened.
+	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller has no right to it"}
 	// ErrNotFound: there is no such identity, counter or claim.
 	ErrNotFound error = &kind{code: codes.NotFound, text: "not found"}
 	// ErrInvalid: the request is wrong; Error.Field says where, Error.Reason why.

@@ -21,13 +21,10 @@ func (c *Client) Identity(name string) Identity { return Identity{client: c, nam
 // Values is a run of identity values.
 type Values struct{ First, Last int64 }
 
-// Next takes the next value.
+// Next takes the next value. Callers of the same identity at the same moment may
+// take theirs together, in one call; see [Config].Unshared.
 func (i Identity) Next(ctx context.Context, opts ...Option) (int64, error) {
-	blocks, err := i.NextN(ctx, 1, opts...)
-	if err != nil {
-		return 0, err
-	}
-	return blocks[0].First, nil
+	return i.client.nextValue(ctx, i.name, i.client.options(opts))
 }
 
 // NextN takes the next n values, 1 to 1,000,000: one block, or several where
@@ -37,10 +34,49 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 	if n < 1 {
 		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
 	}
-	req := &idnodev1.NextIdentityRequest{
-		Database: o.database, Name: i.name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
+	if n > 1 {
+		return i.client.takeValues(ctx, i.name, n, o)
 	}
-	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.NextIdentity, req)
+	value, err := i.client.nextValue(ctx, i.name, o)
+	if err != nil {
+		return nil, err
+	}
+	return []Values{{First: value, Last: value}}, nil
+}
+
+// nextValue takes one value of an identity, together with others where that is
+// possible.
+func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, error) {
+	if place, ok := parseShared(o.requestID); ok {
+		o.requestID = place.id
+		return c.valueAt(ctx, name, place, o)
+	}
+	own := func(ctx context.Context) (int64, error) { return c.valueAt(ctx, name, sharedPlace{size: 1}, o) }
+	if o.requestID != "" || c.cfg.Unshared {
+		return own(ctx)
+	}
+	return c.shares.next(ctx, shareKey{database: o.database, name: name, separator: o.separator}, own)
+}
+
+// valueAt takes a block and returns one of its values.
+func (c *Client) valueAt(ctx context.Context, name string, place sharedPlace, o options) (int64, error) {
+	blocks, err := c.takeValues(ctx, name, place.size, o)
+	if err != nil {
+		return 0, err
+	}
+	value, ok := valueAt(blocks, place.index)
+	if !ok {
+		return 0, errors.New("idnode: an answer with too few values")
+	}
+	return value, nil
+}
+
+// takeValues takes n values in one call.
+func (c *Client) takeValues(ctx context.Context, name string, n int, o options) ([]Values, error) {
+	req := &idnodev1.NextIdentityRequest{
+		Database: o.database, Name: name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
+	}
+	r, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.NextIdentity, req)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,14 @@ import (
 // identity, "" a GUID, and anything else is the id itself, which WithClaim
 // records as taken.
 func (c *Client) Next(ctx context.Context, template string, opts ...Option) (string, error) {
+	o := c.options(opts)
+	if t, err := docid.Parse(template, o.separator); err == nil && t.Kind == docid.Identity && !o.claim {
+		value, err := c.nextValue(ctx, t.Name, o)
+		if err != nil {
+			return "", err
+		}
+		return docid.IdentityID(t.Name, t.Separator, value), nil
+	}
 	ids, err := c.NextN(ctx, template, 1, opts...)
 	if err != nil {
 		return "", err

@@ -43,10 +43,14 @@ type node struct {
 	ids     idnodev1.IdsServiceClient
 	cluster idnodev1.ClusterServiceClient
 	lane    *lane
-	// suspectUntil is until when others are asked first, in nanoseconds of the
-	// Unix clock; 0 if the last try went well.
+	// suspectUntil is until when others are asked first, in nanoseconds since epoch;
+	// 0 if the last try went well.
 	suspectUntil atomic.Int64
 }
+
+// epoch is where the client's own times begin: a wall clock may be set back, and
+// then would have a node suspected for as long as it was.
+var epoch = time.Now()
 
 // newNode prepares a connection. Nothing is sent before the first call. Its
 // goroutines are started with run and end with life.
@@ -101,12 +105,12 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
+// isReady says whether the connection is up.
+func (n *node) isReady() bool { return n.conn.GetState() == connectivity.Ready }
+
 // ready waits until the connection is up, so that a failure before it is known
 // to have done nothing. The error is an unreachable one.
 func (n *node) ready(ctx context.Context) error {
-	if n.conn.GetState() == connectivity.Ready {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	for {
@@ -139,7 +143,7 @@ func (n *node) why(ctx context.Context) error {
 func (n *node) close() { _ = n.conn.Close() }
 
 // suspect has others asked first for a while.
-func (n *node) suspect(d time.Duration) { n.suspectUntil.Store(time.Now().Add(d).UnixNano()) }
+func (n *node) suspect(d time.Duration) { n.suspectUntil.Store(int64(time.Since(epoch) + d)) }
 
 // trust ends what suspect began.
 func (n *node) trust() {
@@ -150,5 +154,5 @@ func (n *node) trust() {
 
 func (n *node) suspected() bool {
 	until := n.suspectUntil.Load()
-	return until != 0 && time.Now().UnixNano() < until
+	return until != 0 && int64(time.Since(epoch)) < until
 }

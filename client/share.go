@@ -1,0 +1,230 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+const (
+	// sharesUnderWay is how many calls for one identity are under way before those
+	// that follow wait and share the next: two, so that one is on its way while the
+	// callers of the other go on.
+	sharesUnderWay = 2
+	// maxShare is how many values one shared call takes at most.
+	maxShare = 1024
+)
+
+// shareKey is what callers that share a call have in common.
+type shareKey struct{ database, name, separator string }
+
+// shares lets callers that want one value each of the same identity take a block
+// together: the cluster then decides, stores and remembers one call for all of
+// them. A caller who finds nobody else makes his own call at once; who comes
+// while others are under way waits for one of those to end. Safe for concurrent
+// use.
+//
+// Invariant: a value goes only to a caller who waited when its block was asked
+// for. Given to one who came later, it might be lower than a value that somebody
+// else had taken before that.
+type shares struct {
+	// take takes n values within the context; start runs a goroutine that the Client
+	// waits for; newest is the newest log index seen.
+	take   func(ctx context.Context, key shareKey, n int, id string) ([]Values, error)
+	start  func(func()) error
+	newest func() uint64
+	// limit bounds a call from when it was made, life all of them.
+	limit time.Duration
+	life  context.Context
+
+	mu   sync.Mutex
+	open map[shareKey]*share
+}
+
+func (c *Client) newShares() *shares {
+	return &shares{
+		take: func(ctx context.Context, key shareKey, n int, id string) ([]Values, error) {
+			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
+		},
+		start: c.router.start, newest: c.router.newest.Load, limit: c.cfg.Timeout, life: c.router.ctx,
+		open: make(map[shareKey]*share),
+	}
+}
+
+// share is what is going on for one identity.
+type share struct {
+	underWay int
+	waiting  []*ticket
+}
+
+// ticket is a caller who waits.
+type ticket struct {
+	made time.Time
+	// block is the call the ticket takes part in, nil before; place is its value's
+	// place in it, from 0. Guarded by shares.mu.
+	block *sharedBlock
+	place int
+	// done is closed when value or err is set, or alone: then the caller makes a
+	// call of his own.
+	done  chan struct{}
+	value int64
+	err   error
+	alone bool
+}
+
+// sharedBlock is one call for many.
+type sharedBlock struct {
+	id      string
+	since   uint64
+	tickets []*ticket
+}
+
+// next returns one value. own makes the caller's own call.
+func (s *shares) next(ctx context.Context, key shareKey, own func(context.Context) (int64, error)) (int64, error) {
+	t := s.enter(key)
+	if t == nil {
+		defer s.leave(key)
+		return own(ctx)
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		return 0, s.abandon(ctx, key, t)
+	}
+	if !t.alone {
+		return t.value, t.err
+	}
+	ctx, cancel := context.WithDeadline(ctx, t.made.Add(s.limit))
+	defer cancel()
+	return own(ctx)
+}
+
+// enter returns the ticket to wait with; nil for a caller who makes his own call
+// now, and then leaves.
+func (s *shares) enter(key shareKey) *ticket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.open[key]
+	if h == nil {
+		h = &share{}
+		s.open[key] = h
+	}
+	if h.underWay < sharesUnderWay && len(h.waiting) == 0 {
+		h.underWay++
+		return nil
+	}
+	t := &ticket{made: time.Now(), done: make(chan struct{})}
+	h.waiting = append(h.waiting, t)
+	return t
+}
+
+// leave ends a call, and begins one for those who wait.
+func (s *shares) leave(key shareKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.open[key]
+	h.underWay--
+	if len(h.waiting) == 0 {
+		if h.underWay == 0 {
+			delete(s.open, key)
+		}
+		return
+	}
+	b := s.board(h)
+	h.underWay++
+	if err := s.start(func() { s.run(key, b) }); err != nil {
+		h.underWay--
+		turnAway(b.tickets, err)
+		turnAway(h.waiting, err) // Nobody will take them any more.
+		h.waiting = nil
+	}
+}
+
+// board makes a call of those who wait longest.
+func (s *shares) board(h *share) *sharedBlock {
+	n := min(len(h.waiting), maxShare)
+	b := &sharedBlock{id: randomID(), since: s.newest(), tickets: h.waiting[:n:n]}
+	h.waiting = h.waiting[n:]
+	for i, t := range b.tickets {
+		t.block, t.place = b, i
+	}
+	return b
+}
+
+// abandon is the error of a caller who does not wait any longer. His value, if
+// there was one, becomes a hole unless he asks for it again.
+func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := errorOf(status.FromContextError(ctx.Err()).Err())
+	if t.block != nil {
+		p := progress{plan: plan{id: &idnodev1.RequestId{Id: t.id()}}, since: t.block.since, unknown: true}
+		return p.fail(ctx, last)
+	}
+	h := s.open[key]
+	for i, other := range h.waiting {
+		if other == t {
+			h.waiting = append(h.waiting[:i], h.waiting[i+1:]...)
+			break
+		}
+	}
+	return (&progress{}).fail(ctx, unreachable("the cluster", ctx.Err()))
+}
+
+// run makes the call.
+func (s *shares) run(key shareKey, b *sharedBlock) {
+	defer s.leave(key)
+	// The oldest ticket has the least time left.
+	ctx, cancel := context.WithDeadline(s.life, b.tickets[0].made.Add(s.limit))
+	defer cancel()
+	blocks, err := s.take(ctx, key, len(b.tickets), b.id)
+	if err != nil {
+		b.fail(errorOf(err), time.Now().Add(-s.limit))
+		return
+	}
+	b.hand(blocks)
+}
+
+// hand gives each ticket its value.
+func (b *sharedBlock) hand(blocks []Values) {
+	rest := b.tickets
+	for _, v := range blocks {
+		for value := v.First; value <= v.Last && len(rest) > 0; value++ {
+			rest[0].value = value
+			close(rest[0].done)
+			rest = rest[1:]
+		}
+	}
+	turnAway(rest, &Error{Code: codes.Internal, Message: "an answer with too few values"})
+}
+
+// fail gives the error to all, or sends them on their own way: if all together
+// are too many, or if nothing happened and a ticket still has time, since others
+// had waited for longer. expired is when a ticket was made that has no time left.
+func (b *sharedBlock) fail(e *Error, expired time.Time) {
+	nothing := !e.Unknown && e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
+	for _, t := range b.tickets {
+		if e.Code == codes.OutOfRange && len(b.tickets) > 1 || nothing && t.made.After(expired) {
+			t.alone = true
+		} else {
+			own := *e
+			own.RequestID = t.id()
+			t.err = &own
+		}
+		close(t.done)
+	}
+}
+
+// turnAway ends tickets with an error that names no request id: none of their
+// values is left to ask for.
+func turnAway(tickets []*ticket, err error) {
+	for _, t := range tickets {
+		t.err = err
+		close(t.done)
+	}
+}

@@ -1,0 +1,284 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/client"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// gate holds calls up at a node until it is opened.
+type gate struct {
+	// arrived has one value for each call that was held up.
+	arrived chan struct{}
+	opened  chan struct{}
+}
+
+func newGate() *gate { return &gate{arrived: make(chan struct{}, 64), opened: make(chan struct{})} }
+
+func (g *gate) hold(ctx context.Context, _ proto.Message) error {
+	g.arrived <- struct{}{}
+	select {
+	case <-g.opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// crowd is a node with two calls for "orders" held up, so that whoever else wants
+// a value of it waits to share one.
+type crowd struct {
+	*fakeCluster
+	t      *testing.T
+	client *client.Client
+	gate   *gate
+	first  sync.WaitGroup
+	// errs has what became of the two calls.
+	errs chan error
+}
+
+func newCrowd(t *testing.T) *crowd {
+	c := &crowd{fakeCluster: newCluster(t, 1), t: t, gate: newGate(), errs: make(chan error, 2)}
+	c.nodes[0].hook(c.gate.hold, nil)
+	c.client = connect(t, client.Config{Endpoints: c.addrs(), Timeout: time.Second})
+	for range cap(c.errs) {
+		c.first.Go(func() {
+			_, err := c.client.Identity("orders").Next(t.Context())
+			c.errs <- err
+		})
+		<-c.gate.arrived
+	}
+	return c
+}
+
+// next takes a value.
+func (c *crowd) next(values chan<- int64) {
+	v, err := c.client.Identity("orders").Next(c.t.Context())
+	if err != nil {
+		c.t.Error(err)
+	}
+	values <- v
+}
+
+// release lets the two calls through, which take 1 and 2, and holds the next one
+// up: that of those who wait. It ends with after, if that is not nil.
+func (c *crowd) release(after func(context.Context, proto.Message) error) *gate {
+	next := newGate()
+	c.nodes[0].hook(next.hold, after)
+	close(c.gate.opened)
+	<-next.arrived
+	c.first.Wait()
+	for range cap(c.errs) {
+		if err := <-c.errs; err != nil {
+			c.t.Error(err)
+		}
+	}
+	return next
+}
+
+// waiting begins n calls and returns when all wait.
+func (c *crowd) waiting(n int, call func()) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(call)
+	}
+	for client.Waiting(c.client) < n {
+		time.Sleep(time.Millisecond)
+	}
+	return &wg
+}
+
+// counts returns how many values each call for an identity asked for.
+func (c *crowd) counts() []int64 {
+	var counts []int64
+	for _, r := range c.nodes[0].requests() {
+		if r, ok := r.(*idnodev1.NextIdentityRequest); ok {
+			counts = append(counts, r.GetCount())
+		}
+	}
+	return counts
+}
+
+// TestCallersShareABlock: who comes while two calls are under way takes part in
+// the next one.
+func TestCallersShareABlock(t *testing.T) {
+	c := newCrowd(t)
+	values := make(chan int64, 10)
+	wg := c.waiting(cap(values), func() { c.next(values) })
+	close(c.release(nil).opened)
+	wg.Wait()
+	if got := c.counts(); !slices.Equal(got, []int64{1, 1, 10}) {
+		t.Errorf("calls for %v values, want two for one and one for 10", got)
+	}
+	got := map[int64]bool{}
+	for range cap(values) {
+		got[<-values] = true
+	}
+	for v := int64(3); v <= 12; v++ {
+		if !got[v] {
+			t.Errorf("nobody got %d", v)
+		}
+	}
+}
+
+// TestALoneCallerWaitsForNobody: each of two callers makes his own call at once,
+// and so does a caller of another identity.
+func TestALoneCallerWaitsForNobody(t *testing.T) {
+	c := newCrowd(t)
+	c.first.Go(func() {
+		if _, err := c.client.Identity("invoices").Next(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-c.gate.arrived
+	close(c.gate.opened)
+	c.first.Wait()
+}
+
+// TestOwnRequestIDIsNotShared: the caller's own id makes a call of his own.
+func TestOwnRequestIDIsNotShared(t *testing.T) {
+	c := newCrowd(t)
+	c.first.Go(func() {
+		if _, err := c.client.Identity("orders").Next(t.Context(), client.WithRequestID("mine")); err != nil {
+			t.Error(err)
+		}
+	})
+	<-c.gate.arrived
+	close(c.gate.opened)
+	c.first.Wait()
+}
+
+// TestWhoLeavesEarlyMayComeBack: a caller whose deadline ends while a shared call
+// is under way can ask for his value again, and nobody else gets it.
+func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
+	c := newCrowd(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	values := make(chan int64, 1)
+	wg := c.waiting(1, func() {
+		_, err := c.client.Identity("orders").Next(ctx)
+		failed <- err
+	})
+	other := c.waiting(2, func() { c.next(values) })
+	second := c.release(nil)
+	cancel()
+	err := <-failed
+	var e *client.Error
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrOutcomeUnknown) || !errors.As(err, &e) || e.RequestID == "" {
+		t.Fatalf("%v: want one that leaves the outcome open and has a request id", err)
+	}
+	close(second.opened)
+	<-values
+	<-values
+	wg.Wait()
+	other.Wait()
+	for range 2 {
+		id, err := c.client.Next(t.Context(), "orders|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		if err != nil || id != "orders/3" {
+			t.Errorf("asked again: %s, %v; want orders/3, the first of those who waited", id, err)
+		}
+	}
+	if v, err := c.client.Identity("orders").Get(t.Context()); err != nil || v != 5 {
+		t.Errorf("the identity stands at %d, want 5: %v", v, err)
+	}
+}
+
+// TestWhoLeavesBeforeTheCallTakesNothing is certain of that.
+func TestWhoLeavesBeforeTheCallTakesNothing(t *testing.T) {
+	c := newCrowd(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	wg := c.waiting(1, func() {
+		_, err := c.client.Identity("orders").Next(ctx)
+		failed <- err
+	})
+	cancel()
+	wg.Wait()
+	if err := <-failed; !errors.Is(err, context.Canceled) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("%v: want one that says that nothing happened", err)
+	}
+	close(c.gate.opened)
+	c.first.Wait()
+	if got := c.counts(); !slices.Equal(got, []int64{1, 1}) {
+		t.Errorf("calls for %v values", got)
+	}
+}
+
+// TestTheLastValuesAreGiven: a block that is too large takes nothing, so those who
+// wanted it go one by one.
+func TestTheLastValuesAreGiven(t *testing.T) {
+	c := newCrowd(t)
+	c.nodes[0].hook(func(_ context.Context, r proto.Message) error {
+		if r, ok := r.(*idnodev1.NextIdentityRequest); ok && r.GetCount() > 1 {
+			return failure(codes.OutOfRange, "COUNTER_EXHAUSTED", "count")
+		}
+		return nil
+	}, nil)
+	values := make(chan int64, 3)
+	wg := c.waiting(cap(values), func() { c.next(values) })
+	close(c.gate.opened)
+	wg.Wait()
+	c.first.Wait()
+}
+
+// TestAnErrorIsEverybodys: who shares a call shares its failure, but each has a
+// request id of his own to ask again with.
+func TestAnErrorIsEverybodys(t *testing.T) {
+	c := newCrowd(t)
+	errs := make(chan error, 3)
+	wg := c.waiting(cap(errs), func() {
+		_, err := c.client.Identity("orders").Next(t.Context())
+		errs <- err
+	})
+	second := c.release(always(failure(codes.Aborted, "OUTCOME_UNKNOWN", "")))
+	close(second.opened)
+	wg.Wait()
+	c.nodes[0].hook(nil, nil)
+	got := map[string]bool{}
+	for range cap(errs) {
+		var e *client.Error
+		if err := <-errs; !errors.As(err, &e) || !errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		id, err := c.client.Next(t.Context(), "orders|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
+		if err != nil {
+			t.Error(err)
+		}
+		got[id] = true
+	}
+	for _, id := range []string{"orders/3", "orders/4", "orders/5"} {
+		if !got[id] {
+			t.Errorf("%s is missing among %v", id, got)
+		}
+	}
+}
+
+// TestCloseEndsThoseWhoWait: nobody is left behind.
+func TestCloseEndsThoseWhoWait(t *testing.T) {
+	c := newCrowd(t)
+	errs := make(chan error, 3)
+	wg := c.waiting(cap(errs), func() {
+		_, err := c.client.Identity("orders").Next(context.Background())
+		errs <- err
+	})
+	c.nodes[0].hook(nil, nil)
+	if err := c.client.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	c.first.Wait()
+	for range cap(errs) {
+		if err := <-errs; err == nil {
+			t.Error("a call of a closed client succeeded")
+		}
+	}
+}
