@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +23,8 @@ import (
 type benchOptions struct {
 	cfg     bench.Config
 	cluster int
+	// serveFlags go to each process of the cluster.
+	serveFlags []string
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -55,6 +58,7 @@ folder is started first, and ended afterwards.
 	f.IntVar(&o.cfg.Names, "names", 1, "over how many names the calls are spread")
 	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")
 	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
+	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-store=wal; several allowed")
 	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
 		return o.run(ctx, a, s)
 	})
@@ -67,7 +71,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *session) error {
 		return &usageError{err: err}
 	}
 	if o.cluster != 0 {
-		c, err := a.startBenchCluster(ctx, o.cluster)
+		c, err := a.startBenchCluster(ctx, o.cluster, o.serveFlags)
 		if err != nil {
 			return err
 		}
@@ -94,6 +98,9 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *session) error {
 func (o *benchOptions) check() error {
 	if o.cluster < 0 || o.cluster > maxDevNodes {
 		return fmt.Errorf("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
+	}
+	if len(o.serveFlags) > 0 && o.cluster == 0 {
+		return errors.New("--serve-flag goes only with --cluster")
 	}
 	cfg := o.cfg
 	cfg.Conns, cfg.Client = make([]grpc.ClientConnInterface, 1), new(client.Client)

@@ -33,8 +33,8 @@ type benchCluster struct {
 }
 
 // startBenchCluster starts size processes on loopback, with data in a temporary
-// folder, and waits until all of them serve.
-func (a *app) startBenchCluster(ctx context.Context, size int) (c *benchCluster, err error) {
+// folder, and waits until all of them serve. Each gets the given flags, too.
+func (a *app) startBenchCluster(ctx context.Context, size int, flags []string) (c *benchCluster, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func (a *app) startBenchCluster(ctx context.Context, size int) (c *benchCluster,
 		return nil, err
 	}
 	for _, spec := range specs {
-		p := exec.Command(program, append([]string{"serve", "--log-level", "error"}, spec.flags(specs)...)...)
+		args := append([]string{"serve", "--log-level", "error"}, spec.flags(specs)...)
+		p := exec.Command(program, append(args, flags...)...)
 		p.Stderr = a.stderr
 		p.Env = []string{}
 		// A signal from the terminal is for this process, which ends the others.

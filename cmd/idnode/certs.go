@@ -16,17 +16,19 @@ func (a *app) certsCommand() *cobra.Command {
 		Short:   "Make certificates for nodes and a client, to begin with",
 		Long: `Writes a CA, a certificate for each node and one for a client into DIR: ca.crt,
 TAG.crt and TAG.key, client.crt and client.key. A CA that is there is used again,
-so nodes can be added later.
+so nodes can be added later. --client NAME adds NAME.crt and NAME.key.
 
 A node's certificate names its tag, localhost, 127.0.0.1, ::1 and idnode-tag (in
 small letters), and every --host.`,
 		Example: `  idnode certs ./certs --node A --node B --node C
-  idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4`,
+  idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4
+  idnode certs ./certs --node E --client webshop --client operator`,
 		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Nodes, "node", nil, "tag of a node; once for each node (required)")
 	f.StringSliceVar(&o.Hosts, "host", nil, "further host name or IP address for every node's certificate")
+	f.StringSliceVar(&o.Clients, "client", nil, "name of a further client, which its certificate names; once for each")
 	f.BoolVar(&o.Overwrite, "overwrite", false, "replace the certificates that are there; the CA stays")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		if len(o.Nodes) == 0 {

@@ -22,7 +22,8 @@ func (a *app) clusterCommand() *cobra.Command {
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
 	}, a.clusterStatus(), a.clusterMembers(), a.clusterJoin(), a.clusterRemove(),
-		a.clusterTransfer(), a.clusterSettings(), a.clusterSet())
+		a.clusterTransfer(), a.clusterSettings(), a.clusterSet(),
+		a.clusterRoles(), a.clusterSetRoles())
 }
 
 func (a *app) clusterStatus() *cobra.Command {

@@ -230,7 +230,7 @@ func (a *app) introduce(ctx context.Context, c *devCluster) error {
 	for i, n := range c.nodes {
 		rows = append(rows, [2]string{
 			"node " + c.specs[i].tag,
-			fmt.Sprintf("grpc %s  raft %s", n.GRPCAddr(), n.RaftAddr()),
+			fmt.Sprintf("grpc %s  raft %s  http %s", n.GRPCAddr(), n.RaftAddr(), n.HTTPAddr()),
 		})
 	}
 	fields(a.stdout, rows)

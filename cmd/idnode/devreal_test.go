@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,7 @@ func TestCommandsForReal(t *testing.T) {
 		t.Fatal("dev did not get ready")
 	}
 	endpoint := "127.0.0.1:" + base
+	overHTTP(t, out.String())
 	steps := []struct {
 		line string
 		code int
@@ -95,5 +98,20 @@ func TestCommandsForReal(t *testing.T) {
 		if got.code != s.code || !strings.Contains(got.stdout+got.stderr, s.want) {
 			t.Errorf("%s: %+v, want code %d and %q", s.line, got, s.code, s.want)
 		}
+	}
+}
+
+// overHTTP makes a call at the HTTP address that dev printed.
+func overHTTP(t *testing.T, printed string) {
+	t.Helper()
+	_, address, _ := strings.Cut(printed, "  http ")
+	address, _, _ = strings.Cut(address, "\n")
+	res, err := http.Post("http://"+address+"/databases/default/identity/next?name=curled", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != `{"NewIdentityValue":1}` {
+		t.Errorf("over HTTP: %s %v", body, err)
 	}
 }

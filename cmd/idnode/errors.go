@@ -19,6 +19,9 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitUnavailable = 3
+	// Of serve only: the next two do not go away by starting again.
+	exitDamaged = 4
+	exitRefused = 5
 )
 
 // errorDomain is the domain of the ErrorInfo that every error of an idnode
@@ -90,7 +93,7 @@ func exitCode(err error) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &ended):
-		return exitFailed
+		return endCode(err)
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &unavailable):

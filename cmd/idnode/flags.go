@@ -43,6 +43,11 @@ func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&c.database, "database", getenv("IDNODE_DATABASE"), `database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
 	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
 	f.StringVarP(&c.output, "output", "o", "text", "text, or json: one object a line")
+	c.registerTLS(f, getenv)
+}
+
+// registerTLS adds the flags that say who is who.
+func (c *clientFlags) registerTLS(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&c.cert, "tls-cert", getenv("IDNODE_TLS_CERT"), "file with this client's certificate (IDNODE_TLS_CERT)")
 	f.StringVar(&c.key, "tls-key", getenv("IDNODE_TLS_KEY"), "file with its key (IDNODE_TLS_KEY)")
 	f.StringVar(&c.ca, "tls-ca", getenv("IDNODE_TLS_CA"), "file with the CA that signed the servers' certificates; turns TLS on (IDNODE_TLS_CA)")

@@ -75,7 +75,8 @@ func (a *app) root() *cobra.Command {
 through Raft on everything that must be unique across the cluster.
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 3 unavailable (no quorum,
-no node reached, or no answer in time).`,
+no node reached, or no answer in time). A node of 'serve' that ended by itself: 4
+if its data is damaged, 5 if the cluster does not take it, else 1.`,
 		Example: `  idnode dev                          a whole cluster on this machine
   idnode next 'users|'                the next identity: users/1
   idnode next users/ --count 3        three server-side ids
@@ -87,9 +88,11 @@ no node reached, or no answer in time).`,
 		&cobra.Group{ID: groupServer, Title: "Servers:"},
 		&cobra.Group{ID: groupIDs, Title: "Ids:"},
 		&cobra.Group{ID: groupCluster, Title: "Cluster:"},
+		&cobra.Group{ID: groupData, Title: "Backups and moves:"},
 	)
 	root.AddCommand(a.serverCommands()...)
 	root.AddCommand(a.idCommands()...)
+	root.AddCommand(a.dataCommands()...)
 	root.AddCommand(a.clusterCommand(), a.healthCommand(), a.versionCommand())
 	return root
 }
@@ -99,10 +102,11 @@ const (
 	groupServer  = "server"
 	groupIDs     = "ids"
 	groupCluster = "cluster"
+	groupData    = "data"
 )
 
 func (a *app) serverCommands() []*cobra.Command {
-	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.benchCommand()}
+	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.auditCommand(), a.benchCommand()}
 }
 
 func (a *app) idCommands() []*cobra.Command {
@@ -110,6 +114,10 @@ func (a *app) idCommands() []*cobra.Command {
 		a.nextCommand(), a.hiloCommand(), a.identityCommand(),
 		a.claimCommand(), a.releaseCommand(), a.claimsCommand(),
 	}
+}
+
+func (a *app) dataCommands() []*cobra.Command {
+	return []*cobra.Command{a.backupCommand(), a.restoreCommand(), a.importCommand(), a.exportCommand(), a.recoverCommand()}
 }
 
 // body is a command's own code.

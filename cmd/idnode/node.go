@@ -1,15 +1,25 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
+	"os"
 
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/internal/tracing"
 )
 
 // newNode puts one real node together.
 func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
-	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText()})
+	traces, err := tracing.Start(context.Background(), tracing.Config{
+		Version: versionText(), Instance: cmp.Or(cfg.Tag, cfg.AdvertiseGRPC), Getenv: os.Getenv, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces})
 	if err != nil {
 		// A nil *Node in the interface would not be nil.
 		return nil, err

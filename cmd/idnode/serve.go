@@ -21,8 +21,11 @@ type server interface {
 	Run(ctx context.Context) error
 	// Ready returns when the node serves with a quorum.
 	Ready(ctx context.Context) error
+	// Alive returns as long as the node does not hang.
+	Alive()
 	GRPCAddr() string
 	RaftAddr() string
+	HTTPAddr() string
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -32,8 +35,11 @@ func (a *app) serveCommand() *cobra.Command {
 		GroupID: groupServer,
 		Short:   "Run one node",
 		Long: `Runs one node until it is told to stop (Ctrl-C, SIGTERM), and then stops cleanly.
-It ends by itself, with exit code 1 and one line that says why, when it cannot go
-on: its data is damaged, it was removed, its disk stalls.
+It ends by itself, with one line that says why, when it cannot go on. Exit code 1:
+its disk stalls, a port is taken, or the like; starting it again may help. 4: its
+data is damaged; 5: the cluster does not take it, for it was removed, its tag is
+another node's, or the cluster writes a newer log format than this program reads.
+Those two need a person.
 
 Every flag can also come from the environment (--leader-wait is
 IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag
@@ -91,10 +97,20 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	manager, err := newSupervisor(a.getenv)
+	if err != nil {
+		return &usageError{err: err}
+	}
 	n, err := a.newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}
 	}
+	defer patientCollector()()
+	go func() {
+		if err := manager.follow(ctx, n); err != nil {
+			log.Warn("the service manager cannot be told", "error", err)
+		}
+	}()
 	if err := n.Run(ctx); err != nil {
 		return &endedError{err: err}
 	}

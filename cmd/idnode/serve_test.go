@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/raftlog"
 )
 
 // fakeServer is a node of this process that a test puts in place of a real one.
@@ -34,8 +38,10 @@ func (s *fakeServer) Run(ctx context.Context) error {
 }
 
 func (s *fakeServer) Ready(context.Context) error { return s.ready }
+func (s *fakeServer) Alive()                      {}
 func (s *fakeServer) GRPCAddr() string            { return s.node.addr }
 func (s *fakeServer) RaftAddr() string            { return s.cfg.Raft }
+func (s *fakeServer) HTTPAddr() string            { return s.cfg.HTTP }
 
 // commandWith runs a command line whose servers are made by newServer.
 func commandWith(ctx context.Context, env []string, newServer func(*config.Config, *slog.Logger) (server, error), args ...string) outcome {
@@ -54,6 +60,13 @@ func TestServe(t *testing.T) {
 	}{
 		{"told to stop", nil, exitOK, ""},
 		{"ended by itself", func(context.Context) error { return errors.New("this node was removed\nfrom the cluster") }, exitFailed, "idnode: this node was removed; from the cluster\n"},
+		{"damaged", func(context.Context) error { return &node.DataLossError{Dir: "d", Tag: "A", Err: errors.New("torn")} }, exitDamaged, "idnode: DATA_LOSS: torn; rebuild this node: idnode cluster remove A at another node, empty d, and start it with --join ADDRESS of a member and without its old tag\n"},
+		{"removed", func(context.Context) error {
+			return errors.Join(fmt.Errorf("cluster: %w", member.ErrRemoved), errors.New("x"))
+		}, exitRefused, "idnode: cluster: this node was removed from the cluster; x\n"},
+		{"too old a program", func(context.Context) error {
+			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
+		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}
 	for _, tt := range tests {
@@ -138,8 +151,8 @@ func TestServeWrongUsage(t *testing.T) {
 }
 
 func TestPrintConfig(t *testing.T) {
-	got := commandEnv(t, []string{"IDNODE_LEADER_WAIT=3s"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
-	if got.code != exitOK || !strings.Contains(got.stdout, "leader-wait: 3s\n") || !strings.Contains(got.stdout, "tag: A\n") {
+	got := commandEnv(t, []string{"IDNODE_LEADER_WAIT=1500ms"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
+	if got.code != exitOK || !strings.Contains(got.stdout, "leader-wait: 1.5s\n") || !strings.Contains(got.stdout, "tag: A\n") {
 		t.Errorf("%+v", got)
 	}
 }

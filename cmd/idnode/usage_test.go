@@ -45,6 +45,12 @@ func TestWrongUsage(t *testing.T) {
 		{"cluster join nowhere", "the address must be HOST:PORT"},
 		{"cluster set max-identities lots", "VALUE must be a whole number"},
 		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
+		{"backup", "usage: idnode backup FILE"},
+		{"restore x --skip-ahead -1", "--skip-ahead must not be negative"},
+		{"import x --form xml", `--form must be ravendb or csv, not "xml"`},
+		{"export x --form xml", `--form must be ravendb or csv, not "xml"`},
+		{"recover --members A --skip-ahead 1", "--data-dir and --members are required"},
+		{"recover --data-dir x --members A", "--skip-ahead is required"},
 		{"version now", "usage: idnode version"},
 	}
 	for _, tt := range tests {

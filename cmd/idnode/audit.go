@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/internal/audit"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "audit",
+		GroupID: groupServer,
+		Short:   "Check the record of what changed the cluster",
+	}, a.auditVerify())
+}
+
+func (a *app) auditVerify() *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Check that no line of an audit log was changed, added or taken out",
+		Long: `Checks that each line of an audit log (idnode serve --audit FILE) follows from the
+one before it, and prints how many there are and the hash of the last one.
+
+Lines cut off the end, or a file written anew from its beginning, are not found by
+this alone: keep the hash that is printed elsewhere, and give it with --head later;
+it must then be that of one of the lines.`,
+		Example: "  idnode audit verify /var/lib/idnode/audit.log\n  idnode audit verify audit.log --head $(cat kept-hash)",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&head, "head", "", "hash that one of the lines must have")
+	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return &usageError{err: err}
+		}
+		defer func() { _ = file.Close() }() // It was only read.
+		found, err := audit.VerifyWith(file, head)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		if head != "" && !found.Has(head) {
+			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or it was written anew", args[0], audit.ErrBroken, head)
+		}
+		return a.printAudit(found)
+	})
+	return cmd
+}
+
+func (a *app) printAudit(f audit.Found) error {
+	if f.Records == 0 {
+		_, err := fmt.Fprintln(a.stdout, "0 lines")
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "%d lines, from %s to %s, each follows from the one before\nhead %s\n",
+		f.Records, f.First.Format(time.RFC3339), f.Last.Format(time.RFC3339), f.Head)
+	if err == nil && f.Torn > 0 {
+		_, err = fmt.Fprintf(a.stdout, "%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	var stale bool
+	var sure confirmation
+	cmd := &cobra.Command{
+		Use:     "backup FILE",
+		GroupID: groupData,
+		Short:   "Write a backup of the whole cluster into a file",
+		Long: `Writes everything the cluster knows at one moment into FILE: counters, claims,
+tags, settings, and the remembered request ids. Any node gives it while it serves.
+The file is read back and checked before it gets its name.
+
+With --stale it is what the node asked knows by itself: that needs no quorum, and
+may lack the newest ids.`,
+		Example: `  idnode backup today.backup
+  idnode backup inspect today.backup`,
+		Args: cobra.ExactArgs(1),
+	}
+	registerStale(cmd.Flags(), &stale)
+	sure.register(cmd.Flags())
+	a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		return takeBackup(ctx, s, sure.of(cmd), args[0], consistency(stale))
+	})
+	cmd.AddCommand(a.backupInspect())
+	return cmd
+}
+
+func (a *app) backupInspect() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "inspect FILE",
+		Short:   "Check a backup, and show what it holds",
+		Example: "  idnode backup inspect today.backup",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, or json: one object a line")
+	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
+		out, err := newPrinter(a.stdout, format)
+		if err != nil {
+			return &usageError{err: err}
+		}
+		info, err := inspectBackup(args[0])
+		if err != nil {
+			return err
+		}
+		out.result(info, func(w io.Writer) { printBackup(w, args[0], info) })
+		return out.flush()
+	})
+	return cmd
+}
+
+// takeBackup writes a backup beside its place, checks what is on the disk, and
+// then moves it there.
+func takeBackup(ctx context.Context, s *session, sure *confirmation, path string, consistency idnodev1.Consistency) error {
+	if err := sure.replace(path); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }() // Gone already when all went well.
+	err = s.download(ctx, draft, newProgress(sure.err), consistency)
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	info, err := inspectBackup(draft.Name())
+	if err != nil {
+		return err
+	}
+	if err := moveFile(draft.Name(), path); err != nil {
+		return err
+	}
+	s.out.result(info, func(w io.Writer) { printBackup(w, path, info) })
+	return nil
+}
+
+// moveFile gives a file its name; both are durable when it returns.
+func moveFile(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// download writes a backup into a file, from the first endpoint that gives all of
+// it. The timeout is for each piece: the whole may take long.
+func (s *session) download(ctx context.Context, file *os.File, p *progress, consistency idnodev1.Consistency) error {
+	failed := &callError{}
+	for _, endpoint := range s.endpoints {
+		err := s.downloadFrom(ctx, endpoint, file, p, consistency)
+		if err == nil {
+			return nil
+		}
+		failed.err = err
+		failed.tried = append(failed.tried, endpoint)
+		if effectOf(err) == effectRefused || ctx.Err() != nil {
+			return failed
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := file.Truncate(0); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+func (s *session) downloadFrom(ctx context.Context, endpoint string, file *os.File, p *progress, consistency idnodev1.Consistency) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer silence.Stop()
+	size, err := s.receive(ctx, endpoint, file, consistency, func(size int64) {
+		silence.Reset(s.timeout)
+		p.say("%d bytes received", size)
+	})
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return fmt.Errorf("%s fell silent after %d bytes: %w", endpoint, size, context.DeadlineExceeded)
+	}
+	return err
+}
+
+// receive writes what a node sends; got is told the size after each piece.
+func (s *session) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
+	conn, err := s.connect(ctx, endpoint)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := idnodev1.NewAdminServiceClient(conn).Backup(ctx, &idnodev1.BackupRequest{Consistency: consistency})
+	for err == nil {
+		var piece *idnodev1.BackupResponse
+		if piece, err = stream.Recv(); err == nil {
+			_, err = w.Write(piece.GetData())
+			size += int64(len(piece.GetData()))
+			got(size)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return size, nil
+	}
+	return size, err
+}
+
+// printBackup prints what a backup holds.
+func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
+	c := b.GetCounts()
+	rows := [][2]string{
+		{"file", fmt.Sprintf("%s, %d bytes, format %d, whole", path, b.GetSize(), b.GetFormat())},
+		{"cluster", b.GetClusterId()},
+		{"log index", fmt.Sprintf("%d, log format %d", b.GetLogIndex(), b.GetLogFormat())},
+		{"taken", fmt.Sprintf("%s by node %s, %s", b.GetTime().AsTime().Format(time.RFC3339), b.GetNodeTag(), b.GetVersion())},
+		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d request ids, %d bytes of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetRequestIds(), c.GetBytes())},
+	}
+	if b.GetFloor() > 0 || b.GetEpoch() > 0 {
+		rows = append(rows, [2]string{"floor", fmt.Sprintf("unknown names begin above %d; recovered %d times", b.GetFloor(), b.GetEpoch())})
+	}
+	for _, s := range b.GetSettings() {
+		rows = append(rows, [2]string{"setting", fmt.Sprintf("%s %d", s.GetKey(), s.GetValue())})
+	}
+	fields(w, rows)
+	fmt.Fprintln(w)
+	printMembers(w, b.GetMembers())
+	fmt.Fprintln(w)
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "DATABASE\tIDENTITIES\tDELETED\tHILO\tCLAIMS")
+	for _, d := range b.GetDatabases() {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\n", d.GetDatabase(), d.GetIdentities(), d.GetDeletedIdentities(), d.GetHilos(), d.GetClaims())
+	}
+	_ = tw.Flush()
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// confirmation asks a person before something is done that cannot be undone.
+type confirmation struct {
+	yes bool
+	in  io.Reader
+	err io.Writer
+}
+
+func (c *confirmation) register(f *pflag.FlagSet) {
+	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+}
+
+// of takes the streams of a command that runs.
+func (c *confirmation) of(cmd *cobra.Command) *confirmation {
+	c.in, c.err = cmd.InOrStdin(), cmd.ErrOrStderr()
+	return c
+}
+
+// errNotConfirmed ends a command whose question was not answered with yes.
+var errNotConfirmed = errors.New("nothing was done: it was not confirmed; answer yes, or use --yes")
+
+// ask returns nil if the answer is yes, or was given beforehand.
+func (c *confirmation) ask(question string) error {
+	if c.yes {
+		return nil
+	}
+	fmt.Fprintf(c.err, "%s Type yes to go on: ", question)
+	answer, _ := bufio.NewReader(c.in).ReadString('\n') // Without an answer it is no.
+	if strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		return nil
+	}
+	fmt.Fprintln(c.err)
+	return errNotConfirmed
+}
+
+// progressPause is between two lines of progress.
+const progressPause = 2 * time.Second
+
+// progress says on stderr how far long work has come, a line at a time, so that
+// it reads well in a log too. Short work says nothing.
+type progress struct {
+	w    io.Writer
+	next time.Time
+}
+
+func newProgress(w io.Writer) *progress {
+	return &progress{w: w, next: time.Now().Add(progressPause)}
+}
+
+// say prints a line, unless the one before is too new.
+func (p *progress) say(format string, args ...any) {
+	if now := time.Now(); now.After(p.next) {
+		fmt.Fprintf(p.w, format+"\n", args...)
+		p.next = now.Add(progressPause)
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// refusals are the errors of a node that its cluster does not take, or not any
+// more: none goes away by waiting.
+var refusals = []error{
+	member.ErrRemoved, member.ErrTagTaken, member.ErrNotInCluster, member.ErrTooOld, fsm.ErrWrongCluster,
+}
+
+// endCode is the exit code of a node that ended by itself. Service managers go by
+// it: they start a node again, but not one that a person must look at.
+func endCode(err error) int {
+	var damaged *node.DataLossError
+	var newer *raftlog.UnknownFormatError
+	var refused *member.RefusedError
+	isOne := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case errors.As(err, &damaged):
+		return exitDamaged
+	case slices.ContainsFunc(refusals, isOne), errors.As(err, &newer), errors.As(err, &refused):
+		return exitRefused
+	default:
+		return exitFailed
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// rolesFile is a file of roles, as people write it.
+type rolesFile struct {
+	Roles  []fileRole  `yaml:"roles"`
+	Limits []fileLimit `yaml:"limits,omitempty"`
+}
+
+type fileRole struct {
+	Name       string      `yaml:"name"`
+	Principals []string    `yaml:"principals,flow"`
+	Grants     []fileGrant `yaml:"grants"`
+}
+
+type fileGrant struct {
+	Database string   `yaml:"database"`
+	Prefix   string   `yaml:"prefix,omitempty"`
+	Rights   []string `yaml:"rights,flow"`
+}
+
+type fileLimit struct {
+	Principals   []string `yaml:"principals,flow"`
+	InFlight     int64    `yaml:"in-flight,omitempty"`
+	IDsPerSecond int64    `yaml:"ids-per-second,omitempty"`
+}
+
+// maxRolesFile is the largest file that is read.
+const maxRolesFile = 4 << 20
+
+// readRoles reads a file of roles; "-" is the standard input.
+func readRoles(stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
+	in := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		defer func() { _ = file.Close() }() // It was only read.
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxRolesFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	table, err := parseRoles(data)
+	if err != nil {
+		return nil, usagef("%s: %w", name, err)
+	}
+	return table, nil
+}
+
+// parseRoles reads roles. A key that is not known is an error: with a slip in it,
+// a grant would be for every database.
+func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
+	var file rolesFile
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	table := &idnodev1.RoleTable{}
+	for _, r := range file.Roles {
+		role := &idnodev1.AccessRole{Name: r.Name, Principals: r.Principals}
+		for _, g := range r.Grants {
+			grant, err := g.message()
+			if err != nil {
+				return nil, fmt.Errorf("role %s: %w", r.Name, err)
+			}
+			role.Grants = append(role.Grants, grant)
+		}
+		table.Roles = append(table.Roles, role)
+	}
+	for _, l := range file.Limits {
+		table.Limits = append(table.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond})
+	}
+	return table, nil
+}
+
+func (g fileGrant) message() (*idnodev1.RoleGrant, error) {
+	if g.Database == "" {
+		return nil, errors.New(`a grant has no database; "*" is for all`)
+	}
+	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix}
+	for _, name := range g.Rights {
+		value, ok := idnodev1.Right_value["RIGHT_"+strings.ToUpper(name)]
+		if !ok || value == 0 {
+			return nil, fmt.Errorf("there is no right %q", name)
+		}
+		grant.Rights = append(grant.Rights, idnodev1.Right(value))
+	}
+	return grant, nil
+}
+
+// printRoles writes roles as a file that sets them again.
+func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
+	file := rolesFile{Roles: []fileRole{}}
+	for _, r := range table.GetRoles() {
+		role := fileRole{Name: r.GetName(), Principals: r.GetPrincipals()}
+		for _, g := range r.GetGrants() {
+			grant := fileGrant{Database: g.GetDatabase(), Prefix: g.GetPrefix()}
+			for _, right := range g.GetRights() {
+				grant.Rights = append(grant.Rights, strings.ToLower(strings.TrimPrefix(right.String(), "RIGHT_")))
+			}
+			role.Grants = append(role.Grants, grant)
+		}
+		file.Roles = append(file.Roles, role)
+	}
+	for _, l := range table.GetLimits() {
+		file.Limits = append(file.Limits, fileLimit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond()})
+	}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(file); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+func (a *app) clusterRoles() *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "roles",
+		Short:   "Show who may do what, as a file that sets it again",
+		Example: "  idnode cluster roles > roles.yaml",
+		Args:    cobra.NoArgs,
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		res, err := getRoles(ctx, s, stale)
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) {
+			fmt.Fprintf(w, "# set at log index %d\n", res.GetSetAt())
+			if err := printRoles(w, res.GetTable()); err != nil {
+				s.out.fail(err)
+			}
+		})
+		return nil
+	})
+}
+
+func getRoles(ctx context.Context, s *session, stale bool) (*idnodev1.GetRolesResponse, error) {
+	var res *idnodev1.GetRolesResponse
+	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		res, err = idnodev1.NewClusterServiceClient(conn).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: consistency(stale)})
+		return err
+	})
+	return res, err
+}
+
+func (a *app) clusterSetRoles() *cobra.Command {
+	var expected uint64
+	cmd := &cobra.Command{
+		Use:   "set-roles FILE",
+		Short: "Replace all roles and limits by those of a file; - is the standard input",
+		Long: `Replaces all roles and limits by those of a YAML file. Once there is a role,
+everything that no role allows is forbidden; a file without roles takes all rules
+away. Roles that would take the right to set roles from whoever sets them are
+refused.
+
+  roles:
+    - name: shop
+      principals: [shop.example.org]    # names of client certificates; "*" is everybody
+      grants:
+        - database: shop                # "*" is every database
+          prefix: orders                # of names, tags and ids; none is all
+          rights: [generate, ranges]
+    - name: operators
+      principals: ["spiffe://example.org/operator"]
+      grants:
+        - database: "*"
+          rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster]
+  limits:                               # of each principal, on each node
+    - principals: [shop.example.org]
+      in-flight: 200
+      ids-per-second: 50000`,
+		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().Uint64Var(&expected, "expected", 0, "only if the present roles were set at this log index, 0 for none (default: the present ones)")
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		table, err := readRoles(cmd.InOrStdin(), args[0])
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(expected)}
+		if !cmd.Flags().Changed("expected") {
+			// With what is there now expected, setting them twice is harmless.
+			now, err := getRoles(ctx, s, false)
+			if err != nil {
+				return err
+			}
+			msg.Expected = proto.Uint64(now.GetSetAt())
+		}
+		var res *idnodev1.SetRolesResponse
+		err = s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).SetRoles(ctx, msg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
+		return nil
+	})
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// TestRolesFile: the file in the help of set-roles is read, and shown as a file
+// that says the same.
+func TestRolesFile(t *testing.T) {
+	_, text, _ := strings.Cut((&app{}).clusterSetRoles().Long, "refused.\n\n")
+	table, err := parseRoles([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &idnodev1.RoleTable{
+		Roles: []*idnodev1.AccessRole{
+			{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []*idnodev1.RoleGrant{
+				{Database: "shop", Prefix: "orders", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES}},
+			}},
+			{Name: "operators", Principals: []string{"spiffe://example.org/operator"}, Grants: []*idnodev1.RoleGrant{
+				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+			}},
+		},
+		Limits: []*idnodev1.CallerLimit{{Principals: []string{"shop.example.org"}, InFlight: 200, IdsPerSecond: 50000}},
+	}
+	if diff := cmp.Diff(want, table, protocmp.Transform()); diff != "" {
+		t.Fatal(diff)
+	}
+	var out bytes.Buffer
+	if err := printRoles(&out, table); err != nil {
+		t.Fatal(err)
+	}
+	again, err := parseRoles(out.Bytes())
+	if err != nil {
+		t.Fatalf("%v of\n%s", err, out.String())
+	}
+	if diff := cmp.Diff(table, again, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBadRolesFiles: a slip in a file is an error, never a wider grant.
+func TestBadRolesFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"roles: [{name: a, principals: [x], grants: [{databse: shop, rights: [read]}]}]":         "databse",
+		"roles: [{name: a, principals: [x], grants: [{rights: [read]}]}]":                        "no database",
+		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [reed]}]}]":        "reed",
+		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [unspecified]}]}]": "unspecified",
+		"rolls: []": "rolls",
+		"roles: {":  "yaml",
+	} {
+		if _, err := parseRoles([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if table, err := parseRoles(nil); err != nil || len(table.GetRoles()) != 0 {
+		t.Errorf("an empty file: %v %v", table, err)
+	}
+}
