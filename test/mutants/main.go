@@ -1,0 +1,116 @@
+// Command mutants runs the tests against planted bugs, and says which test found
+// each of them and after how long.
+//
+//	mutants [-quick] [-only name,name] [-seeds n] [-page file]
+//
+// The bugs are those of internal/mutant. Everything is built once, with the build
+// tag mutants; each run of a test program then has one bug, which a variable of the
+// environment names. First the tests run without a bug, and must find nothing. A
+// bug that no test finds fails the command.
+//
+// It is run at the repository's root. With -page the table is written into that
+// file, between the comments that mark its place.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+// options are the command's flags.
+type options struct {
+	quick      bool
+	only, page string
+	seeds      int
+}
+
+// quick are the bugs that are tried where there is no time for all: of each part
+// one, found within seconds.
+var quick = []string{
+	"answers-swapped", "log-not-synced", "request-window-drops-newest", "retry-under-new-number", "return-late", "state-reads-clock",
+}
+
+func main() {
+	var o options
+	flag.BoolVar(&o.quick, "quick", false, "only a few bugs")
+	flag.StringVar(&o.only, "only", "", "only these bugs, with commas between them")
+	flag.IntVar(&o.seeds, "seeds", 3000, "how many seeds of the simulation may look for each bug")
+	flag.StringVar(&o.page, "page", "", "write the table into this file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	mutants, err := readMutants("internal/mutant/names.go")
+	if err != nil {
+		return err
+	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !o.wants(m.name) })
+	dir, err := os.MkdirTemp("", "idnode-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tests := &programs{dir: dir, seeds: o.seeds}
+	if err := tests.control(ctx); err != nil {
+		return err
+	}
+	verdicts := tests.hunt(ctx, mutants)
+	fmt.Println(score(verdicts))
+	if o.page != "" {
+		if err := writePage(o.page, verdicts); err != nil {
+			return err
+		}
+	}
+	return survivors(verdicts)
+}
+
+// wants says whether a bug is to be tried.
+func (o options) wants(name string) bool {
+	switch {
+	case o.only != "":
+		return slices.Contains(strings.Split(o.only, ","), name)
+	case o.quick:
+		return slices.Contains(quick, name)
+	}
+	return true
+}
+
+// hunt has the tests look for one bug after the other.
+func (p *programs) hunt(ctx context.Context, mutants []mutant) (verdicts []verdict) {
+	for _, m := range mutants {
+		v := p.find(ctx, m)
+		if ctx.Err() != nil {
+			return verdicts
+		}
+		fmt.Printf("%-30s %8s  %s\n", m.name, v.took.Round(10*time.Millisecond), v)
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+// survivors is an error that names the bugs that nobody found.
+func survivors(verdicts []verdict) error {
+	var alive []string
+	for _, v := range verdicts {
+		if v.by == "" {
+			alive = append(alive, v.name)
+		}
+	}
+	if len(alive) > 0 {
+		return fmt.Errorf("no test found %s", strings.Join(alive, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+// Package simulation runs whole nodes in virtual time: the gRPC server and its
+// clients, the service, the cluster with Raft, and the state machine, in one
+// process, on a network and on disks that exist only in memory.
+//
+// One seed draws a plan: how many nodes there are, which kinds of faults there
+// are at all and how often, how slow disks and network are, how the nodes are
+// configured, and whether members come and go. Clients make calls of all kinds on
+// all nodes meanwhile, in two databases, also such as must be refused; each has an
+// identity of its own, of which every answer is known, and some share a generator
+// of HiLo ids. Then
+// the faults stop, and within ten virtual seconds every node must give an
+// identity, and within sixty all states must be equal. In the end the history of
+// all answers is judged.
+//
+// Whatever a node writes becomes durable only when its disk has synced it; a
+// crash drops the rest, or keeps the beginning of it, and may come between any
+// two writes. Half of the seeds keep the Raft log in cluster/store/wal, on a disk of
+// files, names and sectors. A node that ends by itself without a fault of its disk
+// is a failure too, and so is a call that ends with INTERNAL, takes too long, or is
+// refused for what is wrong with another.
+//
+// The goroutines of a seed run in an order of their own each time, and nodes draw
+// their names at random, so a seed that failed may pass the next time; most fail
+// again. Built for WebAssembly, where there is one thread and every clock and
+// random number is given from outside, each run of a seed is the same to the last
+// line of its log: that is what make replay does. It is slower by far, and the
+// order it has is not the one in which the seed failed.
+package simulation

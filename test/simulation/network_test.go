@@ -1,0 +1,278 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// Errors of connections, as callers of a socket see them.
+var (
+	errReset   = errors.New("connection reset by peer")
+	errRefused = errors.New("connection refused")
+	errInUse   = errors.New("address already in use")
+)
+
+// edge is one direction between two hosts. A host is a node's tag, or a client's
+// name.
+type edge struct{ from, to string }
+
+// network is all connections of a seed. Everything in it is guarded by mu: a
+// simulated network need not be fast, and one lock is easily right.
+type network struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	// latency is how long bytes travel at least, jitter how much longer at most.
+	latency, jitter time.Duration
+	// cut are the directions in which nothing arrives. What is sent meanwhile
+	// arrives afterwards, as with a transport that sends again.
+	cut       map[edge]bool
+	listeners map[string]*listener
+	conns     map[*conn]bool
+	// changed is closed when cut changes.
+	changed chan struct{}
+}
+
+func newNetwork(random *rand.Rand, latency, jitter time.Duration) *network {
+	return &network{
+		random: random, latency: latency, jitter: jitter, cut: map[edge]bool{},
+		listeners: map[string]*listener{}, conns: map[*conn]bool{}, changed: make(chan struct{}),
+	}
+}
+
+// setCut cuts or heals one direction.
+func (n *network) setCut(e edge, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut[e] == cut {
+		return
+	}
+	n.cut[e] = cut
+	n.wakeAll()
+}
+
+// isCut says whether a direction is cut.
+func (n *network) isCut(e edge) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cut[e]
+}
+
+// heal heals all directions and takes the jitter away.
+func (n *network) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.cut)
+	n.jitter = 0
+	n.wakeAll()
+}
+
+func (n *network) wakeAll() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+	for c := range n.conns {
+		c.in.wake()
+	}
+}
+
+// reset breaks connections between two hosts, all or some of them.
+func (n *network) reset(a, b string, all bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.conns {
+		if (c.out.edge == edge{a, b}) && (all || n.random.IntN(2) == 0) {
+			n.breakConn(c)
+		}
+	}
+}
+
+// breakConn breaks both ends. The caller holds mu.
+func (n *network) breakConn(c *conn) {
+	for _, p := range []*pipe{c.in, c.out} {
+		p.broken = true
+		p.wake()
+	}
+	delete(n.conns, c)
+	delete(n.conns, c.other)
+}
+
+// travel is how long the next bytes travel. The caller holds mu.
+func (n *network) travel() time.Duration {
+	d := n.latency
+	if n.jitter > 0 {
+		d += time.Duration(n.random.Int64N(int64(n.jitter)))
+	}
+	return d
+}
+
+// port is one process's access to the network. It implements cluster.Network.
+type port struct {
+	net  *network
+	host string
+	// dead is guarded by the network's lock.
+	dead bool
+}
+
+func (n *network) port(host string) *port { return &port{net: n, host: host} }
+
+// kill ends the process's access: its listeners are gone and its connections
+// break. The others hear of that, unless silent, which is a machine without
+// power; then they hear of it much later.
+func (p *port) kill(silent bool) {
+	n := p.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p.dead = true
+	for address, l := range n.listeners {
+		if l.port == p {
+			delete(n.listeners, address)
+			l.shut()
+		}
+	}
+	for c := range n.conns {
+		switch {
+		case c.port != p:
+		case silent:
+			c.closed, c.in.silent, c.out.silent = true, true, true
+			c.in.wake()
+			time.AfterFunc(time.Duration(n.random.Int64N(int64(8*time.Second))), func() { n.breakLater(c) })
+			delete(n.conns, c)
+		default:
+			n.breakConn(c)
+		}
+	}
+}
+
+func (n *network) breakLater(c *conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.breakConn(c)
+}
+
+// Listen implements cluster.Network.
+func (p *port) Listen(address string) (net.Listener, error) {
+	n := p.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.dead {
+		return nil, net.ErrClosed
+	}
+	if n.listeners[address] != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, errInUse)
+	}
+	l := &listener{port: p, address: address, arrived: make(chan *conn, 64), closed: make(chan struct{})}
+	n.listeners[address] = l
+	return l, nil
+}
+
+// DialContext implements cluster.Network.
+func (p *port) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, wait, err := p.connect(host, address)
+		if c != nil || err != nil {
+			return c.orNil(), err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// connect makes a connection, or returns what to wait for.
+func (p *port) connect(host, address string) (*conn, <-chan struct{}, error) {
+	n := p.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	there, back := edge{p.host, host}, edge{host, p.host}
+	l := n.listeners[address]
+	switch {
+	case p.dead:
+		return nil, nil, net.ErrClosed
+	case n.cut[there] || n.cut[back]:
+		return nil, n.changed, nil
+	case l == nil:
+		return nil, nil, fmt.Errorf("dialling %s: %w", address, errRefused)
+	}
+	out, in := newPipe(n, there), newPipe(n, back)
+	near := &conn{port: p, in: in, out: out, remote: addr(address)}
+	far := &conn{port: l.port, in: out, out: in, remote: addr(p.host + ":1")}
+	near.other, far.other = far, near
+	select {
+	case l.arrived <- far:
+	default:
+		return nil, nil, fmt.Errorf("dialling %s: %w", address, errRefused)
+	}
+	n.conns[near], n.conns[far] = true, true
+	return near, nil, nil
+}
+
+// listener implements net.Listener.
+type listener struct {
+	port    *port
+	address string
+	arrived chan *conn
+	closed  chan struct{}
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.closed:
+		return nil, net.ErrClosed
+	default:
+	}
+	select {
+	case c := <-l.arrived:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	n := l.port.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.listeners[l.address] == l {
+		delete(n.listeners, l.address)
+	}
+	l.shut()
+	return nil
+}
+
+// shut closes once. The caller holds the network's lock.
+func (l *listener) shut() {
+	select {
+	case <-l.closed:
+		return
+	default:
+		close(l.closed)
+	}
+	for {
+		select {
+		case c := <-l.arrived:
+			l.port.net.breakConn(c)
+		default:
+			return
+		}
+	}
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr { return addr(l.address) }
+
+type addr string
+
+func (addr) Network() string  { return "simulated" }
+func (a addr) String() string { return string(a) }

@@ -1,0 +1,129 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// plan is what a seed draws before anything happens: swarm testing, where each
+// seed has some kinds of faults and not others, because faults of one kind can
+// keep those of another from showing anything.
+type plan struct {
+	seed  uint64
+	nodes int
+	// length is how long there are faults and traffic.
+	length time.Duration
+	// clients make calls, with a pause of at most this length in between.
+	clients int
+	pause   time.Duration
+	// faults are the kinds there are.
+	faults []fault
+	// calm is how long there is no new fault, on average.
+	calm time.Duration
+
+	latency, jitter, diskLatency     time.Duration
+	snapshotInterval                 time.Duration
+	snapshotThreshold, trailingLogs  uint64
+	etagBlock                        uint64
+	startWait, leaderWait, heartbeat time.Duration
+
+	// window is how many request ids are remembered; 0 is as many as by default.
+	window int64
+	// churn lets members come and go, generator lets callers share a generator of a
+	// HiLo client, and wal has the nodes keep their log in one of this repository's
+	// own, on a simulated disk.
+	churn, generator, wal bool
+	// hungry has callers that take nothing but server-side ids, all the time.
+	hungry bool
+}
+
+// fault is a kind of fault.
+type fault string
+
+// The kinds of faults.
+const (
+	cutOff    fault = "cut off"    // one node, in both directions
+	partition fault = "partition"  // into two halves
+	oneWay    fault = "one way"    // between two nodes
+	deafness  fault = "deafness"   // answers to a client are lost
+	resets    fault = "resets"     // connections between two hosts break
+	crashes   fault = "crashes"    // of a process
+	powerLoss fault = "power loss" // a crash that nobody hears of
+	torn      fault = "torn"       // a crash between two writes
+	stalls    fault = "stalls"     // of a disk
+	ioErrors  fault = "io errors"  // one write fails
+	restarts  fault = "restarts"   // clean ones
+	handovers fault = "handovers"  // of leadership
+	blackouts fault = "blackouts"  // all nodes crash at once
+	setBack   fault = "set back"   // a node's etags on disk, to an older copy
+)
+
+var allFaults = []fault{
+	cutOff, partition, oneWay, deafness, resets, crashes, powerLoss, torn, stalls, ioErrors, restarts, handovers, blackouts,
+}
+
+func drawPlan(seed uint64) plan {
+	r := rand.New(rand.NewPCG(seed, 1))
+	p := plan{
+		seed:              seed,
+		nodes:             pick(r, 1, 3, 3, 3, 3, 3, 5),
+		length:            pick[time.Duration](r, 2, 4, 6) * time.Second,
+		clients:           pick(r, 2, 4, 8),
+		pause:             pick[time.Duration](r, 20, 50, 150) * time.Millisecond,
+		calm:              pick[time.Duration](r, 100, 300, 800) * time.Millisecond,
+		latency:           pick[time.Duration](r, 50, 200, 1000) * time.Microsecond,
+		jitter:            pick[time.Duration](r, 0, 0, 1, 10, 60) * time.Millisecond,
+		diskLatency:       pick[time.Duration](r, 0, 200, 1000, 10_000, 40_000) * time.Microsecond,
+		snapshotInterval:  pick[time.Duration](r, 100, 400, 1500) * time.Millisecond,
+		snapshotThreshold: pick[uint64](r, 2, 8, 40, 1000),
+		trailingLogs:      pick[uint64](r, 1, 4, 32, 1000),
+		etagBlock:         pick[uint64](r, 1, 4, 64),
+		startWait:         pick[time.Duration](r, 200, 1000, 5000) * time.Millisecond,
+		leaderWait:        pick[time.Duration](r, 500, 2000) * time.Millisecond,
+		heartbeat:         pick[time.Duration](r, 250, 250, 500) * time.Millisecond,
+	}
+	likely := pick(r, 0.15, 0.3, 0.6)
+	for _, f := range allFaults {
+		if r.Float64() < likely {
+			p.faults = append(p.faults, f)
+		}
+	}
+	// What was added later is drawn last, so that the seeds keep their plans.
+	p.window = pick[int64](r, 0, 0, 0, 3, 30)
+	p.churn = p.nodes > 1 && r.IntN(4) == 0
+	p.generator = r.IntN(2) == 0
+	p.wal = r.IntN(2) == 0
+	if r.IntN(4) == 0 {
+		// Only a node that asks the cluster at its start can notice that.
+		p.faults, p.startWait = append(p.faults, setBack, setBack, restarts), time.Hour
+	}
+	p.drawMore(r)
+	return p
+}
+
+// drawMore draws what makes some rare things frequent.
+func (p *plan) drawMore(r *rand.Rand) {
+	if r.IntN(4) == 0 { // Nodes that miss a little need a snapshot.
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs = 100*time.Millisecond, 2, 1
+		p.faults = append(p.faults, cutOff, resets)
+	}
+	if r.IntN(4) == 0 && p.startWait < time.Hour { // Nodes start without a cluster, in the middle of giving ids.
+		p.hungry, p.startWait, p.diskLatency = true, 200*time.Millisecond, pick[time.Duration](r, 5, 40)*time.Millisecond
+		p.faults = append(p.faults, blackouts)
+	}
+}
+
+func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
+
+// String describes the plan in one line.
+func (p plan) String() string {
+	var names []string
+	for _, f := range p.faults {
+		names = append(names, string(f))
+	}
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t, hungry %t",
+		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.hungry)
+}

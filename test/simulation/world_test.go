@@ -1,0 +1,267 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/node"
+)
+
+// world is everything of one seed.
+type world struct {
+	plan    plan
+	network *network
+	quorums *quorums
+	// servers are all machines that there ever were; they only become more.
+	servers []*server
+	// running waits for the machines.
+	running sync.WaitGroup
+	// ranges is the newest range that somebody was given.
+	ranges  atomic.Pointer[heldRange]
+	history *recorder
+	// healing is set when no new fault begins any more.
+	healing atomic.Bool
+	ctx     context.Context
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	findings []string
+}
+
+// stream returns the random numbers for one purpose.
+func (p plan) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, purpose+16)) }
+
+func newWorld(ctx context.Context, p plan, log io.Writer) *world {
+	w := &world{plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter), history: &recorder{}}
+	w.quorums = newQuorums(w)
+	w.log = slog.New(slog.DiscardHandler)
+	if log != nil {
+		w.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	for i := range p.nodes {
+		w.servers = append(w.servers, newServer(w, i))
+	}
+	return w
+}
+
+// newServer makes a machine whose host has the letter of that number, and whose
+// node has it as its tag at first.
+func newServer(w *world, number int) *server {
+	host := string(rune('A' + number))
+	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number))}
+	s.disk.faults.latency = w.plan.diskLatency
+	return s
+}
+
+// founders are the machines whose nodes found the cluster.
+func (w *world) founders() []*server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.servers[:w.plan.nodes:w.plan.nodes]
+}
+
+// machines are those that belong to the cluster, or may.
+func (w *world) machines() []*server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return s.left.Load() })
+}
+
+// found takes note of something that must not happen.
+func (w *world) found(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.findings = append(w.findings, fmt.Sprintf(format, args...))
+}
+
+func (w *world) failures() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.findings...)
+}
+
+// server is a machine: its disk, and the processes that run on it one after the
+// other.
+type server struct {
+	world *world
+	// host is the machine's name for ever.
+	host   string
+	disk   *disk
+	random *rand.Rand
+
+	// left says that the node was removed, or is about to be.
+	left atomic.Bool
+	// off says that no more processes run on the machine.
+	off atomic.Bool
+	// wiped says that the disk was lost, and the node not removed yet.
+	wiped atomic.Bool
+	// ceilings are those that the cluster keeps for the node's server-side ids.
+	ceilings ceilings
+
+	mu      sync.Mutex
+	process *process
+	// nodeTag is the node's tag. join says that it is to join a cluster that is
+	// there, and not to found one.
+	nodeTag string
+	join    bool
+}
+
+// tag is the tag of the machine's node.
+func (s *server) tag() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodeTag
+}
+
+// process is one run of a node.
+type process struct {
+	server  *server
+	port    *port
+	session *session
+	stop    context.CancelFunc
+	// gone is closed when the process is no more, for whatever reason.
+	gone     chan struct{}
+	goneOnce sync.Once
+
+	mu  sync.Mutex
+	err error
+}
+
+// end takes note of why the node ended.
+func (p *process) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+// failure is why the node ended.
+func (p *process) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (s *server) grpcAddress() string { return s.host + ":7400" }
+
+// run starts processes, one after the other, until the world ends.
+func (s *server) run() {
+	for s.world.ctx.Err() == nil && !s.off.Load() {
+		p := s.start()
+		select {
+		case <-p.gone:
+		case <-s.world.ctx.Done():
+			p.kill(false)
+			return
+		}
+		s.rest()
+	}
+}
+
+// rest is the time between two processes.
+func (s *server) rest() {
+	limit := 3 * time.Second
+	if s.world.healing.Load() {
+		limit = 500 * time.Millisecond
+	}
+	s.mu.Lock()
+	d := time.Duration(s.random.Int64N(int64(limit)))
+	s.mu.Unlock()
+	sleep(s.world.ctx, d)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *server) start() *process {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{server: s, port: s.world.network.port(s.host), stop: cancel, gone: make(chan struct{})}
+	p.session = s.disk.mount(
+		p.kill,
+		func(index uint64) { s.world.found("node %s has lost entry %d of its log", s.host, index) },
+	)
+	s.mu.Lock()
+	s.process = p
+	s.mu.Unlock()
+	go p.run(ctx)
+	return p
+}
+
+// current returns the process that runs, or the last one.
+func (s *server) current() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// run is a node's process from its beginning to its end.
+func (p *process) run(ctx context.Context) {
+	defer p.kill(false)
+	n, err := node.New(node.Options{Config: p.config(), Logger: p.server.logger(), Version: "simulated", Storage: storage{p.session, p.server.world.plan.wal}, Network: p.port})
+	if err == nil {
+		err = n.Run(ctx)
+	}
+	// A leadership transfer that is interrupted leaves Raft refusing everything
+	// (hashicorp/raft issue 696), and only a new process gets out of that.
+	p.end(err)
+	if err != nil && !p.session.wasHurt() && !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !p.server.mayEnd(err) {
+		p.server.world.found("node %s ended by itself: %v", p.server.host, err)
+	}
+}
+
+// logger is where the machine's processes log.
+func (s *server) logger() *slog.Logger {
+	h := s.world.log.Handler().WithAttrs([]slog.Attr{slog.String("node", s.host)})
+	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: slices.Contains(s.world.plan.faults, setBack)})
+}
+
+// kill ends the process at once. What it still does reaches nobody.
+func (p *process) kill(silent bool) {
+	p.goneOnce.Do(func() {
+		p.port.kill(silent)
+		p.session.crash()
+		p.stop()
+		close(p.gone)
+	})
+}
+
+func (p *process) config() *config.Config {
+	s, plan := p.server, p.server.world.plan
+	c := config.Default()
+	c.Tag = s.tag()
+	c.GRPC, c.Raft, c.HTTP = s.grpcAddress(), s.host+":7401", ""
+	c.AdvertiseGRPC, c.AdvertiseRaft = c.GRPC, c.Raft
+	switch {
+	case s.joins():
+		for _, other := range s.world.machines() {
+			if other != s {
+				c.Join = append(c.Join, other.grpcAddress())
+			}
+		}
+	case plan.nodes > 1:
+		c.Peer = map[string]string{}
+		for _, other := range s.world.founders() {
+			c.Peer[other.host] = other.grpcAddress()
+		}
+	}
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = plan.heartbeat, plan.heartbeat, plan.heartbeat*4/5
+	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = plan.snapshotInterval, plan.snapshotThreshold, plan.trailingLogs
+	c.EtagBlockSize, c.StartWait, c.LeaderWait = plan.etagBlock, plan.startWait, plan.leaderWait
+	return &c
+}
