@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -93,6 +94,17 @@ func everyoneGives(t *testing.T, c *harness.Compose, ledger *harness.Ledger) {
 	}
 }
 
+// overHTTP takes a number through the published HTTP port.
+func overHTTP(t *testing.T, certs string, n *harness.Node, ledger *harness.Ledger) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, "client")}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := &webClient{http: &http.Client{Transport: transport, Timeout: 5 * time.Second}, nodes: []webNode{{URL: "https://" + n.HTTP}}}
+	var r struct{ NewIdentityValue int64 }
+	c.call(t, http.MethodPost, "/databases/default/identity/next?name=orders", &r)
+	ledger.Record("orders", "over HTTP from "+n.Tag, r.NewIdentityValue, r.NewIdentityValue)
+}
+
 func nodesOf(containers []*harness.Container) []*harness.Node {
 	var nodes []*harness.Node
 	for _, n := range containers {
@@ -109,6 +121,9 @@ func TestCompose(t *testing.T) {
 	leader, others := c.Leader(t, c.Containers...)
 	for _, n := range c.Containers {
 		take(t, n.Node, ledger, "orders") // from the host, through the published port
+	}
+	for _, n := range c.Containers {
+		overHTTP(t, c.Certs, n.Node, ledger)
 	}
 	everyoneGives(t, c, ledger)
 

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,90 +47,6 @@ func etags(t *testing.T, n *harness.Node, ledger *harness.Ledger, count int64) i
 		return nil
 	})
 	return first
-}
-
-// TestAllKilledAtOnce kills every node at once under load, again and again:
-// nothing acknowledged is lost or repeated, and etags go on above.
-func TestAllKilledAtOnce(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	for range cycles(t, 3) {
-		load := harness.StartLoad(ledger, c.Nodes, "orders", 8, 2*time.Second)
-		settle(t, ledger)
-		for _, n := range c.Nodes {
-			etags(t, n, ledger, 10)
-		}
-		for _, n := range c.Nodes {
-			go n.Process.Kill()
-		}
-		for _, n := range c.Nodes {
-			n.Process.Kill()
-		}
-		load.Stop()
-		highest := ledger.Max("orders")
-		for _, n := range c.Nodes {
-			n.Start(t)
-		}
-		c.WaitReady(t)
-		for _, n := range c.Nodes {
-			before := ledger.Max("etags of " + n.Tag)
-			if first := etags(t, n, ledger, 1); first <= before {
-				t.Errorf("node %s gave etag %d after %d", n.Tag, first, before)
-			}
-			if v := take(t, n, ledger, "orders"); v <= highest {
-				t.Errorf("node %s gave orders/%d, but %d was acknowledged before the crash", n.Tag, v, highest)
-			}
-		}
-	}
-	c.Agree(t)
-}
-
-// TestFailover kills the leader and measures how long no identity comes.
-func TestFailover(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	stalls := harness.MeasureStalls(t)
-	var gaps []time.Duration
-	for range cycles(t, 5) {
-		leader := c.Leader(t)
-		rest := c.Others(leader)
-		load := harness.StartLoad(ledger, rest, "orders", 32, 10*time.Second)
-		settle(t, ledger)
-		leader.Process.Kill()
-		killed := time.Now()
-		gap := nextIdentity(t, rest[0], ledger)
-		gaps = append(gaps, gap-stalls.Between(killed, killed.Add(gap)))
-		load.Stop()
-		for _, a := range load.Failures() {
-			t.Errorf("a call on survivor %s failed %s after the leader was killed: %v", a.Node.Tag, a.Return.Sub(killed), a.Err)
-		}
-		if t.Failed() {
-			return
-		}
-		leader.Start(t)
-		c.WaitReady(t)
-	}
-	slices.Sort(gaps)
-	p99 := gaps[(len(gaps)*99+99)/100-1]
-	t.Logf("%d leaders killed: next identity after p50 %s, p99 %s, max %s", len(gaps), gaps[len(gaps)/2], p99, gaps[len(gaps)-1])
-	if p99 > 1200*time.Millisecond {
-		t.Errorf("p99 of the fail-over is %s, want at most 1.2 s", p99)
-	}
-	c.Agree(t)
-}
-
-// nextIdentity is how long a call made right after a fault takes.
-func nextIdentity(t *testing.T, n *harness.Node, ledger *harness.Ledger) time.Duration {
-	t.Helper()
-	begin := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	r, err := n.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders"})
-	if err != nil {
-		t.Fatalf("the first call after the fault: %v", err)
-	}
-	ledger.Record("orders", "nextIdentity", r.Blocks[0].First, r.Blocks[0].Last)
-	return time.Since(begin)
 }
 
 // TestNoElectionWithoutFault keeps a cluster under full load: its term must
@@ -195,47 +110,6 @@ func TestEmptiedDataDirectory(t *testing.T) {
 	}
 	for _, n := range c.Others(lost) {
 		take(t, n, ledger, "orders")
-	}
-}
-
-// TestDataDirectorySetBack: a node whose data directory is an older copy gives
-// no etag twice, and says what it noticed.
-func TestDataDirectorySetBack(t *testing.T) {
-	for _, how := range []string{"copied after a clean stop", "copied after a crash"} {
-		t.Run(how, func(t *testing.T) {
-			c := harness.StartCluster(t, harness.Config{})
-			ledger := harness.NewLedger(t)
-			n := c.Others(c.Leader(t))[0]
-			etags(t, n, ledger, 1000)
-			if how == "copied after a crash" {
-				n.Process.Kill()
-			} else {
-				n.Process.Stop(t)
-			}
-			backup := t.TempDir()
-			if err := os.CopyFS(backup, os.DirFS(n.DataDir)); err != nil {
-				t.Fatal(err)
-			}
-			n.Start(t)
-			n.WaitReady(t)
-			etags(t, n, ledger, 300_000) // beyond the blocks reserved before
-			n.Process.Stop(t)
-			if err := os.RemoveAll(n.DataDir); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(n.DataDir, os.DirFS(backup)); err != nil {
-				t.Fatal(err)
-			}
-			n.Start(t)
-			n.WaitReady(t)
-			before := ledger.Max("etags of " + n.Tag)
-			if first := etags(t, n, ledger, 1000); first <= before {
-				t.Errorf("etag %d after %d", first, before)
-			}
-			if out := n.Process.Output(); !strings.Contains(out, "older copy") {
-				t.Errorf("the node did not say that its data were set back:\n%s", n.Process.Tail(30))
-			}
-		})
 	}
 }
 

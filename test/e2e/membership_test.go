@@ -337,30 +337,6 @@ func TestLastVoter(t *testing.T) {
 	c.Agree(t)
 }
 
-// TestTransfer hands leadership round and round under load: no caller notices,
-// and no value is lost or given twice.
-func TestTransfer(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	load := harness.StartLoad(ledger, c.Nodes, "orders", 16, 10*time.Second)
-	defer load.Stop()
-	settle(t, ledger)
-	for round := range cycles(t, 9) {
-		to := c.Others(c.Leader(t))[round%2]
-		transfer(t, c.Nodes[round%3], to.Tag)
-		if got := c.Leader(t); got != to {
-			t.Errorf("node %s leads, want %s", got.Tag, to.Tag)
-		}
-		settle(t, ledger)
-	}
-	load.Stop()
-	noFailures(t, load)
-	if n, greatest := ledger.Count("orders"), ledger.Max("orders"); n != greatest {
-		t.Errorf("%d values were given, but the counter is at %d", n, greatest)
-	}
-	c.Agree(t)
-}
-
 // TestMovedNode: a member that comes back at other addresses is found again,
 // also when it led before, and counts for the quorum.
 func TestMovedNode(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -112,101 +111,5 @@ func TestStorageFull(t *testing.T) {
 		n.WaitReady(t)
 	}
 	goesOn("all disks have space again")
-	c.Agree(t)
-}
-
-// callBound is what a call may take: the nodes' own bound and the machine's.
-const callBound = 10*time.Second + slack
-
-// allEnded checks that no call of the load took longer than a call may, and that
-// each node but the dying one said what became of it.
-func allEnded(t *testing.T, load *harness.Load, dying *harness.Node) {
-	t.Helper()
-	for _, a := range load.Failures() {
-		if took := a.Return.Sub(a.Call); took > callBound {
-			t.Errorf("a call on node %s took %s: %v", a.Node.Tag, took, a.Err)
-		}
-		if harness.Reason(a.Err) == "" && a.Node != dying {
-			t.Errorf("a call on node %s ended with %v", a.Node.Tag, a.Err)
-		}
-	}
-}
-
-// TestStalledDisk makes every write of the leader hang: it is ended by its
-// watchdog, since it would lead for ever, and another takes over.
-func TestStalledDisk(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{Flags: []string{"--storage-watchdog", "2s"}})
-	ledger := harness.NewLedger(t)
-	stalled := c.Leader(t)
-	rest := c.Others(stalled)
-	load := harness.StartLoad(ledger, rest, "orders", 8, 10*time.Second)
-	defer load.Stop()
-	own := harness.StartLoad(ledger, []*harness.Node{stalled}, "orders", 8, 10*time.Second)
-	defer own.Stop()
-	settle(t, ledger)
-
-	release := stalled.Process.StallDisk(t, time.Minute)
-	ctx, cancel := context.WithTimeout(context.Background(), callBound)
-	defer cancel()
-	// More than is reserved: this needs the disk too.
-	_, err := stalled.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "users/", Count: 1_000_000, BlocksOnly: true})
-	if err == nil || ctx.Err() != nil {
-		t.Errorf("server-side ids beyond the reserved block on a stalled disk: %v", err)
-	}
-	c.LeaderAmong(t, rest)
-	settle(t, ledger)
-	own.Stop()
-	load.Stop()
-	// Until the watchdog acts there is a leader that does not answer: calls wait
-	// for it as long as for one that is not known.
-	allEnded(t, load, stalled)
-	allEnded(t, own, stalled)
-	holes, unknown := ledger.Max("orders")-ledger.Count("orders"), load.Unknown.Load()+own.Unknown.Load()
-	if holes > unknown {
-		t.Errorf("%d holes, but only %d calls ended without a known outcome", holes, unknown)
-	}
-	release()
-	ends(t, stalled, "took longer than 2s")
-
-	stalled.Start(t)
-	c.WaitReady(t)
-	for _, n := range c.Nodes {
-		take(t, n, ledger, "orders")
-		etags(t, n, ledger, 10)
-	}
-	c.Agree(t)
-}
-
-// TestPausedLeader stops the leader's process for a while, as a machine that is
-// suspended is: another leads, and the old leader does no harm when it goes on.
-func TestPausedLeader(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	paused := c.Leader(t)
-	rest := c.Others(paused)
-	load := harness.StartLoad(ledger, rest, "orders", 8, 10*time.Second)
-	defer load.Stop()
-	own := harness.StartLoad(ledger, []*harness.Node{paused}, "orders", 8, 10*time.Second)
-	defer own.Stop()
-	for range cycles(t, 2) {
-		settle(t, ledger)
-		paused.Process.Signal(t, syscall.SIGSTOP)
-		before := ledger.Count("orders")
-		c.LeaderAmong(t, rest)
-		harness.Eventually(t, 10*time.Second, "the others go on", func(context.Context) error {
-			if now := ledger.Count("orders"); now < before+500 {
-				return fmt.Errorf("%d ids since the pause", now-before)
-			}
-			return nil
-		})
-		paused.Process.Signal(t, syscall.SIGCONT)
-		c.WaitReady(t)
-		take(t, paused, ledger, "orders")
-		transfer(t, rest[0], paused.Tag)
-	}
-	own.Stop()
-	load.Stop()
-	noFailures(t, load)
-	allEnded(t, own, nil)
 	c.Agree(t)
 }

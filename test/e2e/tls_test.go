@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"net"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -24,12 +23,7 @@ import (
 // CA, as an operator would.
 func certificates(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	out, err := exec.Command(harness.Binary(t), "certs", dir, "--node", "A", "--node", "B", "--node", "C", "--node", "X").CombinedOutput()
-	if err != nil {
-		t.Fatalf("idnode certs: %v\n%s", err, out)
-	}
-	return dir
+	return harness.Certificates(t, "A", "B", "C", "X")
 }
 
 // TestMutualTLS: a cluster with certificates serves those who have one, and

@@ -8,8 +8,10 @@
 package edge
 
 import (
+	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Fault says which bytes an edge swallows.
@@ -22,18 +24,28 @@ const (
 	Cut
 	// LoseAnswers relays what the dialler sends and swallows what comes back.
 	LoseAnswers
+	// LoseRequests swallows what the dialler sends and relays what comes back.
+	LoseRequests
 )
+
+// dialLimit bounds the wait for a target that does not answer.
+const dialLimit = 10 * time.Second
 
 // Proxy is the relay of one directed edge. Safe for concurrent use.
 type Proxy struct {
-	target   string
 	listener net.Listener
 	pumps    sync.WaitGroup
 
-	mu    sync.Mutex
-	fault Fault
+	mu     sync.Mutex
+	target string
+	fault  Fault
 	// links holds every open connection pair.
 	links map[*link]struct{}
+	// line is what the line does to all that is sent from now on, on connections
+	// that were opened when it did something.
+	line Line
+	// lines counts the lines there were, for a seed of its own for each.
+	lines uint64
 	// closed is set once; no link is added after it.
 	closed bool
 }
@@ -44,6 +56,9 @@ type link struct {
 	target  net.Conn // nil while the edge is cut
 	// holed is set once bytes were lost. Guarded by Proxy.mu.
 	holed bool
+	// broken is closed with the link; breaks does it once.
+	broken chan struct{}
+	breaks sync.Once
 }
 
 // Listen relays connections from a free loopback port to target.
@@ -77,6 +92,39 @@ func (p *Proxy) Set(f Fault) {
 	}
 }
 
+// Move relays to another target, and closes the connections to the old one.
+func (p *Proxy) Move(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+	for l := range p.links {
+		l.close()
+	}
+}
+
+// Delay makes everything on connections that are opened from now on arrive later,
+// in both directions.
+func (p *Proxy) Delay(d time.Duration) { p.Become(Line{Delay: d}) }
+
+// Become makes the edge such a line, in both directions. It counts at once for
+// connections that were opened while the edge was a line that does something, and
+// for all that are opened from now on.
+func (p *Proxy) Become(l Line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line = l
+}
+
+// Reset breaks all open connections, so that both ends hear of it at once. New ones are
+// relayed as before.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.reset()
+	}
+}
+
 // Close ends the relay and waits for its goroutines.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
@@ -91,10 +139,21 @@ func (p *Proxy) Close() error {
 }
 
 func (l *link) close() {
+	l.breaks.Do(func() { close(l.broken) })
 	l.dialler.Close()
 	if l.target != nil {
 		l.target.Close()
 	}
+}
+
+// reset closes the link with a reset in place of an end of the stream.
+func (l *link) reset() {
+	for _, c := range []net.Conn{l.dialler, l.target} {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // It may be closed already.
+		}
+	}
+	l.close()
 }
 
 func (p *Proxy) accept() {
@@ -111,7 +170,7 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(dialler net.Conn) {
 	defer p.pumps.Done()
-	l := &link{dialler: dialler}
+	l := &link{dialler: dialler, broken: make(chan struct{})}
 	if !p.add(l) {
 		return
 	}
@@ -120,7 +179,10 @@ func (p *Proxy) serve(dialler net.Conn) {
 		drain(dialler) // until healed or closed
 		return
 	}
-	target, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	address := p.target
+	p.mu.Unlock()
+	target, err := net.DialTimeout("tcp", address, dialLimit)
 	if err != nil {
 		return
 	}
@@ -134,22 +196,27 @@ func (p *Proxy) serve(dialler net.Conn) {
 	p.pumps.Add(1)
 	go func() {
 		defer p.pumps.Done()
-		p.pump(l, dialler, target, Cut)
+		p.pump(l, dialler, target, LoseRequests)
 	}()
 	p.pump(l, target, dialler, LoseAnswers)
 }
 
-// pump copies until either side ends. Bytes are swallowed while the fault is
-// at least the given one's kind: requests vanish only in a full cut, answers
-// in both kinds of fault.
+// pump copies until either side ends. Bytes are swallowed in a full cut, and
+// while the fault is the one that loses this direction.
 func (p *Proxy) pump(l *link, from, to net.Conn, lost Fault) {
 	defer from.Close()
 	defer to.Close()
+	var out io.Writer = to
+	if p.lineNow() != (Line{}) {
+		line := newLate(to, p.lineNow, p.nextLine(), l.broken)
+		defer line.close()
+		out = line
+	}
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 && !p.swallows(l, lost) {
-			if _, werr := to.Write(buf[:n]); werr != nil {
+			if _, werr := out.Write(buf[:n]); werr != nil {
 				return
 			}
 		}
@@ -159,12 +226,26 @@ func (p *Proxy) pump(l *link, from, to net.Conn, lost Fault) {
 	}
 }
 
+func (p *Proxy) lineNow() Line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.line
+}
+
+// nextLine numbers the lines.
+func (p *Proxy) nextLine() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines++
+	return p.lines
+}
+
 // swallows tells whether bytes of this direction vanish now, and marks the
 // link if so.
 func (p *Proxy) swallows(l *link, lost Fault) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fault != Cut && (p.fault != lost || p.fault == None) {
+	if p.fault != Cut && p.fault != lost {
 		return false
 	}
 	l.holed = true

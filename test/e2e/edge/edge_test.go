@@ -2,8 +2,11 @@ package edge
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -55,7 +58,7 @@ func answered(t *testing.T, c net.Conn, within time.Duration) bool {
 }
 
 func TestProxy(t *testing.T) {
-	for _, fault := range []Fault{Cut, LoseAnswers} {
+	for _, fault := range []Fault{Cut, LoseAnswers, LoseRequests} {
 		p, err := Listen(echo(t))
 		if err != nil {
 			t.Fatal(err)
@@ -81,5 +84,93 @@ func TestProxy(t *testing.T) {
 		if !answered(t, dial(t, p), 5*time.Second) {
 			t.Errorf("fault %d: a healed edge lost a line", fault)
 		}
+	}
+}
+
+// TestDelay: bytes take their time in each direction, and all arrive in order.
+func TestDelay(t *testing.T) {
+	const delay = 30 * time.Millisecond
+	p, err := Listen(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Delay(delay)
+	c := dial(t, p)
+	begin := time.Now()
+	if !answered(t, c, 10*time.Second) || time.Since(begin) < 2*delay {
+		t.Errorf("an answer came after %v", time.Since(begin))
+	}
+	sent := bytes.Repeat([]byte("0123456789"), 20_000)
+	go c.Write(sent)
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("the bytes that came are others: %v", err)
+	}
+}
+
+// TestNarrow: more than the line carries waits its turn.
+func TestNarrow(t *testing.T) {
+	p, err := Listen(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Become(Line{BytesPerSecond: 100_000})
+	c := dial(t, p)
+	begin := time.Now()
+	if _, err := c.Write(make([]byte, 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	// 200 ms there, and the same back behind it.
+	if took := time.Since(begin); took < 200*time.Millisecond {
+		t.Errorf("20 kB came there and back within %s", took)
+	}
+}
+
+// TestLoss: what is lost comes late, and in order; a line that became sound again
+// is so for open connections too.
+func TestLoss(t *testing.T) {
+	p, err := Listen(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Become(Line{Loss: 0.999})
+	c := dial(t, p)
+	begin := time.Now()
+	if answered(t, c, retransmission/2) {
+		t.Errorf("an answer came after %s on a line that loses everything", time.Since(begin))
+	}
+	p.Become(Line{Delay: time.Millisecond})
+	if young := dial(t, p); !answered(t, young, 5*time.Second) {
+		t.Error("no answer on a sound line")
+	}
+}
+
+// TestReset: both ends of an open connection hear of it, and a new one is relayed.
+func TestReset(t *testing.T) {
+	p, err := Listen(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	old := dial(t, p)
+	if !answered(t, old, 5*time.Second) {
+		t.Fatal("a sound edge lost a line")
+	}
+	p.Reset()
+	old.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := old.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the dialler heard %v", err)
+	}
+	if !answered(t, dial(t, p), 5*time.Second) {
+		t.Error("no answer on a new connection")
 	}
 }

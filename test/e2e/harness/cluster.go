@@ -29,6 +29,8 @@ type Config struct {
 	// Certs is a directory with certificates made by `idnode certs`; empty for
 	// plain connections.
 	Certs string
+	// Program is the program to run; that of Binary if empty.
+	Program string
 	// Direct leaves the relays out, so that nodes reach each other where they
 	// say they are.
 	Direct bool
@@ -43,6 +45,8 @@ type Cluster struct {
 	dir string
 	// edges holds the two relays of each directed edge by (from, to).
 	edges map[[2]int][]*edge.Proxy
+	// run records what is done to the cluster; nil if nothing does.
+	run *Run
 }
 
 // Node is one node of a cluster: its addresses, data and present process.
@@ -52,15 +56,26 @@ type Node struct {
 	HTTP       string
 	DataDir    string
 	Process    *Process
+	// Program is the program of its next start; that of the cluster if empty.
+	Program string
+	// Env are further variables of its environment, for its next start.
+	Env []string
 	*Client
 	cluster *Cluster
 	index   int
 	// place holds the flags with which a later node finds its place; the first
 	// nodes have none, and are given the list of peers.
 	place []string
+	// disk is the node's own, where the test gave it one.
+	disk *Disk
 	// cert names the certificate the node shows; empty for that of its tag.
 	cert string
+	// contained says that the node runs in a container, and has no process here.
+	contained bool
 }
+
+// running says whether the node runs, as far as is known here.
+func (n *Node) running() bool { return n.contained || n.Process.Running() }
 
 // StartCluster starts a cluster and waits until every node has a quorum.
 func StartCluster(t testing.TB, cfg Config) *Cluster {
@@ -108,15 +123,18 @@ func relay(t testing.TB, target string) *edge.Proxy {
 }
 
 // nextPort walks through the ports below the ephemeral ones, so that no
-// outgoing connection takes one between choosing and listening.
-var nextPort atomic.Int64
+// outgoing connection takes one between choosing and listening. Each run of the
+// tests begins somewhere else, and then takes each port once.
+var (
+	firstPort = time.Now().UnixNano() % 12_000
+	nextPort  atomic.Int64
+)
 
 // FreeAddress is a loopback address nobody listens on.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 10_000 {
-		seed := time.Now().UnixNano() % 9_000
-		port := 20_000 + (seed+nextPort.Add(1))%12_000
+		port := 20_000 + (firstPort+nextPort.Add(1))%12_000
 		addr := fmt.Sprintf("127.0.0.1:%d", port)
 		if l, err := net.Listen("tcp", addr); err == nil {
 			l.Close()
@@ -153,6 +171,9 @@ func (n *Node) Args() []string {
 		)
 	}
 	args = append(args, n.cluster.cfg.Flags...)
+	if store := os.Getenv("IDNODE_E2E_LOG_STORE"); store != "" {
+		args = append(args, "--log-store", store)
+	}
 	// For trying out other settings with the same tests.
 	return append(args, strings.Fields(os.Getenv("IDNODE_E2E_FLAGS"))...)
 }
@@ -160,7 +181,11 @@ func (n *Node) Args() []string {
 // Start starts the node's process.
 func (n *Node) Start(t testing.TB, flags ...string) {
 	t.Helper()
-	n.Process = StartProcess(t, n.DataDir+".log", append(n.Args(), flags...)...)
+	program := cmp.Or(n.Program, n.cluster.cfg.Program)
+	if program == "" {
+		program = Binary(t)
+	}
+	n.Process = startProcess(t, program, n.Env, n.DataDir+".log", append(n.Args(), flags...))
 }
 
 // WaitReady waits until the node says that it serves.
@@ -235,13 +260,54 @@ func (c *Cluster) Isolate(n *Node) {
 			set(relays, edge.Cut)
 		}
 	}
+	c.run.lost(n)
+}
+
+// Reset breaks all connections between n and other nodes; they may connect again.
+func (c *Cluster) Reset(n *Node) {
+	for e, relays := range c.edges {
+		if e[0] != n.index && e[1] != n.index {
+			continue
+		}
+		for _, p := range relays {
+			p.Reset()
+		}
+	}
+}
+
+// CutOneWay makes all that one node sends to another vanish, on the connections
+// of both.
+func (c *Cluster) CutOneWay(from, to *Node) {
+	set(c.edges[[2]int{from.index, to.index}], edge.LoseRequests)
+	set(c.edges[[2]int{to.index, from.index}], edge.LoseAnswers)
+}
+
+// CutBetween cuts two nodes off from each other.
+func (c *Cluster) CutBetween(a, b *Node) {
+	set(c.edges[[2]int{a.index, b.index}], edge.Cut)
+	set(c.edges[[2]int{b.index, a.index}], edge.Cut)
+}
+
+// Become makes every edge such a line: see edge.Proxy.
+func (c *Cluster) Become(l edge.Line) {
+	for _, relays := range c.edges {
+		for _, p := range relays {
+			p.Become(l)
+		}
+	}
 }
 
 // CutAll cuts every edge.
-func (c *Cluster) CutAll() { c.setAll(edge.Cut) }
+func (c *Cluster) CutAll() {
+	c.setAll(edge.Cut)
+	c.run.lost()
+}
 
 // Heal heals every edge.
-func (c *Cluster) Heal() { c.setAll(edge.None) }
+func (c *Cluster) Heal() {
+	c.run.back()
+	c.setAll(edge.None)
+}
 
 func (c *Cluster) setAll(f edge.Fault) {
 	for _, relays := range c.edges {
@@ -269,6 +335,7 @@ func (c *Cluster) Agree(t testing.TB) {
 			if err != nil {
 				return err
 			}
+			c.run.member(s)
 			state := fmt.Sprintf("index %d hash %016x format %d", s.AppliedIndex, s.StateHash, s.LogFormat)
 			seen[state] = append(seen[state], n.Tag)
 		}

@@ -61,8 +61,8 @@ func StartCompose(t testing.TB) *Compose {
 	}
 	c.env = append(cleanEnvironment(), "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
 	for _, tag := range []string{"A", "B", "C"} {
-		n := &Node{Tag: tag, GRPC: FreeAddress(t)}
-		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+n.GRPC[strings.LastIndex(n.GRPC, ":")+1:])
+		n := &Node{Tag: tag, GRPC: FreeAddress(t), HTTP: FreeAddress(t)}
+		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+portOf(n.GRPC), "DEPLOY_HTTP_"+tag+"="+portOf(n.HTTP))
 		c.Containers = append(c.Containers, &Container{Node: n, Service: "idnode-" + strings.ToLower(tag), compose: c})
 	}
 	makeCertificates(t, c.Certs)
@@ -78,6 +78,8 @@ func StartCompose(t testing.TB) *Compose {
 	}
 	return c
 }
+
+func portOf(address string) string { return address[strings.LastIndex(address, ":")+1:] }
 
 // composeCommand is how compose is called here. Without it the test is skipped.
 func composeCommand(t testing.TB) []string {

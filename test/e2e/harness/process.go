@@ -3,53 +3,15 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// build compiles the program once per test binary.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "idnode-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "idnode")
-	cmd := exec.Command("go", "build", "-o", path, "github.com/idnode/idnode/cmd/idnode")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// Binary is the path of the idnode program under test. IDNODE_E2E_BINARY names
-// a program to use instead of building one.
-func Binary(t testing.TB) string {
-	t.Helper()
-	if path := os.Getenv("IDNODE_E2E_BINARY"); path != "" {
-		return path
-	}
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// RemoveBinary deletes the program Binary built; for TestMain.
-func RemoveBinary() {
-	if path, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
-}
 
 // Process is one running idnode.
 type Process struct {
@@ -64,14 +26,21 @@ type Process struct {
 // which is printed if the test fails. The process is killed when the test ends.
 func StartProcess(t testing.TB, log string, args ...string) *Process {
 	t.Helper()
+	return startProcess(t, Binary(t), nil, log, args)
+}
+
+// startProcess does the same with the given program and further variables in its
+// environment.
+func startProcess(t testing.TB, program string, env []string, log string, args []string) *Process {
+	t.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd := exec.Command(Binary(t), args...)
+	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = cleanEnvironment()
+	cmd.Env = append(cleanEnvironment(), env...)
 	// The test may be killed before it cleans up; its children end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

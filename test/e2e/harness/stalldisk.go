@@ -17,13 +17,38 @@ import (
 // before. It skips the test where strace is not there, or may not trace.
 func (p *Process) StallDisk(t testing.TB, d time.Duration) (release func()) {
 	t.Helper()
+	return p.inject(t, "fdatasync", "delay_enter="+strconv.Itoa(int(d.Microseconds())))
+}
+
+// FailDisk makes every fdatasync of the process fail with EIO from now on.
+func (p *Process) FailDisk(t testing.TB) (release func()) {
+	t.Helper()
+	return p.inject(t, "fdatasync", "error=EIO")
+}
+
+// CanTrace says whether there is what makes system calls fail.
+func CanTrace() bool {
+	_, err := exec.LookPath("strace")
+	return err == nil
+}
+
+// KillInCall kills the process as it makes the system call for the nth time from
+// now on; the call is not made. call is a name, or a pattern between slashes.
+func (p *Process) KillInCall(t testing.TB, call string, nth int) (release func()) {
+	t.Helper()
+	return p.inject(t, call, "signal=KILL:when="+strconv.Itoa(nth))
+}
+
+// inject makes a system call of the process do what strace can make it do.
+func (p *Process) inject(t testing.TB, call, what string) (release func()) {
+	t.Helper()
 	path, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("strace is not installed: no way to stall a disk")
+		t.Skip("strace is not installed: no way to break a disk")
 	}
 	strace := exec.Command(
 		path, "-f", "-p", strconv.Itoa(p.Pid()), "-o", "/dev/null",
-		"-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter="+strconv.Itoa(int(d.Microseconds())),
+		"-e", "trace="+call, "-e", "inject="+call+":"+what,
 	)
 	strace.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := strace.StderrPipe()

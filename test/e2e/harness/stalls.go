@@ -22,6 +22,8 @@ const (
 type Stalls struct {
 	stop chan struct{}
 	done sync.WaitGroup
+	// watch is told of each stall; may be nil.
+	watch func(late time.Duration)
 
 	mu   sync.Mutex
 	seen []stall
@@ -33,9 +35,11 @@ type stall struct {
 }
 
 // MeasureStalls starts a meter that runs until the test ends.
-func MeasureStalls(t testing.TB) *Stalls {
+func MeasureStalls(t testing.TB) *Stalls { return measureStalls(t, nil) }
+
+func measureStalls(t testing.TB, watch func(late time.Duration)) *Stalls {
 	t.Helper()
-	s := &Stalls{stop: make(chan struct{})}
+	s := &Stalls{stop: make(chan struct{}), watch: watch}
 	s.done.Go(s.run)
 	t.Cleanup(func() {
 		close(s.stop)
@@ -58,6 +62,9 @@ func (s *Stalls) run() {
 			s.mu.Lock()
 			s.seen = append(s.seen, stall{end: time.Now(), late: late})
 			s.mu.Unlock()
+			if s.watch != nil {
+				s.watch(late)
+			}
 		}
 		timer.Reset(stallTick)
 	}

@@ -4,11 +4,27 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"google.golang.org/grpc/credentials"
 )
+
+// Certificates makes certificates for nodes with these tags and for a client, as an
+// operator would, and returns their folder.
+func Certificates(t testing.TB, tags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"certs", dir}
+	for _, tag := range tags {
+		args = append(args, "--node", tag)
+	}
+	if out, err := exec.Command(Binary(t), args...).CombinedOutput(); err != nil {
+		t.Fatalf("idnode certs: %v\n%s", err, out)
+	}
+	return dir
+}
 
 // ClientTLS trusts the CA in certs and shows the certificate with this name;
 // an empty name shows none.

@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// underWay bounds how long a call that was under way when its node was cut
-	// off may take to end.
-	underWay = 600 * time.Millisecond
 	// leaderWait is the default time a new call waits for a leader.
 	leaderWait = 2 * time.Second
 	// slack is what a busy machine may add to a bound that is not measured.
@@ -21,56 +18,6 @@ const (
 	// atOnce bounds a refusal that waits for nothing.
 	atOnce = 200 * time.Millisecond
 )
-
-// TestPartition cuts off the leader, then a follower, then everyone from
-// everyone, with callers on every node all the time.
-func TestPartition(t *testing.T) {
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	stalls := harness.MeasureStalls(t)
-	load := harness.StartLoad(ledger, c.Nodes, "orders", 8, 10*time.Second)
-	defer load.Stop()
-
-	leader := c.Leader(t)
-	isolate(t, c, ledger, load, stalls, leader)
-	isolate(t, c, ledger, load, stalls, c.Others(c.Leader(t))[0])
-
-	before := settle(t, ledger)
-	cut := time.Now()
-	c.CutAll()
-	for _, n := range c.Nodes {
-		refuses(t, n, stalls, cut)
-		stillGives(t, n, ledger)
-	}
-	noSuccessAfter(t, ledger, load)
-	c.Heal()
-	healed(t, c, ledger, before)
-	load.Stop()
-	c.Agree(t)
-	explained(t, ledger, load)
-}
-
-// isolate cuts n off, checks both sides, and heals.
-func isolate(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, load *harness.Load, stalls *harness.Stalls, n *harness.Node) {
-	t.Helper()
-	before := settle(t, ledger)
-	cut := time.Now()
-	c.Isolate(n)
-	majority := c.Others(n)
-	c.LeaderAmong(t, majority)
-	refuses(t, n, stalls, cut)
-	stillGives(t, n, ledger)
-	endedInTime(t, load, stalls, n, cut)
-	harness.Eventually(t, 5*time.Second, "the majority goes on", func(context.Context) error {
-		if now := ledger.Count("orders"); now <= before+100 {
-			return fmt.Errorf("%d ids since the cut", now-before)
-		}
-		return nil
-	})
-	before = ledger.Count("orders")
-	c.Heal()
-	healed(t, c, ledger, before)
-}
 
 // settle waits until ids come and returns how many there are.
 func settle(t *testing.T, ledger *harness.Ledger) int64 {
@@ -140,65 +87,6 @@ func stillGives(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
 	}
 	for _, b := range r.Blocks {
 		ledger.Record("etags of "+n.Tag, "stillGives", b.First, b.Last)
-	}
-}
-
-// endedInTime checks that every call under way at the cut ended in time, and
-// that calls made after it waited no longer than for a leader.
-func endedInTime(t *testing.T, load *harness.Load, stalls *harness.Stalls, n *harness.Node, cut time.Time) {
-	t.Helper()
-	checked := 0
-	var longest time.Duration
-	for _, a := range load.Failures() {
-		if a.Node != n || a.Return.Before(cut) {
-			continue
-		}
-		checked++
-		reason := harness.Reason(a.Err)
-		if reason != "NO_QUORUM" && reason != "OUTCOME_UNKNOWN" {
-			t.Errorf("call on cut off node %s ended with %v", n.Tag, a.Err)
-		}
-		late := a.Return.Sub(cut) - stalls.Between(cut, a.Return)
-		if a.Call.Before(cut) && reason == "OUTCOME_UNKNOWN" {
-			longest = max(longest, late)
-		}
-		if a.Call.Before(cut) && late > leaderWait+slack {
-			t.Errorf("a waiting call on node %s ended %s after the cut", n.Tag, late)
-		}
-	}
-	if longest > underWay {
-		t.Errorf("a call under way on node %s ended %s after the cut, want at most %s", n.Tag, longest, underWay)
-	}
-	t.Logf("node %s cut off: the last call under way ended after %s", n.Tag, longest)
-	if checked == 0 {
-		t.Errorf("no call on node %s met the cut: the fault had no effect", n.Tag)
-	}
-}
-
-// noSuccessAfter checks that without a quorum nobody gets an identity.
-func noSuccessAfter(t *testing.T, ledger *harness.Ledger, load *harness.Load) {
-	t.Helper()
-	before, failures := ledger.Count("orders"), len(load.Failures())
-	harness.Eventually(t, 10*time.Second, "refusals", func(context.Context) error {
-		if n := len(load.Failures()) - failures; n < 100 {
-			return fmt.Errorf("%d", n)
-		}
-		return nil
-	})
-	if after := ledger.Count("orders"); after != before {
-		t.Errorf("%d identities without a quorum", after-before)
-	}
-}
-
-// healed waits until every node gives identities again.
-func healed(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, before int64) {
-	t.Helper()
-	c.WaitReady(t)
-	for _, n := range c.Nodes {
-		take(t, n, ledger, "orders")
-	}
-	if after := ledger.Count("orders"); after <= before {
-		t.Error("no identity came after healing")
 	}
 }
 

@@ -1,0 +1,74 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// programs are the programs that were built for this test binary, by their build
+// tags.
+var programs struct {
+	sync.Mutex
+	dir   string
+	built map[string]string
+}
+
+// Binary is the path of the idnode program under test. IDNODE_E2E_BINARY names
+// a program to use instead of building one.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("IDNODE_E2E_BINARY"); path != "" {
+		return path
+	}
+	return program(t, "")
+}
+
+// FailpointBinary is the path of a program that can be killed at chosen places,
+// and given a wrong clock: package internal/failpoint says how.
+func FailpointBinary(t testing.TB) string {
+	t.Helper()
+	return program(t, "failpoint")
+}
+
+// RemoveBinary deletes the programs that were built; for TestMain.
+func RemoveBinary() {
+	programs.Lock()
+	defer programs.Unlock()
+	os.RemoveAll(programs.dir)
+}
+
+// program compiles the program with the build tags, once per test binary.
+func program(t testing.TB, tags string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	if path := programs.built[tags]; path != "" {
+		return path
+	}
+	path, err := build(tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs.built[tags] = path
+	return path
+}
+
+func build(tags string) (path string, err error) {
+	if programs.dir == "" {
+		if programs.dir, err = os.MkdirTemp("", "idnode-e2e-"); err != nil {
+			return "", err
+		}
+		programs.built = make(map[string]string)
+	}
+	path = filepath.Join(programs.dir, "idnode"+tags)
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/idnode/idnode/cmd/idnode")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,158 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+const (
+	// smallDisk is the size of each node's disk, and lowMark what must be free of it.
+	smallDisk = 64 << 20
+	lowMark   = 8 << 20
+
+	storageFull = "STORAGE_FULL"
+	// promptly is how long a refusal for want of space takes at most.
+	promptly = 500 * time.Millisecond
+)
+
+// TestF13DiskFull fills the disks of one, two and all nodes to the low mark, and
+// frees them: where a quorum of disks has space, service goes on; else calls are
+// refused for certain, and answered again soon after.
+func TestF13DiskFull(t *testing.T) {
+	c := harness.NewCluster(t, harness.Config{Flags: []string{"--storage-low-mark", fmt.Sprint(lowMark)}})
+	for _, n := range c.Nodes {
+		mountSmall(t, n.DataDir)
+	}
+	for _, n := range c.Nodes {
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	r := record(t, c, deadline)
+	for range r.cycles(t, 1, 50) {
+		for count := 1; count <= len(c.Nodes); count++ {
+			// The leader is never the only one.
+			leader := c.Leader(t)
+			nodes := append(c.Others(leader), leader)[:count]
+			r.traffic.Thick(t)
+			for _, n := range nodes {
+				fill(t, n.DataDir)
+			}
+			if count == 1 {
+				r.traffic.Probe(t, leader)
+			} else {
+				awaitRefusals(t, r, storageFull)
+			}
+			for _, n := range nodes {
+				if err := os.Remove(filler(n.DataDir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := r.traffic.Probe(t, leader); took > 10*time.Second {
+				t.Errorf("service came back %s after the disks were freed", took)
+			}
+		}
+	}
+	for _, n := range c.Nodes {
+		if starts := strings.Count(n.Process.Output(), "msg=ready"); starts != 1 {
+			t.Errorf("node %s was ready %d times, want once: full disks end no node", n.Tag, starts)
+		}
+	}
+	if took := r.SlowestRefusal(storageFull); took > promptly {
+		t.Errorf("a refusal for want of space took %s, want at most %s", took, promptly)
+	}
+	r.withoutAByte(t)
+	r.ends(t)
+}
+
+// withoutAByte fills the disk of one follower to its last byte: it goes on, or ends
+// because of that and in words, and is back soon after there is space again.
+func (r *row) withoutAByte(t *testing.T) {
+	t.Helper()
+	n := r.c.Others(r.c.Leader(t))[0]
+	r.traffic.Thick(t)
+	cram(t, n.DataDir)
+	r.traffic.Thick(t)
+	r.traffic.Thick(t)
+	if !n.Process.Running() {
+		endedAfter(t, n, "no space left on device")
+	}
+	if err := os.Remove(filler(n.DataDir)); err != nil {
+		t.Fatal(err)
+	}
+	freed := time.Now()
+	if !n.Process.Running() {
+		n.Start(t)
+	}
+	r.c.WaitReady(t)
+	if took := time.Since(freed); took > 10*time.Second {
+		t.Errorf("the node came back %s after its disk was freed", took)
+	}
+}
+
+// cram leaves nothing free.
+func cram(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filler(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for chunk := make([]byte, 1<<20); len(chunk) > 0; {
+		if n, err := f.Write(chunk); err != nil {
+			chunk = chunk[:min(n, len(chunk))/2]
+		}
+	}
+}
+
+// awaitRefusals waits until many calls were refused with the code.
+func awaitRefusals(t *testing.T, r *row, code string) {
+	t.Helper()
+	before := r.Refused(code)
+	harness.Eventually(t, 15*time.Second, "refusals with "+code, func(context.Context) error {
+		if n := r.Refused(code) - before; n < 200 {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+}
+
+// mountSmall makes a directory a disk of its own, and skips the test where that
+// is not allowed.
+func mountSmall(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", smallDisk)); err != nil {
+		t.Skipf("no small disks here: mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func filler(dir string) string { return filepath.Join(dir, "filler") }
+
+// fill leaves less free than the low mark, and enough for what is under way.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; free > lowMark {
+		if err := os.WriteFile(filler(dir), make([]byte, free-lowMark*3/4), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

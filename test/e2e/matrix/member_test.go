@@ -1,0 +1,107 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// snapshotOften makes nodes take snapshots after a few entries, and keep so few
+// that a node which missed some needs a snapshot.
+var snapshotOften = []string{"--snapshot-threshold", "20", "--snapshot-interval", "1s", "--trailing-logs", "4"}
+
+// TestF20SnapshotUnderLoad lets a follower miss more entries than the log keeps,
+// again and again, while the leader is killed as it sends the snapshot; then an
+// empty node joins. All have the same state in the end.
+func TestF20SnapshotUnderLoad(t *testing.T) {
+	r := start(t, harness.Config{Flags: snapshotOften}, deadline)
+	for i := range r.cycles(t, 3, 100) {
+		leader := r.c.Leader(t)
+		behind := r.c.Others(leader)[i%2]
+		behind.Process.Kill()
+		r.traffic.Thick(t)
+		behind.Start(t)
+		if i%3 == 2 {
+			leader.Process.Kill()
+			leader.Start(t)
+		}
+		r.c.WaitReady(t)
+		r.traffic.Thick(t)
+	}
+	names := manyNames(t, r.c)
+	n := r.c.Add(t, "", "--join", r.c.Nodes[0].GRPC)
+	begin := time.Now()
+	n.Start(t)
+	n.Settled(t)
+	took := time.Since(begin)
+	t.Logf("an empty node took %s to join a cluster with %d names", took, names)
+	if took > 30*time.Second {
+		t.Errorf("an empty node took %s to join", took)
+	}
+	r.traffic.Joined(n, 4)
+	r.ends(t)
+}
+
+// manyNames takes a value of each of many identities, a million in a full run, and
+// returns how many they are.
+func manyNames(t *testing.T, c *harness.Cluster) int {
+	t.Helper()
+	const batch = 500
+	names := map[string]int{"full": 1_000_000, "medium": 200_000}[form()]
+	names = max(names, 10_000)
+	harness.StreamLoad{
+		Nodes: c.Nodes, Streams: 1, Batch: batch, UnderWay: 2, Messages: names / batch,
+		Call: func(i int) *idnodev1.Call { return harness.CallIdentity(fmt.Sprintf("name-%07d", i)) },
+	}.Complete(t)
+	return names
+}
+
+// TestF21MembersChange adds a node and removes one, the leader every other time,
+// again and again under traffic: no outage is longer than 3 s.
+func TestF21MembersChange(t *testing.T) {
+	r := start(t, harness.Config{}, deadline)
+	for i := range r.cycles(t, 3, 100) {
+		r.traffic.Thick(t)
+		r.Outage()
+		leader := r.c.LeaderAmong(t, r.c.Nodes)
+		n := r.c.Add(t, "", "--join", leader.GRPC)
+		n.Start(t)
+		n.Settled(t)
+		r.traffic.Joined(n, 2)
+		gone := leader
+		if i%2 == 1 {
+			gone = otherThan(r.c, leader, n)
+		}
+		removed(t, n, gone)
+		r.c.LeaderAmong(t, r.c.Nodes)
+		r.traffic.Thick(t)
+		if outage := r.Outage(); outage > 3*time.Second {
+			t.Errorf("nothing was answered for %s while %s joined and %s was removed", outage, n.Tag, gone.Tag)
+		}
+	}
+	r.ends(t)
+}
+
+// otherThan is a running node that is none of these.
+func otherThan(c *harness.Cluster, nodes ...*harness.Node) *harness.Node {
+	i := slices.IndexFunc(c.Nodes, func(n *harness.Node) bool { return n.Process.Running() && !slices.Contains(nodes, n) })
+	return c.Nodes[i]
+}
+
+// removed removes a node, asking n, and waits until it has ended.
+func removed(t *testing.T, n, gone *harness.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	if _, err := n.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: gone.Tag}); err != nil {
+		t.Fatalf("removing %s through node %s: %v", gone.Tag, n.Tag, err)
+	}
+	if code := gone.Process.Wait(t, 20*time.Second); code == 0 {
+		t.Errorf("the removed node %s ended with exit code 0", gone.Tag)
+	}
+}

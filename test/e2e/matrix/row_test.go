@@ -1,0 +1,175 @@
+package matrix
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/history/check"
+)
+
+const (
+	// answered bounds every call on a node that runs, whatever is broken: the 2 s
+	// that a call waits for a leader, and what the call itself takes.
+	answered = 2500 * time.Millisecond
+	// deadline is that of the callers, far above.
+	deadline = 10 * time.Second
+	// silent is the callers' deadline where a node is silent, so that nobody but
+	// the caller can end a call.
+	silent = 2 * time.Second
+)
+
+// row is one row of the table, under test.
+type row struct {
+	*harness.Run
+	c       *harness.Cluster
+	traffic *harness.Traffic
+	figures *figures
+	// random is what the mixture draws from.
+	random *rand.Rand
+}
+
+// start starts a cluster with traffic on all nodes, whose calls have the given
+// deadline.
+func start(t *testing.T, cfg harness.Config, deadline time.Duration) *row {
+	t.Helper()
+	return record(t, harness.StartCluster(t, cfg), deadline)
+}
+
+// record does the same with a cluster that serves already.
+func record(t *testing.T, c *harness.Cluster, deadline time.Duration) *row {
+	t.Helper()
+	r := &row{c: c, figures: &figures{name: t.Name()}}
+	longest := answered
+	if deadline < answered {
+		longest = deadline + 500*time.Millisecond
+	}
+	r.Run = harness.Record(t, r.c, longest, r.figures.take)
+	t.Cleanup(func() { r.figures.done(t, r.Repeats()) })
+	r.traffic = r.Start(t, deadline)
+	return r
+}
+
+// ends lets the traffic end, and judges what it saw. All nodes must run.
+func (r *row) ends(t *testing.T) {
+	t.Helper()
+	r.c.WaitReady(t)
+	r.traffic.Thick(t)
+	r.traffic.Stop()
+	r.c.Agree(t)
+	r.End(t)
+}
+
+// mediumFactor is how many times as often as by default a medium run repeats faults.
+const mediumFactor = 5
+
+// form is how long the rows are run: IDNODE_MATRIX is full for as long as the table
+// promises, which takes hours, or medium for about half an hour.
+func form() string { return os.Getenv("IDNODE_MATRIX") }
+
+// cycles is how often the row repeats its fault: few times by default, and as
+// often as the table promises in a full run.
+func (r *row) cycles(t *testing.T, few, full int) int {
+	t.Helper()
+	r.figures.cycles = few
+	switch form() {
+	case "full":
+		r.figures.cycles = full
+	case "medium":
+		r.figures.cycles = min(full, mediumFactor*few)
+	}
+	if text := os.Getenv("IDNODE_E2E_CYCLES"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.figures.cycles = n
+	}
+	return r.figures.cycles
+}
+
+// after waits for what a fault needs by its nature: time.
+func after(d time.Duration) { <-time.After(d) }
+
+// restart starts nodes that were killed, and waits until all serve.
+func (r *row) restart(t *testing.T, nodes ...*harness.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		n.Start(t)
+	}
+	r.c.WaitReady(t)
+}
+
+// serves says whether a node says that it serves.
+func serves(ctx context.Context, n *harness.Node) bool {
+	r, err := n.Health.Check(ctx, &healthv1.HealthCheckRequest{})
+	return err == nil && r.Status == healthv1.HealthCheckResponse_SERVING
+}
+
+// leads says whether a node that runs says that it leads.
+func leads(t *testing.T, n *harness.Node) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	return err == nil && s.LeaderTag == n.Tag
+}
+
+// failsOver waits until n gives an identity again and notes how long it took.
+func (r *row) failsOver(t *testing.T, n *harness.Node) {
+	t.Helper()
+	r.figures.gaps = append(r.figures.gaps, r.traffic.Probe(t, n))
+}
+
+// inTime checks how long it took to go on after a lost leader: half of the times
+// at most p50, 99 % p99, all of them longest.
+func (r *row) inTime(t *testing.T, p50, p99, longest time.Duration) {
+	t.Helper()
+	f := r.figures
+	// A few tell little of a median, and much of what else the machine does.
+	if got := f.quantile(50); len(f.gaps) >= 20 && got > p50 {
+		t.Errorf("half of the fail-overs took longer than %s: %s", p50, got)
+	}
+	if got := f.quantile(99); len(f.gaps) >= 20 && got > p99 {
+		t.Errorf("p99 of the fail-overs is %s, want at most %s", got, p99)
+	}
+	if got := f.quantile(100); got > longest {
+		t.Errorf("a fail-over took %s, want at most %s", got, longest)
+	}
+	t.Logf("%d fail-overs: p50 %s, p99 %s, max %s", len(f.gaps), f.quantile(50), f.quantile(99), f.quantile(100))
+}
+
+// figures are what one row measured.
+type figures struct {
+	name    string
+	cycles  int
+	repeats int64
+	report  *check.Report
+	gaps    []time.Duration
+	outcome string
+	// note stands behind the row's name; it may be empty.
+	note string
+}
+
+func (f *figures) take(r *check.Report) { f.report = r }
+
+// quantile is the time within which this percentage of the fail-overs were done.
+func (f *figures) quantile(percent int) time.Duration { return quantile(f.gaps, percent) }
+
+// quantile is the time that this percentage of the times do not exceed; 0 if there
+// are none.
+func quantile(times []time.Duration, percent int) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[(len(sorted)*percent+99)/100-1]
+}

@@ -1,0 +1,104 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+const (
+	// littleMemory is the bound that the nodes' garbage collector is given, and
+	// maxShortMemory what a node may come to beside it: it is a wish, not a wall.
+	littleMemory   = "48MiB"
+	maxShortMemory = 160 << 20
+	// fewCalls is what a node takes at once, and manyCallers are far more for each.
+	fewCalls    = 16
+	manyCallers = 96
+	// fewFiles are hardly more than a node has open; manyConnections are more.
+	fewFiles        = 40
+	manyConnections = 100
+)
+
+// TestF18Shortage gives the nodes little memory, a garbage collector that hardly
+// rests and one processor, and lets many more call than they take; then one node
+// after the other has no file left to open for those who connect. What is too much
+// is refused, and the rest goes on.
+func TestF18Shortage(t *testing.T) {
+	c := harness.NewCluster(t, harness.Config{Flags: append([]string{"--max-in-flight", fmt.Sprint(fewCalls)}, snapshotOften...)})
+	for _, n := range c.Nodes {
+		n.Env = []string{"GOMEMLIMIT=" + littleMemory, "GOGC=5", "GOMAXPROCS=1"}
+		n.Start(t)
+	}
+	c.WaitReady(t)
+	r := record(t, c, deadline)
+	for range r.cycles(t, 1, 30) {
+		r.traffic.Thick(t)
+		crowd := r.traffic.Crowd(manyCallers)
+		awaitRefusals(t, r, "OVERLOADED")
+		r.traffic.Thick(t)
+		crowd()
+		for _, n := range c.Nodes {
+			if bytes := n.Process.Memory(t); bytes > maxShortMemory {
+				t.Errorf("node %s has %d MB in memory", n.Tag, bytes>>20)
+			}
+		}
+		for i, n := range c.Nodes {
+			r.traffic.Thick(t)
+			w := r.Watch(c.Nodes[(i+1)%3])
+			limitFiles(t, n, fewFiles)
+			crowded := connect(t, n)
+			harness.Eventually(t, 10*time.Second, "a node without a file left", func(context.Context) error {
+				if open := n.Process.OpenFiles(t); open < fewFiles {
+					return fmt.Errorf("%d of %d files are open", open, fewFiles)
+				}
+				return nil
+			})
+			r.traffic.Thick(t)
+			if s := w.Seen(); s.Refused > 0 {
+				t.Errorf("%d calls on another node failed when node %s had no files left", s.Refused, n.Tag)
+			}
+			for _, conn := range crowded {
+				conn.Close()
+			}
+			limitFiles(t, n, 1024)
+			c.WaitReady(t)
+		}
+	}
+	r.ends(t)
+}
+
+// limitFiles bounds how many files a running node may have open; those it has stay.
+func limitFiles(t *testing.T, n *harness.Node, most int) {
+	t.Helper()
+	out, err := exec.Command("prlimit", fmt.Sprintf("--pid=%d", n.Process.Pid()), fmt.Sprintf("--nofile=%d:4096", most)).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("prlimit is not installed: no way to leave a process without files")
+	}
+	if err != nil {
+		t.Fatalf("prlimit: %v %s", err, out)
+	}
+}
+
+// connect opens many connections to a node, and returns those that the machine let
+// it open; the node takes no more than it has files for.
+func connect(t *testing.T, n *harness.Node) (open []net.Conn) {
+	t.Helper()
+	dialer := net.Dialer{Timeout: 200 * time.Millisecond}
+	for range manyConnections {
+		conn, err := dialer.DialContext(context.Background(), "tcp", n.GRPC)
+		if err != nil {
+			break
+		}
+		open = append(open, conn)
+	}
+	if len(open) < manyConnections/2 {
+		t.Errorf("only %d connections could be opened", len(open))
+	}
+	return open
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/internal/tlsconf"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// rotationPause is between two changes of the certificates: a node looks every
+// second.
+const rotationPause = 1200 * time.Millisecond
+
+// TestCertificateRotation: certificates, and then the CA, are replaced under load,
+// more than a dozen times. No call fails, new clients get in each time with the
+// newest certificates, and a node that starts afterwards finds the others.
+func TestCertificateRotation(t *testing.T) {
+	certs := certificates(t)
+	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})
+	r := &rotation{Cluster: c, certs: certs, ledger: harness.NewLedger(t)}
+	load := harness.StartLoad(r.ledger, c.Nodes, "orders", 2, callLimit)
+	defer load.Stop()
+	for range 6 {
+		r.renew(t)
+	}
+	r.changeCA(t)
+	for range 3 {
+		r.renew(t)
+	}
+	r.spoil(t)
+	load.Stop()
+	noFailures(t, load)
+	for _, n := range c.Nodes {
+		n.Client = harness.Dial(t, n.GRPC, certs) // The test itself has only trusted the old CA.
+	}
+	c.Nodes[2].Process.Stop(t)
+	c.Nodes[2].Start(t)
+	c.WaitReady(t)
+	take(t, c.Nodes[2], r.ledger, "orders")
+}
+
+// rotation replaces the certificates of a cluster.
+type rotation struct {
+	*harness.Cluster
+	certs  string
+	ledger *harness.Ledger
+}
+
+// step waits until every node has looked, and lets new clients call each.
+func (r *rotation) step(t *testing.T) {
+	t.Helper()
+	timer := time.NewTimer(rotationPause)
+	<-timer.C
+	for _, n := range r.Nodes {
+		ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+		fresh := harness.Dial(t, n.GRPC, r.certs)
+		_, err := fresh.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "other"})
+		cancel()
+		fresh.Conn.Close()
+		if err != nil {
+			t.Errorf("a new client of node %s: %v", n.Tag, err)
+		}
+	}
+}
+
+// renew replaces all certificates by others of the CA that is there.
+func (r *rotation) renew(t *testing.T) {
+	t.Helper()
+	err := tlsconf.MakeCerts(r.certs, tlsconf.MakeOptions{Nodes: []string{"A", "B", "C", "X"}, Overwrite: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.step(t)
+}
+
+// changeCA replaces the CA as docs/operations.md says: both are trusted first, then
+// come the new certificates, then the old CA goes.
+func (r *rotation) changeCA(t *testing.T) {
+	t.Helper()
+	fresh := harness.Certificates(t, "A", "B", "C", "X")
+	both := bytes.Join([][]byte{r.read(t, fresh, "ca.crt"), r.read(t, r.certs, "ca.crt")}, nil)
+	r.replace(t, "ca.crt", both)
+	r.step(t)
+	for _, name := range []string{"A", "B", "C", "client"} {
+		r.replace(t, name+".crt", r.read(t, fresh, name+".crt"))
+		r.replace(t, name+".key", r.read(t, fresh, name+".key"))
+		r.step(t)
+	}
+	r.replace(t, "ca.crt", r.read(t, fresh, "ca.crt"))
+	r.replace(t, "ca.key", r.read(t, fresh, "ca.key"))
+	r.step(t)
+}
+
+// spoil writes what is no certificate: the nodes go on with what they have.
+func (r *rotation) spoil(t *testing.T) {
+	t.Helper()
+	good := r.read(t, r.certs, "B.crt")
+	r.replace(t, "B.crt", []byte("nothing"))
+	r.step(t)
+	r.step(t)
+	r.replace(t, "B.crt", good)
+	r.step(t)
+}
+
+func (r *rotation) read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func (r *rotation) replace(t *testing.T, name string, data []byte) {
+	t.Helper()
+	path := filepath.Join(r.certs, name)
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
