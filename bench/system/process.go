@@ -1,0 +1,135 @@
+package system
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	// readyLine is what a member process prints once it serves.
+	readyLine = "ready"
+	// readyWithin is how long a system may take until it serves.
+	readyWithin = 30 * time.Second
+	// endWithin is how long a process has to end before it is killed.
+	endWithin = 15 * time.Second
+	// pollEvery is how often it is looked whether something is so.
+	pollEvery = 20 * time.Millisecond
+)
+
+// process is a process of a system under test.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// start starts a process whose input and output are pipes.
+func start(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd}
+	cmd.Stderr = os.Stderr
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	// A signal from the terminal is for this process, which ends the others.
+	cmd.SysProcAttr.Setpgid = true
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReader(out)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// startMember starts this same program as a member of a cluster.
+func startMember(kind string, args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return start(exec.Command(self, append([]string{kind}, args...)...))
+}
+
+// awaitReady reads the line that says so.
+func (p *process) awaitReady() error {
+	line, err := p.out.ReadString('\n')
+	if line != readyLine+"\n" {
+		return fmt.Errorf("a member says %q instead of being ready: %w", line, err)
+	}
+	return nil
+}
+
+// end stops the process, and kills it if it does not stop.
+func (p *process) end(sig os.Signal) error {
+	_ = p.in.Close()              // A Raft member ends with its input.
+	_ = p.cmd.Process.Signal(sig) // It may have ended by itself.
+	timer := time.AfterFunc(endWithin, func() { _ = p.cmd.Process.Kill() })
+	defer timer.Stop()
+	// What it says last is read, so that it does not wait for that.
+	_, _ = io.Copy(io.Discard, p.out)
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return err
+	}
+	return nil
+}
+
+// endAll ends processes together.
+func endAll(processes []*process, sig os.Signal) error {
+	ends := make(chan error)
+	for _, p := range processes {
+		go func() { ends <- p.end(sig) }()
+	}
+	var err error
+	for range processes {
+		err = errors.Join(err, <-ends)
+	}
+	return err
+}
+
+// freeAddresses returns n loopback addresses that were free a moment ago.
+func freeAddresses(n int) ([]string, error) {
+	var all []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		// Open until all are found, so that no two are alike.
+		defer l.Close()
+		all = append(all, l.Addr().String())
+	}
+	return all, nil
+}
+
+// poll tries again and again until try succeeds, or it took too long.
+func poll(ctx context.Context, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
