@@ -9,16 +9,52 @@ COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose
 # The nodes' ports as deploy/docker-compose.yml publishes them.
 ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
-.PHONY: build test check fmt generate up image certs down clean fuzz-short
+.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
+
+release: ## what is published, in dist/: archives for linux, bills of materials, sums
+	.ci/release "$(VERSION)" dist
 
 test: ## all tests
 	go test ./...
 
 check: ## what CI does
 	.ci/run
+
+# How many plans `make simulate` draws.
+SEEDS ?= 2000
+simulate: ## whole nodes in virtual time: SEEDS plans, or one SEED with its log
+	cd test/simulation && go test -count=1 -timeout $(if $(SEED),0,30m) -run 'TestSeeds$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+
+replay: ## one SEED of the simulation, in WebAssembly: every run is the same
+	GOOS=wasip1 GOARCH=wasm go test -c -o .cache/simulation.wasm ./test/simulation
+	cd tools && go run ./replay ../.cache/simulation.wasm ../test/simulation -test.run 'TestSeeds$$' -seed $(SEED)
+
+# How long `make chaos` breaks things.
+DURATION ?= 30m
+chaos: ## all kinds of faults in real processes for DURATION, drawn from SEED
+	IDNODE_E2E_CHAOS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestF29Mixture$$' ./test/e2e/matrix
+
+# Each row of the matrix at full length takes hours; LENGTH=medium is half an hour.
+LENGTH ?= full
+containers: ## the containers of deploy/docker-compose.yml, broken for DURATION, drawn from SEED
+	IDNODE_E2E_CONTAINERS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestContainersMixture$$' ./test/e2e
+
+matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/reliability.md
+	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/reliability.md \
+	  go test -count=1 -v -timeout 0 ./test/e2e/matrix
+
+# How many damages `make damage` tries on data directories, and how many on nodes.
+DAMAGES ?= 4000
+DAMAGED_NODES ?= 60
+damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures into docs/reliability.md
+	IDNODE_DAMAGES=$(DAMAGES) IDNODE_DAMAGED_NODES=$(DAMAGED_NODES) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) \
+	  IDNODE_DAMAGE_PAGE=$(CURDIR)/docs/reliability.md go test -count=1 -v -timeout 0 ./test/e2e/damage
+
+mutants: ## plants a bug at a time and says which test finds it; writes the score into docs/reliability.md
+	go run ./test/mutants -page docs/reliability.md
 
 fuzz-short: ## every fuzz test for a moment
 	.ci/fuzz
@@ -61,4 +97,4 @@ down: ## stop the containers and keep their data
 
 clean: ## stop the containers and drop their data, the certificates and the builds
 	-$(COMPOSE) down --volumes
-	rm -rf bin .cache deploy/idnode deploy/data $(CERTS)
+	rm -rf bin dist .cache deploy/idnode deploy/data $(CERTS)
