@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"iter"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
@@ -19,8 +20,7 @@ type claimItem struct {
 	db uint32
 }
 
-// numberedItem is a claim of the form name + separator + decimal. The name
-// shares the memory of the claimed id.
+// numberedItem is a claim of the form name + separator + decimal.
 type numberedItem struct {
 	name      string
 	value     int64
@@ -68,9 +68,9 @@ func (c *contents) numberedFrom(from numberedItem) iter.Seq[int64] {
 
 // addClaim stores a claim that does not exist.
 func (c *contents) addClaim(item claimItem) {
-	ref := c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id})
-	item.id = c.claims.At(ref).Name // Its memory is shared.
+	c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id})
 	if n, ok := item.numbered(); ok {
+		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
 		c.numbered.Set(n)
 	}
 	c.nameBytes += int64(len(item.id))

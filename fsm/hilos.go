@@ -28,7 +28,7 @@ type foundHiLo struct {
 func (c *contents) findHiLo(db uint32, tag string) foundHiLo {
 	f := foundHiLo{db: db, tag: tag, counter: c.floor.hilo()}
 	if f.ref, f.exists = c.hilos.Find(db, tag); f.exists {
-		f.packed = c.hilos.At(f.ref).Value
+		f.packed = c.hilos.Value(f.ref)
 		f.counter = f.packed.counter()
 	}
 	return f

@@ -43,7 +43,7 @@ func (c *contents) findIdentity(db uint32, name string) foundIdentity {
 		f.hidden = f.exists
 	}
 	if f.exists {
-		f.last = int64(c.identityTable(f.hidden).At(f.ref).Value)
+		f.last = int64(c.identityTable(f.hidden).Value(f.ref))
 	}
 	return f
 }

@@ -52,13 +52,18 @@ func (b *buckets) add() {
 
 // hash returns the hash of a name.
 func (t *Table[V]) hash(database uint32, name string) uint64 {
-	const odd = 0x9e3779b97f4a7c15 // Spreads the databases' small numbers over all bits.
-	return (maphash.String(t.seed, name) ^ uint64(database)*odd) & t.mask
+	return t.mix(database, maphash.String(t.seed, name))
 }
 
-// bucket returns the bucket of a name.
-func (t *Table[V]) bucket(database uint32, name string) *Ref {
-	return t.buckets.of(t.hash(database, name))
+// mix makes a hash of a name one of the name in a database.
+func (t *Table[V]) mix(database uint32, name uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // Spreads the databases' small numbers over all bits.
+	return (name ^ uint64(database)*odd) & t.mask
+}
+
+// bucket returns the bucket of an entry.
+func (t *Table[V]) bucket(p *page[V], at int) *Ref {
+	return t.buckets.of(t.mix(p.slots[at].database, maphash.Bytes(t.seed, p.name(at))))
 }
 
 // split adds a bucket, and moves into it what belongs there.
@@ -68,9 +73,10 @@ func (t *Table[V]) split() {
 	rest := *source
 	*source = none
 	for rest != none {
-		ref, s := rest, t.own(rest)
+		ref := rest
+		p, at := t.own(ref)
+		s, bucket := &p.slots[at], t.bucket(p, at)
 		rest = s.older
-		bucket := t.bucket(s.database, s.name)
 		s.older, *bucket = *bucket, ref
 	}
 }
@@ -78,7 +84,8 @@ func (t *Table[V]) split() {
 // unlink takes an entry out of its bucket's chain.
 func (t *Table[V]) unlink(link *Ref, ref, older Ref) {
 	for *link != ref {
-		link = &t.own(*link).older
+		p, at := t.own(*link)
+		link = &p.slots[at].older
 	}
 	*link = older
 }

@@ -9,12 +9,12 @@ import (
 // Frozen is a table as it was at one moment. Any number of goroutines may read
 // it, beside changes of the table.
 type Frozen[V any] struct {
-	pages []*page[V]
+	pages []page[V]
 	order *btree.BTreeG[Ref]
 }
 
-// Freeze returns the table as it is now. It copies a pointer for every hundred
-// entries or so, and each page is copied when it is changed for the first time
+// Freeze returns the table as it is now. It copies a few words for every 64
+// entries, and each page is copied when it is changed for the first time
 // afterwards. It counts as a change of the table.
 func (t *Table[V]) Freeze() Frozen[V] {
 	t.generation++
@@ -36,6 +36,6 @@ func (f Frozen[V]) Scan(each func(Entry[V]) bool) {
 		return
 	}
 	f.order.Scan(func(ref Ref) bool {
-		return each(f.pages[ref/pageSize].slots[ref%pageSize].entry())
+		return each(f.pages[ref/pageSize].entry(int(ref % pageSize)))
 	})
 }

@@ -3,23 +3,28 @@
 //
 // A busy cluster looks a name up for every identity it gives, and seldom makes a
 // new one. So a value lies beside its name in a page and is found through a hash
-// table: a few reads of memory, however many names there are. The order is kept
-// in a tree of places, which changes only with the set of names.
+// table: two reads of memory, however many names there are. The order is kept in
+// a tree of places, which changes only with the set of names. No name but a long
+// one is an object of its own, so that the garbage collector, too, has as little
+// to do with a million names as with one.
 package table
 
 import (
 	"hash/maphash"
 	"math"
 	"sort"
-	"strings"
 
 	"github.com/tidwall/btree"
 )
 
 // pageSize is how many entries a page holds: what is copied when an entry is
-// changed for the first time after a Freeze. Freeze itself copies a pointer per
+// changed for the first time after a Freeze. Freeze itself copies a few words per
 // page.
-const pageSize = 128
+const pageSize = 64
+
+// inline is how many bytes of a name lie beside its value: so many that a slot
+// whose value is a number fills a line of the processor's cache.
+const inline = 46
 
 // Entry is what is known of one name.
 type Entry[V any] struct {
@@ -46,7 +51,7 @@ type Table[V any] struct {
 	// mask has the bits of the hash that count: all, but in tests.
 	mask    uint64
 	buckets buckets
-	pages   []*page[V]
+	pages   []page[V]
 	// free has the places of deleted entries; used counts the places ever used.
 	free []Ref
 	used Ref
@@ -58,33 +63,6 @@ type Table[V any] struct {
 	hint btree.PathHint
 }
 
-// page is a run of slots.
-type page[V any] struct {
-	generation uint32
-	slots      [pageSize]slot[V]
-}
-
-// slot is the place of an entry.
-type slot[V any] struct {
-	name     string
-	value    V
-	database uint32
-	// older is the next entry of the same bucket.
-	older Ref
-}
-
-func (s *slot[V]) entry() Entry[V] {
-	return Entry[V]{Database: s.database, Name: s.name, Value: s.value}
-}
-
-// before says whether an entry comes before a name in the order of the table.
-func (s *slot[V]) before(database uint32, name string) bool {
-	if s.database != database {
-		return s.database < database
-	}
-	return s.name < name
-}
-
 // New returns an empty table.
 func New[V any]() *Table[V] {
 	t := &Table[V]{seed: maphash.MakeSeed(), mask: math.MaxUint64, buckets: newBuckets()}
@@ -94,8 +72,17 @@ func New[V any]() *Table[V] {
 
 // less compares entries that are in the table.
 func (t *Table[V]) less(a, b Ref) bool {
-	other := t.slot(b)
-	return t.slot(a).before(other.database, other.name)
+	p, at := t.page(b)
+	return t.before(a, p.slots[at].database, p.name(at))
+}
+
+// before says whether an entry comes before a name in the order of the table.
+func (t *Table[V]) before(ref Ref, database uint32, name []byte) bool {
+	p, at := t.page(ref)
+	if s := &p.slots[at]; s.database != database {
+		return s.database < database
+	}
+	return string(p.name(at)) < string(name)
 }
 
 // Len counts the entries.
@@ -103,16 +90,22 @@ func (t *Table[V]) Len() int { return t.order.Len() }
 
 // Find returns where the entry of a name lies; false if there is none.
 func (t *Table[V]) Find(database uint32, name string) (Ref, bool) {
-	for ref := *t.bucket(database, name); ref != none; ref = t.slot(ref).older {
-		if s := t.slot(ref); s.database == database && s.name == name {
+	for ref := *t.buckets.of(t.hash(database, name)); ref != none; {
+		p, at := t.page(ref)
+		s := &p.slots[at]
+		if s.database == database && string(p.name(at)) == name {
 			return ref, true
 		}
+		ref = s.older
 	}
 	return none, false
 }
 
-// At returns the entry at a place.
-func (t *Table[V]) At(ref Ref) Entry[V] { return t.slot(ref).entry() }
+// Value returns the value of the entry at a place.
+func (t *Table[V]) Value(ref Ref) V {
+	p, at := t.page(ref)
+	return p.slots[at].value
+}
 
 // Get returns the value of a name; false if there is none.
 func (t *Table[V]) Get(database uint32, name string) (value V, ok bool) {
@@ -120,19 +113,22 @@ func (t *Table[V]) Get(database uint32, name string) (value V, ok bool) {
 	if !ok {
 		return value, false
 	}
-	return t.slot(ref).value, true
+	return t.Value(ref), true
 }
 
 // Set changes the value of the entry at a place.
-func (t *Table[V]) Set(ref Ref, value V) { t.own(ref).value = value }
+func (t *Table[V]) Set(ref Ref, value V) {
+	p, at := t.own(ref)
+	p.slots[at].value = value
+}
 
-// Insert adds an entry whose name is not in the table, and keeps a copy of the
-// name. It returns where the entry lies.
+// Insert adds an entry whose name is not in the table, and has at most 65,535
+// bytes; it keeps a copy of the name. It returns where the entry lies.
 func (t *Table[V]) Insert(e Entry[V]) Ref {
 	ref := t.place()
-	bucket := t.bucket(e.Database, e.Name)
-	// The name may be part of a large message that should not live on.
-	*t.own(ref) = slot[V]{name: strings.Clone(e.Name), value: e.Value, database: e.Database, older: *bucket}
+	bucket := t.buckets.of(t.hash(e.Database, e.Name))
+	p, at := t.own(ref)
+	p.put(at, e, *bucket)
 	*bucket = ref
 	t.order.SetHint(ref, &t.hint)
 	if bucketsPerEntry*t.order.Len() > t.buckets.count {
@@ -146,9 +142,9 @@ func (t *Table[V]) Insert(e Entry[V]) Ref {
 // Delete removes the entry at a place.
 func (t *Table[V]) Delete(ref Ref) {
 	t.order.Delete(ref)
-	s := t.own(ref)
-	t.unlink(t.bucket(s.database, s.name), ref, s.older)
-	*s = slot[V]{}
+	p, at := t.own(ref)
+	t.unlink(t.bucket(p, at), ref, p.slots[at].older)
+	p.clear(at)
 	t.free = append(t.free, ref)
 }
 
@@ -157,10 +153,13 @@ func (t *Table[V]) Delete(ref Ref) {
 func (t *Table[V]) Ascend(database uint32, from string, f func(Entry[V]) bool) {
 	first := sort.Search(t.order.Len(), func(rank int) bool {
 		ref, _ := t.order.GetAt(rank)
-		return !t.slot(ref).before(database, from)
+		return !t.before(ref, database, []byte(from))
 	})
 	if begin, ok := t.order.GetAt(first); ok {
-		t.order.Ascend(begin, func(ref Ref) bool { return f(t.At(ref)) })
+		t.order.Ascend(begin, func(ref Ref) bool {
+			p, at := t.page(ref)
+			return f(p.entry(at))
+		})
 	}
 }
 
@@ -172,23 +171,22 @@ func (t *Table[V]) place() Ref {
 		return ref
 	}
 	if t.used%pageSize == 0 {
-		t.pages = append(t.pages, &page[V]{generation: t.generation})
+		t.pages = append(t.pages, newPage[V](t.generation))
 	}
 	t.used++
 	return t.used - 1
 }
 
-// slot returns a place to read.
-func (t *Table[V]) slot(ref Ref) *slot[V] { return &t.pages[ref/pageSize].slots[ref%pageSize] }
+// page returns the page of a place, to read, and which of its slots it is.
+func (t *Table[V]) page(ref Ref) (*page[V], int) {
+	return &t.pages[ref/pageSize], int(ref % pageSize)
+}
 
-// own returns a place to write: in a page that no Frozen shares.
-func (t *Table[V]) own(ref Ref) *slot[V] {
-	p := t.pages[ref/pageSize]
+// own returns the same to write: a page that no Frozen shares.
+func (t *Table[V]) own(ref Ref) (*page[V], int) {
+	p, at := t.page(ref)
 	if p.generation != t.generation {
-		mine := *p
-		mine.generation = t.generation
-		p = &mine
-		t.pages[ref/pageSize] = p
+		*p = p.copy(t.generation)
 	}
-	return &p.slots[ref%pageSize]
+	return p, at
 }

@@ -55,10 +55,11 @@ type machine struct {
 }
 
 func drawKey(t *rapid.T) key {
-	return key{
-		database: uint32(rapid.IntRange(0, 2).Draw(t, "database")),
-		name:     fmt.Sprint(rapid.IntRange(0, 400).Draw(t, "name")),
+	name := fmt.Sprint(rapid.IntRange(0, 400).Draw(t, "name"))
+	if rapid.IntRange(0, 7).Draw(t, "kind") == 0 {
+		name = strings.Repeat("-", rapid.IntRange(inline-3, inline+1).Draw(t, "length")) + name
 	}
+	return key{database: uint32(rapid.IntRange(0, 2).Draw(t, "database")), name: name}
 }
 
 // Put inserts a name, or changes its value.
