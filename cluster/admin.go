@@ -48,8 +48,9 @@ func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Resul
 // Remove removes the member with this tag for good and returns the log index of
 // that. If it leads, it hands over first. The change is in the log when Remove
 // returns; Raft's configuration follows within moments, or when there is a
-// leader again. Errors are *outcome.Error or *member.RefusedError.
-func (n *Node) Remove(ctx context.Context, tag string) (uint64, error) {
+// leader again. principal is who asks for it, nil where there are no roles to
+// judge him by. Errors are *outcome.Error or *member.RefusedError.
+func (n *Node) Remove(ctx context.Context, tag string, principal *string) (uint64, error) {
 	e, err := n.engine()
 	if err != nil {
 		return 0, err
@@ -59,7 +60,7 @@ func (n *Node) Remove(ctx context.Context, tag string) (uint64, error) {
 			n.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
 		}
 	}
-	result, err := e.change(ctx, n.cfg.Registry.RemoveOperation(tag))
+	result, err := e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal))
 	if err != nil {
 		return 0, err
 	}

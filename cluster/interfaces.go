@@ -46,7 +46,7 @@ type Registry interface {
 	JoinOperation(m *raftlogv1.Member) []byte
 	AnnounceOperation(m *raftlogv1.Member) []byte
 	PromoteOperation(id []byte) []byte
-	RemoveOperation(tag string) []byte
+	RemoveOperation(tag string, principal *string) []byte
 	FormatRaiseOperation(format uint32) []byte
 	// KeyedOperation makes an operation count once, and have the same result
 	// each time, however often it is proposed.

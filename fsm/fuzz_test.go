@@ -25,7 +25,7 @@ func FuzzApplyOperation(f *testing.F) {
 	}
 	f.Add(JoinOperation(testMember("D")))
 	f.Add(AnnounceOperation(testMember("A")))
-	f.Add(RemoveOperation("A"))
+	f.Add(RemoveOperation("A", nil))
 	f.Add(FormatRaiseOperation(1))
 	base := restoredAt(f, 5)
 	f.Fuzz(func(t *testing.T, data []byte) {

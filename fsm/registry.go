@@ -72,9 +72,10 @@ func PromoteOperation(id []byte) []byte {
 }
 
 // RemoveOperation returns the operation that removes the member with a tag.
-func RemoveOperation(tag string) []byte {
+// principal is who asks for it; nil where there are no roles to judge him by.
+func RemoveOperation(tag string, principal *string) []byte {
 	remove := &raftlogv1.MemberRemove{Tag: tag}
-	return encodeOperation(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberRemove{MemberRemove: remove}})
+	return encodeOperation(&raftlogv1.Operation{Principal: principal, Op: &raftlogv1.Operation_MemberRemove{MemberRemove: remove}})
 }
 
 // FormatRaiseOperation returns the operation that raises the log format.
@@ -133,7 +134,9 @@ func (s *State) AnnounceOperation(m *raftlogv1.Member) []byte { return AnnounceO
 func (s *State) PromoteOperation(id []byte) []byte { return PromoteOperation(id) }
 
 // RemoveOperation is the function of that name.
-func (s *State) RemoveOperation(tag string) []byte { return RemoveOperation(tag) }
+func (s *State) RemoveOperation(tag string, principal *string) []byte {
+	return RemoveOperation(tag, principal)
+}
 
 // FormatRaiseOperation is the function of that name.
 func (s *State) FormatRaiseOperation(format uint32) []byte { return FormatRaiseOperation(format) }

@@ -141,7 +141,7 @@ func needOf(op *operation) (rights.Right, []byte) {
 		return rights.Seed, nameIn(op.payload)
 	case opClaim, opRelease:
 		return rights.Claims, nameIn(op.payload)
-	case opSettingSet, opRolesSet, opMerge, opMergeCluster:
+	case opSettingSet, opRolesSet, opMerge, opMergeCluster, opMemberRemove:
 		return rights.Cluster, nil
 	default:
 		return 0, nil

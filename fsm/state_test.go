@@ -141,7 +141,7 @@ func TestRegistryMethodsAreTheFunctions(t *testing.T) {
 		{JoinOperation(m), s.JoinOperation(m)},
 		{AnnounceOperation(m), s.AnnounceOperation(m)},
 		{PromoteOperation(m.GetId()), s.PromoteOperation(m.GetId())},
-		{RemoveOperation("A"), s.RemoveOperation("A")},
+		{RemoveOperation("A", nil), s.RemoveOperation("A", nil)},
 		{FormatRaiseOperation(2), s.FormatRaiseOperation(2)},
 		{KeyedOperation(nil, [16]byte{1}), s.KeyedOperation(nil, [16]byte{1})},
 	} {

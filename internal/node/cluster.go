@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/internal/peer"
 	"github.com/idnode/idnode/internal/service"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -62,9 +64,27 @@ func (v clusterView) Join(ctx context.Context, address, tag string, watcher bool
 	return v.node.Invite(ctx, address, tag, watcher)
 }
 
+// peerSide is what other nodes ask of this one.
+type peerSide struct {
+	*cluster.Node
+	service *service.Service
+}
+
+var _ peer.Node = peerSide{}
+
+// HandleJoin implements peer.Node.
+func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	var response *peerv1.JoinResponse
+	err := p.service.Admit(ctx, req.GetMember().GetId(), req.GetMember().GetTag(), func() (_ *raftlogv1.Member, err error) {
+		response, err = p.Node.HandleJoin(ctx, req)
+		return response.GetMember(), err
+	})
+	return response, err
+}
+
 // Remove implements service.Cluster.
-func (v clusterView) Remove(ctx context.Context, tag string) (uint64, error) {
-	return v.node.Remove(ctx, tag)
+func (v clusterView) Remove(ctx context.Context, tag string, principal *string) (uint64, error) {
+	return v.node.Remove(ctx, tag, principal)
 }
 
 // Transfer implements service.Cluster.

@@ -118,6 +118,6 @@ func unnamed(err error, principal *string) bool {
 	if err == nil || principal != nil {
 		return false
 	}
-	var r *refused
-	return errors.As(err, &r) && r.refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
+	var r interface{ Refused() *raftlogv1.Refusal }
+	return errors.As(err, &r) && r.Refused().GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }

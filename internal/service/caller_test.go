@@ -271,7 +271,13 @@ func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 			t.Errorf("%s names %q without roles", name, *p)
 		}
 	}
+	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B" {
+		t.Errorf("without roles the cluster was asked: %s: %v", n.cluster.asked, err)
+	}
 	n.setRoles(t, everything())
+	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B for ops" {
+		t.Errorf("with roles the cluster was asked: %s: %v", n.cluster.asked, err)
+	}
 	for _, name := range names {
 		if err := calls[name].make(as("ops"), n); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"net"
@@ -83,8 +84,9 @@ type Cluster interface {
 	Status() ClusterStatus
 	// Join takes in the node that waits at address, under tag if it is not empty.
 	Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error)
-	// Remove removes a member and returns the index of the log entry.
-	Remove(ctx context.Context, tag string) (logIndex uint64, err error)
+	// Remove removes a member, in the name of principal unless that is nil, and
+	// returns the index of the log entry.
+	Remove(ctx context.Context, tag string, principal *string) (logIndex uint64, err error)
 	// Transfer hands leadership to a voter, or to any if tag is empty, and
 	// returns the new leader's tag.
 	Transfer(ctx context.Context, tag string) (leader string, err error)
@@ -251,6 +253,23 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 	return joined, err
 }
 
+// Admit takes in a node that asks for it by itself, which take does, and records
+// it: nobody but the node asked knows of it. A node asks until it is in; what is
+// asked of a member changes nothing and is not recorded.
+func (s *Service) Admit(ctx context.Context, id []byte, tag string, take func() (*raftlogv1.Member, error)) error {
+	if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), id) }) {
+		_, err := take()
+		return err
+	}
+	return s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: tag}, func() (change, error) {
+		m, err := take()
+		if err != nil {
+			return change{}, err
+		}
+		return change{after: memberOf(m, s.cfg.Cluster.Status())}, nil
+	})
+}
+
 // Remove removes a member for good and returns the index of the log entry.
 func (s *Service) Remove(ctx context.Context, tag string) (uint64, error) {
 	index, err := s.remove(ctx, tag)
@@ -269,13 +288,26 @@ func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
 	var index uint64
 	err := s.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag}, func() (done change, err error) {
 		done.before = s.memberByTag(tag)
-		if index, err = s.cfg.Cluster.Remove(ctx, tag); err != nil {
-			return done, proposalError(err, false)
-		}
+		index, err = s.proposeRemoval(ctx, tag)
 		done.index = index
-		return done, nil
+		return done, err
 	})
 	return index, err
+}
+
+// proposeRemoval does for a removal what propose does for other operations: the
+// state judges who asks for it.
+func (s *Service) proposeRemoval(ctx context.Context, tag string) (uint64, error) {
+	principal := s.principal(ctx)
+	index, err := s.cfg.Cluster.Remove(ctx, tag, principal)
+	if unnamed(err, principal) {
+		who := s.caller(ctx).Principal
+		index, err = s.cfg.Cluster.Remove(ctx, tag, &who)
+	}
+	if err != nil {
+		return 0, proposalError(err, false)
+	}
+	return index, nil
 }
 
 // memberByTag returns the present member with a tag as this node knows it, or nil.

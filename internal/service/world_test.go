@@ -138,8 +138,11 @@ func (c *fakeCluster) Join(_ context.Context, address, tag string, _ bool) (*raf
 	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B"}, nil
 }
 
-func (c *fakeCluster) Remove(_ context.Context, tag string) (uint64, error) {
+func (c *fakeCluster) Remove(_ context.Context, tag string, principal *string) (uint64, error) {
 	c.asked = "remove " + tag
+	if principal != nil {
+		c.asked += " for " + *principal
+	}
 	return 7, c.err
 }
 
