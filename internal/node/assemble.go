@@ -154,7 +154,7 @@ func (n *Node) openServer(certificates *tlsconf.Material) {
 		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.health)
-	peer.NewServer(n.cluster, n.tracing.Peer()).Register(n.server)
+	peer.NewServer(peerSide{n.cluster, n.service}, n.tracing.Peer()).Register(n.server)
 }
 
 // openAudit returns nil for a node that records nothing.

@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/rights"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // auditor remembers records; after fail it takes none.
@@ -88,6 +89,28 @@ func TestWhatIsRecorded(t *testing.T) {
 	if diff := cmp.Diff(Roles{Roles: []rights.Role{everything()}}, got[1].Before); diff != "" {
 		t.Errorf("the roles before: %s", diff)
 	}
+}
+
+// TestWhoJoinsByItselfIsRecorded, once: it asks until it is a member.
+func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	ctx := as("ops")
+	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
+	admit := func(m *raftlogv1.Member, err error) error {
+		return n.Admit(ctx, m.GetId(), m.GetTag(), func() (*raftlogv1.Member, error) { return m, err })
+	}
+	if err := admit(newcomer, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.take(t); len(got) != 2 || got[0].Event != audit.EventJoin || got[0].Name != "C" || got[1].Outcome != audit.OutcomeDone {
+		t.Errorf("%+v", got)
+	}
+	member := n.world.state.Members()[0]
+	if err := admit(member, nil); err != nil || len(a.take(t)) > 0 {
+		t.Errorf("a member that asks again is recorded, or refused: %v", err)
+	}
+	a.fail = errors.New("the disk is full")
+	wantError(t, admit(newcomer, errors.New("taken in without a record")), Unavailable, ReasonAuditFailed, "")
 }
 
 // TestWhatIsNotDoneIsRecordedAsSuch.
