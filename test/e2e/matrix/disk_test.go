@@ -62,7 +62,7 @@ func TestF11SlowDisk(t *testing.T) {
 		r.Outage()
 		release := slow.Process.StallDisk(t, []time.Duration{50, 100, 200, 500}[i/2%4]*time.Millisecond)
 		after(4 * time.Second)
-		if outage := r.Outage(); outage > 3*time.Second {
+		if outage := r.Outage(); outage > within(3*time.Second) {
 			t.Errorf("nothing was answered for %s", outage)
 		}
 		release()
@@ -85,7 +85,7 @@ func TestF12FailedFsync(t *testing.T) {
 			}
 			failed := time.Now()
 			awaitMajority(t, broken)
-			if took := time.Since(failed) - r.Stalls.Between(failed, time.Now()); took > time.Second {
+			if took := time.Since(failed) - r.Stalls.Between(failed, time.Now()); took > within(time.Second) {
 				t.Errorf("a node ended %s after its fsyncs began to fail, want 1 s", took)
 			}
 			for i, release := range releases {

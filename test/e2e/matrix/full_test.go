@@ -55,7 +55,7 @@ func TestF13DiskFull(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if took := r.traffic.Probe(t, leader); took > 10*time.Second {
+			if took := r.traffic.Probe(t, leader); took > within(10*time.Second) {
 				t.Errorf("service came back %s after the disks were freed", took)
 			}
 		}
@@ -65,8 +65,8 @@ func TestF13DiskFull(t *testing.T) {
 			t.Errorf("node %s was ready %d times, want once: full disks end no node", n.Tag, starts)
 		}
 	}
-	if took := r.SlowestRefusal(storageFull); took > promptly {
-		t.Errorf("a refusal for want of space took %s, want at most %s", took, promptly)
+	if took := r.SlowestRefusal(storageFull); took > within(promptly) {
+		t.Errorf("a refusal for want of space took %s, want at most %s", took, within(promptly))
 	}
 	r.withoutAByte(t)
 	r.ends(t)
@@ -92,7 +92,7 @@ func (r *row) withoutAByte(t *testing.T) {
 		n.Start(t)
 	}
 	r.c.WaitReady(t)
-	if took := time.Since(freed); took > 10*time.Second {
+	if took := time.Since(freed); took > within(10*time.Second) {
 		t.Errorf("the node came back %s after its disk was freed", took)
 	}
 }

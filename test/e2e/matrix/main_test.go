@@ -2,7 +2,7 @@
 // all kinds on all nodes of real processes, every answer recorded, and the whole
 // history judged at the end. docs/reliability.md shows the figures.
 //
-// Each test is short by default. IDNODE_E2E_CYCLES says how often each fault is
+// Each test is short by default, and then allows twice the times that are promised. IDNODE_E2E_CYCLES says how often each fault is
 // repeated; IDNODE_MATRIX=full repeats each as often as the table promises, and
 // IDNODE_MATRIX=medium five times as often as by default. IDNODE_E2E_LOG_STORE names
 // the log store of the nodes, and IDNODE_MATRIX_PAGE a page to write the figures into.

@@ -80,7 +80,7 @@ func TestF21MembersChange(t *testing.T) {
 		removed(t, n, gone)
 		r.c.LeaderAmong(t, r.c.Nodes)
 		r.traffic.Thick(t)
-		if outage := r.Outage(); outage > 3*time.Second {
+		if outage := r.Outage(); outage > within(3*time.Second) {
 			t.Errorf("nothing was answered for %s while %s joined and %s was removed", outage, n.Tag, gone.Tag)
 		}
 	}

@@ -92,14 +92,14 @@ func TestF19Overload(t *testing.T) {
 	if offered < minOffered {
 		t.Skipf("only %.1f times the peak could be offered: this machine is busy with something else", offered)
 	}
-	if goodput < minGoodput {
-		t.Errorf("%.2f of the peak were answered, want at least %.1f", goodput, minGoodput)
+	if goodput < minGoodput/slack() {
+		t.Errorf("%.2f of the peak were answered, want at least %.1f", goodput, minGoodput/slack())
 	}
-	if took := harness.Quantile(refused, 0.5); took > maxRefusal {
-		t.Errorf("a refusal took %v, want at most %v", took, maxRefusal)
+	if took := harness.Quantile(refused, 0.5); took > within(maxRefusal) {
+		t.Errorf("a refusal took %v, want at most %v", took, within(maxRefusal))
 	}
-	if growth := float64(harness.Quantile(accepted, 0.99)) / float64(harness.Quantile(idle.Samples, 0.99)); growth > maxAcceptedGrowth {
-		t.Errorf("an accepted call took %.1f times as long as one alone, want at most %d", growth, maxAcceptedGrowth)
+	if growth := float64(harness.Quantile(accepted, 0.99)) / float64(harness.Quantile(idle.Samples, 0.99)); growth > slack()*maxAcceptedGrowth {
+		t.Errorf("an accepted call took %.1f times as long as one alone, want at most %.0f", growth, slack()*maxAcceptedGrowth)
 	}
 }
 

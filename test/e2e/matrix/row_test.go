@@ -52,7 +52,7 @@ func record(t *testing.T, c *harness.Cluster, deadline time.Duration) *row {
 	if deadline < answered {
 		longest = deadline + 500*time.Millisecond
 	}
-	r.Run = harness.Record(t, r.c, longest, r.figures.take)
+	r.Run = harness.Record(t, r.c, within(longest), r.figures.take)
 	t.Cleanup(func() { r.figures.done(t, r.Repeats()) })
 	r.traffic = r.Start(t, deadline)
 	return r
@@ -74,6 +74,21 @@ const mediumFactor = 5
 // form is how long the rows are run: IDNODE_MATRIX is full for as long as the table
 // promises, which takes hours, or medium for about half an hour.
 func form() string { return os.Getenv("IDNODE_MATRIX") }
+
+// slack is how many times as long as promised, and how much less, the short form
+// lets things be. It runs wherever somebody builds, beside whatever else the machine
+// does, and there the faults and the judgement of every answer are the same, but
+// times only tell a hang from a busy machine. The longer forms want a quiet machine,
+// and all that is promised.
+func slack() float64 {
+	if form() == "" {
+		return 2
+	}
+	return 1
+}
+
+// within is how long something may take that is promised within d.
+func within(d time.Duration) time.Duration { return time.Duration(slack() * float64(d)) }
 
 // cycles is how often the row repeats its fault: few times by default, and as
 // often as the table promises in a full run.
@@ -134,15 +149,17 @@ func (r *row) failsOver(t *testing.T, n *harness.Node) {
 func (r *row) inTime(t *testing.T, p50, p99, longest time.Duration) {
 	t.Helper()
 	f := r.figures
-	// A few tell little of a median, and much of what else the machine does.
-	if got := f.quantile(50); len(f.gaps) >= 20 && got > p50 {
-		t.Errorf("half of the fail-overs took longer than %s: %s", p50, got)
-	}
-	if got := f.quantile(99); len(f.gaps) >= 20 && got > p99 {
-		t.Errorf("p99 of the fail-overs is %s, want at most %s", got, p99)
-	}
-	if got := f.quantile(100); got > longest {
-		t.Errorf("a fail-over took %s, want at most %s", got, longest)
+	for _, bound := range []struct {
+		percent, atLeast int
+		most             time.Duration
+	}{
+		// A few tell little of a median, and less than a hundred nothing of a p99: an
+		// election may be lost and held again.
+		{50, 20, p50}, {99, 100, p99}, {100, 1, longest},
+	} {
+		if got := f.quantile(bound.percent); len(f.gaps) >= bound.atLeast && got > within(bound.most) {
+			t.Errorf("%d %% of the fail-overs took up to %s, want at most %s", bound.percent, got, within(bound.most))
+		}
 	}
 	t.Logf("%d fail-overs: p50 %s, p99 %s, max %s", len(f.gaps), f.quantile(50), f.quantile(99), f.quantile(100))
 }
