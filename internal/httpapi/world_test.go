@@ -127,7 +127,10 @@ func (p place) Status() service.ClusterStatus {
 func (place) Join(context.Context, string, string, bool) (*raftlogv1.Member, error) {
 	return nil, errors.ErrUnsupported
 }
-func (place) Remove(context.Context, string, *string) (uint64, error)   { return 0, errors.ErrUnsupported }
+
+func (place) Remove(context.Context, string, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
+}
 func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // NextBlock implements service.Etags.

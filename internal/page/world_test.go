@@ -116,7 +116,10 @@ func (w *world) Status() service.ClusterStatus {
 func (*world) Join(context.Context, string, string, bool) (*raftlogv1.Member, error) {
 	return nil, errors.ErrUnsupported
 }
-func (*world) Remove(context.Context, string, *string) (uint64, error)   { return 0, errors.ErrUnsupported }
+
+func (*world) Remove(context.Context, string, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
+}
 func (*world) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // loseQuorum makes the cluster refuse everything, from now on.
