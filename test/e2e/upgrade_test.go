@@ -65,7 +65,7 @@ func (u *upgrade) runs(t *testing.T, n *harness.Node, program string, flags ...s
 				u.c.Others(n)[i].Tag, seen.Refused, seen.Taken, n.Tag)
 		}
 	}
-	if outage := u.Outage(); outage > 2*time.Second {
+	if outage := u.Outage(); outage > failOver {
 		t.Errorf("nothing was answered for %s while %s was restarted", outage, n.Tag)
 	}
 }
@@ -91,7 +91,7 @@ func (u *upgrade) led(t *testing.T, n *harness.Node) {
 func (u *upgrade) crashes(t *testing.T, n *harness.Node, flags ...string) {
 	t.Helper()
 	n.Process.Kill()
-	if took := u.traffic.Probe(t, u.c.Others(n)[0]); took > 2*time.Second {
+	if took := u.traffic.Probe(t, u.c.Others(n)[0]); took > failOver {
 		t.Errorf("it took %s to go on without node %s", took, n.Tag)
 	}
 	u.traffic.Thick(t)
@@ -135,6 +135,10 @@ func (u *upgrade) opens(t *testing.T, n *harness.Node) uint32 {
 	})
 	return u.format(t, n)
 }
+
+// failOver bounds the time until another node leads: an election may be lost, and
+// held again.
+const failOver = 4 * time.Second
 
 // TestUpgradeAndBack takes a cluster of the release before to this one, node by
 // node, back again, and up for good, under traffic and with leaders of both. As
