@@ -90,9 +90,12 @@ func (m *machine) Delete(t *rapid.T) {
 	}
 }
 
+// maxFrozen is how many frozen tables are looked at after each step.
+const maxFrozen = 4
+
 // Freeze keeps the table as it is.
 func (m *machine) Freeze(*rapid.T) {
-	m.frozen = append(m.frozen, frozenMap{m.table.Freeze(), maps.Clone(m.want)})
+	m.frozen = append(m.frozen[len(m.frozen)/maxFrozen:], frozenMap{m.table.Freeze(), maps.Clone(m.want)})
 }
 
 // Page reads a part of the list.
