@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -32,10 +33,32 @@ func (c *contents) checkEntry(index uint64, e *raftlog.Entry) error {
 // applyOperations applies a group's operations and returns their results.
 func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 	buffer := newResultBuffer(len(operations))
-	for _, data := range operations {
+	for i, data := range operations {
+		if i%table.Ahead == 0 {
+			c.warm(operations[i:min(i+table.Ahead, len(operations))])
+		}
 		buffer.done(c.applyOperation(buffer.next(), now, data))
 	}
 	return buffer.results
+}
+
+// manyNames is as many as do not fit into the processor's caches.
+const manyNames = 1 << 14
+
+// warm looks ahead to the identities that the next operations will ask for.
+func (c *contents) warm(operations [][]byte) {
+	if c.identities.Len() < manyNames || len(operations) == 1 {
+		return
+	}
+	var keys [table.Ahead]table.Key
+	n := 0
+	for _, data := range operations {
+		if op, err := decodeOperation(data); err == nil && op.kind == opIdentityNext {
+			keys[n] = table.Key{Database: c.databaseNumber(&op), Name: nameIn(op.payload)}
+			n++
+		}
+	}
+	c.identities.Warm(keys[:n])
 }
 
 // applyOperation applies one operation, appending its result to dst, which is

@@ -50,3 +50,33 @@ func changeTree(b *testing.B, names []string) {
 		i++
 	}
 }
+
+// BenchmarkWarm finds names of a million, as many as come together, one after the
+// other and after all of them were read ahead. It counts names.
+func BenchmarkWarm(b *testing.B) {
+	const n = 1_000_000
+	t := New[int]()
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("collections/%07d", i*7919%n)
+		t.Insert(Entry[int]{Name: names[i]})
+	}
+	keys := make([]Key, Ahead)
+	for _, ahead := range []bool{false, true} {
+		b.Run(fmt.Sprintf("ahead=%v", ahead), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				if ahead && i%Ahead == 0 {
+					for k := range keys {
+						keys[k].Name = append(keys[k].Name[:0], names[(i+k)%n]...)
+					}
+					t.Warm(keys)
+				}
+				if _, ok := t.Find(0, names[i%n]); !ok {
+					b.Fatal("a name is missing")
+				}
+				i++
+			}
+		})
+	}
+}

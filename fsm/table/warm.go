@@ -1,0 +1,34 @@
+package table
+
+import "hash/maphash"
+
+// Ahead is how many names are looked up at once: about as many reads as a
+// processor has under way, and few enough to be in its nearest cache when they are
+// used.
+const Ahead = 32
+
+// Key is what an entry is found by.
+type Key struct {
+	Database uint32
+	Name     []byte
+}
+
+// Warm reads what Find will read for up to Ahead keys, so that it lies in the
+// processor's caches. The reads of one look-up wait for each other, and among many
+// names each of them waits for memory; those of different names do not. It returns
+// a number of no meaning, without which nothing had to be read.
+//
+//go:noinline
+func (t *Table[V]) Warm(keys []Key) (touched int) {
+	var refs [Ahead]Ref
+	for i, k := range keys {
+		refs[i] = *t.buckets.of(t.mix(k.Database, maphash.Bytes(t.seed, k.Name)))
+	}
+	for _, ref := range refs[:len(keys)] {
+		if ref != none {
+			p, at := t.page(ref)
+			touched += int(p.slots[at].length)
+		}
+	}
+	return touched
+}
