@@ -28,9 +28,15 @@ type Client struct {
 // client certificate of that directory.
 func Dial(t testing.TB, addr, certs string) *Client {
 	t.Helper()
+	return DialAs(t, addr, certs, "client")
+}
+
+// DialAs makes a client that shows the certificate with this name.
+func DialAs(t testing.TB, addr, certs, name string) *Client {
+	t.Helper()
 	creds := insecure.NewCredentials()
 	if certs != "" {
-		creds = clientCredentials(t, certs, "client")
+		creds = clientCredentials(t, certs, name)
 	}
 	conn, err := grpc.NewClient(
 		addr, grpc.WithTransportCredentials(creds),

@@ -15,10 +15,19 @@ import (
 // operator would, and returns their folder.
 func Certificates(t testing.TB, tags ...string) string {
 	t.Helper()
+	return CertificatesWith(t, nil, tags...)
+}
+
+// CertificatesWith does the same for further clients too.
+func CertificatesWith(t testing.TB, clients []string, tags ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	args := []string{"certs", dir}
 	for _, tag := range tags {
 		args = append(args, "--node", tag)
+	}
+	for _, name := range clients {
+		args = append(args, "--client", name)
 	}
 	if out, err := exec.Command(Binary(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("idnode certs: %v\n%s", err, out)

@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// TestRevocation takes a caller's right away while he calls all nodes: what he was
+// given has its place in the log before the revocation, whichever node he asked and
+// whatever that knew, and nothing comes after it.
+func TestRevocation(t *testing.T) {
+	certs := harness.CertificatesWith(t, []string{"webshop"}, "A", "B", "C")
+	c := harness.StartCluster(t, harness.Config{Certs: certs})
+	operator := role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
+	shop := role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var callers sync.WaitGroup
+	var given, newest, denied atomic.Uint64
+	for _, n := range c.Nodes {
+		client := harness.DialAs(t, n.GRPC, certs, "webshop")
+		for range 4 {
+			callers.Go(func() {
+				for ctx.Err() == nil {
+					index, err := nextAs(client)
+					switch {
+					case err == nil:
+						given.Add(1)
+						raise(&newest, index)
+					case harness.Reason(err) == "PERMISSION_DENIED":
+						denied.Add(1)
+					default:
+						t.Errorf("a call ended with %v", err)
+						return
+					}
+				}
+			})
+		}
+	}
+	for i := range 10 {
+		n := c.Nodes[i%3]
+		setRoles(t, n, operator, shop)
+		awaitMore(t, &given, "ids")
+		revoked := setRoles(t, n, operator)
+		awaitMore(t, &denied, "denials")
+		if last := newest.Load(); last > revoked {
+			t.Errorf("the right was taken away at index %d, and used at %d", revoked, last)
+		}
+	}
+	stop()
+	callers.Wait()
+	t.Logf("%d ids were given, %d calls denied", given.Load(), denied.Load())
+	c.Agree(t)
+}
+
+func role(name, principal string, right idnodev1.Right) *idnodev1.AccessRole {
+	grant := &idnodev1.RoleGrant{Database: "*", Rights: []idnodev1.Right{right}}
+	return &idnodev1.AccessRole{Name: name, Principals: []string{principal}, Grants: []*idnodev1.RoleGrant{grant}}
+}
+
+// setRoles sets roles through n and returns the log index at which they hold.
+func setRoles(t *testing.T, n *harness.Node, roles ...*idnodev1.AccessRole) uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := n.Cluster.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: &idnodev1.RoleTable{Roles: roles}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.GetLogIndex()
+}
+
+// nextAs takes a value and returns its place in the log.
+func nextAs(c *harness.Client) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := c.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "orders"})
+	return r.GetLogIndex(), err
+}
+
+// raise makes v the greater of both.
+func raise(v *atomic.Uint64, to uint64) {
+	for old := v.Load(); to > old && !v.CompareAndSwap(old, to); old = v.Load() {
+	}
+}
+
+// awaitMore waits until enough more were counted that every node has had a part.
+func awaitMore(t *testing.T, count *atomic.Uint64, what string) {
+	t.Helper()
+	before := count.Load()
+	harness.Eventually(t, 15*time.Second, "more "+what, func(context.Context) error {
+		if more := count.Load() - before; more < 200 {
+			return fmt.Errorf("%d", more)
+		}
+		return nil
+	})
+}
