@@ -44,9 +44,10 @@ var others = map[string][]killer{
 	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
 	"AnchorForgotten": {{"cluster", []string{"-test.run", "TestEntriesAfterAnInstalledSnapshot$"}, time.Minute}},
 	// These need several rare things in a row, more than some thousand seeds have.
-	"CeilingIgnored":  {{"etag", []string{"-test.run", "TestNoEtagComesTwiceFromOldCopies$"}, time.Minute}},
-	"CleanStopKept":   {{"fsm", []string{"-test.run", "TestTranscripts$"}, time.Minute}},
-	"OutageWaitedOut": {{"cluster/commit", []string{"-test.run", "TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait$"}, time.Minute}},
+	"CeilingIgnored":     {{"etag", []string{"-test.run", "TestNoEtagComesTwiceFromOldCopies$"}, time.Minute}},
+	"CleanStopKept":      {{"fsm", []string{"-test.run", "TestTranscripts$"}, time.Minute}},
+	"EtagBeforeReserved": {{"etag", []string{"-test.run", "TestAStalledDisk$"}, time.Minute}},
+	"OutageWaitedOut":    {{"cluster/commit", []string{"-test.run", "TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait$"}, time.Minute}},
 }
 
 // verdict is what became of a bug.
