@@ -18,6 +18,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/peer"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -77,12 +78,11 @@ func logger(t *testing.T, tag string) *slog.Logger {
 // freeAddress returns a loopback address that nobody listens on at the moment.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Loopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 func newServer(t *testing.T, tag string) *server {

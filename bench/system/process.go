@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/idnode/idnode/internal/freeport"
 )
 
 const (
@@ -104,13 +105,11 @@ func endAll(processes []*process, sig os.Signal) error {
 func freeAddresses(n int) ([]string, error) {
 	var all []string
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		address, err := freeport.Loopback()
 		if err != nil {
 			return nil, err
 		}
-		// Open until all are found, so that no two are alike.
-		defer l.Close()
-		all = append(all, l.Addr().String())
+		all = append(all, address)
 	}
 	return all, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/freeport"
 )
 
 const (
@@ -79,22 +79,13 @@ func benchSpecs(dir string, size int) ([]devNode, error) {
 		}
 		spec := devNode{tag: tag, dir: filepath.Join(dir, tag)}
 		for _, addr := range []*string{&spec.grpc, &spec.raft, &spec.http} {
-			if *addr, err = freeAddress(); err != nil {
+			if *addr, err = freeport.Loopback(); err != nil {
 				return nil, err
 			}
 		}
 		specs = append(specs, spec)
 	}
 	return specs, nil
-}
-
-// freeAddress is a loopback address that was free a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // awaitServing waits until every node is healthy.

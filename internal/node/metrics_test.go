@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/service"
 	"github.com/idnode/idnode/internal/tlsconf"
 )
@@ -21,12 +21,11 @@ const patience = 30 * time.Second
 // freeAddress returns an address of loopback that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Loopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // configs returns the configurations of the first nodes of a cluster, by tag.

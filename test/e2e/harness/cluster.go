@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 )
@@ -122,27 +121,14 @@ func relay(t testing.TB, target string) *edge.Proxy {
 	return p
 }
 
-// nextPort walks through the ports below the ephemeral ones, so that no
-// outgoing connection takes one between choosing and listening. Each run of the
-// tests begins somewhere else, and then takes each port once.
-var (
-	firstPort = time.Now().UnixNano() % 12_000
-	nextPort  atomic.Int64
-)
-
 // FreeAddress is a loopback address nobody listens on.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	for range 10_000 {
-		port := 20_000 + (firstPort+nextPort.Add(1))%12_000
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
+	address, err := freeport.Loopback()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port")
-	return ""
+	return address
 }
 
 // Args are the arguments of the node's `idnode serve`.

@@ -1,0 +1,36 @@
+// Package freeport finds addresses for servers that are about to be started: by
+// tests, and by benchmarks that start their own cluster.
+package freeport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// The ports lie below those that Linux gives to outgoing connections, one of which
+// could take a port between its being found free and its being listened on.
+const (
+	lowest = 20_000
+	count  = 12_000
+)
+
+// Each process begins somewhere else, and then takes each port once.
+var (
+	first = time.Now().UnixNano() % count
+	taken atomic.Int64
+)
+
+// Loopback returns a loopback address, host:port, that nobody listens on and that
+// it returned to nobody else in this process. It is safe for concurrent use.
+func Loopback() (string, error) {
+	for range count {
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+(first+taken.Add(1))%count)
+		if l, err := net.Listen("tcp", address); err == nil {
+			return address, l.Close()
+		}
+	}
+	return "", errors.New("freeport: no port is free")
+}
