@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -286,7 +287,7 @@ func TestNodeMoves(t *testing.T) {
 	s := n.others(n.leader())[0]
 	s.mustNext("users")
 	s.stop(true)
-	s.grpc, s.raft = freeAddress(t), freeAddress(t)
+	s.grpc, s.raft = freeport.For(t), freeport.For(t)
 	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
 	s.start()
 	s.mustNext("users")

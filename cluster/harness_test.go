@@ -75,18 +75,8 @@ func logger(t *testing.T, tag string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("tag", tag)
 }
 
-// freeAddress returns a loopback address that nobody listens on at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := freeport.Loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
-
 func newServer(t *testing.T, tag string) *server {
-	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newCable(), grpc: freeAddress(t), raft: freeAddress(t)}
+	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newCable(), grpc: freeport.For(t), raft: freeport.For(t)}
 }
 
 // open builds the node and serves its calls; it does not start it.

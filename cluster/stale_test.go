@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/internal/freeport"
 )
 
 // TestLeaderUnknownToReturningNode brings a node back that was away while the
@@ -20,7 +21,7 @@ func TestLeaderUnknownToReturningNode(t *testing.T) {
 	away := n.others(n.leader())[0]
 	away.stop(true)
 	d := joinAndLead(t, n)
-	away.grpc, away.raft = freeAddress(t), freeAddress(t)
+	away.grpc, away.raft = freeport.For(t), freeport.For(t)
 	away.open(func(c *cluster.Config) { c.PeerList = n.peers })
 	away.start()
 	wantCaughtUp(t, away, d)

@@ -85,13 +85,7 @@ func TestOpenRefusesWAL(t *testing.T) {
 			must(t, s.StoreLogs(entries(1, 20)))
 			mustClose(t, s)
 			c.change(t, &cfg)
-			s, err := Open(cfg)
-			if !errors.Is(err, c.want) {
-				t.Errorf("Open: %v, want %v", err, c.want)
-			}
-			if err == nil {
-				mustClose(t, s)
-			}
+			wantOpen(t, cfg, c.want)
 		})
 	}
 }

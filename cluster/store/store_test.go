@@ -62,14 +62,20 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := testConfig(c.dir(t), newFatals())
 			c.change(t, &cfg)
-			s, err := Open(cfg)
-			if !errors.Is(err, c.want) {
-				t.Errorf("Open: %v, want %v", err, c.want)
-			}
-			if err == nil {
-				mustClose(t, s)
-			}
+			wantOpen(t, cfg, c.want)
 		})
+	}
+}
+
+// wantOpen opens a store, which must end with that error, or with none, and closes it.
+func wantOpen(t *testing.T, cfg Config, want error) {
+	t.Helper()
+	s, err := Open(cfg)
+	if !errors.Is(err, want) {
+		t.Errorf("Open: %v, want %v", err, want)
+	}
+	if err == nil {
+		mustClose(t, s)
 	}
 }
 

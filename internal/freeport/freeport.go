@@ -34,3 +34,20 @@ func Loopback() (string, error) {
 	}
 	return "", errors.New("freeport: no port is free")
 }
+
+// Test is the part of *testing.T that For needs; package testing itself would come
+// into every program.
+type Test interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// For returns an address as Loopback does, and fails the test if there is none.
+func For(t Test) string {
+	t.Helper()
+	address, err := Loopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}

@@ -18,16 +18,6 @@ import (
 
 const patience = 30 * time.Second
 
-// freeAddress returns an address of loopback that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := freeport.Loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
-
 // configs returns the configurations of the first nodes of a cluster, by tag.
 func configs(t *testing.T, tags ...string) map[string]*config.Config {
 	t.Helper()
@@ -35,7 +25,7 @@ func configs(t *testing.T, tags ...string) map[string]*config.Config {
 	for _, tag := range tags {
 		c := config.Default()
 		c.Tag, c.DataDir = tag, filepath.Join(t.TempDir(), tag)
-		c.GRPC, c.Raft, c.HTTP = freeAddress(t), freeAddress(t), freeAddress(t)
+		c.GRPC, c.Raft, c.HTTP = freeport.For(t), freeport.For(t), freeport.For(t)
 		c.AdvertiseGRPC, c.AdvertiseRaft, c.AdvertiseHTTP = c.GRPC, c.Raft, c.HTTP
 		// Nobody loses an election to a busy machine.
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = time.Second, time.Second, time.Second

@@ -185,9 +185,8 @@ func TestNothingIsLost(t *testing.T) {
 	must(t, "recover", "--data-dir", a.DataDir, "--members", "A", "--skip-ahead", "0", "--yes")
 	a.Start(t)
 	a.WaitReady(t)
-	r, err := a.Ids.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Name: "invoices"})
-	if err != nil || r.GetBlocks()[0].GetFirst() != last+1 {
-		t.Errorf("after %d came %v %v", last, r.GetBlocks(), err)
+	if got := nextOf(t, a); got != last+1 {
+		t.Errorf("after %d came %d", last, got)
 	}
 }
 
@@ -231,9 +230,8 @@ func TestRecoveriesThatAreCutShort(t *testing.T) {
 			}
 			a.Start(t)
 			a.WaitReady(t)
-			r, err := a.Ids.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Name: "invoices"})
-			if err != nil || r.GetBlocks()[0].GetFirst() != last+1001 {
-				t.Errorf("after %d came %v %v", last, r.GetBlocks(), err)
+			if got := nextOf(t, a); got != last+1001 {
+				t.Errorf("after %d came %d", last, got)
 			}
 			a.Process.Kill()
 		})

@@ -14,7 +14,6 @@ import (
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 )
@@ -119,16 +118,6 @@ func relay(t testing.TB, target string) *edge.Proxy {
 	}
 	t.Cleanup(func() { p.Close() })
 	return p
-}
-
-// FreeAddress is a loopback address nobody listens on.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	address, err := freeport.Loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 // Args are the arguments of the node's `idnode serve`.

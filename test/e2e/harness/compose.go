@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -61,7 +62,7 @@ func StartCompose(t testing.TB) *Compose {
 	}
 	c.env = append(cleanEnvironment(), "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
 	for _, tag := range []string{"A", "B", "C"} {
-		n := &Node{Tag: tag, GRPC: FreeAddress(t), HTTP: FreeAddress(t)}
+		n := &Node{Tag: tag, GRPC: freeport.For(t), HTTP: freeport.For(t)}
 		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+portOf(n.GRPC), "DEPLOY_HTTP_"+tag+"="+portOf(n.HTTP))
 		c.Containers = append(c.Containers, &Container{Node: n, Service: "idnode-" + strings.ToLower(tag), compose: c})
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -53,7 +54,7 @@ func (n *Node) Certify(name string) { n.cert = name }
 // Move gives the node other addresses, for its next start.
 func (n *Node) Move(t testing.TB) {
 	t.Helper()
-	n.GRPC, n.Raft, n.HTTP = FreeAddress(t), FreeAddress(t), FreeAddress(t)
+	n.GRPC, n.Raft, n.HTTP = freeport.For(t), freeport.For(t), freeport.For(t)
 	n.Client = Dial(t, n.GRPC, n.cluster.cfg.Certs)
 }
 
