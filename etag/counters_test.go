@@ -90,7 +90,7 @@ func TestNextBlockIsConsecutiveAcrossReservations(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	c := openOn(t, &disk{}, etag.Config{MaxDatabases: 2})
+	c := openOn(t, &disk{}, etag.Config{MaxDatabases: func() int { return 2 }})
 	next(t, c, "a")
 	next(t, c, "b")
 	for _, tc := range []struct {
@@ -140,7 +140,7 @@ func TestExhaustion(t *testing.T) {
 
 func TestRaise(t *testing.T) {
 	d := &disk{}
-	c := openOn(t, d, etag.Config{BlockSize: 10, MaxDatabases: 1})
+	c := openOn(t, d, etag.Config{BlockSize: 10, MaxDatabases: func() int { return 1 }})
 	next(t, c, "a")
 	for _, tc := range []struct {
 		database string
@@ -384,7 +384,6 @@ func TestCloseUnderLoadIsExact(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	for name, cfg := range map[string]etag.Config{
 		"block size": {BlockSize: 1<<40 + 1},
-		"databases":  {MaxDatabases: -1},
 		"max wait":   {MaxWait: -1},
 		"close wait": {CloseWait: -1},
 	} {

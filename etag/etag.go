@@ -30,7 +30,8 @@ const (
 
 	// DefaultBlockSize is how many etags one durable write reserves.
 	DefaultBlockSize = 65_536
-	// DefaultMaxDatabases is how many databases a node keeps counters for.
+	// DefaultMaxDatabases is how many databases a node keeps counters for if
+	// nobody says otherwise.
 	DefaultMaxDatabases = 10_000
 	// DefaultMaxWait bounds how long one call waits for the disk.
 	DefaultMaxWait = 2 * time.Second
@@ -59,8 +60,7 @@ var (
 	// ErrExhausted means the counter has no (or not enough) etags left below
 	// 2^63.
 	ErrExhausted = errors.New("etag: counter exhausted")
-	// ErrTooManyDatabases means a new database would exceed the configured
-	// number.
+	// ErrTooManyDatabases means the database is beyond their limit.
 	ErrTooManyDatabases = errors.New("etag: too many databases")
 	// ErrCount means a block is smaller than 1 or larger than MaxBlock.
 	ErrCount = errors.New("etag: block size out of range")
@@ -76,8 +76,10 @@ type Config struct {
 	// crash loses at most two blocks of a database as a gap, and what was asked
 	// for in one go.
 	BlockSize uint64
-	// MaxDatabases bounds the databases that callers can bring into being.
-	MaxDatabases int
+	// MaxDatabases says how many databases there may be when a caller asks for a
+	// new one; it must be quick. Nil means DefaultMaxDatabases. It is the limit up to
+	// which the cluster keeps ceilings, for a counter without one must not run.
+	MaxDatabases func() int
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
 	MaxWait time.Duration
 	// CloseWait bounds Close.
@@ -90,8 +92,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.BlockSize == 0 {
 		c.BlockSize = DefaultBlockSize
 	}
-	if c.MaxDatabases == 0 {
-		c.MaxDatabases = DefaultMaxDatabases
+	if c.MaxDatabases == nil {
+		c.MaxDatabases = func() int { return DefaultMaxDatabases }
 	}
 	if c.MaxWait == 0 {
 		c.MaxWait = DefaultMaxWait
@@ -109,8 +111,6 @@ func (c Config) validate() error {
 	switch {
 	case c.BlockSize > maxBlockSize:
 		return fmt.Errorf("etag: block size %d is above %d", c.BlockSize, uint64(maxBlockSize))
-	case c.MaxDatabases < 0:
-		return fmt.Errorf("etag: maximum of databases %d is negative", c.MaxDatabases)
 	case c.MaxWait < 0, c.CloseWait < 0:
 		return errors.New("etag: a wait is negative")
 	}

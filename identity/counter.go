@@ -35,14 +35,15 @@ type Counter struct {
 // between claims are skipped, and their values are never handed out; see gather for
 // which. A count of MaxPieces or less never skips any.
 //
-// The errors are ErrCount and ErrExhausted; the counter is then unchanged.
+// The errors are ErrCount, and an *ExhaustedError that wraps ErrExhausted; the
+// counter is then unchanged.
 func (c Counter) Next(count int64, claimed func(from int64) iter.Seq[int64]) (Counter, []Block, error) {
 	if count < 1 || count > MaxCount {
 		return c, nil, ErrCount
 	}
-	blocks, ok := gather(c.Last, count, claimed)
+	blocks, most, ok := gather(c.Last, count, claimed)
 	if !ok {
-		return c, nil, ErrExhausted
+		return c, nil, &ExhaustedError{Most: most}
 	}
 	return Counter{Last: blocks[len(blocks)-1].Last}, blocks, nil
 }

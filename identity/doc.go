@@ -28,3 +28,16 @@ var (
 	// ErrConflict says that the last value is not what the caller expected.
 	ErrConflict = errors.New("identity: the last value is not the expected one")
 )
+
+// ExhaustedError says that there is no room for so many values.
+type ExhaustedError struct {
+	// Most is the greatest count for which there is room, above the same last value
+	// and among the same claims.
+	Most int64
+}
+
+// Error implements error.
+func (e *ExhaustedError) Error() string { return ErrExhausted.Error() }
+
+// Unwrap returns ErrExhausted.
+func (e *ExhaustedError) Unwrap() error { return ErrExhausted }

@@ -9,7 +9,8 @@ import (
 )
 
 // gather collects count free values above last and returns them as blocks,
-// ascending. It reports false if they do not end at or below 2^63-1.
+// ascending. It reports false if they do not end at or below 2^63-1; most is then
+// the greatest count with which they would.
 //
 // The free values between two claims are a gap. gather walks the gaps upwards and
 // ends in the first one with which the count is reached, given that of the gaps
@@ -18,26 +19,26 @@ import (
 //
 // The obvious way, to take gap after gap until the pieces run out and then look for
 // one gap that holds the rest, would leave long gaps unused behind short ones.
-func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) ([]Block, bool) {
+func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) (blocks []Block, most int64, ok bool) {
 	if mutant.On(mutant.CounterWraps) && last > math.MaxInt64-count {
-		return []Block{{last + 1, last + count}}, true
+		return []Block{{last + 1, last + count}}, 0, true
 	}
 	if last == math.MaxInt64 {
-		return nil, false
+		return nil, 0, false
 	}
 	if claimed == nil {
-		p := pieces{missing: count}
+		p := pieces{count: count, missing: count}
 		complete := p.offer(Block{last + 1, math.MaxInt64})
-		return p.blocks, complete
+		return p.blocks, p.most, complete
 	}
-	w := walk{pieces: pieces{missing: count}, next: last + 1}
+	w := walk{pieces: pieces{count: count, missing: count}, next: last + 1}
 	// Called, not ranged over: the body of a range would put every variable it
 	// shares on the heap by itself, in the hottest path of the state machine.
 	claimed(w.next)(w.pass)
 	if w.missing > 0 && !w.ended {
 		w.offer(Block{w.next, math.MaxInt64})
 	}
-	return w.blocks, w.missing == 0
+	return w.blocks, w.most, w.missing == 0
 }
 
 // walk is where gather stands on its way up.
@@ -66,7 +67,9 @@ func (w *walk) pass(claim int64) bool {
 // Invariant: while missing is above 0, there are fewer than MaxPieces blocks.
 type pieces struct {
 	blocks  []Block // Ascending.
+	count   int64   // How many values are wanted.
 	missing int64   // How many values the blocks lack of the count.
+	most    int64   // The greatest count that the gaps so far would have reached.
 	// least is the position of the shortest block, the highest of several. It is
 	// valid while there is room for the last piece only.
 	least int
@@ -82,6 +85,7 @@ func (p *pieces) offer(gap Block) bool {
 		p.missing = 0
 		return true
 	}
+	p.most = max(p.most, p.count-p.missing+gap.Size())
 	p.keep(gap)
 	return false
 }

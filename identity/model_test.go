@@ -78,6 +78,17 @@ func TestNextAgainstTheModel(t *testing.T) {
 			if !errors.Is(err, identity.ErrExhausted) || blocks != nil || after != before {
 				t.Fatalf("got %+v, %v, %v, want ErrExhausted", after, blocks, err)
 			}
+			var exhausted *identity.ExhaustedError
+			if !errors.As(err, &exhausted) {
+				t.Fatalf("got %v", err)
+			}
+			most := exhausted.Most
+			if _, fits := slowNext(last, most+1, taken); fits || most >= count {
+				t.Fatalf("there is room for %d, and more than %d was called too much", most+1, most)
+			}
+			if _, fits := slowNext(last, most, taken); most > 0 && !fits {
+				t.Fatalf("there is no room for %d", most)
+			}
 			return
 		}
 		if err != nil || !slices.Equal(blocks, want) {

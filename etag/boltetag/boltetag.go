@@ -23,7 +23,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -139,7 +138,7 @@ func verify(path string, node []byte) (mark *boltfile.Mark, err error) {
 		// bbolt takes an empty file for a new one.
 		return nil, fmt.Errorf("%w: the file is empty", etag.ErrCorrupt)
 	}
-	err = guard(func() error {
+	err = boltfile.Trap(path, etag.ErrCorrupt, func() error {
 		// This takes the lock, without which another process could be writing,
 		// and reads no more than the meta pages.
 		db, err := openBolt(path, true)
@@ -165,7 +164,7 @@ func verify(path string, node []byte) (mark *boltfile.Mark, err error) {
 }
 
 func openBolt(path string, readOnly bool) (db *bolt.DB, err error) {
-	err = guard(func() error {
+	err = boltfile.Trap(path, etag.ErrCorrupt, func() error {
 		// The free list is not kept in the file, because a damaged one would
 		// make bbolt write over live pages; it is rebuilt at each start.
 		db, err = bolt.Open(path, fileMode, &bolt.Options{
@@ -184,21 +183,9 @@ func classify(err error) error {
 	return boltfile.Classify(err, etag.ErrCorrupt)
 }
 
-// guard runs f and turns the panics and memory faults that bbolt answers damage
-// with into etag.ErrCorrupt.
-func guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", etag.ErrCorrupt, r)
-		}
-	}()
-	return f()
-}
-
 // Load implements etag.Store.
 func (s *Store) Load() (state etag.State, err error) {
-	err = guard(func() error {
+	err = boltfile.Trap(s.db.Path(), etag.ErrCorrupt, func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			state, err = read(tx, s.node)
 			return err
@@ -224,7 +211,7 @@ func (s *Store) Stop(last map[string]uint64) error {
 
 func (s *Store) update(f func(*bolt.Tx) error) error {
 	newest := 0
-	err := guard(func() error {
+	err := boltfile.Trap(s.db.Path(), etag.ErrCorrupt, func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {
 			newest = tx.ID()
 			return f(tx)

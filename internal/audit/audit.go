@@ -149,6 +149,9 @@ func (l *Log) Write(r Record) error {
 		return l.broken
 	}
 	text, hash, err := encode(line{Seq: l.seq + 1, Time: l.now().UTC(), Prev: l.head, Record: r})
+	if err == nil && len(text) > maxLine {
+		err = fmt.Errorf("audit log: a line of %d bytes, more than %d", len(text), maxLine)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/idnode/idnode/internal/rights"
 )
 
 // written makes a log with records for these names.
@@ -82,6 +84,22 @@ func TestEveryChangeIsFound(t *testing.T) {
 		if _, err := Verify(bytes.NewReader(forged)); !errors.Is(err, ErrBroken) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestTheLongestRecordIsReadAgain: a node whose log has roles as large as there may
+// be starts again; what would be too long to read is not written.
+func TestTheLongestRecordIsReadAgain(t *testing.T) {
+	path := written(t, "a")
+	table := strings.Repeat("\x01", rights.MaxEncodedBytes)
+	if err := Append(path, Record{Event: EventRoles, Outcome: OutcomeDone, Before: table, After: table}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Append(path, Record{Event: EventRoles, Outcome: OutcomeDone, After: strings.Repeat("\x01", maxLine/6)}); err == nil {
+		t.Error("a line that is too long was written")
+	}
+	if f, err := Verify(bytes.NewReader(content(t, path))); err != nil || f.Records != 2 || f.Torn != 0 {
+		t.Errorf("%+v %v", f, err)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// maxLine is the longest line that is read: far above what is written.
-const maxLine = 4 << 20
+// maxLine is the longest line that is written and read. The longest records are
+// those of roles: two tables of a megabyte, each byte of which may become six.
+const maxLine = 32 << 20
 
 // Found is what is in a log.
 type Found struct {

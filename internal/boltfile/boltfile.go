@@ -23,6 +23,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -124,7 +125,7 @@ func newestMeta(file io.ReaderAt) (meta, error) {
 func readMeta(file io.ReaderAt, id uint64, offset int64) (meta, error) {
 	b := make([]byte, headBytes+metaBytes)
 	if n, err := file.ReadAt(b, offset); n < len(b) {
-		return meta{}, damaged("meta page %d: %v", id, err)
+		return meta{}, unread(fmt.Sprint("meta page ", id), err)
 	}
 	body := b[headBytes:]
 	sum := fnv.New64a()
@@ -148,4 +149,46 @@ func readMeta(file io.ReaderAt, id uint64, offset int64) (meta, error) {
 // damaged returns an error that wraps ErrDamaged.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// unread says that a file which ends too early is damaged. Any other error is the
+// system's: what the disk has was not seen.
+func unread(what string, err error) error {
+	if errors.Is(err, io.EOF) {
+		return damaged("%s: %v", what, err)
+	}
+	return fmt.Errorf("reading %s: %w", what, err)
+}
+
+// Trap runs a function that uses the bbolt file at path, and returns a panic of it as
+// damage, wrapped in corrupt. bbolt panics when it meets a page that makes no sense.
+//
+// bbolt reads through a memory map. There it is a fault if the file was cut short, and
+// if the disk cannot be read, which is no damage; reading the file tells them apart.
+func Trap(path string, corrupt error, do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		err = fmt.Errorf("%w: %v", corrupt, p)
+		if _, fault := p.(interface{ Addr() uintptr }); !fault {
+			return
+		}
+		if unreadable := readThrough(path); unreadable != nil {
+			err = unreadable
+		}
+	}()
+	return do()
+}
+
+// readThrough fails if the file at path cannot be read.
+func readThrough(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, f)
+	return errors.Join(err, f.Close())
 }

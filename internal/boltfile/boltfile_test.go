@@ -3,9 +3,11 @@ package boltfile_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -197,4 +199,40 @@ func TestEveryDamagedMarkIsNoticed(t *testing.T) {
 		try(fmt.Sprint(length, " bytes"), good[:length])
 	}
 	try("a byte more", append(append([]byte(nil), good...), 0))
+}
+
+// faultError is a panic as that of a memory fault.
+type faultError struct{}
+
+func (faultError) Error() string { return "unexpected fault address" }
+func (faultError) Addr() uintptr { return 4096 }
+
+type failingReader struct{ err error }
+
+func (f failingReader) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
+// TestReadErrorIsNoDamage: nobody has seen what the disk has.
+func TestReadErrorIsNoDamage(t *testing.T) {
+	if _, err := boltfile.NewestTx(failingReader{syscall.EIO}); !errors.Is(err, syscall.EIO) || errors.Is(err, boltfile.ErrDamaged) {
+		t.Errorf("a page that cannot be read: %v", err)
+	}
+	if _, err := boltfile.NewestTx(failingReader{io.EOF}); !errors.Is(err, boltfile.ErrDamaged) {
+		t.Errorf("a page that is not there: %v", err)
+	}
+	sound := filepath.Join(t.TempDir(), "db")
+	must(t, os.WriteFile(sound, []byte("x"), 0o600))
+	for what, c := range map[string]struct {
+		path    string
+		panic   any
+		damaged bool
+	}{
+		"a page that makes no sense":       {t.TempDir(), "bad page", true},
+		"a fault in a file cut short":      {sound, faultError{}, true},
+		"a fault in a file that is broken": {t.TempDir(), faultError{}, false}, // A folder cannot be read.
+	} {
+		err := boltfile.Trap(c.path, boltfile.ErrDamaged, func() error { panic(c.panic) })
+		if err == nil || errors.Is(err, boltfile.ErrDamaged) != c.damaged {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

@@ -54,12 +54,8 @@ func OpenMark(path string, owner []byte, tx uint64) (*Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	marked, err := m.decode(content)
-	if err != nil {
+	if err := m.check(content, tx); err != nil {
 		return nil, err
-	}
-	if marked > tx {
-		return nil, damaged("an older copy: its newest transaction is %d, and %d was written", tx, marked)
 	}
 	if m.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
 		return nil, err
@@ -68,6 +64,28 @@ func OpenMark(path string, owner []byte, tx uint64) (*Mark, error) {
 		return nil, errors.Join(err, m.file.Close())
 	}
 	return m, nil
+}
+
+// CheckMark compares the mark of the file at path, if it has one, with the file's newest
+// transaction, as OpenMark does, and changes nothing.
+func CheckMark(path string, owner []byte, tx uint64) error {
+	content, err := os.ReadFile(path + markSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return (&Mark{owner: owner}).check(content, tx)
+}
+
+// check fails if a file with this newest transaction is behind the mark.
+func (m *Mark) check(content []byte, tx uint64) error {
+	marked, err := m.decode(content)
+	if err == nil && marked > tx {
+		err = damaged("an older copy: its newest transaction is %d, and %d was written", tx, marked)
+	}
+	return err
 }
 
 // HasMark says whether the file at path has, or had, a mark. A file that is missing

@@ -2,6 +2,7 @@ package boltfile
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 )
 
@@ -38,7 +39,7 @@ func (t *tree) page(id uint64) ([]byte, error) {
 	}
 	page := make([]byte, t.pageSize)
 	if _, err := t.file.ReadAt(page, int64(id*t.pageSize)); err != nil {
-		return nil, damaged("page %d: %v", id, err)
+		return nil, unread(fmt.Sprint("page ", id), err)
 	}
 	more := uint64(native.Uint32(page[moreAt:]))
 	if native.Uint64(page) != id || more >= t.pages-id {
@@ -54,7 +55,7 @@ func (t *tree) page(id uint64) ([]byte, error) {
 	}
 	rest := make([]byte, more*t.pageSize)
 	if _, err := t.file.ReadAt(rest, int64((id+1)*t.pageSize)); err != nil {
-		return nil, damaged("page %d: %v", id, err)
+		return nil, unread(fmt.Sprint("page ", id), err)
 	}
 	return append(page, rest...), nil
 }

@@ -36,6 +36,7 @@ func TestCSVRoundTrip(t *testing.T) {
 		want[i].Database = "shop"
 	}
 	want = append(want, counterfile.Counter{Database: "shop", Kind: counterfile.Claim, Name: "users/ayende"},
+		counterfile.Counter{Database: "shop", Kind: counterfile.Claim, Name: "\r\nline \r\r\n ends \n\r"},
 		counterfile.Counter{Database: "shop", Kind: counterfile.DeletedIdentity, Name: "gone", Value: 5})
 	var file bytes.Buffer
 	w, err := counterfile.NewCSVWriter(&file)
@@ -174,4 +175,51 @@ func FuzzReadRavenDB(f *testing.F) {
 			return nil
 		})
 	})
+}
+
+// FuzzReadCSV: a file is read, or refused for its form; what was read, written
+// again, is the same.
+func FuzzReadCSV(f *testing.F) {
+	f.Add("database,kind,name,value\nshop,identity,users,5\nshop,claim,\"a\"\"b\nc\",\n")
+	f.Add("\ufeffdatabase,kind,name,value\r\n,HiLo,\"a,b\",9223372036854775807\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := read(t, counterfile.ReadCSV, text)
+		if err != nil && !errors.Is(err, counterfile.ErrForm) {
+			t.Fatal(err)
+		}
+		wantWrittenAndRead(t, all)
+	})
+}
+
+// FuzzCSVNames: a name comes back from a file as it was: with a line end or a quote
+// in it, it would otherwise be the counter of another name.
+func FuzzCSVNames(f *testing.F) {
+	f.Add("shop", "users", int64(5))
+	f.Add("", "a\"b,\r\n\n\r c ", int64(-1))
+	f.Add("\ufeff", "\xff|", int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, database, name string, value int64) {
+		if name != "" {
+			wantWrittenAndRead(t, []counterfile.Counter{
+				{Database: database, Kind: counterfile.Identity, Name: name, Value: value},
+				{Database: name, Kind: counterfile.Claim, Name: name + database},
+			})
+		}
+	})
+}
+
+// wantWrittenAndRead writes counters and reads them again.
+func wantWrittenAndRead(t *testing.T, all []counterfile.Counter) {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := counterfile.NewCSVWriter(&file)
+	for _, c := range all {
+		err = errors.Join(err, w.Write(c))
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, counterfile.ReadCSV, file.String())
+	if err != nil || !slices.Equal(got, all) {
+		t.Fatalf("%+v was read as %+v: %v", all, got, err)
+	}
 }

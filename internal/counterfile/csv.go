@@ -1,6 +1,7 @@
 package counterfile
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -15,7 +16,7 @@ var columns = []string{"database", "kind", "name", "value"}
 // ReadCSV reads a CSV: a line that names the columns database, kind, name and
 // value, in this order, and then a line for each counter. A claim has no value.
 func ReadCSV(r io.Reader, each Each) error {
-	in := csv.NewReader(r)
+	in := csv.NewReader(&quotedLineEnds{in: bufio.NewReader(r)})
 	in.FieldsPerRecord = len(columns)
 	in.ReuseRecord = true
 	head, err := in.Read()
@@ -43,6 +44,35 @@ func ReadCSV(r io.Reader, each Each) error {
 			return err
 		}
 	}
+}
+
+// quotedLineEnds doubles the carriage return of each line end within quotes.
+// Package csv drops one, and a name that has it would become another.
+type quotedLineEnds struct {
+	in            *bufio.Reader
+	quoted, again bool
+}
+
+// Read implements io.Reader.
+func (q *quotedLineEnds) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		c := byte('\r')
+		if !q.again {
+			if c, err = q.in.ReadByte(); err != nil {
+				return n, err
+			}
+			q.quoted = q.quoted != (c == '"')
+		}
+		q.again = c == '\r' && !q.again && q.quoted && q.lineEnds()
+		p[n] = c
+		n++
+	}
+	return n, nil
+}
+
+func (q *quotedLineEnds) lineEnds() bool {
+	next, err := q.in.Peek(1)
+	return err == nil && next[0] == '\n'
 }
 
 func counterOf(row []string) (Counter, error) {

@@ -23,11 +23,9 @@ const (
 	// TermBefore and TermAfter are around the write of a new term.
 	TermBefore Point = "term-before"
 	TermAfter  Point = "term-after"
-	// A vote is written in two parts, its term and its candidate: VoteBefore is
-	// before the first, VoteBetween before the second, VoteAfter behind it.
-	VoteBefore  Point = "vote-before"
-	VoteBetween Point = "vote-between"
-	VoteAfter   Point = "vote-after"
+	// VoteBefore and VoteAfter are around the write of a vote.
+	VoteBefore Point = "vote-before"
+	VoteAfter  Point = "vote-after"
 	// LogBefore and LogAfter are around an append to the log, DeleteBefore and
 	// DeleteAfter around a deletion from it.
 	LogBefore    Point = "log-before"
@@ -59,7 +57,7 @@ const (
 
 // All are all points.
 var All = []Point{
-	TermBefore, TermAfter, VoteBefore, VoteBetween, VoteAfter, LogBefore, LogAfter, DeleteBefore, DeleteAfter,
+	TermBefore, TermAfter, VoteBefore, VoteAfter, LogBefore, LogAfter, DeleteBefore, DeleteAfter,
 	ApplyBefore, ApplyAfter, AnswerBefore, SnapshotBefore, SnapshotWritten, SnapshotAfter,
 	RestoreBefore, RestoreAfter, EtagBefore, EtagAfter, RecordBefore, RecordAfter,
 }

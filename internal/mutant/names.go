@@ -33,6 +33,8 @@ const (
 	ReturnBelowLow Name = "return-below-low"
 	// PeakForgotten gives a range the High of one that came back.
 	PeakForgotten Name = "peak-forgotten"
+	// MergeKeepsRanges lets a range come back in which a merged Max lies.
+	MergeKeepsRanges Name = "merge-keeps-ranges"
 	// SetIgnoresExpected sets Max whatever it is.
 	SetIgnoresExpected Name = "set-ignores-expected"
 	// RangeTagJoined joins a remembered range with the tag of the node that was
@@ -52,6 +54,8 @@ const (
 	RequestFingerprintIgnored Name = "request-fingerprint-ignored"
 	// RequestExpiryIgnored counts a retry again that the window has forgotten.
 	RequestExpiryIgnored Name = "request-expiry-ignored"
+	// DelayedFirstTry counts a first try that comes after its retry was forgotten.
+	DelayedFirstTry Name = "delayed-first-try"
 	// RequestWindowDropsNewest keeps the oldest request ids when the window is full.
 	RequestWindowDropsNewest Name = "request-window-drops-newest"
 	// RequestsNotRestored forgets all request ids with a snapshot.
@@ -70,6 +74,10 @@ const (
 	StateDrawsToken Name = "state-draws-token"
 	// GroupsInMapOrder applies the groups of an entry in any order.
 	GroupsInMapOrder Name = "groups-in-map-order"
+	// StateDiverges changes one counter when a node restores a snapshot.
+	StateDiverges Name = "state-diverges"
+	// DivergenceIgnored lets a node go on whose state differs from the others'.
+	DivergenceIgnored Name = "divergence-ignored"
 	// SnapshotMissesHidden leaves hidden identities out of snapshots.
 	SnapshotMissesHidden Name = "snapshot-misses-hidden"
 	// RestoreMerges keeps old claims beside those of a snapshot.
@@ -110,10 +118,19 @@ const (
 	EtagNotSynced Name = "etag-not-synced"
 	// CeilingIgnored goes on from the disk, whatever the cluster knows.
 	CeilingIgnored Name = "ceiling-ignored"
+	// EtagWithoutCeiling lets counters run for which the cluster keeps no ceiling.
+	EtagWithoutCeiling Name = "etag-without-ceiling"
 	// CleanStopKept believes in a clean stop long after the next start.
 	CleanStopKept Name = "clean-stop-kept"
 	// TagGivenAgain gives the tag of a removed node to another.
 	TagGivenAgain Name = "tag-given-again"
+)
+
+// Bugs of Raft.
+const (
+	// CommitBeyondEntries lets a follower commit entries of its own that no leader
+	// has compared with its log.
+	CommitBeyondEntries Name = "commit-beyond-entries"
 )
 
 // Bugs of the log on disk.
@@ -124,4 +141,12 @@ const (
 	LogSumIgnored Name = "log-sum-ignored"
 	// LogSegmentDropped drops segments that have entries of the log.
 	LogSegmentDropped Name = "log-segment-dropped"
+	// LogDraftNotSynced uses a prepared segment whose name is not on disk.
+	LogDraftNotSynced Name = "log-draft-not-synced"
+)
+
+// Bugs of the guard against data directories that were set back.
+const (
+	// SetBackUnnoticed greets a member that has lost what it acknowledged.
+	SetBackUnnoticed Name = "set-back-unnoticed"
 )

@@ -200,3 +200,38 @@ func BenchmarkAllows(b *testing.B) {
 		}
 	}
 }
+
+// FuzzAllows: a table answers as its roles say one by one.
+func FuzzAllows(f *testing.F) {
+	f.Add("shop.example.org", "*", "shop", "orders", "orders/de", uint32(3), uint32(4), "ops", "shop", "orders/de/1", uint32(7))
+	f.Fuzz(func(t *testing.T, p1, p2, database, prefix1, prefix2 string, r1, r2 uint32, who, in, name string, need uint32) {
+		roles := []Role{
+			{Name: "one", Principals: []string{p1, p2}, Grants: []Grant{{Database: database, Prefix: prefix1, Rights: Right(r1)}}},
+			{Name: "two", Principals: []string{p2}, Grants: []Grant{{Database: Any, Prefix: prefix2, Rights: Right(r2)}}},
+		}
+		table, err := New(roles, nil)
+		if err != nil {
+			return
+		}
+		var have Right
+		for _, role := range roles {
+			for _, p := range role.Principals {
+				for _, g := range role.Grants {
+					if (p == Any || p == who) && (g.Database == Any || g.Database == in) && strings.HasPrefix(name, g.Prefix) {
+						have |= g.Rights
+					}
+				}
+			}
+		}
+		if got := Allows(table, who, Right(need), in, name); got != (have&Right(need) == Right(need)) {
+			t.Errorf("%+v: %q may %v on %q of %q: %v", roles, who, Right(need), name, in, got)
+		}
+		data, err := Encode(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Decode(data); err != nil || !cmp.Equal(again.Roles, roles) {
+			t.Errorf("%+v came back as %+v: %v", roles, again, err)
+		}
+	})
+}
