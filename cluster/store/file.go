@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -60,23 +61,52 @@ func openFile(cfg Config, guard *guard) (*file, error) {
 	return &file{backend: marked, keys: keys}, nil
 }
 
-func openBolt(path string, noSync bool) (bolt *raftboltdb.BoltStore, err error) {
-	err = trapped(func() error {
-		bolt, err = raftboltdb.New(raftboltdb.Options{
-			Path:   path,
-			NoSync: noSync,
-			BoltOptions: &bbolt.Options{
-				Timeout: lockTimeout,
-				// The list of free pages is found again by a scan at open,
-				// instead of being written with every commit.
-				NoFreelistSync:  true,
-				FreelistType:    bbolt.FreelistMapType,
-				InitialMmapSize: initialMap,
-			},
-		})
+// boltStore is what raft-boltdb gives us, with transactions of several values.
+type boltStore struct {
+	*raftboltdb.BoltStore
+	db *bbolt.DB
+}
+
+// SetAll implements stableBackend.
+func (b boltStore) SetAll(pairs []pair) error {
+	return b.db.Update(func(tx *bbolt.Tx) error {
+		for _, p := range pairs {
+			if err := tx.Bucket(bucketConf).Put(p.key, p.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func openBolt(path string, noSync bool) (boltStore, error) {
+	return newBolt(raftboltdb.Options{
+		Path:   path,
+		NoSync: noSync,
+		BoltOptions: &bbolt.Options{
+			Timeout: lockTimeout,
+			// The list of free pages is found again by a scan at open,
+			// instead of being written with every commit.
+			NoFreelistSync:  true,
+			FreelistType:    bbolt.FreelistMapType,
+			InitialMmapSize: initialMap,
+		},
+	})
+}
+
+func newBolt(options raftboltdb.Options) (b boltStore, err error) {
+	err = boltfile.Trap(options.Path, ErrCorrupt, func() error {
+		b.BoltStore, err = raftboltdb.New(options)
 		return classify(err)
 	})
-	return bolt, err
+	if err != nil {
+		return b, err
+	}
+	// raft-boltdb (v2.3.1) sets one value a transaction and keeps its database in a
+	// private field, and a file cannot be opened twice. A LogBolt needs both at the same
+	// file. So a new version may break this; TestRaftBoltKeepsItsDatabaseInConn says so.
+	b.db = (*bbolt.DB)(reflect.ValueOf(b.BoltStore).Elem().FieldByName("conn").UnsafePointer())
+	return b, nil
 }
 
 // classify tells a file in use, and an error of the file system, from damage.
@@ -133,15 +163,10 @@ func writeFirstRecords(cfg Config, guard *guard, path string) error {
 // inspect looks at the whole structure of the file before anything writes to it,
 // and returns the stable keys in it and its mark.
 func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	if err := notEmpty(path); err != nil {
 		return nil, nil, err
 	}
-	if info.Size() == 0 {
-		// bbolt takes an empty file for a new one.
-		return nil, nil, fmt.Errorf("%w: %s is empty", ErrCorrupt, fileName)
-	}
-	err = trapped(func() error {
+	err = boltfile.Trap(path, ErrCorrupt, func() error {
 		// This takes the lock, without which another process could be writing.
 		db, err := bbolt.Open(path, fileMode, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 		if err != nil {
@@ -169,6 +194,15 @@ func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, er
 		return classify(err)
 	})
 	return keys, mark, err
+}
+
+// notEmpty says that an empty file is damaged: bbolt takes it for a new one.
+func notEmpty(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 {
+		err = fmt.Errorf("%w: %s is empty", ErrCorrupt, fileName)
+	}
+	return err
 }
 
 func inspectTx(tx *bbolt.Tx) (map[string]bool, error) {

@@ -3,9 +3,10 @@ package store
 import (
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 // guard is the store's one switch: once thrown, nothing goes in or out.
@@ -15,7 +16,9 @@ import (
 type guard struct {
 	watchdog Watchdog
 	logger   *slog.Logger
-	failure  atomic.Pointer[error]
+	// path is raft.db's.
+	path    string
+	failure atomic.Pointer[error]
 	// wrote is told how long a write took that succeeded; it may be nil.
 	wrote func(took time.Duration)
 }
@@ -63,7 +66,7 @@ func (g *guard) change(what string, do func() error) error {
 	stall := watchStall(g.watchdog.Limit, func() {
 		_ = g.fail(fmt.Errorf("%w: %s took longer than %s", ErrStalled, what, g.watchdog.Limit))
 	})
-	err := trapped(do)
+	err := boltfile.Trap(g.path, ErrCorrupt, do)
 	stall.end()
 	if err != nil {
 		return g.fail(fmt.Errorf("%w: %s: %w", ErrWrite, what, err))
@@ -77,18 +80,5 @@ func (g *guard) read(do func() error) error {
 	if err := g.err(); err != nil {
 		return err
 	}
-	return trapped(do)
-}
-
-// trapped turns a panic of do into ErrCorrupt. bbolt panics when it meets a page
-// that makes no sense, and reading its memory map beyond the end of a file that
-// was cut short is a fault.
-func trapped(do func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
-		}
-	}()
-	return do()
+	return boltfile.Trap(g.path, ErrCorrupt, do)
 }

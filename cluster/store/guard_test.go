@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 // faulty is a backend whose writes wait for release, if that is set, and then
@@ -33,6 +35,10 @@ func (f *faulty) Set(key, value []byte) error {
 	return errors.Join(f.wait(), f.InmemStore.Set(key, value))
 }
 
+func (f *faulty) SetAll(pairs []pair) error {
+	return errors.Join(f.wait(), inmemBackend{f.InmemStore}.SetAll(pairs))
+}
+
 func (f *faulty) DeleteRange(first, last uint64) error {
 	return errors.Join(f.wait(), f.InmemStore.DeleteRange(first, last))
 }
@@ -41,6 +47,13 @@ func (f *faulty) DeleteRange(first, last uint64) error {
 type inmemBackend struct{ *raft.InmemStore }
 
 func (inmemBackend) Close() error { return nil }
+
+func (b inmemBackend) SetAll(pairs []pair) (err error) {
+	for _, p := range pairs {
+		err = errors.Join(err, b.Set(p.key, p.value))
+	}
+	return err
+}
 
 // openOn puts a store on a backend in memory.
 func openOn(t *testing.T, cfg Config, inmem *raft.InmemStore) *Store {
@@ -77,10 +90,10 @@ func TestStalledWriteIsFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, b := newFatals(), &faulty{InmemStore: raft.NewInmemStore()}
 			cfg := testConfig(t.TempDir(), f)
-			cfg.Watchdog.Limit = 5 * time.Millisecond
+			// The short limit is for the stall, not for opening and filling the store on a
+			// busy machine.
+			cfg.Watchdog.Limit = time.Minute
 			s := openOnBackend(t, cfg, b)
-			// The limit is for the stall, not for filling the store on a busy machine.
-			s.guard.watchdog.Limit = time.Minute
 			must(t, s.StoreLogs(entries(1, 9)))
 			s.guard.watchdog.Limit = 5 * time.Millisecond
 			b.release = make(chan struct{})
@@ -127,7 +140,7 @@ func TestFailedWriteIsFatal(t *testing.T) {
 }
 
 func TestPanicOfTheBackendIsDamage(t *testing.T) {
-	if err := trapped(func() error { panic("page 7: bad magic") }); !errors.Is(err, ErrCorrupt) {
+	if err := boltfile.Trap("", ErrCorrupt, func() error { panic("page 7: bad magic") }); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 }

@@ -74,7 +74,7 @@ func (s *Store) openLog(backend raft.LogStore) (entryLog, error) {
 	}
 	l := &walLog{guard: s.guard, owner: []byte(s.cfg.NodeID), cfg: wal.Config{
 		Dir: filepath.Join(s.cfg.Dir, logDir), SegmentBytes: s.cfg.segmentBytes,
-		Write: s.guard.write, NoSync: s.cfg.noSync,
+		Owner: []byte(s.cfg.NodeID), Write: s.guard.write, NoSync: s.cfg.noSync,
 	}}
 	if string(recorded) == kindNew {
 		return l, s.firstLog(l.cfg)
@@ -166,13 +166,16 @@ func (l *walLog) LastIndex() (last uint64, err error) {
 	return last, err
 }
 
-// GetLog implements raft.LogStore. Damage ends the store.
+// GetLog implements raft.LogStore. Damage ends the store, as does a failed read.
 func (l *walLog) GetLog(index uint64, log *raft.Log) error {
 	err := l.guard.read(func() error { return l.log.GetLog(index, log) })
-	if errors.Is(err, ErrCorrupt) {
+	switch {
+	case err == nil, errors.Is(err, raft.ErrLogNotFound):
+		return err
+	case errors.Is(err, ErrCorrupt):
 		return l.guard.fail(err)
 	}
-	return err
+	return l.guard.fail(fmt.Errorf("%w: %w", ErrRead, err))
 }
 
 // StoreLog implements raft.LogStore.

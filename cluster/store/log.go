@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/boltfile"
 )
 
 // tailIndex is the key of the tail record in the log's own bucket. It says which
@@ -104,8 +106,10 @@ func (l *sealedLog) GetLog(index uint64, log *raft.Log) error {
 		return l.guard.fail(err)
 	case errors.Is(err, raft.ErrLogNotFound) && l.lost(index, before):
 		return l.guard.fail(fmt.Errorf("%w: log entry %d is missing", ErrCorrupt, index))
-	case err != nil:
+	case errors.Is(err, raft.ErrLogNotFound), l.guard.err() != nil:
 		return err
+	case err != nil:
+		return l.guard.fail(fmt.Errorf("%w: %w", ErrRead, err))
 	}
 	*log = found
 	return nil
@@ -127,7 +131,7 @@ func (l *sealedLog) get(index uint64, log *raft.Log) error {
 	case errors.Is(err, raft.ErrLogNotFound), errors.Is(err, ErrCorrupt), l.guard.err() != nil:
 		return err
 	default:
-		return fmt.Errorf("%w: log entry %d: %w", ErrCorrupt, index, err)
+		return fmt.Errorf("log entry %d: %w", index, boltfile.Classify(err, ErrCorrupt))
 	}
 }
 
@@ -137,8 +141,8 @@ func (l *sealedLog) StoreLog(log *raft.Log) error {
 }
 
 // StoreLogs implements raft.LogStore. Entries and the new tail record are one
-// transaction. Entries must be above the end of the log, as the library's are:
-// it deletes what it wants to replace.
+// transaction. Entries must follow the end of the log: the library deletes what it wants
+// to replace. A log without entries may go on anywhere.
 func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return l.guard.err()
@@ -146,13 +150,13 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 	l.changing <- struct{}{}
 	defer l.changed()
 	held := l.span()
+	if held.last == 0 && logs[0].Index > 0 {
+		held.first, held.last = logs[0].Index, logs[0].Index-1
+	}
 	sealed := make([]*raft.Log, 0, len(logs)+1)
 	for _, log := range logs {
-		if log.Index <= held.last || log.Index == tailIndex {
+		if log.Index != held.last+1 || log.Index == tailIndex {
 			return fmt.Errorf("store: log entry %d does not follow %d", log.Index, held.last)
-		}
-		if log.Index > held.last+1 {
-			held.first = log.Index
 		}
 		held.last = log.Index
 		sealed = append(sealed, sealLog(log))
@@ -222,34 +226,41 @@ func (l *sealedLog) readTail() (uint64, error) {
 	return binary.BigEndian.Uint64(tail.Data), nil
 }
 
-// load reads the log once from its end down to the first hole, and fails if
-// anything above the newest snapshot is damaged or missing. It returns how many
-// entries it has read.
+// load reads the log once, and finishes a deletion that a crash cut short. It returns
+// how many entries it has read.
 func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
-	last, err := l.readTail()
+	held, last, err := l.scan(snapshotIndex)
 	if err != nil {
 		return 0, err
 	}
-	first := last + 1
-	for ; first > 1; first-- {
+	l.setSpan(held)
+	return int(held.last + 1 - held.first), l.finishDeletion(last + 1)
+}
+
+// scan reads the log from its end down to the first hole, and fails if anything above
+// the newest snapshot is damaged or missing. last is what the tail record says.
+func (l *sealedLog) scan(snapshotIndex uint64) (held span, last uint64, err error) {
+	if last, err = l.readTail(); err != nil {
+		return held, 0, err
+	}
+	held = span{first: last + 1, last: last}
+	for ; held.first > 1; held.first-- {
 		var log raft.Log
-		err := l.get(first-1, &log)
+		err := l.get(held.first-1, &log)
 		if errors.Is(err, raft.ErrLogNotFound) {
 			break
 		}
 		if err != nil {
-			return 0, err
+			return held, 0, err
 		}
-		count++
 	}
-	if err := checkReach(span{first: first, last: last}, snapshotIndex); err != nil {
-		return 0, err
+	if err := checkReach(held, snapshotIndex); err != nil {
+		return held, 0, err
 	}
-	if count == 0 {
-		first, last = 1, 0
+	if held.first > last {
+		held = span{first: 1}
 	}
-	l.setSpan(span{first: first, last: last})
-	return count, l.finishDeletion(last + 1)
+	return held, last, nil
 }
 
 // checkReach demands that nothing is missing between the newest snapshot and the

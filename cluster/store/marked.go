@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/idnode/idnode/internal/boltfile"
 )
@@ -13,7 +12,7 @@ import (
 // markedBolt is a raft.db whose mark follows every transaction: an older copy of
 // the file, with votes and entries forgotten, is noticed when it is opened.
 type markedBolt struct {
-	bolt *raftboltdb.BoltStore
+	bolt boltStore
 	mark *boltfile.Mark
 	// file is for reading the number of the newest transaction.
 	file *os.File
@@ -77,6 +76,11 @@ func (b *markedBolt) DeleteRange(lo, hi uint64) error {
 // Set implements raft.StableStore.
 func (b *markedBolt) Set(key, value []byte) error {
 	return b.write(func() error { return b.bolt.Set(key, value) })
+}
+
+// SetAll implements stableBackend.
+func (b *markedBolt) SetAll(pairs []pair) error {
+	return b.write(func() error { return b.bolt.SetAll(pairs) })
 }
 
 // Get implements raft.StableStore.

@@ -33,7 +33,7 @@ func setBack(t *testing.T, dir, name string) (putBack func()) {
 func TestOlderRaftDBIsNoticed(t *testing.T) {
 	forKinds(t, func(t *testing.T, kind LogKind) {
 		for what, change := range map[string]func(*Store) error{
-			"a vote":  func(s *Store) error { return s.SetUint64([]byte("LastVoteTerm"), 6) },
+			"a vote":  func(s *Store) error { return s.Set([]byte("LastVoteCand"), []byte("x")) },
 			"entries": func(s *Store) error { return s.StoreLogs(entries(10, 12)) },
 		} {
 			if kind == LogWAL && what == "entries" {

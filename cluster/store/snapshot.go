@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -19,8 +20,9 @@ import (
 )
 
 const (
-	// These three names are the library's.
+	// These four names are the library's.
 	snapshotDir = "snapshots"
+	metaFile    = "meta.json"
 	stateFile   = "state.bin"
 	draftSuffix = ".tmp"
 
@@ -47,11 +49,13 @@ type Snapshots struct {
 	newestIndex uint64
 
 	// noting holds a value while a finished snapshot is made known to raft.db, by
-	// note. noted is the greatest last index that it knows of. Both are follow's to
-	// set.
+	// note. noted is the last index of the newest one that it knows of. Both are
+	// follow's to set.
 	noting chan struct{}
 	noted  uint64
-	note   func(index uint64) error
+	// end is the last log index in the newest snapshot now.
+	end  atomic.Uint64
+	note func(index uint64) error
 }
 
 var _ raft.SnapshotStore = (*Snapshots)(nil)
@@ -75,6 +79,7 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	}
 	if meta != nil {
 		s.newestIndex = meta.Index
+		s.end.Store(meta.Index)
 	}
 	return s, nil
 }
@@ -121,7 +126,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err := syncDir(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
-	return &notingSink{SnapshotSink: sink, snapshots: s, index: index}, nil
+	return &notingSink{SnapshotSink: sink, snapshots: s, end: snapshotName{term: term, index: index}}, nil
 }
 
 // follow fails if the newest snapshot is older than one that raft.db knows of, and
@@ -134,14 +139,37 @@ func (s *Snapshots) follow(store *Store) (err error) {
 	if s.newestIndex < s.noted {
 		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, s.newestIndex, s.noted)
 	}
-	return s.finished(s.newestIndex)
+	return s.finished()
 }
 
-// finished makes a snapshot known that is on disk.
-func (s *Snapshots) finished(index uint64) error {
+// finished makes the newest snapshot known.
+func (s *Snapshots) finished() error {
 	s.noting <- struct{}{}
 	defer func() { <-s.noting }()
-	if index <= s.noted {
+	newest, err := s.newestName()
+	if err != nil {
+		return err
+	}
+	s.end.Store(newest.index)
+	return s.know(newest.index)
+}
+
+// announce makes a snapshot known before it is on disk, if it is to be the newest
+// although it ends at a lower index: a recovered node takes over the state of another
+// survivor. After a crash in between, raft.db asks for less than there is.
+func (s *Snapshots) announce(end snapshotName) error {
+	s.noting <- struct{}{}
+	defer func() { <-s.noting }()
+	newest, err := s.newestName()
+	if err != nil || end.term <= newest.term || end.index >= s.noted {
+		return err
+	}
+	return s.know(end.index)
+}
+
+// know lets raft.db know how far the newest snapshot reaches.
+func (s *Snapshots) know(index uint64) error {
+	if index == s.noted {
 		return nil
 	}
 	if err := s.note(index); err != nil {
@@ -155,7 +183,7 @@ func (s *Snapshots) finished(index uint64) error {
 type notingSink struct {
 	raft.SnapshotSink
 	snapshots *Snapshots
-	index     uint64
+	end       snapshotName
 	cancelled bool
 }
 
@@ -167,10 +195,16 @@ func (k *notingSink) Cancel() error {
 
 // Close implements raft.SnapshotSink.
 func (k *notingSink) Close() error {
-	if err := k.SnapshotSink.Close(); err != nil || k.cancelled {
+	if k.cancelled {
+		return k.SnapshotSink.Close()
+	}
+	if err := k.snapshots.announce(k.end); err != nil {
+		return errors.Join(err, k.Cancel())
+	}
+	if err := k.SnapshotSink.Close(); err != nil {
 		return err
 	}
-	return k.snapshots.finished(k.index)
+	return k.snapshots.finished()
 }
 
 // List implements raft.SnapshotStore: it returns the newest snapshot, or nothing
@@ -221,7 +255,7 @@ func (s *Snapshots) open(name snapshotName) (*raft.SnapshotMeta, io.ReadCloser, 
 		err = errors.New("its description does not belong to its state")
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%w: snapshot %s: %w", ErrCorrupt, name.id, err), state.Close())
+		return nil, nil, errors.Join(damagedSnapshot(name, err), state.Close())
 	}
 	meta.Size -= int64(snapshotHeaderBytes)
 	return meta, state, nil
@@ -240,6 +274,12 @@ func (s *Snapshots) newest() (*raft.SnapshotMeta, error) {
 		return nil, err
 	}
 	at := slices.IndexFunc(metas, func(m *raft.SnapshotMeta) bool { return m.ID == name.id })
+	if at < 0 {
+		// The library leaves out what it cannot read.
+		if _, err := os.ReadFile(filepath.Join(s.dir, name.id, metaFile)); err != nil {
+			return nil, damagedSnapshot(name, err)
+		}
+	}
 	if at < 0 || !name.fits(metas[at]) {
 		return nil, fmt.Errorf("%w: description of snapshot %s", ErrCorrupt, name.id)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,7 +12,7 @@ import (
 )
 
 // Names that the Raft library gives to its values. It writes a vote in two parts,
-// the term first.
+// the term first, and does nothing in between.
 const (
 	keyTerm          = "CurrentTerm"
 	keyVoteTerm      = "LastVoteTerm"
@@ -22,30 +23,54 @@ const (
 // the library's interface: it compares the error's text with "not found".
 var errNoKey = errors.New("not found")
 
+// pair is a value and its key.
+type pair struct{ key, value []byte }
+
+// stableBackend writes several pairs in one transaction.
+type stableBackend interface {
+	raft.StableStore
+	SetAll(pairs []pair) error
+}
+
 // sealedStable is the stable store: term, vote, and whose file it is.
 type sealedStable struct {
-	backend raft.StableStore
+	backend stableBackend
 	guard   *guard
 
 	mu sync.Mutex
+	// voteTerm is the term of a vote whose candidate is not known yet. Written alone,
+	// it would give the term's vote to the candidate of the vote before.
+	voteTerm *pair
 	// keys are those that were ever set. A vote that cannot be found any more
 	// must not look like a vote that was never given.
 	keys map[string]bool
 }
 
-func newSealedStable(backend raft.StableStore, guard *guard, keys map[string]bool) *sealedStable {
+func newSealedStable(backend stableBackend, guard *guard, keys map[string]bool) *sealedStable {
 	if keys == nil {
 		keys = map[string]bool{}
 	}
 	return &sealedStable{backend: backend, guard: guard, keys: keys}
 }
 
-// Set writes a value with its seal; it is on disk when nil is returned.
+// Set writes a value with its seal; it is on disk when nil is returned. Only the term
+// of a vote is not: it is written with the candidate, in one transaction.
 func (s *sealedStable) Set(key, value []byte) error {
+	if string(key) == keyVoteTerm {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.voteTerm = &pair{bytes.Clone(key), bytes.Clone(value)}
+		return s.guard.err()
+	}
+	pairs := append(s.before(key), pair{key, value})
 	before, after := failpoints(string(key))
 	failpoint.Hit(before)
 	err := s.guard.write("writing a stable value", func() error {
-		return s.backend.Set(key, sealValue(key, value))
+		sealed := make([]pair, len(pairs))
+		for i, p := range pairs {
+			sealed[i] = pair{p.key, sealValue(p.key, p.value)}
+		}
+		return s.backend.SetAll(sealed)
 	})
 	if err != nil {
 		return err
@@ -53,8 +78,20 @@ func (s *sealedStable) Set(key, value []byte) error {
 	failpoint.Hit(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys[string(key)] = true
+	for _, p := range pairs {
+		s.keys[string(p.key)] = true
+	}
 	return nil
+}
+
+// before is what must be written with the value of a key.
+func (s *sealedStable) before(key []byte) (pairs []pair) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if string(key) == keyVoteCandidate && s.voteTerm != nil {
+		pairs, s.voteTerm = append(pairs, *s.voteTerm), nil
+	}
+	return pairs
 }
 
 // failpoints are the points around the write of a value.
@@ -62,10 +99,8 @@ func failpoints(key string) (before, after failpoint.Point) {
 	switch key {
 	case keyTerm:
 		return failpoint.TermBefore, failpoint.TermAfter
-	case keyVoteTerm:
-		return failpoint.VoteBefore, failpoint.VoteBetween
 	case keyVoteCandidate:
-		return "", failpoint.VoteAfter
+		return failpoint.VoteBefore, failpoint.VoteAfter
 	}
 	return "", ""
 }
@@ -89,7 +124,7 @@ func (s *sealedStable) Get(key []byte) ([]byte, error) {
 	case missing(sealed, err):
 		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q is missing", ErrCorrupt, key))
 	case err != nil:
-		return nil, err
+		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q: %w", ErrRead, key, err))
 	}
 	value, err := openValue(key, sealed)
 	if err != nil {

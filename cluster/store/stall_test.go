@@ -1,9 +1,13 @@
 package store
 
 import (
+	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 func TestAWriteThatTakesTheWholeLimitIsStalled(t *testing.T) {
@@ -16,6 +20,34 @@ func TestAWriteThatTakesTheWholeLimitIsStalled(t *testing.T) {
 			t.Errorf("stalled after %v", d)
 		}
 		s.end()
+	})
+}
+
+// hangingLog is a log whose work in the background does not end.
+type hangingLog struct {
+	entryLog
+	released chan struct{}
+}
+
+func (l hangingLog) Close() error {
+	<-l.released
+	return nil
+}
+
+// TestCloseDoesNotWaitForAHangingDisk: after a write has failed no watchdog is left
+// that would end the process.
+func TestCloseDoesNotWaitForAHangingDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFatals()
+		s := &Store{
+			guard: newGuard(Watchdog{Limit: DefaultLimit, Fatal: f.fatal}, slog.New(slog.DiscardHandler)),
+			log:   hangingLog{released: make(chan struct{})}, backend: inmemBackend{raft.NewInmemStore()},
+		}
+		_ = s.guard.fail(errors.New("input/output error"))
+		if err := s.Close(); !errors.Is(err, ErrStalled) {
+			t.Errorf("it is closed: %v", err)
+		}
+		close(s.log.(hangingLog).released)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,6 +26,9 @@ var (
 	ErrStalled = errors.New("a write to the disk stalled")
 	// ErrWrite means that a write failed, so what is on disk is not known.
 	ErrWrite = errors.New("a write to the disk failed")
+	// ErrRead means that the system could not read what is on disk. Nobody has seen
+	// what is there, so it is no damage.
+	ErrRead = errors.New("a read from the disk failed")
 	// ErrInUse means that another process has the directory open.
 	ErrInUse = errors.New("data directory is in use by another process")
 	// ErrForeign means that the directory belongs to another node id.
@@ -41,6 +45,9 @@ const (
 	// It is far above a slow fsync and, together with an election, below the
 	// five seconds after which a cluster with a hung disk must have a new leader.
 	DefaultLimit = 3 * time.Second
+	// closeExtra is how much longer than one write closing may take. A write that
+	// stalls meanwhile has ended the node by then.
+	closeExtra = time.Second
 	// retainedSnapshots is how many snapshots stay on disk. Only the newest is
 	// ever used; the one before it is kept for a person, not for the library.
 	retainedSnapshots = 2
@@ -125,7 +132,7 @@ func (c Config) withDefaults() (Config, error) {
 // backend is what raft-boltdb gives us; tests put faults in its place.
 type backend interface {
 	raft.LogStore
-	raft.StableStore
+	stableBackend
 	io.Closer
 }
 
@@ -158,7 +165,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	guard := newGuard(cfg.Watchdog, cfg.Logger)
-	guard.wrote = cfg.Wrote
+	guard.path, guard.wrote = filepath.Join(cfg.Dir, fileName), cfg.Wrote
 	snapshots, err := openSnapshots(cfg, guard)
 	if err != nil {
 		return nil, err
@@ -243,13 +250,20 @@ func (s *Store) Err() error {
 }
 
 // Close closes the files. It must be called only after Raft has been shut down
-// completely. It does not wait for a stalled write: that error is reported, and
-// the lock goes with the process.
+// completely. It does not wait for a disk that hangs, whether a write or the work of
+// the log in the background: that error is reported, and the lock goes with the process.
 func (s *Store) Close() error {
 	if errors.Is(s.guard.err(), ErrStalled) {
 		return s.guard.err()
 	}
-	return errors.Join(s.log.Close(), s.backend.Close())
+	done := make(chan error, 1)
+	go func() { done <- errors.Join(s.log.Close(), s.backend.Close()) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(s.guard.watchdog.Limit + closeExtra):
+		return fmt.Errorf("%w: closing the store", ErrStalled)
+	}
 }
 
 // FirstIndex implements raft.LogStore.
@@ -273,12 +287,28 @@ func (s *Store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{l
 // StoreLogs implements raft.LogStore. When it returns nil the entries are on
 // disk. Every error is final for this store.
 func (s *Store) StoreLogs(logs []*raft.Log) error {
+	if err := s.checkBegin(logs); err != nil {
+		return err
+	}
 	failpoint.Hit(failpoint.LogBefore)
 	if err := s.cache.StoreLogs(logs); err != nil {
 		// The cache keeps only the text of an error.
 		return errors.Join(err, s.guard.err())
 	}
 	failpoint.Hit(failpoint.LogAfter)
+	return nil
+}
+
+// checkBegin demands that a log without entries goes on right behind the newest
+// snapshot. One with entries knows what follows them.
+func (s *Store) checkBegin(logs []*raft.Log) error {
+	last, err := s.log.LastIndex()
+	if err != nil || last > 0 || len(logs) == 0 {
+		return err
+	}
+	if end := s.snapshots.end.Load(); logs[0].Index != end+1 {
+		return fmt.Errorf("store: log entry %d does not follow the newest snapshot, which ends at %d", logs[0].Index, end)
+	}
 	return nil
 }
 
@@ -289,7 +319,8 @@ func (s *Store) DeleteRange(first, last uint64) error {
 	return s.cache.DeleteRange(first, last)
 }
 
-// Set implements raft.StableStore. When it returns nil the value is on disk.
+// Set implements raft.StableStore. When it returns nil the value is on disk, but for
+// the term of a vote, which is written with the candidate.
 func (s *Store) Set(key, value []byte) error { return s.stable.Set(key, value) }
 
 // Get implements raft.StableStore.

@@ -187,17 +187,42 @@ func TestUnfinishedDeletionIsFinished(t *testing.T) {
 	must(t, s.StoreLogs(entries(6, 8)))
 }
 
-func TestHoleBelowTheSnapshotIsLegal(t *testing.T) { forKinds(t, checkHoleBelowTheSnapshotIsLegal) }
+// TestAppendWithAGapIsRefused, but right behind a snapshot that was installed.
+func TestAppendWithAGapIsRefused(t *testing.T) { forKinds(t, checkAppendWithAGapIsRefused) }
 
-func checkHoleBelowTheSnapshotIsLegal(t *testing.T, kind LogKind) {
+func checkAppendWithAGapIsRefused(t *testing.T, kind LogKind) {
 	cfg := testConfigOf(kind, t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
-	must(t, s.StoreLogs(entries(1, 9)))
-	// The library installs a snapshot up to 100, and goes on above it.
-	must(t, s.StoreLogs(entries(101, 103)))
-	if err := s.GetLog(50, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
-		t.Errorf("entry in the hole: %v", err)
+	refused := func(first uint64) {
+		t.Helper()
+		if s.StoreLogs(entries(first, first+2)) == nil {
+			t.Errorf("an append at %d was taken", first)
+		}
 	}
+	refused(2)
+	must(t, s.StoreLogs(entries(1, 9)))
+	refused(11)
+	writeSnapshot(t, s.Snapshots(), 3, 100, "state")
+	refused(101)
+	must(t, s.DeleteRange(1, 9))
+	refused(100)
+	refused(102)
+	must(t, s.StoreLogs(entries(101, 103)))
+	mustClose(t, s)
+	s = mustOpen(t, cfg)
+	must(t, s.GetLog(101, new(raft.Log)))
+	must(t, s.DeleteRange(101, 103))
+	refused(1)
+	must(t, s.StoreLogs(entries(101, 103)))
+}
+
+// TestHoleWithoutSnapshotIsDamage: earlier versions left one in raft.db below the
+// newest snapshot.
+func TestHoleWithoutSnapshotIsDamage(t *testing.T) {
+	cfg := testConfig(t.TempDir(), newFatals())
+	s := mustOpen(t, cfg)
+	must(t, s.StoreLogs(entries(1, 9)))
+	must(t, s.backend.StoreLogs([]*raft.Log{sealLog(entry(101)), tailRecord(101)}))
 	mustClose(t, s)
 	if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("hole without snapshot: %v", err)
@@ -205,10 +230,7 @@ func checkHoleBelowTheSnapshotIsLegal(t *testing.T, kind LogKind) {
 	takeSnapshot(t, cfg, 3, 100, "state")
 	s = mustOpen(t, cfg)
 	must(t, s.GetLog(101, new(raft.Log)))
-	// What lies behind the hole stays in bbolt; the other log has dropped it.
-	if err := s.GetLog(9, new(raft.Log)); kind == LogBolt && err != nil || kind == LogWAL && !errors.Is(err, raft.ErrLogNotFound) {
-		t.Errorf("entry behind the hole: %v", err)
-	}
+	must(t, s.GetLog(9, new(raft.Log)))
 }
 
 // model is a log as slow and obvious as can be.
@@ -231,10 +253,13 @@ func checkStoreAgainstModel(t *testing.T, kind LogKind) {
 		f := newFatals()
 		cfg := testConfigOf(kind, t.TempDir(), f)
 		s := mustOpen(t, cfg)
-		logs, values := model{}, map[string]uint64{}
+		logs, values, snapshot := model{}, map[string]uint64{}, uint64(0)
 		rt.Repeat(map[string]func(*rapid.T){
 			"append": func(rt *rapid.T) {
 				_, last := logs.ends()
+				if last == 0 {
+					last = snapshot
+				}
 				n := rapid.Uint64Range(1, 8).Draw(rt, "n")
 				for _, e := range entries(last+1, last+n) {
 					logs[e.Index] = e
@@ -261,7 +286,7 @@ func checkStoreAgainstModel(t *testing.T, kind LogKind) {
 				must(t, s.DeleteRange(first, to))
 			},
 			"set": func(rt *rapid.T) {
-				k, v := rapid.SampledFrom([]string{"CurrentTerm", "LastVoteTerm"}).Draw(rt, "k"), rapid.Uint64().Draw(rt, "v")
+				k, v := rapid.SampledFrom([]string{"CurrentTerm", "Another"}).Draw(rt, "k"), rapid.Uint64().Draw(rt, "v")
 				values[k] = v
 				must(t, s.SetUint64([]byte(k), v))
 			},
@@ -270,6 +295,7 @@ func checkStoreAgainstModel(t *testing.T, kind LogKind) {
 				mustClose(t, s)
 				if first > 1 {
 					takeSnapshot(t, cfg, 1, first, "state")
+					snapshot = first
 				}
 				s = mustOpen(t, cfg)
 			},

@@ -2,7 +2,10 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -21,6 +24,7 @@ var story = []op{
 	{lo: 38, hi: 44},
 	{logs: entries(38, 50, 3)},
 	{lo: 9, hi: 41},
+	{lo: 42, hi: 50},
 	{logs: entries(101, 103, 4)},
 	{logs: entries(104, 112, 4)},
 	{lo: 101, hi: 112},
@@ -30,10 +34,16 @@ var story = []op{
 }
 
 // play does the operations of the story until one fails, and returns the model
-// before that one, and after it; both are the same when all went well.
-func play(t *testing.T, l *Log) (before, after model) {
+// before that one, and after it; both are the same when all went well. Work in the
+// background that is late is done between two operations, or when it is needed.
+func play(t *testing.T, l *Log, random *rand.Rand) (before, after model) {
 	before = model{}
 	for _, o := range story {
+		for _, late := range []task{l.preparing, l.dropping} {
+			if random.IntN(4) == 0 {
+				late.wait()
+			}
+		}
 		after = before.after(o)
 		if err := o.do(l); err != nil {
 			if !errors.Is(err, errCrash) {
@@ -66,18 +76,30 @@ func TestStoryAsTheModelHasIt(t *testing.T) {
 
 // TestCrashBetweenAnyTwoCalls crashes at every call of the story that changes the
 // disk, by a kill and by loss of power, and again at every call of the opening
-// that follows.
+// that follows. What is done in the background is done at once, or late.
 func TestCrashBetweenAnyTwoCalls(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) { crashEverywhere(t, late) })
+	}
+}
+
+func crashEverywhere(t *testing.T, late bool) {
+	cfg := testConfig()
+	cfg.task = func() task { return &foreground{late: late} }
 	random := rand.New(rand.NewPCG(1, 2))
 	for calls := 0; ; calls++ {
 		d := newDisk(t)
-		l := mustOpen(t, d)
+		cfg.Write = refusing()
+		l, err := open(cfg, d)
+		must(t, err)
 		d.left, d.torn = calls, random.IntN(200)
-		before, after := play(t, l)
+		before, after := play(t, l, random)
 		finished := d.left != 0
 		reopen(t, calls, d.clone(), before, after)
 		for range 2 {
-			reopen(t, calls, d.powerLoss(random), before, after)
+			lost := d.powerLoss(random)
+			openUnreadable(t, calls, lost.clone(), before, after)
+			reopen(t, calls, lost, before, after)
 		}
 		if finished {
 			t.Logf("crashed at %d calls", calls)
@@ -109,6 +131,25 @@ func reopen(t *testing.T, calls int, d *memDisk, before, after model) {
 		again.left = -1
 		checkAfterCrash(t, calls, l, before, after)
 		return
+	}
+}
+
+// openUnreadable opens the disk where nothing of a draft but its beginning can be
+// read: a draft that is part of the log keeps it from being opened, and no other.
+func openUnreadable(t *testing.T, calls int, d *memDisk, before, after model) {
+	t.Helper()
+	listed, err := list(d)
+	must(t, err)
+	l, err := open(testConfig(), &unreadable{memDisk: d.clone(), failing: true, suffix: draftSuffix, from: headerBytes})
+	if errors.Is(err, syscall.EIO) {
+		if begun := mustOpen(t, d).newest().draft(); !slices.Contains(listed.drafts, begun) {
+			t.Fatalf("crash at call %d: %s is not part of the log, and keeps it from being opened: %v", calls, listed.drafts, err)
+		}
+		return
+	}
+	must(t, err)
+	if after.differs(l) != nil && before.differs(l) != nil {
+		t.Fatalf("crash at call %d, with a draft that cannot be read: %v", calls, before.differs(l))
 	}
 }
 

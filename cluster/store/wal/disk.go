@@ -8,7 +8,8 @@ import (
 )
 
 // Disk is where a log lies: a folder of the file system, unless a test puts crashes
-// and faults in its place. It is used by one goroutine at a time, but for reading.
+// and faults in its place. An append, the making of the next segment, the removal of
+// old ones and reads use it at the same time; no two of them change the same name.
 type Disk interface {
 	Names() ([]string, error)
 	Open(name string) (File, error)
@@ -20,7 +21,8 @@ type Disk interface {
 	Sync() error
 }
 
-// File is one open file of the log.
+// File is one open file of the log. ReadAt, WriteAt and Sync are called at the same
+// time, but never two writes to the same bytes. Close may come during a Sync.
 type File interface {
 	io.ReaderAt
 	io.WriterAt

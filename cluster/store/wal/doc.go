@@ -6,6 +6,7 @@
 //     and synced before its first use, so that an append changes neither its
 //     size nor its blocks, and the file system has nothing to write beside the
 //     data. Its header says how the log stood when it began.
+//   - at most one draft: the next segment, prepared in the background.
 //   - mark, two slots of one sector each that are written in turns, without a
 //     sync, after each append is on disk: up to where the log was acknowledged.
 //
@@ -15,7 +16,21 @@
 // like any other. Each has a CRC-32C over its place, its content and the sum of
 // the record before it, and each entry in it has one of its own, which is checked
 // at every read. Segments that hold no entry of the log any more are removed,
-// oldest first, once the record that says so is on disk.
+// oldest first, once the record that says so is on disk, and beside other changes.
+//
+// # Beginning a segment
+//
+// An append that does not fit into the newest segment writes header and record into
+// the draft, syncs it, and gives it its name. It does not wait until the name is on
+// disk: after a loss of power, a draft whose header continues the log is part of it.
+// A draft without a header was never begun, and is removed. In the background the
+// name, then the mark, become durable, and the next draft is made after that.
+//
+// Releases before drafts were prepared read a log that was closed. One that was not,
+// after a kill or a loss of power, must be opened and closed by this release first:
+// they remove every draft, also one that has acknowledged records and lost its name
+// to a loss of power; and they call a log damaged whose mark is not in its newest
+// segment, as after a kill between the new name and the mark.
 //
 // # Torn or damaged
 //
@@ -31,6 +46,8 @@
 //     it is a torn write. It is overwritten with zeros.
 //   - A mark, a header or an older segment that is not as written is damage, as
 //     are a missing segment, one of another size, and a segment of another log.
+//     Segments below a gap are none, if the log needs nothing of them.
+//   - What the system cannot read is no damage: nobody has seen what is there.
 //
 // What lies above the mark is written and synced once more before it is used: a
 // sync that failed leaves pages that look clean and are not on disk.
@@ -40,8 +57,8 @@
 // A loss of power that sets back the mark (it does not survive in the system's
 // memory) together with damage to the very last record: that looks like a torn
 // write, and the record is cut off. Without a loss of power, or with damage to
-// any other record, this does not happen. The mark is also synced whenever a
-// segment begins and when the log is closed. Nor does the log notice that the
+// any other record, this does not happen. The mark is also synced soon after a
+// segment begins, before segments are removed, and when the log is closed. Nor does the log notice that the
 // whole folder, mark included, was replaced by an older copy of itself: for that,
 // whoever uses it remembers its Position somewhere else.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,15 +16,51 @@ import (
 // smallSegment makes a log begin a segment every few records.
 const smallSegment = 700
 
-// testConfig has a Write that refuses all after the first failure.
+// testConfig has a Write that refuses all after the first failure, and work in the
+// background that is done at once.
 func testConfig() Config {
-	var failed error
-	return Config{SegmentBytes: smallSegment, Write: func(_ string, change func() error) error {
-		if failed == nil {
-			failed = change()
+	return Config{SegmentBytes: smallSegment, Write: refusing(), task: func() task { return &foreground{} }}
+}
+
+// refusing is a Write.
+func refusing() func(string, func() error) error {
+	var failed atomic.Pointer[error]
+	return func(_ string, change func() error) error {
+		if failed.Load() == nil {
+			if err := change(); err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
 		}
-		return failed
-	}}
+		if err := failed.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}
+}
+
+// foreground is a task without goroutines: it works at once or, if it is late, when
+// somebody waits for it.
+type foreground struct {
+	late    bool
+	pending func()
+}
+
+func (f *foreground) try(work func()) bool {
+	if f.pending != nil {
+		return false
+	}
+	f.pending = work
+	if !f.late {
+		f.wait()
+	}
+	return true
+}
+
+func (f *foreground) wait() {
+	if work := f.pending; work != nil {
+		work()
+		f.pending = nil
+	}
 }
 
 func newDisk(t testing.TB) *memDisk {

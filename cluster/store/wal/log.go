@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -11,9 +12,8 @@ import (
 	"github.com/idnode/idnode/internal/mutant"
 )
 
-// DefaultSegmentBytes is the size of a segment unless Config says otherwise. The
-// append that begins one fills it with zeros first, so it is small: that takes
-// some 4 ms.
+// DefaultSegmentBytes is the size of a segment unless Config says otherwise. It is
+// small because it is filled with zeros first: that takes some 4 ms.
 const DefaultSegmentBytes = 4 << 20
 
 // Config is what Create and Open need.
@@ -25,15 +25,21 @@ type Config struct {
 	// SegmentBytes is the size of new segments; zero means DefaultSegmentBytes.
 	// An append that does not fit gets a segment of its own size.
 	SegmentBytes int64
+	// Owner is whose log it is. Segments are shorter by up to a quarter, depending on
+	// it, so that the logs of a cluster do not begin theirs at the same entry.
+	Owner []byte
 	// Write runs one change of what is on disk. It must refuse every one after
 	// one that failed: what is on disk is not known then. It is required.
 	Write func(what string, change func() error) error
 	// NoSync leaves out every sync, for tests.
 	NoSync bool
+
+	// task makes what runs work in the background; nil means goroutines.
+	task func() task
 }
 
-// Log is a raft.LogStore. Its entries have no holes: an append far above the end
-// drops what is below. It is safe for concurrent use.
+// Log is a raft.LogStore. Its entries have no holes; a log without entries may go on
+// at any index. It is safe for concurrent use.
 type Log struct {
 	cfg    Config
 	disk   Disk
@@ -51,6 +57,16 @@ type Log struct {
 	chain uint32
 	// buf is the memory of the newest record, for the next one.
 	buf []byte
+	// asked says that preparing was asked for the next segment.
+	asked bool
+
+	// preparing makes next, the segment after the newest. While it runs, next is its
+	// own; else it belongs to who holds changing.
+	preparing task
+	next      *segment
+	// dropping removes segments; surplus are those that it has still to begin with.
+	dropping task
+	surplus  []*segment
 
 	mu sync.RWMutex
 	// held and entries change only while changing is held.
@@ -88,8 +104,9 @@ func (l *Log) LastIndex() (uint64, error) {
 	return l.held.last, nil
 }
 
-// GetLog implements raft.LogStore. It reads the entry from disk and checks it;
-// an entry that cannot be read as it was written is ErrCorrupt.
+// GetLog implements raft.LogStore. It reads the entry from disk and checks it; an
+// entry that is not as it was written is ErrCorrupt. An error of the system is not:
+// nobody has seen what the disk has.
 func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	// Held during the read, so that the segment is not closed meanwhile.
 	l.mu.RLock()
@@ -100,7 +117,7 @@ func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	ref := l.entries[index-l.held.first]
 	raw := make([]byte, ref.bytes)
 	if _, err := ref.segment.file.ReadAt(raw, ref.offset); err != nil {
-		return fmt.Errorf("%w: log entry %d: %w", ErrCorrupt, index, err)
+		return unread(fmt.Sprint("log entry ", index), err)
 	}
 	return decodeEntry(raw, index, log)
 }
@@ -110,84 +127,87 @@ func (l *Log) GetLog(index uint64, log *raft.Log) error {
 func (l *Log) Position() uint64 {
 	l.changing <- struct{}{}
 	defer l.changed()
-	return l.segments[len(l.segments)-1].number<<32 | uint64(min(l.end, math.MaxUint32))
+	return l.newest().number<<32 | uint64(min(l.end, math.MaxUint32))
 }
 
 // StoreLog implements raft.LogStore.
 func (l *Log) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore. The entries must follow each other, and be
-// above the end of the log; if they do not begin right behind it, they begin the
-// log anew: the library appends like that above a snapshot it has installed.
+// StoreLogs implements raft.LogStore. The entries must follow each other and the end
+// of the log; a log without entries may go on anywhere, as it does behind a snapshot
+// that was installed.
 func (l *Log) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
 	}
-	l.changing <- struct{}{}
-	defer l.changed()
-	next := l.held
-	for i, log := range logs {
-		if log.Index <= next.last || i > 0 && log.Index != next.last+1 {
-			return fmt.Errorf("wal: log entry %d does not follow %d", log.Index, next.last)
+	return l.change("writing log entries", logs, func(next span) (span, error) {
+		if next.last == 0 && logs[0].Index > 0 {
+			next = span{logs[0].Index, logs[0].Index - 1}
 		}
-		if log.Index != next.last+1 {
-			next.first = log.Index
+		for _, log := range logs {
+			if log.Index != next.last+1 {
+				return next, fmt.Errorf("wal: log entry %d does not follow %d", log.Index, next.last)
+			}
+			next.last = log.Index
 		}
-		next.last = log.Index
-	}
-	return l.add("writing log entries", next, logs)
+		return next, nil
+	})
 }
 
 // DeleteRange implements raft.LogStore: it cuts off the end of the log, its
 // beginning, or all of it. A range in the middle takes everything below along.
 func (l *Log) DeleteRange(lo, hi uint64) error {
-	l.changing <- struct{}{}
-	defer l.changed()
-	next := l.held
-	hi = min(hi, next.last)
-	switch {
-	case lo > hi || hi < next.first:
-		return nil
-	case hi == next.last && lo > next.first:
-		next.last = lo - 1
-	case hi == next.last:
-		next = span{first: 1}
-	default:
-		next.first = hi + 1
-	}
-	return l.add("deleting log entries", next, nil)
+	return l.change("deleting log entries", nil, func(next span) (span, error) {
+		hi := min(hi, next.last)
+		switch {
+		case lo > hi || hi < next.first:
+		case hi == next.last && lo > next.first:
+			next.last = lo - 1
+		case hi == next.last:
+			next = span{first: 1}
+		default:
+			next.first = hi + 1
+		}
+		return next, nil
+	})
 }
 
-// add puts a record at the end of the log, which is next after it, and removes
-// the segments that the log needs no more.
-func (l *Log) add(what string, next span, logs []*raft.Log) error {
-	return l.cfg.Write(what, func() error {
+// change makes the log what after returns, by a record at its end. Segments that it
+// needs no more are removed when the next change may already begin.
+func (l *Log) change(what string, logs []*raft.Log, after func(held span) (span, error)) error {
+	l.changing <- struct{}{}
+	defer l.changed()
+	next, err := after(l.held)
+	if err != nil || next == l.held {
+		return err
+	}
+	err = l.cfg.Write(what, func() error {
 		rec, err := l.write(next, logs)
 		if err != nil {
 			return err
 		}
-		if err := l.apply(&rec, l.segments[len(l.segments)-1]); err != nil {
-			return err
-		}
-		return l.dropSegments()
+		return l.apply(&rec, l.newest())
 	})
+	if err != nil {
+		return err
+	}
+	l.prepareFirst()
+	l.dropSurplus()
+	return nil
 }
+
+// newest is the segment that is appended to.
+func (l *Log) newest() *segment { return l.segments[len(l.segments)-1] }
 
 // write puts a record on disk, and then moves the mark over it.
 func (l *Log) write(next span, logs []*raft.Log) (record, error) {
-	rec, err := l.encode(next, logs)
+	newest, bytes := l.newest(), recordBytes(logs)
+	if l.end+bytes > newest.bytes {
+		return l.writeFirst(next, logs, bytes)
+	}
+	rec, err := l.encode(place{newest.number, l.end}, next, logs)
 	if err != nil {
 		return record{}, err
-	}
-	newest := l.segments[len(l.segments)-1]
-	if rec.end > newest.bytes {
-		if newest, err = l.beginSegment(int64(len(l.buf))); err != nil {
-			return record{}, err
-		}
-		// Its place is part of the record.
-		if rec, err = l.encode(next, logs); err != nil {
-			return record{}, err
-		}
 	}
 	if _, err := newest.file.WriteAt(l.buf, l.end); err != nil {
 		return record{}, err
@@ -198,38 +218,17 @@ func (l *Log) write(next span, logs []*raft.Log) (record, error) {
 		}
 	}
 	l.end, l.chain = rec.end, rec.sum
-	return rec, l.marker.put(mark{newest.number, l.end, next.last, l.chain})
+	return rec, l.putMark(next.last)
 }
 
-func (l *Log) encode(next span, logs []*raft.Log) (rec record, err error) {
-	at := place{l.segments[len(l.segments)-1].number, l.end}
+func (l *Log) encode(at place, next span, logs []*raft.Log) (rec record, err error) {
 	l.buf, rec, err = appendRecord(l.buf[:0], at, next, l.chain, logs)
 	return rec, err
 }
 
-// beginSegment begins a new segment, with room for a record of the given length.
-func (l *Log) beginSegment(room int64) (*segment, error) {
-	s, err := createSegment(l.disk, header{
-		number: l.segments[len(l.segments)-1].number + 1,
-		bytes:  max(l.cfg.SegmentBytes, headerBytes+room),
-		span:   l.held,
-		chain:  l.chain,
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.segments = append(l.segments, s)
-	l.end = headerBytes
-	return s, l.syncMark(l.held.last)
-}
-
-// syncMark puts the mark at the end of the log, and syncs it.
-func (l *Log) syncMark(last uint64) error {
-	err := l.marker.put(mark{l.segments[len(l.segments)-1].number, l.end, last, l.chain})
-	if err != nil {
-		return err
-	}
-	return l.marker.file.Sync()
+// putMark puts the mark at the end of the log, which is at the given index.
+func (l *Log) putMark(last uint64) error {
+	return l.marker.put(mark{l.newest().number, l.end, last, l.chain})
 }
 
 // apply makes held and entries what they are after a record in the segment.
@@ -258,42 +257,35 @@ func (l *Log) apply(rec *record, s *segment) error {
 	return nil
 }
 
-// dropSegments removes the segments without an entry of the log, up to the first
-// that has one; the newest stays. The removals become durable in their order:
-// a gap between segments would be damage.
-func (l *Log) dropSegments() error {
-	keep := l.segments[len(l.segments)-1]
-	if len(l.entries) > 0 {
-		keep = l.entries[0].segment
-	}
-	if mutant.On(mutant.LogSegmentDropped) {
-		keep = l.segments[len(l.segments)-1]
-	}
-	for l.segments[0] != keep {
-		oldest := l.segments[0]
-		if err := errors.Join(oldest.file.Close(), l.disk.Remove(oldest.name())); err != nil {
-			return err
-		}
-		if err := l.disk.Sync(); err != nil {
-			return err
-		}
-		l.segments = l.segments[1:]
-	}
-	return nil
-}
-
-// Close closes all files. The log must not be used any more. An error means that
-// the mark may not outlive a loss of power, or that a file was not closed.
+// Close waits for the work in the background and closes all files; where the disk
+// hangs, that takes as long. The log must not be used any more. An error means that the mark may not outlive a loss of power, or
+// that a file was not closed.
 func (l *Log) Close() error {
 	l.changing <- struct{}{}
 	defer l.changed()
-	err := l.cfg.Write("closing the log", l.marker.file.Sync)
+	err := l.cfg.Write("closing the log", func() error {
+		l.rest()
+		old := l.surplus
+		l.surplus = nil
+		l.drop(old)
+		return l.marker.sync()
+	})
+	l.rest() // Write does nothing after a failure.
+	if l.next != nil {
+		err = errors.Join(err, l.next.discard(l.disk))
+	}
 	return errors.Join(err, l.closeFiles())
+}
+
+// rest waits until no work is done in the background.
+func (l *Log) rest() {
+	l.preparing.wait()
+	l.dropping.wait()
 }
 
 func (l *Log) closeFiles() error {
 	var errs []error
-	for _, s := range l.segments {
+	for _, s := range slices.Concat(l.segments, l.surplus) {
 		errs = append(errs, s.file.Close())
 	}
 	if l.marker != nil {

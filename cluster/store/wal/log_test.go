@@ -32,8 +32,9 @@ func TestAgainstModel(t *testing.T) {
 				_, last := m.ends()
 				appendAt(last + 1)
 			},
-			"append behind a hole": func(rt *rapid.T) {
-				_, last := m.ends()
+			"append behind a snapshot": func(rt *rapid.T) {
+				first, last := m.ends()
+				do(op{lo: first, hi: last})
 				appendAt(last + rapid.Uint64Range(2, 30).Draw(rt, "hole"))
 			},
 			"cut the end": func(rt *rapid.T) {
@@ -64,6 +65,7 @@ func TestEntriesMustFollow(t *testing.T) {
 	for name, logs := range map[string][]*raft.Log{
 		"index 0":              {entry(0, 1)},
 		"the last once more":   {entry(5, 1)},
+		"a gap":                {entry(7, 1)},
 		"a hole in one append": {entry(6, 1), entry(8, 1)},
 		"backwards":            {entry(7, 1), entry(6, 1)},
 	} {
@@ -77,8 +79,7 @@ func TestEntriesMustFollow(t *testing.T) {
 
 // TestInAFolder has a log in real files, with real syncs.
 func TestInAFolder(t *testing.T) {
-	cfg := testConfig()
-	cfg.Dir = filepath.Join(t.TempDir(), "log")
+	cfg := Config{SegmentBytes: smallSegment, Write: refusing(), Dir: filepath.Join(t.TempDir(), "log"), Owner: []byte("A")}
 	// A crash left a draft behind.
 	must(t, os.MkdirAll(filepath.Join(cfg.Dir+draftSuffix, "x"), dirMode))
 	must(t, Create(cfg))
@@ -93,6 +94,9 @@ func TestInAFolder(t *testing.T) {
 		m = m.after(o)
 	}
 	must(t, l.Close())
+	if drafts, _ := filepath.Glob(filepath.Join(cfg.Dir, "*"+draftSuffix)); len(drafts) > 0 {
+		t.Errorf("a closed log leaves %v", drafts)
+	}
 	l, err = Open(cfg)
 	must(t, err)
 	if err := m.differs(l); err != nil {

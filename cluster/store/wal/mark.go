@@ -58,6 +58,8 @@ type marker struct {
 	file File
 	// slot is where the next mark goes: over the older of the two.
 	slot int64
+	// syncing holds a value during a sync: a later one must not be overtaken.
+	syncing chan struct{}
 }
 
 // createMarker makes the mark file with both slots at m.
@@ -84,7 +86,7 @@ func openMarker(d Disk) (*marker, mark, error) {
 	if err != nil {
 		return nil, mark{}, missing(markName, err)
 	}
-	m := &marker{file: f}
+	m := &marker{file: f, syncing: make(chan struct{}, 1)}
 	newest, err := m.read()
 	if err != nil {
 		return nil, mark{}, errors.Join(err, f.Close())
@@ -97,7 +99,7 @@ func (m *marker) read() (newest mark, err error) {
 	for i := range marks {
 		b := make([]byte, markBytes)
 		if _, err := m.file.ReadAt(b, int64(i)*slotDistance); err != nil {
-			return mark{}, fmt.Errorf("%w: the log's mark: %w", ErrCorrupt, err)
+			return mark{}, unread("the log's mark", err)
 		}
 		if marks[i], err = decodeMark(b); err != nil {
 			return mark{}, err
@@ -115,4 +117,11 @@ func (m *marker) put(next mark) error {
 	_, err := m.file.WriteAt(next.encode(), m.slot*slotDistance)
 	m.slot = 1 - m.slot
 	return err
+}
+
+// sync makes durable what was put. It may run beside put.
+func (m *marker) sync() error {
+	m.syncing <- struct{}{}
+	defer func() { <-m.syncing }()
+	return m.file.Sync()
 }

@@ -36,6 +36,8 @@ type memFile struct {
 	disk          *memDisk
 	data, durable []byte
 	pending       []memWrite
+	// open is how often it is open.
+	open int
 }
 
 type memWrite struct {
@@ -69,16 +71,17 @@ func (d *memDisk) Names() ([]string, error) { return slices.Sorted(maps.Keys(d.f
 
 func (d *memDisk) Open(name string) (File, error) {
 	if f := d.files[name]; f != nil {
+		f.open++
 		return f, nil
 	}
 	return nil, fs.ErrNotExist
 }
 
 func (d *memDisk) Create(name string) (File, error) {
-	if d.files[name] != nil {
+	if d.files[name] != nil && d.left != 0 {
 		return nil, fs.ErrExist
 	}
-	f := &memFile{disk: d}
+	f := &memFile{disk: d, open: 1}
 	return f, d.change(func(names map[string]*memFile) { names[name] = f })
 }
 
@@ -140,7 +143,10 @@ func (w memWrite) onto(content []byte) []byte {
 	return content
 }
 
-func (f *memFile) Close() error { return nil }
+func (f *memFile) Close() error {
+	f.open--
+	return nil
+}
 
 func (f *memFile) Size() (int64, error) { return int64(len(f.data)), nil }
 

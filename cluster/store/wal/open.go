@@ -56,11 +56,11 @@ func layOut(d Disk, segmentBytes int64) error {
 	_, _ = crand.Read(seed[:]) // never fails
 	h := header{number: 1, bytes: cmp.Or(segmentBytes, DefaultSegmentBytes), span: span{first: 1}}
 	h.chain = binary.BigEndian.Uint32(seed[:])
-	s, err := createSegment(d, h)
+	s, err := prepareSegment(d, h.number, h.bytes)
 	if err != nil {
 		return err
 	}
-	if err := s.file.Close(); err != nil {
+	if err := errors.Join(s.begin(d, h, nil), s.file.Close()); err != nil {
 		return err
 	}
 	if err := createMarker(d, mark{segment: h.number, end: headerBytes, chain: h.chain}); err != nil {
@@ -80,47 +80,100 @@ func Open(cfg Config) (*Log, error) {
 
 func open(cfg Config, d Disk) (*Log, error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, DefaultSegmentBytes)
-	l := &Log{cfg: cfg, disk: d, changing: make(chan struct{}, 1)}
+	if cfg.task == nil {
+		cfg.task = newBackground
+	}
+	l := &Log{cfg: cfg, disk: d, changing: make(chan struct{}, 1), preparing: cfg.task(), dropping: cfg.task()}
 	if err := l.recover(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil
 }
 
-func (l *Log) recover() (err error) {
-	var acked mark
-	if l.marker, acked, err = openMarker(l.disk); err != nil {
-		return err
-	}
-	numbers, err := segmentNumbers(l.disk)
+// recover reads the log, and repairs what a crash left.
+func (l *Log) recover() error {
+	s, err := l.scan()
 	if err != nil {
 		return err
 	}
-	if len(numbers) == 0 || numbers[len(numbers)-1] < acked.segment {
-		return fmt.Errorf("%w: the newest segment of the log is missing", ErrCorrupt)
+	return l.cfg.Write("making the end of the log durable", func() error { return l.settle(s) })
+}
+
+// scanned is what scan found beside the log itself.
+type scanned struct {
+	acked mark
+	// newest is the content of the newest segment.
+	newest []byte
+	// draft says that the newest segment has not got its own name yet.
+	draft bool
+	// below are segments below a gap, and drafts those that are not part of the log.
+	below  []uint64
+	drafts []string
+}
+
+// scan reads and checks the log, and changes nothing.
+func (l *Log) scan() (found scanned, err error) {
+	if l.marker, found.acked, err = openMarker(l.disk); err != nil {
+		return found, err
 	}
-	var newest []byte
-	for i, number := range numbers {
-		if number != numbers[0]+uint64(i) {
-			return fmt.Errorf("%w: segment %d of the log is missing", ErrCorrupt, numbers[0]+uint64(i))
+	listed, err := list(l.disk)
+	if err != nil {
+		return found, err
+	}
+	var run []uint64
+	found.below, run = listed.run()
+	for i, number := range run {
+		name := fmt.Sprintf(nameFormat, number)
+		if found.newest, err = l.load(number, name, found.acked, i == len(run)-1); err != nil {
+			return found, err
 		}
-		if newest, err = l.load(number, acked, i == len(numbers)-1); err != nil {
+	}
+	if err := l.adopt(listed.drafts, &found); err != nil {
+		return found, err
+	}
+	if len(run) == 0 || found.acked.segment < run[0] || l.newest().number < found.acked.segment {
+		return found, fmt.Errorf("%w: the segment of the log's mark is missing", ErrCorrupt)
+	}
+	if uint64(len(l.entries)) != l.held.last+1-l.held.first {
+		return found, fmt.Errorf("%w: the segment with log entry %d is missing", ErrCorrupt, l.held.first)
+	}
+	return found, nil
+}
+
+// adopt makes the draft that continues the log part of it: a loss of power may have
+// taken back its name. One without a header was never begun. One whose header cannot
+// be read may have acknowledged records, so it is not passed over.
+func (l *Log) adopt(drafts []string, found *scanned) error {
+	for _, name := range drafts {
+		if len(l.segments) == 0 || name != (&segment{number: l.newest().number + 1}).draft() {
+			found.drafts = append(found.drafts, name)
+			continue
+		}
+		next, _, _, err := openSegment(l.disk, l.newest().number+1, name)
+		if errors.Is(err, ErrCorrupt) {
+			found.drafts = append(found.drafts, name)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := next.file.Close(); err != nil {
+			return err
+		}
+		if len(bytes.TrimRight(found.newest[l.end:], "\x00")) > 0 {
+			return fmt.Errorf("%w: segment %d at %d", ErrCorrupt, l.newest().number, l.end)
+		}
+		found.draft = true
+		if found.newest, err = l.load(next.number, name, found.acked, true); err != nil {
 			return err
 		}
 	}
-	// A segment gets records only when the mark has been synced at its beginning.
-	if last := numbers[len(numbers)-1]; acked.segment+1 < last || acked.segment < last && l.end > headerBytes {
-		return fmt.Errorf("%w: the log's mark is older than the log", ErrCorrupt)
-	}
-	if uint64(len(l.entries)) != l.held.last+1-l.held.first {
-		return fmt.Errorf("%w: the segment with log entry %d is missing", ErrCorrupt, l.held.first)
-	}
-	return l.cfg.Write("making the end of the log durable", func() error { return l.settle(newest, acked) })
+	return nil
 }
 
 // load reads and checks one segment, and returns its content.
-func (l *Log) load(number uint64, acked mark, newest bool) ([]byte, error) {
-	s, h, content, err := openSegment(l.disk, number)
+func (l *Log) load(number uint64, name string, acked mark, newest bool) ([]byte, error) {
+	s, h, content, err := openSegment(l.disk, number, name)
 	if err != nil {
 		return nil, err
 	}
@@ -171,25 +224,55 @@ func (l *Log) replay(s *segment, content []byte, acked mark) (sawMark bool, err 
 
 // settle makes durable what the newest segment has above the mark, with zeros
 // over a torn write. It is written once more, because a sync that failed in
-// another process may have left it in memory only, where it looks clean.
-func (l *Log) settle(content []byte, acked mark) error {
-	newest := l.segments[len(l.segments)-1]
+// another process may have left it in memory only, where it looks clean. Then what
+// the log does not need is removed.
+func (l *Log) settle(found scanned) error {
+	newest := l.newest()
 	from := int64(headerBytes)
-	if newest.number == acked.segment {
-		from = acked.end
+	if newest.number == found.acked.segment {
+		from = found.acked.end
 	}
-	used := int64(len(bytes.TrimRight(content, "\x00")))
-	clear(content[l.end:])
+	used := int64(len(bytes.TrimRight(found.newest, "\x00")))
+	clear(found.newest[l.end:])
 	if to := max(used, l.end); to > from {
-		if _, err := newest.file.WriteAt(content[from:to], from); err != nil {
+		if _, err := newest.file.WriteAt(found.newest[from:to], from); err != nil {
 			return err
 		}
 	}
 	if err := newest.file.Sync(); err != nil {
 		return err
 	}
+	if found.draft {
+		if err := l.disk.Rename(newest.draft(), newest.name()); err != nil {
+			return err
+		}
+	}
 	if err := l.disk.Sync(); err != nil {
 		return err
 	}
-	return l.syncMark(l.held.last)
+	if err := l.putMark(l.held.last); err != nil {
+		return err
+	}
+	if err := l.marker.sync(); err != nil {
+		return err
+	}
+	return l.clean(found)
+}
+
+// clean removes what a crash left.
+func (l *Log) clean(found scanned) error {
+	for _, name := range found.drafts {
+		if err := l.disk.Remove(name); err != nil {
+			return err
+		}
+	}
+	for _, number := range found.below {
+		if err := l.disk.Remove(fmt.Sprintf(nameFormat, number)); err != nil {
+			return err
+		}
+	}
+	if len(found.below) == 0 {
+		return nil
+	}
+	return l.disk.Sync()
 }

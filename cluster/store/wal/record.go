@@ -68,6 +68,15 @@ type extent struct {
 // base is the index before the record's first entry.
 func (r *record) base() uint64 { return r.last - uint64(len(r.entries)) }
 
+// recordBytes is the length of a record with these entries.
+func recordBytes(logs []*raft.Log) int64 {
+	n := int64(recordHeaderBytes)
+	for _, log := range logs {
+		n += int64(entryMinBytes + len(log.Data) + len(log.Extensions))
+	}
+	return n
+}
+
 // appendRecord appends to buf, which is empty, a record for the given place, and
 // returns what decodeRecord will find.
 func appendRecord(buf []byte, at place, after span, previous uint32, logs []*raft.Log) ([]byte, record, error) {

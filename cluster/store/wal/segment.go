@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/idnode/idnode/internal/mutant"
 )
 
 const (
@@ -30,6 +33,8 @@ type segment struct {
 }
 
 func (s *segment) name() string { return fmt.Sprintf(nameFormat, s.number) }
+
+func (s *segment) draft() string { return s.name() + draftSuffix }
 
 // header is the beginning of a segment: how the log stood when it began.
 type header struct {
@@ -62,49 +67,65 @@ func decodeHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// createSegment makes a segment full of zeros behind its header. It appears
-// under its name only when it is whole and on disk.
-func createSegment(d Disk, h header) (*segment, error) {
-	s := &segment{number: h.number, bytes: h.bytes}
-	draft := s.name() + draftSuffix
+// prepareSegment makes the file of a segment to come: full of zeros and on disk, but
+// a draft by its name, which every Open may remove.
+func prepareSegment(d Disk, number uint64, bytes int64) (*segment, error) {
+	s := &segment{number: number, bytes: bytes}
 	var err error
-	if s.file, err = d.Create(draft); err != nil {
+	if s.file, err = d.Create(s.draft()); err != nil {
 		return nil, err
 	}
-	err = s.fill(h)
-	if err == nil {
-		err = d.Rename(draft, s.name())
-	}
-	if err == nil {
+	err = s.fill()
+	if err == nil && !mutant.On(mutant.LogDraftNotSynced) {
 		err = d.Sync()
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.file.Close())
+		return nil, errors.Join(err, s.discard(d))
 	}
 	return s, nil
 }
 
-func (s *segment) fill(h header) error {
-	content := make([]byte, min(s.bytes, fillBytes))
-	copy(content, h.encode())
-	for at := int64(0); at < s.bytes; at += int64(len(content)) {
-		content = content[:min(int64(len(content)), s.bytes-at)]
-		if _, err := s.file.WriteAt(content, at); err != nil {
+func (s *segment) fill() error {
+	zeros := make([]byte, min(s.bytes, fillBytes))
+	for at := int64(0); at < s.bytes; at += int64(len(zeros)) {
+		zeros = zeros[:min(int64(len(zeros)), s.bytes-at)]
+		if _, err := s.file.WriteAt(zeros, at); err != nil {
 			return err
-		}
-		if at == 0 {
-			clear(content[:headerBytes])
 		}
 	}
 	return s.file.Sync()
 }
 
-// openSegment opens a segment and reads all of it.
-func openSegment(d Disk, number uint64) (*segment, header, []byte, error) {
+// begin makes a prepared segment part of the log, with its first record, if any.
+//
+// Invariant: a segment with its own name has its header on disk. The name itself
+// need not be on disk yet: a draft that continues the log is part of it.
+func (s *segment) begin(d Disk, h header, first []byte) error {
+	if _, err := s.file.WriteAt(h.encode(), 0); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(first, headerBytes); err != nil {
+		return err
+	}
+	if !mutant.On(mutant.LogNotSynced) {
+		if err := s.file.Sync(); err != nil {
+			return err
+		}
+	}
+	return d.Rename(s.draft(), s.name())
+}
+
+// discard removes a prepared segment.
+func (s *segment) discard(d Disk) error {
+	return errors.Join(s.file.Close(), d.Remove(s.draft()))
+}
+
+// openSegment opens a segment under the name that it has, and reads all of it.
+func openSegment(d Disk, number uint64, name string) (*segment, header, []byte, error) {
 	s := &segment{number: number}
 	var err error
-	if s.file, err = d.Open(s.name()); err != nil {
-		return nil, header{}, nil, missing(s.name(), err)
+	if s.file, err = d.Open(name); err != nil {
+		return nil, header{}, nil, missing(name, err)
 	}
 	h, content, err := s.read()
 	if err != nil {
@@ -120,14 +141,28 @@ func (s *segment) read() (header, []byte, error) {
 		return header{}, nil, err
 	}
 	content := make([]byte, size)
-	if _, err := s.file.ReadAt(content, 0); err != nil && size > 0 {
-		return header{}, nil, fmt.Errorf("%w: reading %s: %w", ErrCorrupt, s.name(), err)
+	// The header alone says whether a draft was begun: nothing else of it is read then.
+	first := content[:min(size, headerBytes)]
+	if _, err := s.file.ReadAt(first, 0); err != nil && size > 0 {
+		return header{}, nil, unread(s.name(), err)
 	}
-	h, err := decodeHeader(content)
+	h, err := decodeHeader(first)
 	if err != nil || h.number != s.number || h.bytes != size {
 		return header{}, nil, fmt.Errorf("%w: header or size of %s", ErrCorrupt, s.name())
 	}
+	if _, err := s.file.ReadAt(content, 0); err != nil {
+		return header{}, nil, unread(s.name(), err)
+	}
 	return h, content, nil
+}
+
+// unread says that a file which ends too early is damaged. Any other error is the
+// system's: what the disk has was not seen.
+func unread(what string, err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
+	}
+	return fmt.Errorf("reading %s: %w", what, err)
 }
 
 // missing says that a file that is not there is damage.
@@ -138,28 +173,40 @@ func missing(name string, err error) error {
 	return err
 }
 
-// segmentNumbers lists the segments, and removes what a crash left of one that
-// was never finished.
-func segmentNumbers(d Disk) ([]uint64, error) {
+// listing is what a log's folder has, beside the mark.
+type listing struct {
+	// numbers are those of the segments, in order.
+	numbers []uint64
+	// drafts are the names of segments that were prepared, or that a crash kept from
+	// being finished.
+	drafts []string
+}
+
+func list(d Disk) (found listing, err error) {
 	names, err := d.Names()
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	var numbers []uint64
 	for _, name := range names {
-		if strings.HasSuffix(name, draftSuffix) {
-			if err := d.Remove(name); err != nil {
-				return nil, err
-			}
-			continue
-		}
 		var number uint64
-		if _, err := fmt.Sscanf(name, nameFormat, &number); err == nil && name == fmt.Sprintf(nameFormat, number) {
-			numbers = append(numbers, number)
+		if strings.HasSuffix(name, draftSuffix) {
+			found.drafts = append(found.drafts, name)
+		} else if _, err := fmt.Sscanf(name, nameFormat, &number); err == nil && name == fmt.Sprintf(nameFormat, number) {
+			found.numbers = append(found.numbers, number)
 		} else if name != markName {
-			return nil, fmt.Errorf("%w: %q does not belong into the log's folder", ErrCorrupt, name)
+			return found, fmt.Errorf("%w: %q does not belong into the log's folder", ErrCorrupt, name)
 		}
 	}
-	slices.Sort(numbers)
-	return numbers, nil
+	slices.Sort(found.numbers)
+	return found, nil
+}
+
+// run parts the segments into the newest that follow each other, and those below a
+// gap. Many are removed with one sync: a loss of power then keeps any of them.
+func (f listing) run() (below, run []uint64) {
+	from := len(f.numbers) - 1
+	for from > 0 && f.numbers[from-1]+1 == f.numbers[from] {
+		from--
+	}
+	return f.numbers[:max(from, 0)], f.numbers[max(from, 0):]
 }

@@ -1,0 +1,58 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+
+	"github.com/hashicorp/raft"
+)
+
+// Reader is a log that is only read, while no process has it open.
+type Reader struct {
+	log *Log
+	// torn is how many bytes a write that a crash cut short has left.
+	torn int
+}
+
+// OpenReader reads and checks the log in a folder as Open does, and changes nothing.
+func OpenReader(dir string) (*Reader, error) {
+	l := &Log{disk: readOnly{folder{path: dir}}, changing: make(chan struct{}, 1)}
+	found, err := l.scan()
+	if err != nil {
+		return nil, errors.Join(err, l.closeFiles())
+	}
+	return &Reader{l, len(bytes.TrimRight(found.newest[l.end:], "\x00"))}, nil
+}
+
+// Span returns the first and the last index, zeros for a log without entries.
+func (r *Reader) Span() (first, last uint64) {
+	if r.log.held.last == 0 {
+		return 0, 0
+	}
+	return r.log.held.first, r.log.held.last
+}
+
+// GetLog reads an entry as Log does.
+func (r *Reader) GetLog(index uint64, log *raft.Log) error { return r.log.GetLog(index, log) }
+
+// Position is that of Log.
+func (r *Reader) Position() uint64 { return r.log.Position() }
+
+// Segments counts the files.
+func (r *Reader) Segments() int { return len(r.log.segments) }
+
+// Torn is how many bytes Open would cut off.
+func (r *Reader) Torn() int { return r.torn }
+
+// Close closes the files.
+func (r *Reader) Close() error { return r.log.closeFiles() }
+
+// readOnly is a folder whose files are opened for reading.
+type readOnly struct{ folder }
+
+// Open implements Disk.
+func (d readOnly) Open(name string) (File, error) {
+	f, err := os.Open(d.at(name))
+	return diskFile{f, true}, err
+}

@@ -1,0 +1,171 @@
+package wal
+
+import (
+	"errors"
+	"hash/crc32"
+	"math"
+	"strconv"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/mutant"
+)
+
+// task runs work in the background, one at a time.
+type task interface {
+	// try begins work, and says so, unless other work is under way.
+	try(work func()) bool
+	// wait returns when no work is under way.
+	wait()
+}
+
+// background is a task with a goroutine for each work, so that a log that nobody
+// closes leaves none behind. The channel holds a value while one runs.
+type background chan struct{}
+
+func newBackground() task { return make(background, 1) }
+
+func (b background) try(work func()) bool {
+	select {
+	case b <- struct{}{}:
+		go func() {
+			defer func() { <-b }()
+			work()
+		}()
+		return true
+	default:
+		return false
+	}
+}
+
+func (b background) wait() {
+	b <- struct{}{}
+	<-b
+}
+
+// writeFirst puts a record on disk as the first of a new segment.
+//
+// Nothing but the record itself is waited for: the segment was prepared, and neither
+// its new name nor the mark need be on disk before the record is acknowledged.
+func (l *Log) writeFirst(next span, logs []*raft.Log, bytes int64) (record, error) {
+	s, err := l.takeNext(headerBytes + bytes)
+	if err != nil {
+		return record{}, err
+	}
+	rec, err := l.encode(place{s.number, headerBytes}, next, logs)
+	if err != nil {
+		return record{}, err
+	}
+	err = s.begin(l.disk, header{number: s.number, bytes: s.bytes, span: l.held, chain: l.chain}, l.buf)
+	if err != nil {
+		return record{}, err
+	}
+	l.segments = append(l.segments, s)
+	l.end, l.chain = rec.end, rec.sum
+	err = l.putMark(next.last)
+	l.asked = l.preparing.try(func() { // Nothing is under way since takeNext.
+		l.keepBegun()
+		l.prepare(s.number + 1)
+	})
+	return rec, err
+}
+
+// keepBegun makes durable that a segment has begun. The next one is prepared only
+// after that, so at most one segment of the log is still a draft on disk.
+func (l *Log) keepBegun() {
+	err := l.disk.Sync()
+	if err == nil {
+		err = l.marker.sync()
+	}
+	l.fail("beginning a segment", err)
+}
+
+// fail makes an error of work in the background the end of all changes.
+func (l *Log) fail(what string, err error) {
+	if err != nil {
+		_ = l.cfg.Write(what, func() error { return err }) // Each later change returns it.
+	}
+}
+
+// prepareFirst has the first segment prepared since the log was opened, when it is
+// clear that the log is used.
+func (l *Log) prepareFirst() {
+	if l.asked || l.end < l.newest().bytes/4 {
+		return
+	}
+	number := l.newest().number + 1
+	l.asked = l.preparing.try(func() { l.prepare(number) })
+}
+
+// prepare makes the next segment. An error is none yet: the append that needs the
+// segment makes it itself.
+func (l *Log) prepare(number uint64) {
+	l.next, _ = prepareSegment(l.disk, number, l.sizeOf(number))
+}
+
+// takeNext returns the next segment, with at least the given size.
+func (l *Log) takeNext(bytes int64) (*segment, error) {
+	l.preparing.wait()
+	s := l.next
+	l.next, l.asked = nil, false
+	if s != nil && s.bytes >= bytes {
+		return s, nil
+	}
+	if s != nil {
+		if err := s.discard(l.disk); err != nil {
+			return nil, err
+		}
+	}
+	number := l.newest().number + 1
+	return prepareSegment(l.disk, number, max(l.sizeOf(number), bytes))
+}
+
+// sizeOf is how large a segment is made.
+func (l *Log) sizeOf(number uint64) int64 {
+	if len(l.cfg.Owner) == 0 {
+		return l.cfg.SegmentBytes
+	}
+	sum := crc32.Checksum(strconv.AppendUint(append([]byte(nil), l.cfg.Owner...), number, 10), castagnoli)
+	return l.cfg.SegmentBytes - l.cfg.SegmentBytes/4*int64(sum)/math.MaxUint32
+}
+
+// dropSurplus has the segments removed that have no entry of the log, up to the first
+// that has one; the newest stays. While others are being removed it leaves them to the
+// next change.
+func (l *Log) dropSurplus() {
+	keep := l.newest()
+	if len(l.entries) > 0 {
+		keep = l.entries[0].segment
+	}
+	if mutant.On(mutant.LogSegmentDropped) {
+		keep = l.newest()
+	}
+	for l.segments[0] != keep {
+		l.surplus = append(l.surplus, l.segments[0])
+		l.segments = l.segments[1:]
+	}
+	if old := l.surplus; len(old) > 0 && l.dropping.try(func() { l.drop(old) }) {
+		l.surplus = nil
+	}
+}
+
+// drop removes segments that the log needs no more, oldest first. Nobody reads them
+// any more: entries that lie in them are no longer found. One sync makes all removals
+// durable; a loss of power before it keeps any of them, which Open removes.
+func (l *Log) drop(old []*segment) {
+	if len(old) == 0 {
+		return
+	}
+	// The mark must not be set back to a segment that is gone.
+	err := l.marker.sync()
+	for _, s := range old {
+		err = errors.Join(err, s.file.Close())
+		if err == nil {
+			err = l.disk.Remove(s.name())
+		}
+	}
+	if err == nil {
+		err = l.disk.Sync()
+	}
+	l.fail("removing old segments", err)
+}
