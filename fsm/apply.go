@@ -65,8 +65,8 @@ func (c *contents) warm(operations [][]byte) {
 // empty.
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 	op, err := decodeOperation(data)
-	if err == nil && op.merges() && c.format < MergeFormat {
-		err = errOperation // Nodes that know the first format only say the same.
+	if err == nil && c.format < op.format() {
+		err = errOperation // Nodes that do not know its format say the same.
 	}
 	if err != nil {
 		return appendRefused(dst, now, invalid("", "%v", err))

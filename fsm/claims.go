@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -11,8 +12,11 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// claimValue is what is known of a claimed id beside that it is claimed.
-type claimValue struct{}
+// claimValue is what is known of a claimed id beside that it is claimed: true, if an
+// identity stepped over it. Where it is false and the identity has passed the id, a
+// seed, a merge or a floor may have moved the identity, and the id may have been
+// issued elsewhere. It is false below the strict format.
+type claimValue bool
 
 // claimItem is an id that is claimed or may be.
 type claimItem struct {
@@ -50,11 +54,33 @@ func (a numberedItem) sameIdentity(b numberedItem) bool {
 func (a claimItem) numbered() (numberedItem, bool) {
 	name, separator, value, ok := docid.SplitNumbered(a.id)
 	if !ok {
+		name, separator, value, ok = splitSeeded(a.id)
+	}
+	if !ok {
 		return numberedItem{}, false
 	}
 	r, _ := utf8.DecodeRuneInString(separator)
 	return numberedItem{db: a.db, name: name, separator: r, value: value}, true
 }
+
+// splitSeeded is docid.SplitNumbered for a value at or below 0, which an identity
+// has only after a seed by force.
+func splitSeeded(id string) (name, separator string, value int64, ok bool) {
+	if minus := strings.LastIndexByte(id, '-'); minus >= 0 {
+		digits := id[minus+1:]
+		name, separator, value, ok = docid.SplitNumbered(id[:minus] + digits)
+		if ok && strconv.FormatInt(value, 10) == digits {
+			return name, separator, -value, true
+		}
+	}
+	head, zero := strings.CutSuffix(id, "0")
+	name, separator, value, ok = docid.SplitNumbered(head + "1")
+	return name, separator, 0, ok && zero && value == 1
+}
+
+// counts says whether an identity steps over the item, and may have issued it. Below
+// the strict format that is so for values above 0 only.
+func (c *contents) counts(n numberedItem) bool { return n.value > 0 || c.strict() }
 
 // numberedFrom yields the claimed values of one identity and separator,
 // ascending, from the item's value on.
@@ -67,24 +93,41 @@ func (c *contents) numberedFrom(from numberedItem) iter.Seq[int64] {
 }
 
 // addClaim stores a claim that does not exist.
-func (c *contents) addClaim(item claimItem) {
-	c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id})
+func (c *contents) addClaim(item claimItem, steppedOver claimValue) {
+	c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
 	if n, ok := item.numbered(); ok {
 		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
 		c.numbered.Set(n)
 	}
 	c.nameBytes += int64(len(item.id))
-	c.hash.add(hashClaim(item))
+	c.hash.add(hashClaim(item, steppedOver))
+}
+
+// stepOver marks the claims of one identity and separator, from the item's value up
+// to last: a Next stepped over them.
+func (c *contents) stepOver(from numberedItem, last int64) {
+	for value := range c.numberedFrom(from) {
+		if value > last {
+			return
+		}
+		item := claimItem{db: from.db, id: from.name + string(from.separator) + strconv.FormatInt(value, 10)}
+		if ref, ok := c.claims.Find(item.db, item.id); ok && !bool(c.claims.Value(ref)) {
+			c.hash.remove(hashClaim(item, false))
+			c.claims.Set(ref, true)
+			c.hash.add(hashClaim(item, true))
+		}
+	}
 }
 
 // removeClaim removes a claim that exists.
 func (c *contents) removeClaim(item claimItem, ref table.Ref) {
+	c.hash.remove(hashClaim(item, c.claims.Value(ref)))
 	c.claims.Delete(ref)
 	if n, ok := item.numbered(); ok {
 		c.numbered.Delete(n)
+		c.full.forget(n)
 	}
 	c.nameBytes -= int64(len(item.id))
-	c.hash.remove(hashClaim(item))
 }
 
 // claim claims an id: the first one wins.
@@ -104,7 +147,7 @@ func (c *contents) claim(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	c.useDatabase(op)
-	c.addClaim(item)
+	c.addClaim(item, c.dropReleased(item))
 	return dst, nil
 }
 
@@ -124,8 +167,11 @@ func (c *contents) checkFree(item claimItem) *refusal {
 	if _, ok := c.claims.Find(item.db, item.id); ok {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
+	if _, ok := c.released.Find(item.db, item.id); ok {
+		return nil
+	}
 	n, ok := item.numbered()
-	if !ok || mutant.On(mutant.IssuedIsClaimed) {
+	if !ok || !c.counts(n) || mutant.On(mutant.IssuedIsClaimed) {
 		return nil
 	}
 	// One that is not known may have issued up to the floor, if there is one.
@@ -150,6 +196,10 @@ func (c *contents) release(dst []byte, op *operation) ([]byte, *refusal) {
 	if !ok {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())
 	}
+	steppedOver := c.claims.Value(ref)
 	c.removeClaim(item, ref)
+	if steppedOver {
+		c.addReleased(item)
+	}
 	return dst, nil
 }

@@ -28,9 +28,14 @@ type contents struct {
 	hidden     *table.Table[identityValue]
 	hilos      *table.Table[packedHiLo]
 	claims     *table.Table[claimValue]
-	// numbered holds the claims of the form name + separator + decimal, by name:
-	// what an identity steps over. It is derived from claims.
+	// released are ids that were claimed and can be claimed again, though an identity
+	// has passed them.
+	released *table.Table[struct{}]
+	// numbered holds the claims of the form name + separator + decimal, by name, and
+	// those that were released: what an identity steps over. It is derived.
 	numbered tree[numberedItem]
+	// full is derived from it, and no part of the state: it only saves time.
+	full fullIdentities
 	// nameBytes is the size of all names: identities, hidden ones too, HiLo tags
 	// and claims. It is derived.
 	nameBytes int64
@@ -62,7 +67,9 @@ func newContents() *contents {
 		hidden:     table.New[identityValue](),
 		hilos:      table.New[packedHiLo](),
 		claims:     table.New[claimValue](),
+		released:   table.New[struct{}](),
 		numbered:   newTree(numberedItem.less),
+		full:       fullIdentities{},
 		members:    map[nodeID]*raftlogv1.Member{},
 		sessions:   map[nodeID]*session{},
 		etags:      map[nodeID]*etagRecord{},

@@ -3,7 +3,6 @@ package fsm
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/mutant"
@@ -92,7 +91,8 @@ func (e *etagRecord) withoutLast() []etagCounter {
 	return counters
 }
 
-// etagRaise raises ceilings. None is ever lowered.
+// etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get
+// none: the answer names them, and the others are raised all the same.
 func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	var raise raftlogv1.EtagRaise
 	if err := decodePayload(op, &raise); err != nil {
@@ -107,21 +107,28 @@ func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	e := c.etagsOf(node)
-	counters, err := c.mergeEtags(e.counters, to)
+	counters, beyond, err := c.mergeEtags(e.counters, to)
 	if err != nil {
 		return dst, err
 	}
 	c.putEtags(node, &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters})
-	return dst, nil
+	return appendBeyond(dst, beyond), nil
 }
 
 // etagCleanStop records where a node's etags stand at the end of its present
 // start. One of an earlier start, which comes late, would say that etags are free
 // that the present start has used.
+//
+// A stop of many databases comes in parts. It counts with the last one; a part
+// that is lost, or a database beyond the limit, differs from what the node has on
+// disk, and its next start then goes on above the ceilings.
 func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
 	var stop raftlogv1.EtagCleanStop
 	if err := decodePayload(op, &stop); err != nil {
 		return dst, err
+	}
+	if stop.GetPartial() && !c.strict() {
+		return dst, invalid("", "%v", errOperation) // Nodes of format 2 do not know the field.
 	}
 	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
@@ -137,12 +144,24 @@ func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
 			"is %d, the node is in its start %d", stop.GetStart(), e.start)
 	}
-	counters, err := c.mergeEtags(e.withoutLast(), at)
+	known := e.counters // With what earlier parts said.
+	if !c.strict() {
+		known = e.withoutLast()
+	}
+	counters, beyond, err := c.mergeEtags(known, at)
 	if err != nil {
 		return dst, err
 	}
-	c.putEtags(node, &etagRecord{start: e.start, clean: true, floor: e.floor, counters: counters})
-	return dst, nil
+	c.putEtags(node, &etagRecord{start: e.start, clean: !stop.GetPartial(), floor: e.floor, counters: counters})
+	return appendBeyond(dst, beyond), nil
+}
+
+// appendBeyond appends the databases that did not fit, if there are any.
+func appendBeyond(dst []byte, beyond []string) []byte {
+	if len(beyond) == 0 {
+		return dst
+	}
+	return appendMessage(dst, resultEtag, &raftlogv1.EtagResult{Refused: beyond})
 }
 
 // etagNode returns the id of a present member.
@@ -154,36 +173,54 @@ func (c *contents) etagNode(id []byte) (nodeID, *refusal) {
 	return node, nil
 }
 
-// mergeEtags returns the counters with the changes: the greater ceiling and the
-// greater last value of each database. It sorts changes.
-func (c *contents) mergeEtags(counters, changes []etagCounter) ([]etagCounter, *refusal) {
+// mergeEtags returns the counters with the changes, of each database the maxima,
+// and the databases for which there was no room: of several new ones the first in
+// their order fit. Below the strict format there is room for all, or a refusal. It
+// sorts changes.
+func (c *contents) mergeEtags(counters, changes []etagCounter) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	merged := append(slices.Clone(counters), changes...)
-	slices.SortStableFunc(merged, func(a, b etagCounter) int { return cmp.Compare(a.database, b.database) })
-	merged = combineEtags(merged)
-	if len(merged) > len(counters) && int64(len(merged)) > c.settings.value(settingMaxDatabases) {
-		return nil, c.quota(settingMaxDatabases)
+	slices.SortStableFunc(changes, func(a, b etagCounter) int { return cmp.Compare(a.database, b.database) })
+	room := c.settings.value(settingMaxDatabases) - int64(len(counters))
+	merged = make([]etagCounter, 0, len(counters)+len(changes))
+	for _, change := range combineEtags(changes) {
+		n, known := slices.BinarySearchFunc(counters, change.database, func(e etagCounter, name string) int {
+			return cmp.Compare(e.database, name)
+		})
+		merged, counters = append(merged, counters[:n]...), counters[n:]
+		switch {
+		case known:
+			merged, counters = append(merged, counters[0].raised(change)), counters[1:]
+		case room > 0:
+			merged, room = append(merged, change), room-1
+		default:
+			beyond = append(beyond, change.database)
+		}
 	}
-	return merged, nil
+	if len(beyond) > 0 && !c.strict() {
+		return nil, nil, c.quota(settingMaxDatabases)
+	}
+	return append(merged, counters...), beyond, nil
 }
 
 // combineEtags makes one counter of successive ones of the same database.
 func combineEtags(sorted []etagCounter) []etagCounter {
 	combined := sorted[:0]
 	for _, next := range sorted {
-		n := len(combined)
-		if n == 0 || combined[n-1].database != next.database {
-			next.database = strings.Clone(next.database)
-			combined = append(combined, next)
+		if n := len(combined); n > 0 && combined[n-1].database == next.database {
+			combined[n-1] = combined[n-1].raised(next)
 			continue
 		}
-		combined[n-1].ceiling = max(combined[n-1].ceiling, next.ceiling)
-		combined[n-1].last = max(combined[n-1].last, next.last)
-		combined[n-1].floor = max(combined[n-1].floor, next.floor)
+		combined = append(combined, next)
 	}
 	return combined
+}
+
+// raised returns the counter raised to the maxima of both.
+func (e etagCounter) raised(to etagCounter) etagCounter {
+	e.ceiling, e.last, e.floor = max(e.ceiling, to.ceiling), max(e.last, to.last), max(e.floor, to.floor)
+	return e
 }

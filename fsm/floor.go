@@ -7,7 +7,7 @@ import (
 // floor says what is not known of the time before a disaster. After a restore
 // into another cluster, or a recovery, names may have been used of which nobody
 // here knows: their counters begin above names, as if they had been used up to
-// it.
+// it. Names that are known are raised to it by the merge that raises the floor.
 //
 // Invariant: neither number ever falls.
 type floor struct {

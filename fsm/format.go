@@ -5,8 +5,29 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// firstFormat is the log format that a cluster begins with.
-const firstFormat = 1
+const (
+	// firstFormat is the log format that a cluster begins with.
+	firstFormat = 1
+	// StrictFormat is the log format with which the stricter rules for merges,
+	// claims, etags, retries and starts begin. Below it the state does what nodes of
+	// format 2 do, or states would differ during an upgrade.
+	StrictFormat = 3
+)
+
+// strict says whether the rules of StrictFormat hold.
+func (c *contents) strict() bool { return c.format >= StrictFormat }
+
+// format is the log format from which on nodes can read the operation.
+func (op *operation) format() uint32 {
+	switch {
+	case op.request.before != 0:
+		return StrictFormat
+	case op.kind == opMerge || op.kind == opMergeCluster:
+		return MergeFormat
+	default:
+		return firstFormat
+	}
+}
 
 // formatRaise raises the log format that leaders write. Raising it to what it is
 // changes nothing.
@@ -47,4 +68,5 @@ func (c *contents) setFormat(format uint32) {
 	c.hash.remove(hashFormat(c.format))
 	c.format = format
 	c.hash.add(hashFormat(format))
+	c.hashResultsAgain()
 }

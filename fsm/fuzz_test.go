@@ -82,6 +82,7 @@ func compareDecoded(t *testing.T, data []byte) {
 		diff(t, k.GetFingerprint(), op.request.fingerprint)
 		diff(t, k.GetRetry(), op.request.retry)
 		diff(t, k.GetSince(), op.request.since)
+		diff(t, k.GetFingerprintBefore(), op.request.before)
 	}
 	if next := m.GetIdentityNext(); next != nil {
 		got, err := decodeIdentityNext(op.payload)

@@ -44,6 +44,7 @@ const (
 	recordFormat
 	recordRoles
 	recordFloor
+	recordReleased
 )
 
 // record is a record's canonical encoding: the kind, then numbers in eight
@@ -92,17 +93,31 @@ func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
 	return append(append(r, tag...), packed...).sum()
 }
 
-func hashClaim(item claimItem) uint64 {
+func hashClaim(item claimItem, steppedOver claimValue) uint64 {
 	var s recordSpace
-	return s.begin(recordClaim).number(uint64(item.db)).text(item.id).sum()
+	r := s.begin(recordClaim).number(uint64(item.db)).text(item.id)
+	// Without the mark, it is hashed as it was before there was one.
+	if steppedOver {
+		r = r.flag(true)
+	}
+	return r.sum()
+}
+
+func hashReleased(item claimItem) uint64 {
+	var s recordSpace
+	return s.begin(recordReleased).number(uint64(item.db)).text(item.id).sum()
 }
 
 func hashMember(m *raftlogv1.Member) uint64 {
 	var s recordSpace
-	return s.begin(recordMember).data(m.GetId()).text(m.GetTag()).
+	r := s.begin(recordMember).data(m.GetId()).text(m.GetTag()).
 		text(m.GetGrpcAddress()).text(m.GetRaftAddress()).text(m.GetHttpAddress()).
 		flag(m.GetWatcher()).flag(m.GetVoter()).flag(m.GetRemoved()).
-		number(uint64(m.GetLogFormat())).sum()
+		number(uint64(m.GetLogFormat()))
+	if m.GetStarts() > 0 {
+		r = r.number(m.GetStarts()).number(m.GetProcess())
+	}
+	return r.sum()
 }
 
 func hashSession(origin nodeID, session *session) uint64 {
@@ -111,7 +126,22 @@ func hashSession(origin nodeID, session *session) uint64 {
 		number(session.number).number(session.acknowledged).sum()
 }
 
+// hashGroup returns the hash of a group's results as the format has it.
+func (c *contents) hashGroup(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
+	if c.strict() {
+		return hashSessionResult(origin, session, sequence, results)
+	}
+	return hashWithWords(origin, session, sequence, results)
+}
+
+// hashSessionResult takes of a refusal the reason alone: its words are for people,
+// and releases may differ in them.
 func hashSessionResult(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
+	return hashWithWords(origin, session, sequence, withoutWords(results))
+}
+
+// hashWithWords is what hashSessionResult was before StrictFormat.
+func hashWithWords(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
 	size := len(recordSpace{})
 	for _, result := range results {
 		size += 8 + len(result)
@@ -146,8 +176,9 @@ func hashSetting(id settingID, value int64) uint64 {
 }
 
 func hashEtags(node nodeID, e *etagRecord) uint64 {
-	var s recordSpace
-	r := s.begin(recordEtags).data(node[:]).number(e.start).flag(e.clean)
+	const each = 48 // bytes of a counter whose database has a name of usual length
+	r := append(make(record, 0, len(recordSpace{})+each*len(e.counters)), byte(recordEtags))
+	r = r.data(node[:]).number(e.start).flag(e.clean)
 	for _, c := range e.counters {
 		r = r.text(c.database).number(c.ceiling).number(c.last)
 		if c.floor > 0 {

@@ -1,6 +1,12 @@
 package fsm
 
-import "github.com/idnode/idnode/fsm/table"
+import (
+	"testing"
+
+	"github.com/idnode/idnode/fsm/table"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
 
 // hashFromScratch computes the hash of everything that is stored.
 func hashFromScratch(c *contents) uint64 {
@@ -19,7 +25,11 @@ func hashFromScratch(c *contents) uint64 {
 		return true
 	})
 	c.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
-		h.add(hashClaim(claimItem{db: e.Database, id: e.Name}))
+		h.add(hashClaim(claimItem{db: e.Database, id: e.Name}, e.Value))
+		return true
+	})
+	c.released.Ascend(0, "", func(e table.Entry[struct{}]) bool {
+		h.add(hashReleased(claimItem{db: e.Database, id: e.Name}))
 		return true
 	})
 	for _, m := range c.members {
@@ -28,7 +38,7 @@ func hashFromScratch(c *contents) uint64 {
 	for origin, s := range c.sessions {
 		h.add(hashSession(origin, s))
 		for _, r := range s.results {
-			h.add(hashSessionResult(origin, s.number, r.sequence, r.results))
+			h.add(c.hashGroup(origin, s.number, r.sequence, r.results))
 		}
 	}
 	for node, e := range c.etags {
@@ -52,4 +62,62 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashRoles(c.roles))
 	}
 	return uint64(h)
+}
+
+// TestWordsOfRefusalsAreNotState: two releases may word a refusal differently, and
+// have equal states all the same, from StrictFormat on.
+func TestWordsOfRefusalsAreNotState(t *testing.T) {
+	with := func(format uint32, field, words string, reason raftlogv1.RefusalReason, index uint64) *contents {
+		c := newContents()
+		c.setFormat(MergeFormat)
+		c.openSession(nodeID{1}, 5)
+		applied := appendValue(appendLogIndex(nil, 9), 1)
+		refused := appendRefused(nil, moment{index: index}, refuse(reason, field, "%s", words))
+		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 1, [][]byte{applied, refused, applied})
+		c.setFormat(format)
+		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 2, [][]byte{refused})
+		if uint64(c.hash) != hashFromScratch(c) {
+			t.Errorf("format %d: the hash is not that of what is stored", format)
+		}
+		return c
+	}
+	const claimed, exhausted = raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED
+	for format, want := range map[uint32]bool{MergeFormat: false, StrictFormat: true} {
+		one, two := with(format, "id", "is claimed", claimed, 9), with(format, "ID", "is claimed already", claimed, 9)
+		if (one.hash == two.hash) != want {
+			t.Errorf("format %d: equal hashes %v, want %v", format, !want, want)
+		}
+	}
+	one := with(StrictFormat, "id", "x", claimed, 9)
+	if one.hash == with(StrictFormat, "id", "x", exhausted, 9).hash {
+		t.Error("the reason is not in the hash")
+	}
+	if one.hash == with(StrictFormat, "id", "x", claimed, 10).hash {
+		t.Error("the log index is not in the hash")
+	}
+}
+
+// TestResultsAreHashedAgainWithTheFormat: the hash is that of a state that is
+// restored from its snapshot, before and after the raise.
+func TestResultsAreHashedAgainWithTheFormat(t *testing.T) {
+	l := newLogOf(t, MergeFormat)
+	var session uint64
+	for _, tag := range []string{"C", "B", "A"} {
+		m := testMember(tag)
+		m.LogFormat = StrictFormat
+		session = l.mustApplied(l.raw(AnnounceOperation(m))).GetMember().GetSession()
+	}
+	for i, operation := range [][]byte{
+		encodeOperation(opClaimID("users/1")), encodeOperation(opClaimID("users/1")),
+		FormatRaiseOperation(StrictFormat), encodeOperation(opClaimID("users/1")),
+	} {
+		l.apply(raftlog.Group{Origin: testMember("A").GetId(), Session: session, Sequence: uint64(i + 1), Operations: [][]byte{operation}})
+		_, hash := l.state.Hash()
+		if _, again := restored(t, snapshotOf(t, l.state)).Hash(); hash != again || hash != hashFromScratch(l.state.contents) {
+			t.Errorf("after %d groups: the hash is %x, %x when restored, %x when computed", i+1, hash, again, hashFromScratch(l.state.contents))
+		}
+	}
+	if l.state.Format() != StrictFormat {
+		t.Error("the format was not raised")
+	}
 }

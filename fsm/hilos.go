@@ -177,6 +177,10 @@ func (c *contents) hiloSet(dst []byte, op *operation) ([]byte, *refusal) {
 	if failed != nil {
 		return dst, refuseHiLo(failed, found)
 	}
+	if c.strict() {
+		// What is set is taken, also if it is where Max stood: no range comes back.
+		counter.Outstanding = nil
+	}
 	c.changeHiLo(op, found, counter)
 	return appendValue(dst, counter.Max), nil
 }

@@ -93,11 +93,19 @@ func (c *contents) identityNext(dst []byte, op *operation) ([]byte, *refusal) {
 	if err := c.roomForIdentity(op, found); err != nil {
 		return dst, err
 	}
+	if c.full.has(found, next) {
+		return dst, refuseIdentity(identity.ErrExhausted, found)
+	}
 	counter, blocks, failed := found.counter().Next(next.count, c.claimedValues(found, next.separator))
 	if failed != nil {
+		c.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
 	}
 	c.useDatabase(op)
+	if c.strict() && c.numbered.Len() > 0 {
+		separator, _ := utf8.DecodeRune(next.separator)
+		c.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
+	}
 	c.putIdentity(found, counter)
 	return appendBlocks(dst, blocks), nil
 }
@@ -140,6 +148,9 @@ func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from in
 	}
 	sep, _ := utf8.DecodeRune(separator)
 	return func(from int64) iter.Seq[int64] {
+		if !c.strict() {
+			from = max(from, 1)
+		}
 		return c.numberedFrom(numberedItem{db: f.db, name: f.name, separator: sep, value: from})
 	}
 }
@@ -197,6 +208,9 @@ func (c *contents) identityDelete(dst []byte, op *operation) ([]byte, *refusal) 
 		c.forgetIdentity(found)
 	} else {
 		kept := identity.Counter{Last: found.last, Hidden: true}
+		if c.strict() {
+			kept.Last = max(kept.Last, c.floor.names) // raiseKnown may have passed the hidden ones.
+		}
 		if mutant.On(mutant.DeleteResetsCounter) {
 			kept.Last = 0
 		}

@@ -195,6 +195,9 @@ func (c *contents) memberAnnounce(dst []byte, now moment, op *operation) ([]byte
 	m := c.changeMember(have, func(m *raftlogv1.Member) {
 		m.GrpcAddress, m.RaftAddress, m.HttpAddress = said.GetGrpcAddress(), said.GetRaftAddress(), said.GetHttpAddress()
 		m.LogFormat = knownFormat(said)
+		if c.strict() {
+			m.Starts, m.Process = said.GetStarts(), said.GetProcess()
+		}
 	})
 	c.openSession(node, now.index)
 	before := c.startEtags(node)
@@ -212,8 +215,21 @@ func (c *contents) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id", "the node is not a member")
 	case owner == nil:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "the node is registered as %s", have.GetTag())
+	case c.strict() && startedBefore(said, have):
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK, "starts",
+			"is %d, and the node announced start %d already", said.GetStarts(), have.GetStarts())
 	}
 	return nil
+}
+
+// startedBefore says that an announcement is of a start that the member has left
+// behind: its directory was set back, since each start counts itself before anything
+// else. One process may announce itself several times.
+func startedBefore(said, have *raftlogv1.Member) bool {
+	if have.GetStarts() == 0 || said.GetTrustData() {
+		return false
+	}
+	return said.GetStarts() < have.GetStarts() || said.GetStarts() == have.GetStarts() && said.GetProcess() != have.GetProcess()
 }
 
 // memberPromote lets a member vote; one that may already is left as it is.

@@ -1,9 +1,12 @@
 package fsm
 
 import (
+	"slices"
+
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -13,11 +16,6 @@ const (
 	// MaxMerge is how many names one Merge has at most.
 	MaxMerge = 4096
 )
-
-// merges says whether it is an operation that merges.
-func (op *operation) merges() bool {
-	return op.kind == opMerge || op.kind == opMergeCluster
-}
 
 // merge raises counters and adds claims. Nothing is lowered, so it may come any
 // number of times, and in any order with others of its kind.
@@ -77,13 +75,13 @@ func (m *merging) claim(item claimItem) {
 		m.changed(MergeChange{Claim: item.id, Created: true})
 		return
 	}
-	m.addClaim(item)
+	m.addClaim(item, m.dropReleased(item))
 }
 
-// issued says whether a known identity has passed the id.
+// issued says whether a known identity has passed the id, unless it stepped over it.
 func (c *contents) issued(item claimItem) bool {
 	n, ok := item.numbered()
-	if !ok {
+	if _, released := c.released.Find(item.db, item.id); !ok || released || !c.counts(n) {
 		return false
 	}
 	f := c.findIdentity(n.db, n.name)
@@ -110,24 +108,35 @@ func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 // hilo raises a HiLo counter.
 func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	found := m.findHiLo(m.db, given.GetTag())
-	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
-	if !m.count(found.exists, found.counter.Max != now.Max || found.counter.Peak != now.Peak) {
+	now := m.raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
+	raised := found.counter.Max != now.Max || found.counter.Peak != now.Peak
+	if !m.count(found.exists, raised) && len(now.Outstanding) == len(found.counter.Outstanding) {
 		return
 	}
-	if m.changed != nil {
+	switch {
+	case m.changed == nil:
+		m.putHiLo(found, now)
+	case raised || !found.exists:
 		m.changed(MergeChange{HiLo: found.tag, Created: !found.exists, Before: found.counter.Max, After: now.Max})
-		return
 	}
-	m.putHiLo(found, now)
 }
 
-// raisedHiLo is a counter raised to a Max and a Peak. Ranges that were issued
-// below a higher Max stay taken, and cannot come back.
-func raisedHiLo(c hilo.Counter, highest, peak int64) hilo.Counter {
-	now := hilo.Counter{Max: max(c.Max, highest)}
-	now.Peak = max(c.Peak, peak, now.Max)
-	if now.Max == c.Max {
-		now.Outstanding = c.Outstanding
+// raisedHiLo is a counter raised to a Max and a Peak.
+//
+// Invariant: the numbers up to highest stay taken. A range that begins at or below
+// it cannot come back, or the counter would fall below it, also if Max is higher.
+func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
+	now := hilo.Counter{Max: max(counter.Max, highest)}
+	now.Peak = max(counter.Peak, peak, now.Max)
+	if !c.strict() || mutant.On(mutant.MergeKeepsRanges) {
+		if now.Max == counter.Max {
+			now.Outstanding = counter.Outstanding
+		}
+		return now
+	}
+	first := slices.IndexFunc(counter.Outstanding, func(o hilo.Outstanding) bool { return o.Low > highest })
+	if first >= 0 {
+		now.Outstanding = counter.Outstanding[first:]
 	}
 	return now
 }

@@ -15,18 +15,25 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// newMergeLog returns a log of a cluster that knows how to merge.
+// newMergeLog returns a log of a cluster that knows how to merge, and writes the
+// newest format.
 func newMergeLog(t testing.TB) *testLog {
+	t.Helper()
+	return newLogOf(t, StrictFormat)
+}
+
+// newLogOf returns a log of a cluster that writes a format.
+func newLogOf(t testing.TB, format uint32) *testLog {
 	t.Helper()
 	l := newLog(t)
 	var members []*raftlogv1.Member
 	for _, tag := range []string{"A", "B", "C"} {
 		m := testMember(tag)
-		m.LogFormat = MergeFormat
+		m.LogFormat = format
 		members = append(members, m)
 	}
 	l.mustApplied(l.raw(BootstrapOperation(testCluster, members)))
-	l.mustApplied(l.raw(FormatRaiseOperation(MergeFormat)))
+	l.mustApplied(l.raw(FormatRaiseOperation(format)))
 	return l
 }
 
@@ -34,7 +41,7 @@ func newMergeLog(t testing.TB) *testLog {
 func (l *testLog) announceMerging(tag string) {
 	l.t.Helper()
 	m := testMember(tag)
-	m.LogFormat = MergeFormat
+	m.LogFormat = StrictFormat
 	l.mustApplied(l.raw(AnnounceOperation(m)))
 }
 
@@ -94,6 +101,61 @@ func TestAMergedHiLoTakesRangesAway(t *testing.T) {
 	diff(t, &raftlogv1.MergeResult{Raised: 1}, l.merge(mergeHiLo("users", 10, 200)))
 	if high := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 1})).GetHiloNext().GetHigh(); high != 201 {
 		t.Errorf("High %d is not above the merged Peak", high)
+	}
+}
+
+// TestNoRangeComesBackBelowAMergedMax: what a file says is taken stays taken, also
+// where Max has passed it already.
+func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
+	for _, c := range []struct {
+		format          uint32
+		merged, low     int64 // low is of the range that is issued after the return
+		first, returned bool  // whether the second range, and then the first, comes back
+	}{
+		{StrictFormat, 0, 1, true, true},
+		{StrictFormat, 32, 33, true, false},
+		{StrictFormat, 33, 65, false, false},
+		{StrictFormat, 40, 65, false, false},
+		{StrictFormat, 64, 65, false, false},
+		{StrictFormat, 100, 101, false, false},
+		{MergeFormat, 40, 1, true, true}, // As nodes of format 2 do.
+	} {
+		t.Run(fmt.Sprint(c.format, " ", c.merged), func(t *testing.T) {
+			l := newLogOf(t, c.format)
+			var issued []*raftlogv1.HiLoNextResult
+			for token := range uint64(2) {
+				issued = append(issued, l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: token})).GetHiloNext())
+			}
+			l.merge(mergeHiLo("orders", c.merged, 0))
+			diff(t, c.first, l.giveBack("orders", issued[1]))
+			diff(t, c.returned, l.giveBack("orders", issued[0]))
+			diff(t, c.low, l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
+			if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
+				t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+			}
+		})
+	}
+}
+
+// giveBack gives a range back of which nothing was used, and says whether it was
+// taken.
+func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
+	l.t.Helper()
+	return l.do(opReturn(&raftlogv1.HiLoReturn{
+		Tag: tag, Low: r.GetLow(), High: r.GetHigh(), Last: r.GetLow() - 1, Token: r.GetToken(), CheckToken: true,
+	})).GetHiloReturn().GetReturned()
+}
+
+// TestNoRangeComesBackBelowWhatWasSet: a client that sets Max to what it is says
+// that the numbers up to there are taken.
+func TestNoRangeComesBackBelowWhatWasSet(t *testing.T) {
+	for format, want := range map[uint32]bool{StrictFormat: false, MergeFormat: true} {
+		l := newLogOf(t, format)
+		issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
+		l.mustApplied(l.do(opHiLoSetTo("orders", 32, 32)))
+		if got := l.giveBack("orders", issued); got != want {
+			t.Errorf("format %d: the range came back: %v", format, got)
+		}
 	}
 }
 
@@ -161,7 +223,7 @@ func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
 	l.do(opNext("known", 3))
 	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})).GetMergeCluster().GetFloor())
 	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 10})).GetMergeCluster().GetFloor())
-	for name, want := range map[string]int64{"known": 4, "new": 1001} {
+	for name, want := range map[string]int64{"known": 1001, "new": 1001} {
 		if got := l.do(opNext(name, 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != want {
 			t.Errorf("%s begins at %d", name, got)
 		}
@@ -198,7 +260,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, other("D"), other("E")}})))
 	diff(t, int64(2), got.GetMergeCluster().GetGiven())
 	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberJoin{MemberJoin: &raftlogv1.MemberJoin{
-		Member: &raftlogv1.Member{Id: nodeNamed("new"), LogFormat: MergeFormat},
+		Member: &raftlogv1.Member{Id: nodeNamed("new"), LogFormat: StrictFormat},
 	}}}).GetMember().GetMember().GetTag(); tag != "F" {
 		t.Errorf("the next tag is %q", tag)
 	}
@@ -360,4 +422,41 @@ func TestMergesNeedTheRightToTheCluster(t *testing.T) {
 			t.Errorf("%T needs %s", kind.GetOp(), need)
 		}
 	}
+}
+
+// TestTheRightToTheClusterOnOneDatabaseMergesNothing: the right counts on every
+// database only, as for members, settings and roles.
+func TestTheRightToTheClusterOnOneDatabaseMergesNothing(t *testing.T) {
+	for format, refused := range map[uint32]bool{StrictFormat: true, MergeFormat: false} {
+		l := newLogOf(t, format)
+		l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "shop": "db"})))
+		for who, refused := range map[string]bool{"ops": false, "shop": refused} {
+			op := opMergeOf(mergeIdentity("invoices", 5, false))
+			op.Principal = &who
+			if r := l.do(op).GetRefusal(); (r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED) != refused {
+				t.Errorf("format %d: a merge by %s: %v", format, who, r)
+			}
+		}
+	}
+}
+
+// opRoles gives principals the right to the cluster on a database each.
+func opRoles(t *testing.T, databases map[string]string) *raftlogv1.Operation {
+	t.Helper()
+	var roles []rights.Role
+	for who, database := range databases {
+		roles = append(roles, rights.Role{
+			Name: who, Principals: []string{who}, Grants: []rights.Grant{{Database: database, Rights: rights.Cluster}},
+		})
+	}
+	table, err := rights.New(roles, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := rights.Encode(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	author := "ops"
+	return &raftlogv1.Operation{Principal: &author, Op: &raftlogv1.Operation_RolesSet{RolesSet: &raftlogv1.RolesSet{Table: encoded}}}
 }

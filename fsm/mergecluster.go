@@ -14,8 +14,15 @@ func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
 	if err := decodePayload(op, &m); err != nil {
 		return dst, err
 	}
+	if m.GetResume() != "" && !c.strict() {
+		return dst, invalid("", "%v", errOperation) // Nodes of format 2 do not know the field.
+	}
 	if m.GetFloor() < 0 {
 		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
+	}
+	from, err := knownNameOf(m.GetResume())
+	if err != nil {
+		return dst, err
 	}
 	plan := clusterPlan{etags: map[nodeID]*etagRecord{}}
 	for _, given := range m.GetTags() {
@@ -27,9 +34,11 @@ func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
 	c.carryOut(&plan, m.GetFloor())
-	return appendMessage(dst, resultMergeCluster, &raftlogv1.MergeClusterResult{
-		Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared,
-	}), nil
+	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
+	if m.GetFloor() > 0 && c.strict() {
+		result.Resume = c.raiseKnown(m.GetFloor(), from)
+	}
+	return appendMessage(dst, resultMergeCluster, result), nil
 }
 
 // clusterPlan is what a MergeCluster is going to change.
@@ -91,9 +100,12 @@ func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *r
 	for _, g := range given.GetEtags() {
 		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
 	}
-	counters, err := c.mergeEtags(e.counters, changes)
+	counters, beyond, err := c.mergeEtags(e.counters, changes)
 	if err != nil {
 		return err
+	}
+	if len(beyond) > 0 {
+		return c.quota(settingMaxDatabases)
 	}
 	p.etags[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
 	return nil

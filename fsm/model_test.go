@@ -17,14 +17,19 @@ import (
 // plain maps and lists, rules written out. It shares nothing with the real one
 // but the messages.
 type model struct {
-	index    uint64
-	now      int64
-	formed   bool
-	format   uint32
-	dbs      []string
-	ids      map[string]*modelIdentity
-	hilos    map[string]*modelHiLo
-	claims   map[string]bool
+	index  uint64
+	now    int64
+	formed bool
+	format uint32
+	dbs    []string
+	ids    map[string]*modelIdentity
+	hilos  map[string]*modelHiLo
+	claims map[string]bool
+	// steppedOver are claims that an identity stepped over; free were released after
+	// that.
+	steppedOver, free map[string]bool
+	// names is the floor of names that are not known.
+	names    int64
 	settings map[string]int64
 	requests []modelRequest
 	floor    uint64
@@ -69,6 +74,7 @@ type modelEtags struct {
 func newModel() *model {
 	return &model{
 		format: 1, ids: map[string]*modelIdentity{}, hilos: map[string]*modelHiLo{}, claims: map[string]bool{},
+		steppedOver: map[string]bool{}, free: map[string]bool{},
 		settings: map[string]int64{
 			"request-window": 1_000_000, "max-identities": 5_000_000, "max-hilos": 5_000_000,
 			"max-claims": 5_000_000, "max-databases": 10_000, "max-name-bytes-total": 1 << 30,
@@ -190,11 +196,11 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	case *raftlogv1.Operation_Claim:
 		return m.claim(db, o.Claim.GetId())
 	case *raftlogv1.Operation_Release:
-		if !m.claims[place(db, o.Release.GetId())] {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND)
-		}
-		delete(m.claims, place(db, o.Release.GetId()))
-		return m.nothing()
+		return m.release(db, o.Release.GetId())
+	case *raftlogv1.Operation_Merge:
+		return m.merge(db, o.Merge)
+	case *raftlogv1.Operation_MergeCluster:
+		return m.raiseFloor(o.MergeCluster.GetFloor())
 	case *raftlogv1.Operation_SettingSet:
 		m.settings[o.SettingSet.GetKey()] = o.SettingSet.GetValue()
 		m.evict()
@@ -240,15 +246,18 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 		if m.full("max-identities", len(m.ids), db, o.GetName()) {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 		}
-		id = &modelIdentity{}
+		id = &modelIdentity{last: m.names}
 	}
 	var values []*raftlogv1.Values
+	var stepped []string
 	value := id.last
 	for taken := int64(0); taken < o.GetCount(); {
 		if value++; value < 0 && id.last > 0 {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED)
 		}
-		if value > 0 && m.claims[place(db, o.GetName()+o.GetSeparator()+strconv.FormatInt(value, 10))] {
+		key := place(db, o.GetName()+o.GetSeparator()+strconv.FormatInt(value, 10))
+		if (value > 0 || m.format >= StrictFormat) && (m.claims[key] || m.free[key]) {
+			stepped = append(stepped, key)
 			continue
 		}
 		taken++
@@ -260,6 +269,9 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 	}
 	m.use(db)
 	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
+	for _, key := range stepped {
+		m.steppedOver[key] = m.claims[key] && m.format >= StrictFormat
+	}
 	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_IdentityNext{
 		IdentityNext: &raftlogv1.IdentityNextResult{Values: values},
 	}}
@@ -271,7 +283,7 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 		if m.full("max-identities", len(m.ids), db, o.GetName()) {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 		}
-		id = &modelIdentity{}
+		id = &modelIdentity{last: m.names}
 	}
 	if o.Expected != nil && o.GetExpected() != id.last {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY)
@@ -280,9 +292,13 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 	if !o.GetForce() && value < id.last {
 		value = id.last
 	}
+	result := m.value(value)
+	if _, known := m.ids[place(db, o.GetName())]; known && o.GetForce() && m.format >= rolesFormat {
+		result.Before = proto.Int64(id.last)
+	}
 	m.use(db)
 	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
-	return m.value(value)
+	return result
 }
 
 func (m *model) delete(db string, o *raftlogv1.IdentityDelete) *raftlogv1.Result {
@@ -290,11 +306,15 @@ func (m *model) delete(db string, o *raftlogv1.IdentityDelete) *raftlogv1.Result
 	if id == nil || id.hidden && !o.GetForget() {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND)
 	}
+	stood := id.last
 	id.hidden = true
+	if m.format >= StrictFormat {
+		id.last = max(id.last, m.names)
+	}
 	if o.GetForget() {
 		delete(m.ids, place(db, o.GetName()))
 	}
-	return m.value(id.last)
+	return m.value(stood)
 }
 
 // modelSize is the table of sizes, row by row.
@@ -323,7 +343,7 @@ func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
 		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 		}
-		h = &modelHiLo{}
+		h = &modelHiLo{max: m.names, peak: m.names}
 	}
 	if o.GetLastMax() > h.max+1<<32 {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID)
@@ -348,7 +368,7 @@ func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
 }
 
 func (m *model) hiloReturn(db string, o *raftlogv1.HiLoReturn) *raftlogv1.Result {
-	answer := &raftlogv1.HiLoReturnResult{}
+	answer := &raftlogv1.HiLoReturnResult{Max: m.names}
 	if h := m.hilos[place(db, o.GetTag())]; h != nil {
 		answer.Returned = h.giveBack(o)
 		answer.Max = h.max
@@ -385,13 +405,16 @@ func (m *model) hiloSet(db string, o *raftlogv1.HiLoSet) *raftlogv1.Result {
 		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 		}
-		h = &modelHiLo{}
+		h = &modelHiLo{max: m.names, peak: m.names}
 	}
 	if o.GetExpected() != h.max || o.GetMax() < h.max {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY)
 	}
 	if o.GetMax() > h.max {
 		*h = modelHiLo{max: o.GetMax(), peak: max(h.peak, o.GetMax())}
+	}
+	if m.format >= StrictFormat {
+		h.outstanding = nil
 	}
 	m.use(db)
 	m.hilos[place(db, o.GetTag())] = h
@@ -402,18 +425,14 @@ func (m *model) claim(db, id string) *raftlogv1.Result {
 	if m.claims[place(db, id)] {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
 	}
-	if i := strings.LastIndexAny(id, "/#"); i > 0 {
-		value, err := strconv.ParseInt(id[i+1:], 10, 64)
-		number := err == nil && value > 0 && strconv.FormatInt(value, 10) == id[i+1:]
-		if identity := m.ids[place(db, id[:i])]; number && identity != nil && value <= identity.last {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
-		}
+	if m.issued(db, id) {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
 	}
 	if m.full("max-claims", len(m.claims), db, id) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
 	}
 	m.use(db)
-	m.claims[place(db, id)] = true
+	m.addClaim(place(db, id))
 	return m.nothing()
 }
 

@@ -58,6 +58,7 @@ type requestKey struct {
 	fingerprint uint64
 	retry       bool
 	since       uint64
+	before      uint64 // fingerprint_before; 0 for none
 }
 
 // errOperation is what is wrong with an operation that cannot be read. The
@@ -115,6 +116,9 @@ func decodeRequestKey(data []byte) (requestKey, error) {
 		case 4:
 			k.since = f.number
 			return f.typ == protowire.VarintType
+		case 5:
+			k.before = f.number
+			return f.typ == protowire.Fixed64Type
 		}
 		return false
 	})

@@ -53,6 +53,8 @@ type randomRun struct {
 	index              uint64
 	now                int64
 	sent               []modelGroup // with a session
+	// last is the newest result.
+	last *raftlogv1.Result
 }
 
 // operations applies an entry without a session.
@@ -167,6 +169,7 @@ func (r *randomRun) compare(g modelGroup, status raftlog.Status, want []*raftlog
 		if err != nil {
 			r.t.Fatal(err)
 		}
+		r.last = result
 		if result.GetRefusal() != nil {
 			result.Refusal.Detail, result.Refusal.Field = "", ""
 		}

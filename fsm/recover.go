@@ -38,8 +38,8 @@ type Recovered struct {
 }
 
 // Recover makes the state that of a new cluster: under a new id, without the lost
-// members, and with every counter raised. It is the one change of the state that
-// is not in the log, which is why the log is dropped with it.
+// members, with every counter raised, and with no node started yet. It is the one
+// change of the state that is not in the log, which is why the log is dropped with it.
 //
 // Invariant: survivors that recover in different ways, or from different clusters,
 // have different cluster ids afterwards, and never form one cluster.
@@ -54,6 +54,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	done := Recovered{ClusterID: c.recoveredID(keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
 	c.setFormat(max(c.format, MergeFormat))
 	done.Removed = c.removeOthers(keep)
+	c.forgetStarts(keep)
 	done.Raised = c.skipAhead(r.SkipAhead)
 	c.setFloor(floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch})
 	c.hash.remove(hashCluster(c.clusterID))
@@ -112,6 +113,15 @@ func (c *contents) removeOthers(keep []*raftlogv1.Member) (removed []string) {
 		removed = append(removed, m.GetTag())
 	}
 	return removed
+}
+
+// forgetStarts forgets how often those who go on were started. The directory of one may
+// have been set back in the old cluster, noticed or not; that it goes on nevertheless was
+// decided by a person, and the new cluster must not refuse it for that.
+func (c *contents) forgetStarts(keep []*raftlogv1.Member) {
+	for _, m := range keep {
+		c.changeMember(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
+	}
 }
 
 // skipAhead raises every counter that is known, also those of etags, and returns

@@ -141,3 +141,25 @@ func TestARecoveredStateServes(t *testing.T) {
 		t.Error("a snapshot is of another cluster")
 	}
 }
+
+// TestARecoveryForgetsHowOftenNodesStarted: the directory of one that goes on may have
+// been set back before.
+func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
+	l := newMergeLog(t)
+	for _, tag := range []string{"A", "B"} {
+		m := testMember(tag)
+		m.LogFormat, m.Starts, m.Process = StrictFormat, 9, 1
+		l.mustApplied(l.raw(AnnounceOperation(m)))
+	}
+	if _, err := l.state.Recover(Recovery{Keep: []string{"A", "B"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"A", "B"} {
+		if m := l.state.contents.memberByTag(tag); m.GetRemoved() || m.GetStarts() != 0 || m.GetProcess() != 0 {
+			t.Errorf("%v", m)
+		}
+	}
+	if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
+		t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+	}
+}

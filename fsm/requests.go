@@ -96,7 +96,7 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	if position, ok := c.requests.positions[op.request.key]; ok {
 		return c.answerAgain(dst, now, op, position)
 	}
-	if op.request.retry && op.request.since < c.requests.floor && !mutant.On(mutant.RequestExpiryIgnored) {
+	if c.forgotten(&op.request) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
@@ -107,10 +107,24 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	return result
 }
 
+// forgotten says that an earlier try of a request id that is not remembered may
+// have been applied: the window does not reach back to where the caller knew of
+// none. A first try may come late, after its retry was applied and forgotten, so
+// it says how far the state was at the node that took it in.
+func (c *contents) forgotten(k *requestKey) bool {
+	if k.since >= c.requests.floor {
+		return false
+	}
+	if k.retry {
+		return !mutant.On(mutant.RequestExpiryIgnored)
+	}
+	return c.strict() && k.since != 0 && !mutant.On(mutant.DelayedFirstTry)
+}
+
 // answerAgain answers a call whose request id is remembered.
 func (c *contents) answerAgain(dst []byte, now moment, op *operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
-	if e.fingerprint != op.request.fingerprint && !mutant.On(mutant.RequestFingerprintIgnored) {
+	if !op.request.fits(e.fingerprint) && !mutant.On(mutant.RequestFingerprintIgnored) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
@@ -118,6 +132,11 @@ func (c *contents) answerAgain(dst []byte, now moment, op *operation, position u
 		c.answeredAgain(string(op.database))
 	}
 	return append(dst, chunk.result(e)...)
+}
+
+// fits says whether a request that is remembered with a fingerprint is this one.
+func (k *requestKey) fits(fingerprint uint64) bool {
+	return fingerprint == k.fingerprint || k.before != 0 && fingerprint == k.before
 }
 
 // remember stores the result of a request id that is not remembered.

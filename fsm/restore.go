@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/identity"
 	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -48,9 +49,16 @@ func (s *State) replace(restored *contents) error {
 	if mutant.On(mutant.RestoreMerges) {
 		s.contents.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
 			if _, both := restored.claims.Find(e.Database, e.Name); !both {
-				restored.addClaim(claimItem{db: e.Database, id: e.Name})
+				restored.addClaim(claimItem{db: e.Database, id: e.Name}, e.Value)
 			}
 			return true
+		})
+	}
+	if mutant.On(mutant.StateDiverges) {
+		restored.identities.Ascend(0, "", func(e table.Entry[identityValue]) bool {
+			f := restored.findIdentity(e.Database, e.Name)
+			restored.putIdentity(f, identity.Counter{Last: f.last + 1})
+			return false
 		})
 	}
 	s.use(restored)
@@ -112,6 +120,8 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.restoreHiLo(r.Hilo)
 	case *raftlogv1.SnapshotRecord_Claim:
 		return c.restoreClaim(r.Claim)
+	case *raftlogv1.SnapshotRecord_Released:
+		return c.restoreReleased(r.Released)
 	case *raftlogv1.SnapshotRecord_Member:
 		return c.restoreMember(r.Member)
 	case *raftlogv1.SnapshotRecord_Request:

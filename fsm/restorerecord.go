@@ -70,7 +70,25 @@ func (c *contents) restoreClaim(m *raftlogv1.ClaimRecord) error {
 	if _, twice := c.claims.Find(item.db, item.id); twice {
 		return corrupt("claim %q twice", item.id)
 	}
-	c.addClaim(item)
+	if m.GetSteppedOver() && !c.strict() {
+		return corrupt("claim %q with a mark of a later format", item.id)
+	}
+	c.addClaim(item, claimValue(m.GetSteppedOver()))
+	return nil
+}
+
+func (c *contents) restoreReleased(m *raftlogv1.ClaimRecord) error {
+	if err := c.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
+		return err
+	}
+	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
+	_, claimed := c.claims.Find(item.db, item.id)
+	_, twice := c.released.Find(item.db, item.id)
+	_, numbered := item.numbered()
+	if claimed || twice || !numbered || m.GetSteppedOver() || !c.strict() || c.released.Len() >= maxReleased {
+		return corrupt("released id %q", item.id)
+	}
+	c.addReleased(item)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -23,6 +24,7 @@ const (
 	resultMerge        protowire.Number = 15
 	resultMergeCluster protowire.Number = 16
 	resultRolesBefore  protowire.Number = 18
+	resultEtag         protowire.Number = 19
 )
 
 // refusal is why an operation was refused: it changed nothing.
@@ -44,6 +46,34 @@ func appendLogIndex(dst []byte, index uint64) []byte {
 // appendRefusal appends what makes a result a refusal.
 func appendRefusal(dst []byte, r *refusal) []byte {
 	return appendMessage(dst, resultRefusal, &raftlogv1.Refusal{Reason: r.reason, Field: r.field, Detail: r.detail})
+}
+
+// withoutWords returns the results, with refusals cut down to index and reason.
+func withoutWords(results [][]byte) [][]byte {
+	first := slices.IndexFunc(results, isRefusal)
+	if first < 0 {
+		return results
+	}
+	cut := slices.Clone(results)
+	for i, result := range cut[first:] {
+		var r raftlogv1.Result
+		if isRefusal(result) && proto.Unmarshal(result, &r) == nil {
+			cut[first+i] = appendRefusal(appendLogIndex(nil, r.GetLogIndex()), &refusal{reason: r.GetRefusal().GetReason()})
+		}
+	}
+	return cut
+}
+
+// isRefusal says whether a result is what appendRefused wrote: the log index, then
+// the refusal.
+func isRefusal(result []byte) bool {
+	num, typ, n := protowire.ConsumeTag(result)
+	if n > 0 && num == resultLogIndex {
+		if m := protowire.ConsumeFieldValue(num, typ, result[n:]); m > 0 {
+			num, _, _ = protowire.ConsumeTag(result[n+m:])
+		}
+	}
+	return num == resultRefusal
 }
 
 // appendValue appends the answer of operations that answer with a number. It

@@ -119,7 +119,11 @@ func (c *contents) checkRights(op *operation) *refusal {
 	if need == 0 {
 		return nil
 	}
-	if op.named && rights.Allows(c.roles.table, string(op.principal), need, op.database, name) {
+	database := op.database
+	if need == rights.Cluster && c.strict() {
+		database = nil // A merge too concerns the whole cluster.
+	}
+	if op.named && rights.Allows(c.roles.table, string(op.principal), need, database, name) {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", op.principal, need)

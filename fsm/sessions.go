@@ -86,11 +86,24 @@ func (c *contents) applyInSession(now moment, origin nodeID, s *session, g *raft
 func (c *contents) keepResults(origin nodeID, s *session, sequence uint64, results [][]byte) {
 	kept := sessionResult{
 		sequence: sequence, results: results,
-		hash: hashSessionResult(origin, s.number, sequence, results),
+		hash: c.hashGroup(origin, s.number, sequence, results),
 	}
 	place, _ := s.find(sequence)
 	s.results = slices.Insert(s.results, place, kept)
 	c.hash.add(kept.hash)
+}
+
+// hashResultsAgain computes the hashes of all results, after the format has changed
+// what is in them.
+func (c *contents) hashResultsAgain() {
+	for origin, s := range c.sessions {
+		for i := range s.results {
+			r := &s.results[i]
+			c.hash.remove(r.hash)
+			r.hash = c.hashGroup(origin, s.number, r.sequence, r.results)
+			c.hash.add(r.hash)
+		}
+	}
 }
 
 // acknowledge drops results that the origin has.

@@ -26,6 +26,7 @@ type Snapshot struct {
 	hidden     table.Frozen[identityValue]
 	hilos      table.Frozen[packedHiLo]
 	claims     table.Frozen[claimValue]
+	released   table.Frozen[struct{}]
 	members    []*raftlogv1.Member
 	sessions   []sessionView
 	etags      []etagView
@@ -80,6 +81,7 @@ func (c *contents) snapshot() *Snapshot {
 		hidden:     c.hidden.Freeze(),
 		hilos:      c.hilos.Freeze(),
 		claims:     c.claims.Freeze(),
+		released:   c.released.Freeze(),
 		members:    c.sortedMembers(),
 		sessions:   c.sessionViews(),
 		etags:      c.etagViews(),

@@ -37,12 +37,13 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	s.writeCluster(out)
 	s.writeSessions(out)
 	s.writeNames(out)
+	out.released(s.released)
 	s.writeRequests(out)
 	return out.end()
 }
 
 // EachRecord calls f for each record but those of sessions, which mean nothing
-// outside the log, in the snapshot's order, until f returns an error, and returns
+// outside the log, and of released ids, in the snapshot's order, until f returns an error, and returns
 // that. A record is good until f returns. It may run beside Apply.
 func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	out := &snapshotWriter{each: f}
@@ -161,8 +162,15 @@ func (w *snapshotWriter) claims(all table.Frozen[claimValue]) {
 	m := &raftlogv1.ClaimRecord{}
 	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Claim{Claim: m}}
 	all.Scan(func(e table.Entry[claimValue]) bool {
-		m.Database, m.Id = e.Database, e.Name
+		m.Database, m.Id, m.SteppedOver = e.Database, e.Name, bool(e.Value)
 		return w.record(record)
+	})
+}
+
+func (w *snapshotWriter) released(all table.Frozen[struct{}]) {
+	all.Scan(func(e table.Entry[struct{}]) bool {
+		m := &raftlogv1.ClaimRecord{Database: e.Database, Id: e.Name}
+		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Released{Released: m}})
 	})
 }
 

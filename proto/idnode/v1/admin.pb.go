@@ -822,7 +822,8 @@ func (x *CounterChange) GetAfter() int64 {
 // MergeClusterRequest is what a backup says of its cluster.
 type MergeClusterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counters of names that are not known begin above this. It never falls.
+	// Counters of names that are not known begin above this. It never falls. Those
+	// of names that are known are raised to it.
 	Floor int64 `protobuf:"varint,1,opt,name=floor,proto3" json:"floor,omitempty"`
 	// Tags that were given; at most 100.
 	Tags []*GivenTag `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -830,7 +831,9 @@ type MergeClusterRequest struct {
 	// server-side ids then go on above the given etags. Otherwise that is refused.
 	ShareTags bool `protobuf:"varint,3,opt,name=share_tags,json=shareTags,proto3" json:"share_tags,omitempty"`
 	// Where server-side ids of shared tags go on in databases not given.
-	EtagFloor     uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
+	EtagFloor uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
+	// The resume of the answer before, with the same floor; empty at first.
+	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -891,6 +894,13 @@ func (x *MergeClusterRequest) GetEtagFloor() uint64 {
 		return x.EtagFloor
 	}
 	return 0
+}
+
+func (x *MergeClusterRequest) GetResume() string {
+	if x != nil {
+		return x.Resume
+	}
+	return ""
 }
 
 // GivenTag is a tag that was given to a node.
@@ -1022,7 +1032,9 @@ type MergeClusterResponse struct {
 	// The tags that present members share with other nodes.
 	Shared []string `protobuf:"bytes,3,rep,name=shared,proto3" json:"shared,omitempty"`
 	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,4,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,4,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// Not all known names were raised to the floor yet: call again with this.
+	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1095,13 @@ func (x *MergeClusterResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *MergeClusterResponse) GetResume() string {
+	if x != nil {
+		return x.Resume
+	}
+	return ""
 }
 
 var File_idnode_v1_admin_proto protoreflect.FileDescriptor
@@ -1152,26 +1171,28 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x16\n" +
 	"\x06before\x18\x04 \x01(\x03R\x06before\x12\x14\n" +
-	"\x05after\x18\x05 \x01(\x03R\x05after\"\x92\x01\n" +
+	"\x05after\x18\x05 \x01(\x03R\x05after\"\xaa\x01\n" +
 	"\x13MergeClusterRequest\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12'\n" +
 	"\x04tags\x18\x02 \x03(\v2\x13.idnode.v1.GivenTagR\x04tags\x12\x1d\n" +
 	"\n" +
 	"share_tags\x18\x03 \x01(\bR\tshareTags\x12\x1d\n" +
 	"\n" +
-	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\"Z\n" +
+	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\x12\x16\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume\"Z\n" +
 	"\bGivenTag\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12,\n" +
 	"\x05etags\x18\x03 \x03(\v2\x16.idnode.v1.EtagCeilingR\x05etags\"C\n" +
 	"\vEtagCeiling\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
-	"\aceiling\x18\x02 \x01(\x04R\aceiling\"w\n" +
+	"\aceiling\x18\x02 \x01(\x04R\aceiling\"\x8f\x01\n" +
 	"\x14MergeClusterResponse\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12\x14\n" +
 	"\x05given\x18\x02 \x01(\x03R\x05given\x12\x16\n" +
 	"\x06shared\x18\x03 \x03(\tR\x06shared\x12\x1b\n" +
-	"\tlog_index\x18\x04 \x01(\x04R\blogIndex*u\n" +
+	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\x12\x16\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume*u\n" +
 	"\vCounterKind\x12\x1c\n" +
 	"\x18COUNTER_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15COUNTER_KIND_IDENTITY\x10\x01\x12\x15\n" +

@@ -96,10 +96,12 @@ type RequestId struct {
 	// The caller's own id of the call: 1 to 64 bytes, unique per database. The
 	// same id with the same request gives the same answer and takes nothing.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Set on a retry: the newest log index the caller had seen in any answer
-	// before its first try (0 if none). If the window of remembered request ids
+	// Set on a retry, and best on a first try too, which the network may hold up:
+	// the newest log index the caller had seen in any answer before its first try
+	// (0 if none). If the window of remembered request ids
 	// no longer reaches back that far, the retry is refused with
-	// REQUEST_ID_EXPIRED instead of being counted twice.
+	// REQUEST_ID_EXPIRED instead of being counted twice. A call without it is
+	// taken for a first try: the window must reach back to when it arrived.
 	RetrySince    *uint64 `protobuf:"varint,2,opt,name=retry_since,json=retrySince,proto3,oneof" json:"retry_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -440,7 +440,11 @@ func (x *ReadIndexResponse) GetIndex() uint64 {
 
 // PingRequest asks how a node is.
 type PingRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The log index that state_hash belongs to, as in the response.
+	StateIndex uint64 `protobuf:"varint,1,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`
+	// The hash of the caller's state at state_index.
+	StateHash     uint64 `protobuf:"varint,2,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,6 +479,20 @@ func (*PingRequest) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
+func (x *PingRequest) GetStateIndex() uint64 {
+	if x != nil {
+		return x.StateIndex
+	}
+	return 0
+}
+
+func (x *PingRequest) GetStateHash() uint64 {
+	if x != nil {
+		return x.StateHash
+	}
+	return 0
+}
+
 // PingResponse tells how the node asked is.
 type PingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -490,8 +508,17 @@ type PingResponse struct {
 	StorageFull bool `protobuf:"varint,5,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// The caller was removed from the cluster.
 	CallerRemoved bool `protobuf:"varint,6,opt,name=caller_removed,json=callerRemoved,proto3" json:"caller_removed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The log index that state_hash belongs to; 0 before an entry was applied, and from
+	// a release that does not tell.
+	StateIndex uint64 `protobuf:"varint,7,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`
+	// The hash of its state at state_index.
+	StateHash uint64 `protobuf:"varint,8,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
+	// The number of its process on the Raft port; 0 from older programs.
+	Process uint64 `protobuf:"fixed64,9,opt,name=process,proto3" json:"process,omitempty"`
+	// An index that it knows to be committed, and has in its log.
+	CommittedIndex uint64 `protobuf:"varint,10,opt,name=committed_index,json=committedIndex,proto3" json:"committed_index,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PingResponse) Reset() {
@@ -564,6 +591,34 @@ func (x *PingResponse) GetCallerRemoved() bool {
 		return x.CallerRemoved
 	}
 	return false
+}
+
+func (x *PingResponse) GetStateIndex() uint64 {
+	if x != nil {
+		return x.StateIndex
+	}
+	return 0
+}
+
+func (x *PingResponse) GetStateHash() uint64 {
+	if x != nil {
+		return x.StateHash
+	}
+	return 0
+}
+
+func (x *PingResponse) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *PingResponse) GetCommittedIndex() uint64 {
+	if x != nil {
+		return x.CommittedIndex
+	}
+	return 0
 }
 
 // JoinRequest asks for membership.
@@ -985,15 +1040,26 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x0eSTATUS_UNKNOWN\x10\x03\"\x12\n" +
 	"\x10ReadIndexRequest\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\r\n" +
-	"\vPingRequest\"\xb9\x01\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"M\n" +
+	"\vPingRequest\x12\x1f\n" +
+	"\vstate_index\x18\x01 \x01(\x04R\n" +
+	"stateIndex\x12\x1d\n" +
+	"\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xbc\x02\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\fR\x06leader\x12#\n" +
 	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12!\n" +
 	"\fstorage_full\x18\x05 \x01(\bR\vstorageFull\x12%\n" +
-	"\x0ecaller_removed\x18\x06 \x01(\bR\rcallerRemoved\"9\n" +
+	"\x0ecaller_removed\x18\x06 \x01(\bR\rcallerRemoved\x12\x1f\n" +
+	"\vstate_index\x18\a \x01(\x04R\n" +
+	"stateIndex\x12\x1d\n" +
+	"\n" +
+	"state_hash\x18\b \x01(\x04R\tstateHash\x12\x18\n" +
+	"\aprocess\x18\t \x01(\x06R\aprocess\x12'\n" +
+	"\x0fcommitted_index\x18\n" +
+	" \x01(\x04R\x0ecommittedIndex\"9\n" +
 	"\vJoinRequest\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x87\x01\n" +
 	"\fJoinResponse\x12\x1d\n" +

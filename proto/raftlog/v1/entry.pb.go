@@ -425,6 +425,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Etag
 	//	*SnapshotRecord_Floor
 	//	*SnapshotRecord_Roles
+	//	*SnapshotRecord_Released
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,6 +567,15 @@ func (x *SnapshotRecord) GetRoles() *RolesRecord {
 	return nil
 }
 
+func (x *SnapshotRecord) GetReleased() *ClaimRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Released); ok {
+			return x.Released
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -626,6 +636,12 @@ type SnapshotRecord_Roles struct {
 	Roles *RolesRecord `protobuf:"bytes,12,opt,name=roles,proto3,oneof"`
 }
 
+type SnapshotRecord_Released struct {
+	// An id that was claimed, that an identity stepped over, and that was released.
+	// Log format 3.
+	Released *ClaimRecord `protobuf:"bytes,13,opt,name=released,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -647,6 +663,8 @@ func (*SnapshotRecord_Etag) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_Floor) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Roles) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Released) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -873,7 +891,9 @@ type ClaimRecord struct {
 	// The database's number.
 	Database uint32 `protobuf:"varint,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The folded id.
-	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// An identity stepped over it, so that nobody was given it by an identity. Format 3.
+	SteppedOver   bool `protobuf:"varint,3,opt,name=stepped_over,json=steppedOver,proto3" json:"stepped_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,6 +940,13 @@ func (x *ClaimRecord) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *ClaimRecord) GetSteppedOver() bool {
+	if x != nil {
+		return x.SteppedOver
+	}
+	return false
 }
 
 // RequestRecord is a remembered request id.
@@ -1539,7 +1566,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xb4\x04\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xeb\x04\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1552,7 +1579,8 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x04etag\x18\t \x01(\v2\x16.raftlog.v1.EtagRecordH\x00R\x04etag\x12/\n" +
 	"\x05floor\x18\n" +
 	" \x01(\v2\x17.raftlog.v1.FloorRecordH\x00R\x05floor\x12/\n" +
-	"\x05roles\x18\f \x01(\v2\x17.raftlog.v1.RolesRecordH\x00R\x05rolesB\b\n" +
+	"\x05roles\x18\f \x01(\v2\x17.raftlog.v1.RolesRecordH\x00R\x05roles\x125\n" +
+	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleasedB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1569,10 +1597,11 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x10OutstandingRange\x12\x10\n" +
 	"\x03low\x18\x01 \x01(\x03R\x03low\x12\x12\n" +
 	"\x04high\x18\x02 \x01(\x03R\x04high\x12\x14\n" +
-	"\x05token\x18\x03 \x01(\x06R\x05token\"9\n" +
+	"\x05token\x18\x03 \x01(\x06R\x05token\"\\\n" +
 	"\vClaimRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"x\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
+	"\fstepped_over\x18\x03 \x01(\bR\vsteppedOver\"x\n" +
 	"\rRequestRecord\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\x06R\vfingerprint\x12\x16\n" +
@@ -1660,14 +1689,15 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	15, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
 	17, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
 	14, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
-	8,  // 12: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	12, // 13: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	16, // 14: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	9,  // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
+	8,  // 13: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
+	12, // 14: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	16, // 15: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1688,6 +1718,7 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Etag)(nil),
 		(*SnapshotRecord_Floor)(nil),
 		(*SnapshotRecord_Roles)(nil),
+		(*SnapshotRecord_Released)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -67,6 +67,8 @@ const (
 	RefusalReason_REFUSAL_REASON_PERMISSION_DENIED RefusalReason = 20
 	// The roles are malformed, or would shut their author out. Format 2.
 	RefusalReason_REFUSAL_REASON_ROLES_INVALID RefusalReason = 21
+	// The node's data directory was set back to an older copy. Format 3.
+	RefusalReason_REFUSAL_REASON_SET_BACK RefusalReason = 22
 )
 
 // Enum value maps for RefusalReason.
@@ -93,6 +95,7 @@ var (
 		18: "REFUSAL_REASON_FORMAT_UNSUPPORTED",
 		20: "REFUSAL_REASON_PERMISSION_DENIED",
 		21: "REFUSAL_REASON_ROLES_INVALID",
+		22: "REFUSAL_REASON_SET_BACK",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":        0,
@@ -116,6 +119,7 @@ var (
 		"REFUSAL_REASON_FORMAT_UNSUPPORTED": 18,
 		"REFUSAL_REASON_PERMISSION_DENIED":  20,
 		"REFUSAL_REASON_ROLES_INVALID":      21,
+		"REFUSAL_REASON_SET_BACK":           22,
 	}
 )
 
@@ -580,10 +584,14 @@ type RequestKey struct {
 	// The call is a retry; since holds the newest log index seen before the
 	// first try.
 	Retry bool `protobuf:"varint,3,opt,name=retry,proto3" json:"retry,omitempty"`
-	// See retry.
-	Since         uint64 `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// See retry. Of a first try, the index up to which the node that took the call
+	// in had applied the log, from format 3 on; 0 if it did not say.
+	Since uint64 `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
+	// The fingerprint that the same request had before format 3, if that is another
+	// one: the request may be remembered under it. Format 3.
+	FingerprintBefore uint64 `protobuf:"fixed64,5,opt,name=fingerprint_before,json=fingerprintBefore,proto3" json:"fingerprint_before,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *RequestKey) Reset() {
@@ -640,6 +648,13 @@ func (x *RequestKey) GetRetry() bool {
 func (x *RequestKey) GetSince() uint64 {
 	if x != nil {
 		return x.Since
+	}
+	return 0
+}
+
+func (x *RequestKey) GetFingerprintBefore() uint64 {
+	if x != nil {
+		return x.FingerprintBefore
 	}
 	return 0
 }
@@ -1276,7 +1291,13 @@ type Member struct {
 	// It was removed; the tag stays taken.
 	Removed bool `protobuf:"varint,8,opt,name=removed,proto3" json:"removed,omitempty"`
 	// The newest log format it can read.
-	LogFormat     uint32 `protobuf:"varint,9,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
+	LogFormat uint32 `protobuf:"varint,9,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
+	// How often it was started, as it announced last; from format 3 on.
+	Starts uint64 `protobuf:"varint,10,opt,name=starts,proto3" json:"starts,omitempty"`
+	// The number that the process of that start drew at random.
+	Process uint64 `protobuf:"fixed64,11,opt,name=process,proto3" json:"process,omitempty"`
+	// Only in an announcement: its operator vouches for an older data directory.
+	TrustData     bool `protobuf:"varint,12,opt,name=trust_data,json=trustData,proto3" json:"trust_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,6 +1393,27 @@ func (x *Member) GetLogFormat() uint32 {
 		return x.LogFormat
 	}
 	return 0
+}
+
+func (x *Member) GetStarts() uint64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *Member) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *Member) GetTrustData() bool {
+	if x != nil {
+		return x.TrustData
+	}
+	return false
 }
 
 // Bootstrap forms the cluster.
@@ -1777,7 +1819,10 @@ type EtagCleanStop struct {
 	// The start it ends.
 	Start uint64 `protobuf:"varint,2,opt,name=start,proto3" json:"start,omitempty"`
 	// The last etag used, by database.
-	Last          []*EtagLast `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
+	Last []*EtagLast `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
+	// More databases follow in another one, with which alone the stop is complete.
+	// Format 3.
+	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1831,6 +1876,13 @@ func (x *EtagCleanStop) GetLast() []*EtagLast {
 		return x.Last
 	}
 	return nil
+}
+
+func (x *EtagCleanStop) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // EtagLast is where one counter stands.
@@ -2388,7 +2440,7 @@ func (x *MergeHiLo) GetPeak() int64 {
 type MergeCluster struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Counters of names that are not known begin above this, if it is higher than
-	// the present floor.
+	// the present floor. Those of names that are known are raised to it, in format 3.
 	Floor int64 `protobuf:"varint,1,opt,name=floor,proto3" json:"floor,omitempty"`
 	// Tags that were given in the other state's cluster: they stay given.
 	Tags []*GivenTag `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -2396,7 +2448,9 @@ type MergeCluster struct {
 	// go on above those that are given. Otherwise that is refused.
 	ShareTags bool `protobuf:"varint,3,opt,name=share_tags,json=shareTags,proto3" json:"share_tags,omitempty"`
 	// Where etags of shared tags go on in databases that are not given.
-	EtagFloor     uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
+	EtagFloor uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
+	// Known names are raised from here on; empty for the first. Format 3.
+	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2457,6 +2511,13 @@ func (x *MergeCluster) GetEtagFloor() uint64 {
 		return x.EtagFloor
 	}
 	return 0
+}
+
+func (x *MergeCluster) GetResume() string {
+	if x != nil {
+		return x.Resume
+	}
+	return ""
 }
 
 // GivenTag is a tag that a node was given.
@@ -2546,6 +2607,7 @@ type Result struct {
 	//	*Result_Merge
 	//	*Result_MergeCluster
 	//	*Result_RolesBefore
+	//	*Result_Etag
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2681,6 +2743,15 @@ func (x *Result) GetRolesBefore() uint64 {
 	return 0
 }
 
+func (x *Result) GetEtag() *EtagResult {
+	if x != nil {
+		if x, ok := x.Result.(*Result_Etag); ok {
+			return x.Etag
+		}
+	}
+	return nil
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -2726,6 +2797,11 @@ type Result_RolesBefore struct {
 	RolesBefore uint64 `protobuf:"varint,18,opt,name=roles_before,json=rolesBefore,proto3,oneof"`
 }
 
+type Result_Etag struct {
+	// Of EtagRaise and EtagCleanStop, if a database did not fit. Format 3.
+	Etag *EtagResult `protobuf:"bytes,19,opt,name=etag,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -2741,6 +2817,8 @@ func (*Result_Merge) isResult_Result() {}
 func (*Result_MergeCluster) isResult_Result() {}
 
 func (*Result_RolesBefore) isResult_Result() {}
+
+func (*Result_Etag) isResult_Result() {}
 
 // Refusal says why an operation was refused.
 type Refusal struct {
@@ -3152,7 +3230,9 @@ type MergeClusterResult struct {
 	// How many tags are newly known as given.
 	Given int64 `protobuf:"varint,2,opt,name=given,proto3" json:"given,omitempty"`
 	// The tags that present members share with others.
-	Shared        []string `protobuf:"bytes,3,rep,name=shared,proto3" json:"shared,omitempty"`
+	Shared []string `protobuf:"bytes,3,rep,name=shared,proto3" json:"shared,omitempty"`
+	// Where to go on raising known names, if that were too many at once. Format 3.
+	Resume        string `protobuf:"bytes,4,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3208,6 +3288,60 @@ func (x *MergeClusterResult) GetShared() []string {
 	return nil
 }
 
+func (x *MergeClusterResult) GetResume() string {
+	if x != nil {
+		return x.Resume
+	}
+	return ""
+}
+
+// EtagResult says which databases are beyond the limit: the cluster keeps nothing
+// for them.
+type EtagResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The databases, in order.
+	Refused       []string `protobuf:"bytes,1,rep,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EtagResult) Reset() {
+	*x = EtagResult{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EtagResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EtagResult) ProtoMessage() {}
+
+func (x *EtagResult) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EtagResult.ProtoReflect.Descriptor instead.
+func (*EtagResult) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *EtagResult) GetRefused() []string {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 // MemberResult answers changes of the membership.
 type MemberResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3223,7 +3357,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3235,7 +3369,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3248,7 +3382,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -3289,7 +3423,7 @@ type EtagState struct {
 
 func (x *EtagState) Reset() {
 	*x = EtagState{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3435,7 @@ func (x *EtagState) String() string {
 func (*EtagState) ProtoMessage() {}
 
 func (x *EtagState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3448,7 @@ func (x *EtagState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagState.ProtoReflect.Descriptor instead.
 func (*EtagState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EtagState) GetStart() uint64 {
@@ -3362,7 +3496,7 @@ type EtagDatabase struct {
 
 func (x *EtagDatabase) Reset() {
 	*x = EtagDatabase{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3374,7 +3508,7 @@ func (x *EtagDatabase) String() string {
 func (*EtagDatabase) ProtoMessage() {}
 
 func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3387,7 +3521,7 @@ func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagDatabase.ProtoReflect.Descriptor instead.
 func (*EtagDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EtagDatabase) GetDatabase() string {
@@ -3456,13 +3590,14 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSetB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
-	"_principal\"l\n" +
+	"_principal\"\x9b\x01\n" +
 	"\n" +
 	"RequestKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\x06R\vfingerprint\x12\x14\n" +
 	"\x05retry\x18\x03 \x01(\bR\x05retry\x12\x14\n" +
-	"\x05since\x18\x04 \x01(\x04R\x05since\"V\n" +
+	"\x05since\x18\x04 \x01(\x04R\x05since\x12-\n" +
+	"\x12fingerprint_before\x18\x05 \x01(\x06R\x11fingerprintBefore\"V\n" +
 	"\fIdentityNext\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1c\n" +
@@ -3507,7 +3642,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"SettingSet\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value\"\xfc\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value\"\xcd\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12!\n" +
@@ -3518,7 +3653,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05voter\x18\a \x01(\bR\x05voter\x12\x18\n" +
 	"\aremoved\x18\b \x01(\bR\aremoved\x12\x1d\n" +
 	"\n" +
-	"log_format\x18\t \x01(\rR\tlogFormat\"X\n" +
+	"log_format\x18\t \x01(\rR\tlogFormat\x12\x16\n" +
+	"\x06starts\x18\n" +
+	" \x01(\x04R\x06starts\x12\x18\n" +
+	"\aprocess\x18\v \x01(\x06R\aprocess\x12\x1d\n" +
+	"\n" +
+	"trust_data\x18\f \x01(\bR\ttrustData\"X\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12,\n" +
@@ -3539,11 +3679,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05raise\x18\x02 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05raise\"C\n" +
 	"\vEtagRaiseTo\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
-	"\aceiling\x18\x02 \x01(\x04R\aceiling\"c\n" +
+	"\aceiling\x18\x02 \x01(\x04R\aceiling\"}\n" +
 	"\rEtagCleanStop\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\fR\x04node\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x04R\x05start\x12(\n" +
-	"\x04last\x18\x03 \x03(\v2\x14.raftlog.v1.EtagLastR\x04last\":\n" +
+	"\x04last\x18\x03 \x03(\v2\x14.raftlog.v1.EtagLastR\x04last\x12\x18\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\":\n" +
 	"\bEtagLast\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\"N\n" +
@@ -3583,18 +3724,19 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\tMergeHiLo\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\x12\x12\n" +
-	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\x8c\x01\n" +
+	"\x04peak\x18\x03 \x01(\x03R\x04peak\"\xa4\x01\n" +
 	"\fMergeCluster\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12(\n" +
 	"\x04tags\x18\x02 \x03(\v2\x14.raftlog.v1.GivenTagR\x04tags\x12\x1d\n" +
 	"\n" +
 	"share_tags\x18\x03 \x01(\bR\tshareTags\x12\x1d\n" +
 	"\n" +
-	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\"[\n" +
+	"etag_floor\x18\x04 \x01(\x04R\tetagFloor\x12\x16\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume\"[\n" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xb2\x04\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xe0\x04\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -3608,7 +3750,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x06member\x18\x0e \x01(\v2\x18.raftlog.v1.MemberResultH\x00R\x06member\x12/\n" +
 	"\x05merge\x18\x0f \x01(\v2\x17.raftlog.v1.MergeResultH\x00R\x05merge\x12E\n" +
 	"\rmerge_cluster\x18\x10 \x01(\v2\x1e.raftlog.v1.MergeClusterResultH\x00R\fmergeCluster\x12#\n" +
-	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBeforeB\b\n" +
+	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBefore\x12,\n" +
+	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etagB\b\n" +
 	"\x06resultB\t\n" +
 	"\a_before\"j\n" +
 	"\aRefusal\x121\n" +
@@ -3637,11 +3780,15 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x06raised\x18\x02 \x01(\x03R\x06raised\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\x03R\aclaimed\x12\x1c\n" +
 	"\tunchanged\x18\x04 \x01(\x03R\tunchanged\x12\x1c\n" +
-	"\tconflicts\x18\x05 \x03(\tR\tconflicts\"X\n" +
+	"\tconflicts\x18\x05 \x03(\tR\tconflicts\"p\n" +
 	"\x12MergeClusterResult\x12\x14\n" +
 	"\x05floor\x18\x01 \x01(\x03R\x05floor\x12\x14\n" +
 	"\x05given\x18\x02 \x01(\x03R\x05given\x12\x16\n" +
-	"\x06shared\x18\x03 \x03(\tR\x06shared\"\x81\x01\n" +
+	"\x06shared\x18\x03 \x03(\tR\x06shared\x12\x16\n" +
+	"\x06resume\x18\x04 \x01(\tR\x06resume\"&\n" +
+	"\n" +
+	"EtagResult\x12\x18\n" +
+	"\arefused\x18\x01 \x03(\tR\arefused\"\x81\x01\n" +
 	"\fMemberResult\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x04R\asession\x12+\n" +
@@ -3655,7 +3802,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xdc\x05\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xf9\x05\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -3678,7 +3825,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x1fREFUSAL_REASON_LAST_MAX_INVALID\x10\x11\x12%\n" +
 	"!REFUSAL_REASON_FORMAT_UNSUPPORTED\x10\x12\x12$\n" +
 	" REFUSAL_REASON_PERMISSION_DENIED\x10\x14\x12 \n" +
-	"\x1cREFUSAL_REASON_ROLES_INVALID\x10\x15B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\x1cREFUSAL_REASON_ROLES_INVALID\x10\x15\x12\x1b\n" +
+	"\x17REFUSAL_REASON_SET_BACK\x10\x16B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_operation_proto_rawDescOnce sync.Once
@@ -3693,7 +3841,7 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
@@ -3736,9 +3884,10 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*HiLoReturnResult)(nil),   // 38: raftlog.v1.HiLoReturnResult
 	(*MergeResult)(nil),        // 39: raftlog.v1.MergeResult
 	(*MergeClusterResult)(nil), // 40: raftlog.v1.MergeClusterResult
-	(*MemberResult)(nil),       // 41: raftlog.v1.MemberResult
-	(*EtagState)(nil),          // 42: raftlog.v1.EtagState
-	(*EtagDatabase)(nil),       // 43: raftlog.v1.EtagDatabase
+	(*EtagResult)(nil),         // 41: raftlog.v1.EtagResult
+	(*MemberResult)(nil),       // 42: raftlog.v1.MemberResult
+	(*EtagState)(nil),          // 43: raftlog.v1.EtagState
+	(*EtagDatabase)(nil),       // 44: raftlog.v1.EtagDatabase
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -3778,19 +3927,20 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	36, // 34: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
 	37, // 35: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
 	38, // 36: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	41, // 37: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	42, // 37: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
 	39, // 38: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
 	40, // 39: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	0,  // 40: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	35, // 41: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 42: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	42, // 43: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	43, // 44: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	41, // 40: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	0,  // 41: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	35, // 42: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 43: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	43, // 44: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	44, // 45: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -3831,6 +3981,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Result_Merge)(nil),
 		(*Result_MergeCluster)(nil),
 		(*Result_RolesBefore)(nil),
+		(*Result_Etag)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3838,7 +3989,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

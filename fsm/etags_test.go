@@ -1,0 +1,91 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestARaiseTakesWhatFits: of databases beyond the limit the answer tells; the
+// others are raised. Nodes of format 2 refuse all of them.
+func TestARaiseTakesWhatFits(t *testing.T) {
+	for _, format := range []uint32{MergeFormat, StrictFormat} {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			l := newLogOf(t, format)
+			l.mustApplied(l.do(opSet("max-databases", 2)))
+			l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 10})))
+			got := l.do(opRaiseEtags("A", map[string]uint64{"z": 9, "m": 20, "a": 7, "b": 8}))
+			want := map[string]uint64{"a": 7, "m": 20}
+			if format < StrictFormat {
+				want = map[string]uint64{"m": 10}
+				diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, got.GetRefusal().GetReason())
+			} else {
+				diff(t, []string{"b", "z"}, l.mustApplied(got).GetEtag().GetRefused())
+			}
+			diff(t, want, l.ceilings("A"))
+			// What is there already is raised also where the limit was lowered since.
+			l.mustApplied(l.do(opSet("max-databases", 1)))
+			if got := l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 30}))); got.GetEtag() != nil {
+				t.Errorf("a raise that fits: %v", got)
+			}
+			diff(t, uint64(30), l.ceilings("A")["m"])
+			// A name that no state holds fails the operation as a whole.
+			l.mustRefuse("no name", opRaiseEtags("A", map[string]uint64{"m": 40, "": 1}))
+		})
+	}
+}
+
+// ceilings are those of a node.
+func (l *testLog) ceilings(tag string) map[string]uint64 {
+	all := map[string]uint64{}
+	for _, d := range l.state.Etags(nodeNamed("node " + tag)).GetDatabases() {
+		all[d.GetDatabase()] = d.GetCeiling()
+	}
+	return all
+}
+
+func opPartialStop(node string, start uint64, last map[string]uint64) *raftlogv1.Operation {
+	op := opCleanStop(node, start, last)
+	op.GetEtagCleanStop().Partial = true
+	return op
+}
+
+// TestACleanStopComesInParts, and counts with the last one only.
+func TestACleanStopComesInParts(t *testing.T) {
+	l := newMergeLog(t)
+	l.announceMerging("A")
+	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"a": 100, "b": 100, "c": 100})))
+	l.mustApplied(l.do(opPartialStop("A", 1, map[string]uint64{"a": 1, "b": 2})))
+	l.mustApplied(l.do(opPartialStop("A", 1, map[string]uint64{"b": 2, "c": 3}))) // Repeated in part.
+	l.state = restored(t, snapshotOf(t, l.state))
+	if l.state.Etags(nodeNamed("node A")).GetClean() {
+		t.Fatal("a stop counts before its last part")
+	}
+	l.mustApplied(l.do(opCleanStop("A", 1, map[string]uint64{"d": 4})))
+	want := &raftlogv1.EtagState{Start: 1, Clean: true, Databases: []*raftlogv1.EtagDatabase{
+		{Database: "a", Ceiling: 100, Last: 1},
+		{Database: "b", Ceiling: 100, Last: 2},
+		{Database: "c", Ceiling: 100, Last: 3},
+		{Database: "d", Ceiling: 4, Last: 4},
+	}}
+	diff(t, want, l.state.Etags(nodeNamed("node A")))
+	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+	l.announceMerging("A")
+	l.mustApplied(l.do(opPartialStop("A", 2, map[string]uint64{"a": 50})))
+	l.announceMerging("A")
+	for _, d := range l.state.Etags(nodeNamed("node A")).GetDatabases() {
+		if d.GetLast() != 0 {
+			t.Errorf("a stop that was not complete counts after the next start: %v", d)
+		}
+	}
+}
+
+// TestPartsNeedTheirFormat: a cluster of format 2 answers as its older members do.
+func TestPartsNeedTheirFormat(t *testing.T) {
+	l := newLogOf(t, MergeFormat)
+	r := l.mustRefuse("format 2", opPartialStop("A", 0, map[string]uint64{"a": 1}))
+	if want := invalid("", "%v", errOperation); r.GetReason() != want.reason || r.GetDetail() != want.detail {
+		t.Errorf("refused with %v", r)
+	}
+}

@@ -1,0 +1,135 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestAFloorHoldsForNamesThatAreKnown: hidden ones too, and no range that was given
+// before comes back below it. Nodes of format 2 leave them as they are.
+func TestAFloorHoldsForNamesThatAreKnown(t *testing.T) {
+	for format, want := range map[uint32]int64{StrictFormat: 1001, MergeFormat: 2} {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			l := newLogOf(t, format)
+			for _, name := range []string{"shown", "hidden"} {
+				l.do(opNext(name, 1))
+			}
+			l.do(opDelete("hidden", false))
+			l.do(opSeed("far", 5000, false, nil))
+			issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
+			l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})))
+			diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+			if _, shown := l.state.Identity("db", "hidden"); shown {
+				t.Error("a hidden identity is shown")
+			}
+			for name, want := range map[string]int64{"shown": want, "hidden": want, "far": 5001} {
+				if got := l.do(opNext(name, 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != want {
+					t.Errorf("%s goes on at %d, want %d", name, got, want)
+				}
+			}
+			diff(t, format < StrictFormat, l.giveBack("orders", issued))
+			if format >= StrictFormat {
+				diff(t, int64(1001), l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
+			}
+		})
+	}
+}
+
+// TestAFloorKeepsNoRangeThatBeginsBelowIt although the counter is above it.
+func TestAFloorKeepsNoRangeThatBeginsBelowIt(t *testing.T) {
+	l := newMergeLog(t)
+	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
+	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 20})))
+	if l.giveBack("orders", issued) {
+		t.Error("the counter fell below the floor")
+	}
+}
+
+// TestAFloorHoldsForNamesThatChangeMeanwhile: between two batches one identity is
+// shown again, and one is deleted.
+func TestAFloorHoldsForNamesThatChangeMeanwhile(t *testing.T) {
+	l := newMergeLog(t)
+	for from := range floorBatch/MaxMerge + 1 {
+		m := &raftlogv1.Merge{}
+		for i := range MaxMerge {
+			m.Identities = append(m.Identities, &raftlogv1.MergeIdentity{Name: fmt.Sprint("name", from*MaxMerge+i)})
+		}
+		l.merge(m)
+	}
+	for _, name := range []string{"a", "hidden", "z"} {
+		l.firsts(name, 1)
+	}
+	for _, name := range []string{"a", "hidden"} {
+		l.mustApplied(l.do(opDelete(name, false)))
+	}
+	op := &raftlogv1.MergeCluster{Floor: 1000}
+	op.Resume = l.mustApplied(l.do(opMergeClusterOf(op))).GetMergeCluster().GetResume()
+	if op.GetResume() == "" {
+		t.Fatal("one batch was enough")
+	}
+	l.firsts("a", 1)
+	diff(t, int64(1), l.mustApplied(l.do(opDelete("z", false))).GetValue())
+	for op.GetResume() != "" {
+		op.Resume = l.mustApplied(l.do(opMergeClusterOf(op))).GetMergeCluster().GetResume()
+	}
+	for _, name := range []string{"a", "hidden", "z"} {
+		if got := l.firsts(name, 1); got[0] <= 1000 {
+			t.Errorf("%s goes on at %d", name, got[0])
+		}
+	}
+	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+}
+
+// TestAFloorIsRaisedInBatches: one entry does not hold up the others, however many
+// names there are.
+func TestAFloorIsRaisedInBatches(t *testing.T) {
+	l := newMergeLog(t)
+	const names = floorBatch + 10
+	for _, kind := range []func(m *raftlogv1.Merge, name string){
+		func(m *raftlogv1.Merge, name string) {
+			m.Identities = append(m.Identities, &raftlogv1.MergeIdentity{Name: name})
+		},
+		func(m *raftlogv1.Merge, name string) {
+			m.Hilos = append(m.Hilos, &raftlogv1.MergeHiLo{Tag: name})
+		},
+	} {
+		for from := 0; from < names; from += MaxMerge {
+			m := &raftlogv1.Merge{}
+			for i := from; i < min(from+MaxMerge, names); i++ {
+				kind(m, fmt.Sprintf("%d/ü/%d", i, i))
+			}
+			l.merge(m)
+		}
+	}
+	op, calls := &raftlogv1.MergeCluster{Floor: 77}, 0
+	for {
+		op.Resume = l.mustApplied(l.do(opMergeClusterOf(op))).GetMergeCluster().GetResume()
+		if calls++; op.GetResume() == "" {
+			break
+		}
+	}
+	diff(t, 3, calls)
+	raised := func(name string, value int64) {
+		if value != 77 {
+			t.Fatalf("%s stands at %d", name, value)
+		}
+	}
+	for _, i := range l.state.Identities("db", "", "", MaxPage) {
+		raised(i.Name, i.Last)
+	}
+	for _, h := range l.state.HiLos("db", "", "", MaxPage) {
+		raised(h.Tag, h.Max)
+	}
+	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+	for _, bad := range []string{"x", "1", "1/2", "-1/0/a", "01/0/a", "1/-2/a", "1/2 /a"} {
+		l.mustRefuse(bad, opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1, Resume: bad}))
+	}
+	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 99, Resume: "7/0/a"}))) // Behind all.
+	old := newLogOf(t, MergeFormat)
+	want := invalid("", "%v", errOperation)
+	if r := old.mustRefuse("format 2", opMergeClusterOf(&raftlogv1.MergeCluster{Floor: -1, Resume: "0/0/a"})); r.GetDetail() != want.detail {
+		t.Errorf("refused with %v", r)
+	}
+}

@@ -1,0 +1,104 @@
+package fsm
+
+import (
+	"fmt"
+
+	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/identity"
+)
+
+// floorBatch is how many known names one MergeCluster looks at: it takes some tens
+// of milliseconds at most, while nothing else is applied.
+const floorBatch = 1 << 14
+
+// The kinds of names that a floor raises, in this order: an identity that is shown
+// again meanwhile is raised with those that are shown, and one that is deleted is
+// raised then.
+const (
+	knownHidden = iota
+	knownIdentities
+	knownHiLos
+	knownKinds
+)
+
+// knownName is a place in the order of all names that a floor raises.
+type knownName struct {
+	kind int
+	db   uint32
+	name string
+}
+
+// String is the place as an operation and its result say it.
+func (k knownName) String() string { return fmt.Sprintf("%d/%d/%s", k.kind, k.db, k.name) }
+
+// knownNameOf reads what String wrote; empty is the first place.
+func knownNameOf(text string) (k knownName, err *refusal) {
+	if text == "" {
+		return k, nil
+	}
+	n, failed := fmt.Sscanf(text, "%d/%d/", &k.kind, &k.db)
+	head := fmt.Sprintf("%d/%d/", k.kind, k.db)
+	if failed != nil || n != 2 || k.kind < 0 || len(text) < len(head) || text[:len(head)] != head {
+		return k, invalid("resume", "is no place among names")
+	}
+	k.name = text[len(head):]
+	return k, nil
+}
+
+// raiseKnown raises the counters of known names to a floor, from a place on: the
+// state that the floor comes from may not know a name, and it may have been used
+// there all the same. It returns the place to go on from, empty at the end.
+func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
+	left := floorBatch
+	for from.kind < knownKinds {
+		var low []knownName
+		c.eachKnown(from, func(k knownName, stands int64) bool {
+			if left--; left < 0 {
+				resume = k.String()
+				return false
+			}
+			if stands < to {
+				low = append(low, k)
+			}
+			return true
+		})
+		for _, k := range low {
+			c.raiseName(k, to)
+		}
+		if resume != "" {
+			return resume
+		}
+		from = knownName{kind: from.kind + 1}
+	}
+	return ""
+}
+
+// eachKnown calls f for the names of a kind, from a place on, with the number to
+// which the counter can fall by itself.
+func (c *contents) eachKnown(from knownName, f func(k knownName, stands int64) bool) {
+	if from.kind == knownHiLos {
+		c.hilos.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
+			counter := e.Value.counter()
+			stands := counter.Max
+			if len(counter.Outstanding) > 0 {
+				stands = counter.Outstanding[0].Low - 1
+			}
+			return f(knownName{from.kind, e.Database, e.Name}, stands)
+		})
+		return
+	}
+	c.identityTable(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
+		return f(knownName{from.kind, e.Database, e.Name}, int64(e.Value))
+	})
+}
+
+// raiseName raises the counter of a known name.
+func (c *contents) raiseName(k knownName, to int64) {
+	if k.kind == knownHiLos {
+		found := c.findHiLo(k.db, k.name)
+		c.putHiLo(found, c.raisedHiLo(found.counter, to, 0))
+		return
+	}
+	found := c.findIdentity(k.db, k.name)
+	c.putIdentity(found, identity.Counter{Last: to, Hidden: found.hidden})
+}

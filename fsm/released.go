@@ -1,0 +1,38 @@
+package fsm
+
+import (
+	"github.com/idnode/idnode/fsm/table"
+)
+
+// maxReleased is how many ids are remembered that were claimed, that an identity
+// stepped over, and that were released. Further ones count as issued: nobody can
+// claim them any more.
+const maxReleased = 1 << 16
+
+// addReleased remembers an id that was released after an identity had stepped over
+// it: nobody has it, so it can be claimed again. Identities go on stepping over it,
+// also when they are set back, until it is claimed.
+//
+// Invariant: an id is claimed or released, or neither; each released one has a
+// number.
+func (c *contents) addReleased(item claimItem) {
+	n, ok := item.numbered()
+	if !ok || c.released.Len() >= maxReleased {
+		return
+	}
+	c.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
+	c.numbered.Set(n)
+	c.hash.add(hashReleased(item))
+}
+
+// dropReleased forgets an id that is claimed again, and says whether it was released:
+// the identity has stepped over the new claim, too.
+func (c *contents) dropReleased(item claimItem) claimValue {
+	ref, ok := c.released.Find(item.db, item.id)
+	if !ok {
+		return false
+	}
+	c.released.Delete(ref)
+	c.hash.remove(hashReleased(item))
+	return true
+}
