@@ -151,11 +151,14 @@ func (n *Node) transferHere(ctx context.Context, tag string) (string, error) {
 // to Raft.
 func (e *engine) successor(tag string) (raft.Server, error) {
 	if tag == "" {
-		return raft.Server{}, nil
+		return e.heir(), nil
 	}
 	m, ok := e.node.roster.byTag(tag)
 	if !ok || m.GetRemoved() {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
+	}
+	if reply, ok := e.census.reply(m.GetId()); ok && reply.GetStorageFull() && !e.node.space.below.Load() {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "the disk of member "+tag+" is nearly full")
 	}
 	for _, s := range e.servers() {
 		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
@@ -244,7 +247,7 @@ func (c configurator) RemoveServer(id raft.ServerID, prev uint64) error {
 }
 
 // HandOver implements member.Raft.
-func (c configurator) HandOver(ctx context.Context) error { return c.e.transfer(ctx, raft.Server{}) }
+func (c configurator) HandOver(ctx context.Context) error { return c.e.transfer(ctx, c.e.heir()) }
 
 // await bounds a change of the configuration.
 func (c configurator) await(start func() raft.IndexFuture) error {

@@ -39,6 +39,13 @@ type anchoredStore struct {
 // anchor is the entry that the newest snapshot ends with. It is committed.
 type anchor struct{ index, term uint64 }
 
+// newer says whether a ends after b, in the order of the store. In one history a
+// lower index never has a higher term. Survivors that were recovered each begin with
+// a snapshot of their own, and the leader's may have the higher term alone.
+func (a anchor) newer(b anchor) bool {
+	return a.term > b.term || a.term == b.term && a.index > b.index
+}
+
 // anchorStore repairs what a crash left between a snapshot's end and the log.
 func anchorStore(s Store) (*anchoredStore, error) {
 	a := &anchoredStore{Store: s, moving: make(chan struct{}, 1)}
@@ -53,7 +60,7 @@ func anchorStore(s Store) (*anchoredStore, error) {
 func (s *anchoredStore) move(to anchor) error {
 	s.moving <- struct{}{}
 	defer func() { <-s.moving }()
-	if at := s.at.Load(); at != nil && at.index >= to.index {
+	if at := s.at.Load(); at != nil && !to.newer(*at) {
 		return nil // A snapshot that was begun before another was installed.
 	}
 	if err := s.forget(to); err != nil {
@@ -105,15 +112,30 @@ type anchoringSnapshots struct {
 	store *anchoredStore
 }
 
-// Create implements raft.SnapshotStore.
+// errOlderSnapshot is the error for a snapshot that would take the state back.
+var errOlderSnapshot = errors.New("cluster: there is a newer snapshot")
+
+// Create implements raft.SnapshotStore. It refuses a snapshot that is older than the
+// newest one: the library would install it, and its state would go back to entries
+// that the log no longer has; the next entry to apply would then be missing, which
+// the library answers with a panic.
 func (s anchoringSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, network raft.Transport,
 ) (raft.SnapshotSink, error) {
+	if s.store.beyond(anchor{index, term}) {
+		return nil, errOlderSnapshot
+	}
 	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
 	if err != nil {
 		return nil, err
 	}
 	return &anchoringSink{SnapshotSink: sink, store: s.store, end: anchor{index, term}}, nil
+}
+
+// beyond says whether the anchor is newer than the end of a snapshot.
+func (s *anchoredStore) beyond(end anchor) bool {
+	at := s.at.Load()
+	return at != nil && at.newer(end)
 }
 
 // anchoringSink moves the anchor when its snapshot is complete.
@@ -130,8 +152,13 @@ func (k *anchoringSink) Cancel() error {
 	return k.SnapshotSink.Cancel()
 }
 
-// Close implements raft.SnapshotSink.
+// Close implements raft.SnapshotSink. A snapshot of this node's own state is written
+// beside Raft's main goroutine, which may have installed a newer one meanwhile. The
+// library would take the older one for the newest.
 func (k *anchoringSink) Close() error {
+	if !k.cancelled && k.store.beyond(k.end) {
+		return errors.Join(errOlderSnapshot, k.Cancel())
+	}
 	if err := k.SnapshotSink.Close(); err != nil || k.cancelled {
 		return err
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
@@ -163,6 +164,34 @@ func TestALogThatDoesNotLeadToItsSnapshot(t *testing.T) {
 	}
 }
 
+// TestASurvivorTakesOverTheSnapshotOfAnother: each of two recovered nodes begins with
+// a snapshot of its own, and the one that leads may have the lower index and the
+// higher term.
+func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
+	for _, index := range []uint64{98, 100, 101} {
+		own := openTestStore(t)
+		sink, err := own.Snapshots().Create(raft.SnapshotVersionMax, 100, 4, raft.Configuration{}, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sink.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := anchorStore(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFollower(t, s)
+		f.snapshot(5, index)
+		if !f.entries(6, 5, index+1, index+3) || !f.entries(6, 6, index+4, index+4) {
+			t.Errorf("entries after a snapshot that ends at %d of term 5 were not taken", index)
+		}
+		if s.beyond(anchor{index, 5}) || !s.beyond(anchor{100, 4}) {
+			t.Errorf("the anchor is %v", *s.at.Load())
+		}
+	}
+}
+
 // TestACancelledSnapshotIsNoAnchor: nothing of the log may go for its sake.
 func TestACancelledSnapshotIsNoAnchor(t *testing.T) {
 	a, err := anchorStore(openTestStore(t))
@@ -182,5 +211,37 @@ func TestACancelledSnapshotIsNoAnchor(t *testing.T) {
 	_ = sink.Close() // Some callers close what they cancelled; whatever it says.
 	if first, err := a.FirstIndex(); err != nil || first != 1 {
 		t.Errorf("the log begins at %d, %v", first, err)
+	}
+}
+
+// TestASnapshotOvertakenByAnotherIsNotTaken: a node writes its own snapshot while a
+// newer one is installed.
+func TestASnapshotOvertakenByAnotherIsNotTaken(t *testing.T) {
+	s, err := anchorStore(openTestStore(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(index uint64) (raft.SnapshotSink, error) {
+		return s.Snapshots().Create(raft.SnapshotVersionMax, index, 2, raft.Configuration{}, 1, nil)
+	}
+	own, err := create(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed, err := create(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := installed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Close(); !errors.Is(err, errOlderSnapshot) {
+		t.Errorf("the end of the older one: %v", err)
+	}
+	if _, err := create(8); !errors.Is(err, errOlderSnapshot) {
+		t.Errorf("another older one: %v", err)
+	}
+	if metas, err := s.Snapshots().List(); err != nil || len(metas) != 1 || metas[0].Index != 9 {
+		t.Errorf("the snapshots are %v, %v", metas, err)
 	}
 }

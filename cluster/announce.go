@@ -31,6 +31,8 @@ type announcer struct {
 	fresh   uint64
 	pending []byte
 	started bool
+	// starts and process tell this start from all others.
+	starts, process uint64
 }
 
 var _ commit.SessionOpener = (*announcer)(nil)
@@ -94,7 +96,7 @@ func (a *announcer) announce(ctx context.Context) error {
 			return err
 		}
 		registry := a.node.cfg.Registry
-		a.pending = registry.KeyedOperation(registry.AnnounceOperation(a.node.member()), key)
+		a.pending = registry.KeyedOperation(registry.AnnounceOperation(a.member()), key)
 	}
 	answer, err := a.propose(ctx, a.pending)
 	if err != nil {
@@ -108,8 +110,20 @@ func (a *announcer) announce(ctx context.Context) error {
 	if refusal := result.GetRefusal(); refusal != nil {
 		return a.refused(refusal)
 	}
+	// Until the node's own state has come to its announcement it lacks what is set in
+	// the cluster, such as how many databases may have server-side ids.
+	if err := a.node.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
+		return err
+	}
 	a.fresh = result.GetMember().GetSession()
 	return a.accepted(result.GetMember())
+}
+
+// member is this node as it announces itself: with the number of its start.
+func (a *announcer) member() *raftlogv1.Member {
+	m := a.node.member()
+	m.Starts, m.Process, m.TrustData = a.starts, a.process, a.node.cfg.TrustData
+	return m
 }
 
 // accepted takes note of what the cluster says about this node.
@@ -141,6 +155,8 @@ func (a *announcer) refused(refusal *raftlogv1.Refusal) error {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTooOld, refusal.GetDetail())
 		a.node.life.fail(err)
+	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
+		err = a.node.setBack(refusal.GetDetail())
 	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
 		if m, ok := a.node.roster.byID(a.node.identity.get().ID.Bytes()); ok && m.GetRemoved() {
 			a.node.removed()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/member"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -21,15 +22,18 @@ const (
 	censusTimeout = 900 * time.Millisecond
 )
 
-// census knows how the other members are: what the status shows, and whether a
-// quorum of disks is nearly full.
+// census knows how the other members are: what the status shows, whether a quorum
+// of disks is nearly full, and whether their states are this node's.
 type census struct {
-	e       *engine
-	mu      sync.Mutex
-	replies map[string]*peerv1.PingResponse
+	e          *engine
+	mu         sync.Mutex
+	replies    map[string]*peerv1.PingResponse
+	divergence *divergence
 }
 
-func newCensus(e *engine) *census { return &census{e: e, replies: map[string]*peerv1.PingResponse{}} }
+func newCensus(e *engine) *census {
+	return &census{e: e, replies: map[string]*peerv1.PingResponse{}, divergence: newDivergence()}
+}
 
 // run asks everybody, again and again, until ctx ends.
 func (c *census) run(ctx context.Context) {
@@ -37,6 +41,7 @@ func (c *census) run(ctx context.Context) {
 		c.e.node.space.look()
 		c.ask(ctx)
 		c.e.node.space.others.Store(c.quorumFull())
+		c.judgeState(ctx)
 		sleep(ctx, censusEvery)
 	}
 }
@@ -69,6 +74,7 @@ func (c *census) record(m *raftlogv1.Member, reply *peerv1.PingResponse, err err
 		return
 	}
 	c.replies[string(m.GetId())] = reply
+	c.heard(string(m.GetId()), stateAt{reply.GetStateIndex(), reply.GetStateHash()})
 }
 
 // reply returns what the member said last.
@@ -106,7 +112,8 @@ var errOtherNode = errors.New("another node answers at this member's address")
 // ping asks a member how it is. It must be the member itself that answers: an
 // address may have passed to another.
 func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
-	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{})
+	own := e.states.newest()
+	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.index, StateHash: own.hash})
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,6 +122,7 @@ func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRes
 	case reply.GetCallerRemoved():
 		e.node.removed()
 	}
+	e.witness.Told(member.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex())
 	e.hint.heard(time.Now(), reply.GetLeader())
 	e.meet(ctx, m, reply.GetLeader())
 	return reply, nil

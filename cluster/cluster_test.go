@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,11 +133,7 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 	l := startLoad(t, 12, n.servers...)
 	for range 4 {
 		l.more(t, 50)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if _, err := n.servers[0].node.Transfer(ctx, ""); err != nil {
-			t.Errorf("Transfer: %v", err)
-		}
-		cancel()
+		n.servers[0].handOver("")
 	}
 	l.more(t, 50)
 	l.end(t)
@@ -151,14 +148,14 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 // TestCutOffLeader cuts the leader off: what it has under way ends as unknown
 // soon, new calls are refused, the others go on, and after healing all agree.
 func TestCutOffLeader(t *testing.T) {
-	n := startNetwork(t, 3)
+	n := startNetwork(t, 3, defaultLimits)
 	n.servers[0].mustNext("users")
 	cutOff(t, n, n.leader())
 }
 
 // TestCutOffFollower is the same for a follower.
 func TestCutOffFollower(t *testing.T) {
-	n := startNetwork(t, 3)
+	n := startNetwork(t, 3, defaultLimits)
 	n.servers[0].mustNext("users")
 	cutOff(t, n, n.others(n.leader())[0])
 }
@@ -190,21 +187,18 @@ func cutOff(t *testing.T, n *network, s *server) {
 	started := time.Now()
 	_, err = s.next(ctx, "users")
 	wantOutcome(t, err, outcome.NotApplied, outcome.NoQuorum)
-	if took := time.Since(started); took > 100*time.Millisecond {
+	if took := time.Since(started); took > cluster.DefaultLeaderWait/2 {
 		t.Errorf("a later call was refused after %v, want at once", took)
 	}
 	if s.node.HasQuorum() {
 		t.Error("the node that is cut off says it has a quorum")
 	}
 	for _, other := range n.others(s) {
-		other.mustNext("users")
+		other.eventuallyNext("users")
 	}
 	s.link.heal()
 	eventually(t, "quorum after healing", func() bool { return s.node.HasQuorum() })
-	eventually(t, "answer after healing", func() bool {
-		_, err := s.next(ctx, "users")
-		return err == nil
-	})
+	s.eventuallyNext("users")
 	n.agree()
 }
 
@@ -332,12 +326,9 @@ func TestSnapshotForNewcomer(t *testing.T) {
 	a.stop(true)
 	a.open(small)
 	a.start()
-	eventually(t, "value after the restart", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		v, err := a.next(ctx, "users")
-		return err == nil && v == 62
-	})
+	if v, failed := a.eventuallyNext("users"); v < 62 || v > 62+failed {
+		t.Errorf("after the restart came %d, want 62; %d tries failed", v, failed)
+	}
 }
 
 // TestSnapshotByVolume takes a snapshot after a few entries that are large
@@ -386,6 +377,43 @@ func TestStorageFull(t *testing.T) {
 		_, err := a.next(ctx, "users")
 		return err == nil
 	})
+}
+
+// TestAFullLeaderHandsOver: a leader without room refuses the calls of all, so it
+// must not lead while another has room, nor be handed leadership.
+func TestAFullLeaderHandsOver(t *testing.T) {
+	n := newNetwork(t, 3)
+	full := map[*server]*atomic.Bool{}
+	for _, s := range n.servers {
+		full[s] = &atomic.Bool{}
+		s.open(func(c *cluster.Config) {
+			c.PeerList = n.peers
+			c.FreeBytes = func() (uint64, error) {
+				if full[s].Load() {
+					return 1, nil
+				}
+				return 1 << 30, nil
+			}
+		})
+	}
+	startAll(n.servers...)
+	first := n.leader()
+	first.mustNext("users")
+	full[first].Store(true)
+	eventually(t, "a leader with room", func() bool { return n.leader() != first })
+	for _, s := range n.servers {
+		s.mustNext("users")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	eventually(t, "refusal to hand over to the full node", func() bool {
+		_, err := n.leader().node.Transfer(ctx, first.tag)
+		var refused *member.RefusedError
+		return errors.As(err, &refused)
+	})
+	if got := first.handOver(""); got == first.tag {
+		t.Errorf("leadership went to %q, want a node with room", got)
+	}
 }
 
 // TestWipedNode empties a data directory: the node must not come back under its

@@ -155,6 +155,11 @@ type Config struct {
 	// system for that of DataDir, and counts as enough with a Storage.
 	FreeBytes func() (uint64, error)
 
+	// TrustData says that an operator vouches for the data directory: other members
+	// forget how far they saw this node's disk, and it is not compared with what this
+	// node itself knew.
+	TrustData bool
+
 	// LogFormat is the newest log format the state machine reads.
 	LogFormat uint32
 

@@ -1,12 +1,14 @@
 package cluster_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/member"
 )
 
 // TestCopiedDirectoryEnds runs a copy of a node's data directory beside the node:
@@ -14,24 +16,32 @@ import (
 // address ends.
 func TestCopiedDirectoryEnds(t *testing.T) {
 	n := startNetwork(t, 3)
+	s, twin := copied(t, n)
+	n.run(s)
+	s.mustNext("users")
 	// It asks for votes before it can say that the node has moved.
-	s, twin := startTwin(t, n, 100*time.Millisecond)
+	openTwin(n, twin, 100*time.Millisecond)
+	twin.startDoomed()
 	wantImpostor(t, twin)
 	s.mustNext("users")
 }
 
-// TestCopiedDirectoryMoves is the same with a copy that tells the cluster its own
-// addresses first: then it is the node, and the original ends, though it has
-// connections to the others from before.
+// TestCopiedDirectoryMoves starts the copy alone, at other addresses: then it is the
+// node, and the original ends when it is started after all.
 func TestCopiedDirectoryMoves(t *testing.T) {
 	n := startNetwork(t, 3)
-	s, twin := startTwin(t, n, 30*time.Second)
+	s, twin := copied(t, n)
+	openTwin(n, twin, testTimings.Heartbeat)
+	twin.start()
+	twin.mustNext("users")
+	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
+	s.startDoomed()
 	wantImpostor(t, s)
 	twin.mustNext("users")
 }
 
-// startTwin restarts a follower, and starts a node on a copy of its directory.
-func startTwin(t *testing.T, n *network, heartbeat time.Duration) (s, twin *server) {
+// copied stops a follower and returns a server on a copy of its directory.
+func copied(t *testing.T, n *network) (s, twin *server) {
 	t.Helper()
 	s = n.others(n.leader())[0]
 	s.mustNext("users")
@@ -40,14 +50,15 @@ func startTwin(t *testing.T, n *network, heartbeat time.Duration) (s, twin *serv
 	if err := os.CopyFS(twin.dir, os.DirFS(s.dir)); err != nil {
 		t.Fatal(err)
 	}
-	n.run(s)
-	s.mustNext("users")
+	t.Cleanup(func() { twin.stop(true) })
+	return s, twin
+}
+
+func openTwin(n *network, twin *server, heartbeat time.Duration) {
+	n.t.Helper()
 	twin.open(func(c *cluster.Config) {
 		c.PeerList, c.Timings = n.peers, cluster.Timings{Heartbeat: heartbeat}
 	})
-	t.Cleanup(func() { twin.stop(true) })
-	twin.start()
-	return s, twin
 }
 
 func wantImpostor(t *testing.T, s *server) {
@@ -57,7 +68,9 @@ func wantImpostor(t *testing.T, s *server) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("both processes of the same node go on")
 	}
-	if err := s.node.Err(); err == nil || !strings.Contains(err.Error(), "another process") {
+	// Those that do not know the copy's new address yet see that the number of this
+	// start was taken.
+	if err := s.node.Err(); err == nil || !strings.Contains(err.Error(), "another process") && !errors.Is(err, member.ErrSetBack) {
 		t.Errorf("the impostor ended with %v", err)
 	}
 }

@@ -37,6 +37,7 @@ type engine struct {
 	name      string
 	raft      *raft.Raft
 	volume    *volume
+	witness   *diskWitness
 	transport *transport.Transport
 	merger    *commit.Merger
 	gatherer  *commit.Gatherer
@@ -48,6 +49,10 @@ type engine struct {
 	answers   *answers
 	census    *census
 	wedge     *wedge
+	states    *states
+	offers    offers
+	// abstention belongs to the work of the present leadership.
+	abstention abstention
 	// ready is set while this node leads and has passed its first barrier.
 	ready atomic.Pointer[readindex.Ready]
 	// office wakes the leadership loop; the value tells only that it changed.
@@ -93,13 +98,17 @@ func (n *Node) raftConfig(office *office) *raft.Config {
 
 // startEngine brings Raft up and starts everything around it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), office: newOffice()}
+	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), office: newOffice(), states: &states{}}
 	e.census = newCensus(e)
 	e.wedge = &wedge{limit: wedgeLimit, fatal: n.life.fail}
 	var err error
-	if e.transport, err = n.openTransport(); err != nil {
+	if e.witness, err = n.openWitness(); err != nil {
 		return nil, err
 	}
+	if e.transport, err = n.openTransport(e.witness, e.electorate); err != nil {
+		return nil, err
+	}
+	e.announcer.starts, e.announcer.process = e.witness.stored.Starts, e.transport.Process()
 	if err := e.startRaft(); err != nil {
 		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
@@ -122,12 +131,16 @@ func (e *engine) startRaft() error {
 		return err
 	}
 	e.volume = newVolume(n.cfg.SnapshotBytes)
-	machine := &machine{volume: e.volume, ctx: n.life.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log, events: n.cfg.Events}
-	store := &raftStore{Store: n.store}
-	r, err := raft.NewRaft(config, machine, store, store, n.store.Snapshots(), e.transport)
+	machine := &machine{volume: e.volume, states: e.states, ctx: n.life.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log, events: n.cfg.Events}
+	store := &raftStore{Store: n.store, fatal: n.life.fail, committed: func() uint64 {
+		return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex())
+	}}
+	snapshots := boundedSnapshots{n.store.Snapshots(), n.space, n.cfg.Events.SnapshotRefused}
+	r, err := raft.NewRaft(config, machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
+	e.witness.raft.Store(r)
 	store.running.Store(true)
 	e.raft = r
 	return nil
@@ -194,6 +207,8 @@ func (e *engine) startLoops() {
 	l.run(e.watchQuorum)
 	l.run(e.watchMembers)
 	l.run(e.census.run)
+	l.run(e.keepWitness)
+	l.run(e.greetMembers)
 	l.run(e.lead)
 	l.run(e.announcer.run)
 	l.run(e.snapshotByVolume)

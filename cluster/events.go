@@ -18,10 +18,16 @@ type Events struct {
 	// LeaderChanged is called when another node leads than the last that this
 	// node knew to lead; the first one is no change.
 	LeaderChanged func()
+	// StateDiffers is called when another member's state is found to differ from
+	// this node's, at the same log entry.
+	StateDiffers func()
 	// Wrote is called after each write to the log and the votes, fsync included.
 	Wrote func(took time.Duration)
 	// SnapshotWritten is called for each snapshot that was written, with its size
 	// without the store's own frame. The time includes the rests that the writer
 	// takes.
 	SnapshotWritten func(bytes int64, took time.Duration)
+	// SnapshotRefused is called for each snapshot that was not taken, or given up, for
+	// want of space.
+	SnapshotRefused func()
 }

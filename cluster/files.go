@@ -5,7 +5,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/raft"
 
@@ -13,8 +15,12 @@ import (
 	"github.com/idnode/idnode/cluster/store"
 )
 
-// raftFile is the name of Raft's store in the data directory.
-const raftFile = "raft.db"
+const (
+	// raftFile is the name of Raft's store in the data directory.
+	raftFile = "raft.db"
+	// witnessFile is the name of what is known of the progress of all members.
+	witnessFile = "witness.json"
+)
 
 // withFiles returns c with the data directory as its storage.
 func (c Config) withFiles() Config {
@@ -78,6 +84,24 @@ func (f *files) OpenStore(o StoreOptions) (Store, error) {
 	}
 	f.store = s
 	return fileStore{s}, nil
+}
+
+// LoadWitness implements Storage.
+func (f *files) LoadWitness() ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(f.dir, witnessFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// SaveWitness implements Storage. It does not wait for the disk.
+func (f *files) SaveWitness(data []byte) error {
+	path := filepath.Join(f.dir, witnessFile)
+	if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
 }
 
 // compareRevision fails if the record is an older one than the store knows of. A

@@ -25,8 +25,10 @@ import (
 // result.
 type machine struct {
 	// ctx ends with the node.
-	ctx    context.Context
-	state  StateMachine
+	ctx   context.Context
+	state StateMachine
+	// states learns the hash of each new state.
+	states *states
 	freeze func() Snapshot
 	fatal  func(error)
 	log    *slog.Logger
@@ -65,6 +67,7 @@ func (m *machine) Apply(entry *raft.Log) any {
 		return m.fail(fmt.Errorf("cluster: applying log entry %d: %w", entry.Index, err))
 	}
 	failpoint.Hit(failpoint.ApplyAfter)
+	m.states.add(m.state.Hash())
 	m.volume.applied(len(entry.Data))
 	return results
 }
@@ -73,6 +76,7 @@ func (m *machine) Apply(entry *raft.Log) any {
 func (m *machine) StoreConfiguration(index uint64, _ raft.Configuration) {
 	if m.failure() == nil {
 		m.state.Skip(index)
+		m.states.add(m.state.Hash())
 	}
 }
 
@@ -97,6 +101,7 @@ func (m *machine) Restore(snapshot io.ReadCloser) error {
 		return m.fail(fmt.Errorf("cluster: restoring a snapshot: %w", err))
 	}
 	failpoint.Hit(failpoint.RestoreAfter)
+	m.states.replace()
 	return nil
 }
 

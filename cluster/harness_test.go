@@ -56,16 +56,35 @@ type server struct {
 	state *fsm.State
 	pool  *peer.Pool
 	api   *grpc.Server
+	// tune changes the configuration at each open, before the test's own change; may
+	// be nil.
+	tune func(*cluster.Config)
 }
 
 // testTimings leave room for the race detector on a busy machine.
-var testTimings = timings()
+var testTimings = orDefaults(cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond})
 
-func timings() cluster.Timings {
+// orDefaults returns t, or the program's own timings if these are to be tested.
+func orDefaults(t cluster.Timings) cluster.Timings {
 	if os.Getenv("IDNODE_TEST_DEFAULTS") != "" {
 		return cluster.Timings{}
 	}
-	return cluster.Timings{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 300 * time.Millisecond}
+	return t
+}
+
+// testCallLimit is how long a call waits, with a leader and without. An election whose
+// first votes are split takes longer than the default.
+const testCallLimit = 10 * time.Second
+
+// patient is for tests in which another leader would be another case: a machine that
+// stands still for half a second must not cause an election.
+func patient(c *cluster.Config) {
+	c.Timings = cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 900 * time.Millisecond}
+}
+
+// defaultLimits is for tests that measure how long a call waits.
+func defaultLimits(c *cluster.Config) {
+	c.LeaderWait, c.Commit.CallLimit = cluster.DefaultLeaderWait, cluster.DefaultCallLimit
 }
 
 func logger(t *testing.T, tag string) *slog.Logger {
@@ -97,10 +116,12 @@ func (s *server) open(change func(*cluster.Config)) {
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
 		WrapConn: s.link.wrap, Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
-		Peers: s.pool, Logger: log,
+		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, Commit: cluster.CommitConfig{CallLimit: testCallLimit},
 	}
-	if change != nil {
-		change(&c)
+	for _, f := range []func(*cluster.Config){s.tune, change} {
+		if f != nil {
+			f(&c)
+		}
 	}
 	node, err := cluster.Open(c)
 	if err != nil {
@@ -124,11 +145,24 @@ func (s *server) serve() {
 
 func (s *server) start() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if err := s.node.Start(ctx); err != nil {
+	if err := s.tryStart(); err != nil {
 		s.t.Errorf("%s: Start: %v", s.tag, err)
 	}
+}
+
+// startDoomed starts a node that the others refuse: they may do so before Start has
+// returned, which then says why the node has ended.
+func (s *server) startDoomed() {
+	s.t.Helper()
+	if err := s.tryStart(); err != nil && !errors.Is(err, s.node.Err()) {
+		s.t.Errorf("%s: Start: %v", s.tag, err)
+	}
+}
+
+func (s *server) tryStart() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return s.node.Start(ctx)
 }
 
 // stop ends the node; hard leaves out all manners.
@@ -160,11 +194,15 @@ type network struct {
 	peers   map[string]string
 }
 
-// newNetwork makes nodes A, B, … that are not open yet.
-func newNetwork(t *testing.T, size int) *network {
+// newNetwork makes nodes A, B, … that are not open yet. tune, if there is one, changes
+// the configuration of each.
+func newNetwork(t *testing.T, size int, tune ...func(*cluster.Config)) *network {
 	n := &network{t: t, peers: map[string]string{}}
 	for i := range size {
 		s := newServer(t, string(rune('A'+i)))
+		if len(tune) > 0 {
+			s.tune = tune[0]
+		}
 		n.servers = append(n.servers, s)
 		n.peers[s.tag] = s.grpc
 	}
@@ -199,9 +237,9 @@ func startAll(servers ...*server) {
 }
 
 // startNetwork returns a running cluster with a leader.
-func startNetwork(t *testing.T, size int) *network {
+func startNetwork(t *testing.T, size int, tune ...func(*cluster.Config)) *network {
 	t.Helper()
-	n := newNetwork(t, size)
+	n := newNetwork(t, size, tune...)
 	n.run(n.servers...)
 	n.leader()
 	return n
@@ -227,6 +265,39 @@ func (n *network) leader() *server {
 		return leader != nil && leader.node != nil && !leader.link.isCut() && leader.node.Status().Role == cluster.RoleLeader
 	})
 	return leader
+}
+
+// leads waits until s leads.
+func (n *network) leads(s *server) {
+	n.t.Helper()
+	eventually(n.t, s.tag+" to lead", func() bool {
+		if err := s.node.Err(); err != nil {
+			n.t.Fatalf("%s ended: %v", s.tag, err)
+		}
+		_, _ = s.transfer(s.tag)
+		return s.node.Status().Role == cluster.RoleLeader
+	})
+}
+
+// handOver hands leadership over through s, to tag or to whom Raft chooses, and returns
+// who got it. Raft gives each half of it one election timeout, which a write to a slow
+// disk outlasts, so it is tried again.
+func (s *server) handOver(tag string) (heir string) {
+	s.t.Helper()
+	eventually(s.t, "transfer of leadership", func() (ok bool) {
+		var err error
+		if heir, err = s.transfer(tag); err != nil {
+			s.t.Logf("%s: Transfer: %v", s.tag, err)
+		}
+		return err == nil
+	})
+	return heir
+}
+
+func (s *server) transfer(tag string) (string, error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+	defer cancel()
+	return s.node.Transfer(ctx, tag)
 }
 
 func (n *network) server(tag string) *server {
@@ -313,6 +384,23 @@ func (s *server) mustNext(name string) int64 {
 		s.t.Fatalf("%s: next: %v", s.tag, err)
 	}
 	return v
+}
+
+// eventuallyNext is next at a node that may refuse at once, since it has been without a
+// leader for longer than a call waits. It returns how many tries failed, too: each may
+// have taken a value.
+func (s *server) eventuallyNext(name string) (v int64, failed int64) {
+	s.t.Helper()
+	eventually(s.t, "value at "+s.tag, func() bool {
+		ctx, cancel := context.WithTimeout(s.t.Context(), testCallLimit)
+		defer cancel()
+		var err error
+		if v, err = s.next(ctx, name); err != nil {
+			failed++
+		}
+		return err == nil
+	})
+	return v, failed
 }
 
 // wantOutcome checks what an error says about the proposal.

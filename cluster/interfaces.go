@@ -22,6 +22,9 @@ type StateMachine interface {
 	Restore(r io.Reader) error
 	// AppliedIndex is the index of the newest entry the state has seen.
 	AppliedIndex() uint64
+	// Hash is that index and the hash of the state there, taken together. States
+	// that applied the same log have equal hashes.
+	Hash() (index, hash uint64)
 	// WaitApplied waits until AppliedIndex is at least index, or ctx ends.
 	WaitApplied(ctx context.Context, index uint64) error
 }

@@ -114,24 +114,65 @@ func TestHint(t *testing.T) {
 }
 
 func TestWedge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var fatal error
-		w := &wedge{limit: wedgeLimit, fatal: func(err error) { fatal = err }}
+	refused := raft.ErrLeadershipTransferInProgress
+	tests := []struct {
+		name string
+		run  func(w *wedge)
+		ends bool
+	}{
+		{"refusals all the time", func(w *wedge) { refuse(w, wedgeLimit+2*time.Second) }, true},
+		{"refusals for as long as is allowed", func(w *wedge) { refuse(w, wedgeLimit) }, false},
+		{"progress between refusals", func(w *wedge) {
+			refuse(w, wedgeLimit)
+			w.saw(nil)
+			refuse(w, wedgeLimit)
+		}, false},
+		{"two short transfers of an idle leader, an hour apart", func(w *wedge) {
+			w.saw(refused)
+			time.Sleep(time.Hour)
+			w.saw(refused)
+		}, false},
+		{"two leaderships", func(w *wedge) {
+			refuse(w, wedgeLimit)
+			w.reset()
+			refuse(w, wedgeLimit)
+		}, false},
+		{"a proposal that Raft did not take", func(w *wedge) {
+			refuse(w, wedgeLimit)
+			w.saw(raft.ErrEnqueueTimeout)
+			refuse(w, 2*time.Second)
+		}, true},
+		{"one refusal, and nobody proposes while the transfer is stuck", func(w *wedge) {
+			ctx, cancel := context.WithTimeout(context.Background(), wedgeLimit+2*time.Second)
+			defer cancel()
+			w.saw(refused)
+			w.probe(ctx, func() error { return refused })
+		}, true},
+		{"one refusal, and the transfer has ended", func(w *wedge) {
+			ctx, cancel := context.WithTimeout(context.Background(), wedgeLimit+2*time.Second)
+			defer cancel()
+			w.saw(refused)
+			w.probe(ctx, func() error { return errors.New("configuration changed") })
+		}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var fatal error
+				tt.run(&wedge{limit: wedgeLimit, fatal: func(err error) { fatal = err }})
+				if errors.Is(fatal, refused) != tt.ends {
+					t.Errorf("the process ends with %v; must it end: %v", fatal, tt.ends)
+				}
+			})
+		})
+	}
+}
+
+// refuse lets Raft refuse a proposal each second, for a time.
+func refuse(w *wedge, d time.Duration) {
+	for begin := time.Now(); time.Since(begin) <= d; time.Sleep(time.Second) {
 		w.saw(raft.ErrLeadershipTransferInProgress)
-		time.Sleep(wedgeLimit + time.Second)
-		w.saw(nil)
-		w.saw(raft.ErrLeadershipTransferInProgress)
-		time.Sleep(wedgeLimit)
-		w.saw(raft.ErrLeadershipTransferInProgress)
-		if fatal != nil {
-			t.Errorf("ended too early: %v", fatal)
-		}
-		time.Sleep(time.Second)
-		w.saw(raft.ErrLeadershipTransferInProgress)
-		if !errors.Is(fatal, raft.ErrLeadershipTransferInProgress) {
-			t.Errorf("fatal: %v, want the handover", fatal)
-		}
-	})
+	}
 }
 
 // fakeState fails when it is told to.
@@ -151,6 +192,7 @@ func (s *fakeState) Apply(index uint64, _ []byte) ([]raftlog.GroupResult, error)
 func (s *fakeState) Skip(index uint64)                         { s.applied = index }
 func (s *fakeState) Restore(io.Reader) error                   { return s.err }
 func (s *fakeState) AppliedIndex() uint64                      { return s.applied }
+func (s *fakeState) Hash() (index, hash uint64)                { return s.applied, 0 }
 func (s *fakeState) WaitApplied(context.Context, uint64) error { return nil }
 
 // TestMachineStopsForGood applies nothing after an entry that cannot be applied,
@@ -159,7 +201,7 @@ func TestMachineStopsForGood(t *testing.T) {
 	bad := errors.New("unknown format")
 	state := &fakeState{}
 	fatal := 0
-	m := &machine{volume: newVolume(1), ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
+	m := &machine{volume: newVolume(1), states: &states{}, ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
 	m.StoreConfiguration(1, raft.Configuration{})
 	if r, ok := m.Apply(&raft.Log{Index: 2}).([]raftlog.GroupResult); !ok || len(r) != 1 || state.applied != 2 {
 		t.Errorf("results %v, applied %d", r, state.applied)

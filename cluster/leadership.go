@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,6 +92,7 @@ func (e *engine) lead(ctx context.Context) {
 func (e *engine) reign(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	e.wedge.reset()
 	e.node.log.Info("this node leads", "term", e.raft.CurrentTerm())
 	go func() {
 		defer close(done)
@@ -108,26 +110,35 @@ func (e *engine) reign(ctx context.Context) (end func()) {
 
 // govern is a leader's work, from taking up the office to ctx's end.
 func (e *engine) govern(ctx context.Context) {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { e.wedge.probe(ctx, e.askRaft) })
+	watching.Go(func() { e.watchProgress(ctx) })
 	if !e.takeOffice(ctx) {
 		return
 	}
+	watching.Go(func() { e.leaveToRoom(ctx) })
 	e.merger.Lead(ctx)
 	e.reconciler().Run(ctx)
 }
 
 // takeOffice makes this node ready to lead. If it cannot, the office goes to
 // another node, and if there is none the node ends: a leader that answers
-// nothing is worse than none.
+// nothing is worse than none. A transfer under way is waited for, and ended by
+// its own watchdog.
 func (e *engine) takeOffice(ctx context.Context) bool {
 	var err error
-	for range maxOfficeTries {
+	for tries := 0; tries < maxOfficeTries; tries++ {
 		if err = e.prepare(ctx); err == nil || ctx.Err() != nil || e.raft.State() != raft.Leader {
 			return err == nil
+		}
+		if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+			tries = -1
 		}
 		e.node.log.Warn("cannot take up the leader's office yet", "because", err)
 		sleep(ctx, officePause)
 	}
-	if transferErr := e.transfer(ctx, raft.Server{}); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
+	if transferErr := e.transfer(ctx, e.heir()); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
 		e.node.life.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
 	}
 	return false
@@ -142,6 +153,7 @@ func (e *engine) takeOffice(ctx context.Context) bool {
 func (e *engine) prepare(ctx context.Context) error {
 	term := e.raft.CurrentTerm()
 	barrier, err := e.barrier(ctx)
+	e.wedge.saw(err)
 	if err != nil {
 		return err
 	}
@@ -202,12 +214,16 @@ func (e *engine) form(ctx context.Context) error {
 // transfer hands the office over: to a certain server, or to whom Raft chooses
 // if to is empty. It is bounded by Raft's election timeout and ctx.
 func (e *engine) transfer(ctx context.Context, to raft.Server) error {
-	return readindex.Await(ctx, func() readindex.Future {
+	err := readindex.Await(ctx, func() readindex.Future {
 		if to.ID == "" {
 			return e.raft.LeadershipTransfer()
 		}
 		return e.raft.LeadershipTransferToServer(to.ID, to.Address)
 	})
+	if ctx.Err() == nil {
+		e.wedge.saw(err) // A transfer that has ended is not stuck, also if it failed.
+	}
+	return err
 }
 
 // reconciler returns the loop that makes Raft's configuration equal to the

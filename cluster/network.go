@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/idnode/idnode/cluster/transport"
 )
 
@@ -27,13 +29,14 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // openTransport opens the Raft port.
-func (n *Node) openTransport() (*transport.Transport, error) {
+func (n *Node) openTransport(p *diskWitness, voters func() []raft.ServerID) (*transport.Transport, error) {
 	listener, err := n.cfg.Network.Listen(n.cfg.RaftListen)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
 		Listener: listener, ClusterID: n.ClusterID(), LocalID: n.ID().String(), Directory: directory{n.roster},
+		Witness: p, Voters: voters, OlderPeers: func() bool { return n.cfg.Registry.Format() < progressFormat },
 		Dial: n.cfg.DialRaft, WrapConn: n.cfg.WrapConn, DialContext: n.cfg.Network.DialContext, OnRefused: n.refusedBy, Logger: n.cfg.Logger,
 	}
 	if n.cfg.TLS != nil {
@@ -57,6 +60,8 @@ func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
 	switch status {
 	case transport.Removed:
 		n.removed()
+	case transport.SetBack:
+		n.setBack(by.Tag + " has seen this node go further, and says how far in its log")
 	case transport.Impostor:
 		n.life.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
 	}

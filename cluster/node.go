@@ -59,7 +59,7 @@ func Open(cfg Config) (*Node, error) {
 	n.quorum = newVerdict()
 	n.roster = newRoster(cfg.Registry, n.identity)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
-	if record.Removed {
+	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
 		return nil, n.checkRecord(record)
 	}
 	// First, so that a record that took another's place is told from a flag that is
@@ -80,6 +80,10 @@ func (n *Node) checkRecord(r *member.Record) error {
 		return errors.New("cluster: a recovery of the cluster was cut short: run the same 'idnode recover' again")
 	case r.Removed:
 		return fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag", member.ErrRemoved, r.Tag)
+	case r.Diverged != "":
+		return divergedError(r.Diverged)
+	case r.SetBack != "" && !n.cfg.TrustData:
+		return setBackError(r.SetBack)
 	case r.Tag != "" && n.cfg.Tag != "" && r.Tag != n.cfg.Tag:
 		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory for ever", r.Tag, n.cfg.Tag)
 	}

@@ -66,12 +66,7 @@ func TestReadAtPausedLeader(t *testing.T) {
 		})
 	}
 	startAll(n.servers...)
-	eventually(t, "the node to be paused in office", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, _ = n.servers[1].node.Transfer(ctx, paused.tag)
-		return paused.node.Status().Role == cluster.RoleLeader
-	})
+	n.leads(paused)
 	paused.mustNext("users")
 
 	plugs.put(true)

@@ -43,8 +43,9 @@ func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
 	return e.local.ReadIndex(ctx)
 }
 
-// HandlePing says how this node is. caller is the caller's raw Raft id.
-func (n *Node) HandlePing(_ context.Context, caller []byte) (*peerv1.PingResponse, error) {
+// HandlePing says how this node is, and hears what state the caller has. caller is the
+// caller's raw Raft id.
+func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	m, ok := n.roster.byID(caller)
 	if ok {
 		// Whether a quorum is in reach is judged by this node's own pings, and one
@@ -56,7 +57,14 @@ func (n *Node) HandlePing(_ context.Context, caller []byte) (*peerv1.PingRespons
 		StorageFull: n.space.below.Load(), CallerRemoved: ok && m.GetRemoved(),
 	}
 	if e := n.up.Load(); e != nil {
-		reply.Term = e.raft.CurrentTerm()
+		if ok && !m.GetRemoved() {
+			e.census.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
+		}
+		// Only a state after an applied entry is told: see states.replace.
+		state := e.states.newest()
+		reply.StateIndex, reply.StateHash = state.index, state.hash
+		own := e.witness.Own()
+		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
 		if leader, ok := e.leader(); ok {
 			reply.Leader = leader.GetId()
 		}

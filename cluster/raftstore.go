@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
 )
 
 // raftStore is the node's store as the Raft library (v1.7.3) has it once it runs. The
@@ -19,6 +22,10 @@ type raftStore struct {
 	// running is set when the library runs: before that its calls come from the
 	// goroutine that starts the node, and errors are returned.
 	running atomic.Bool
+	// committed returns the newest index that this node knows to be committed, and
+	// fatal ends the node.
+	committed func() uint64
+	fatal     func(error)
 }
 
 // survive ends the goroutine if the library would panic because of err.
@@ -41,4 +48,21 @@ func (s *raftStore) GetLog(index uint64, log *raft.Log) error {
 		return err
 	}
 	return s.survive(err)
+}
+
+// DeleteRange implements raft.LogStore. The library deletes the beginning of the
+// log when it has a snapshot, and keeps what comes last; and the end of the log
+// when the leader has other entries there. It does not look whether it has applied
+// those.
+func (s *raftStore) DeleteRange(first, last uint64) error {
+	end, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	if committed := s.committed(); end > 0 && last >= end && first <= committed {
+		err := fmt.Errorf("%w: entries %d to %d were to be deleted, and %d is committed", member.ErrTakenBack, first, last, committed)
+		s.fatal(err)
+		return err
+	}
+	return s.Store.DeleteRange(first, last)
 }

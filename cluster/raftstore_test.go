@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
 )
 
 // TestABrokenDiskIsNoPanic: the goroutine that cannot write a term, or read an entry,
@@ -35,6 +37,55 @@ func TestABrokenDiskIsNoPanic(t *testing.T) {
 	s.running.Store(true)
 	if err := s.GetLog(7, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("an entry that is not there: %v", err)
+	}
+}
+
+// TestCommittedEntriesAreNotDeleted: the end of the log is deleted only above what is
+// known to be committed; its beginning, when there is a snapshot, as always.
+func TestCommittedEntriesAreNotDeleted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first, last uint64
+		proof       bool
+	}{
+		"end above the commit index":       {8, 10, false},
+		"end at the commit index":          {7, 10, true},
+		"end below the commit index":       {3, 10, true},
+		"all of it":                        {1, 10, true},
+		"beginning below the commit index": {1, 5, false},
+	} {
+		var fatal error
+		s := &raftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }}
+		for i := uint64(1); i <= 10; i++ {
+			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.DeleteRange(tt.first, tt.last)
+		if proof := errors.Is(err, member.ErrTakenBack) && errors.Is(fatal, member.ErrTakenBack); proof != tt.proof {
+			t.Errorf("%s: %v, and the node ends with %v", name, err, fatal)
+		}
+		if err := s.GetLog(tt.last, new(raft.Log)); (err == nil) != tt.proof {
+			t.Errorf("%s: reading entry %d: %v", name, tt.last, err)
+		}
+	}
+}
+
+// TestALeaderWithoutCommittedEntriesEndsTheNode: what the library does when its log
+// must not be truncated. It took the leader's entries, and applied others at the same
+// indexes before.
+func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
+	var fatal error
+	s := &raftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }}
+	f := newFollower(t, s)
+	if !f.entries(1, 0, 1, 6) || !f.entries(2, 1, 6, 7) || fatal != nil {
+		t.Fatal("entries above the commit index were not replaced:", fatal)
+	}
+	if f.entries(3, 1, 4, 8) || !errors.Is(fatal, member.ErrTakenBack) {
+		t.Error("committed entries were replaced:", fatal)
+	}
+	var log raft.Log
+	if err := s.GetLog(7, &log); err != nil || log.Term != 2 {
+		t.Errorf("entry 7: %+v, %v", log, err)
 	}
 }
 

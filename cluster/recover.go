@@ -70,6 +70,7 @@ func Recover(ctx context.Context, r Recovery) error {
 	if err == nil {
 		next := record.Clone()
 		next.Recovering, next.ClusterID, next.Members = false, r.Registry.ClusterID(), r.Registry.Members()
+		next.Diverged, next.SetBack = "", "" // The state is that of the new cluster, because a person decided so.
 		err = storage.SaveRecord(next)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
@@ -126,7 +127,7 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 	m := &recovering{
 		machine: machine{
 			ctx: ctx, state: r.StateMachine, freeze: r.TakeSnapshot, fatal: func(error) {}, log: r.Logger,
-			volume: newVolume(math.MaxInt64),
+			volume: newVolume(math.MaxInt64), states: &states{},
 		},
 		Recovery: r, record: record, servers: servers,
 	}

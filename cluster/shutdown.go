@@ -37,7 +37,7 @@ func (n *Node) Handover(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(handoverLimit, 2*n.cfg.Timings.Election))
 	defer cancel()
-	if err := e.transfer(ctx, raft.Server{}); err != nil {
+	if err := e.transfer(ctx, e.heir()); err != nil {
 		n.log.Warn("leadership was not handed over", "error", err)
 	}
 }

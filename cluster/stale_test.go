@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,7 +15,7 @@ import (
 // table, which only the leader can bring up to date, does not have it. It comes
 // back at other addresses, so that nobody who led before can still reach it.
 func TestLeaderUnknownToReturningNode(t *testing.T) {
-	n := startNetwork(t, 3)
+	n := startNetwork(t, 3, patient)
 	n.servers[0].mustNext("users")
 	away := n.others(n.leader())[0]
 	away.stop(true)
@@ -31,7 +30,7 @@ func TestLeaderUnknownToReturningNode(t *testing.T) {
 // the present leader: until it is told what is committed, its state is that of
 // the snapshot.
 func TestLeaderUnknownToSnapshot(t *testing.T) {
-	n := newNetwork(t, 3)
+	n := newNetwork(t, 3, patient)
 	for _, s := range n.servers {
 		s.open(func(c *cluster.Config) {
 			c.PeerList, c.SnapshotThreshold, c.SnapshotInterval = n.peers, 20, 50*time.Millisecond
@@ -63,17 +62,13 @@ func joinAndLead(t *testing.T, n *network) *server {
 	t.Helper()
 	through := n.leader()
 	d := newServer(t, "")
+	d.tune = through.tune
 	d.open(func(c *cluster.Config) { c.Join = []string{through.grpc} })
 	d.start()
 	d.tag = "D"
 	n.servers = append(n.servers, d)
 	eventually(t, "vote for the newcomer", func() bool { return roleOf(d, "D") == cluster.RoleFollower })
-	eventually(t, "the newcomer in office", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, _ = d.node.Transfer(ctx, "D")
-		return d.node.Status().Role == cluster.RoleLeader
-	})
+	n.leads(d)
 	d.mustNext("users")
 	return d
 }

@@ -21,6 +21,11 @@ type Storage interface {
 	// OpenStore opens log, votes and snapshots. It is called once, after
 	// LoadRecord.
 	OpenStore(options StoreOptions) (Store, error)
+	// LoadWitness returns what SaveWitness was given, or what it was given some time
+	// before, or nothing: it is written each second, and need not survive a crash of
+	// the machine.
+	LoadWitness() ([]byte, error)
+	SaveWitness(data []byte) error
 }
 
 // StoreOptions is what a Storage needs to open a Store.

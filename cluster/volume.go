@@ -43,6 +43,7 @@ func (e *engine) snapshotByVolume(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		e.awaitTurn(ctx)
 		err := awaitFuture(ctx, func() raft.Future { return e.raft.Snapshot() })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			e.node.log.Warn("a snapshot failed", "error", err)

@@ -106,7 +106,7 @@ type Config struct {
 	// one and two times as long. It should exceed the Merger's AnswerTimeout,
 	// so that the leader's own word comes first.
 	SendTimeout time.Duration
-	// CallLimit is how long an operation waits at most, give or take an eighth,
+	// CallLimit is how long an operation waits at most, and up to an eighth more,
 	// whatever its caller's context says: NotApplied(Deadline) if it is in no
 	// group, Unknown(Deadline) otherwise. 0 (default): no limit.
 	CallLimit time.Duration

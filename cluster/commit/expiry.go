@@ -6,56 +6,81 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// expirySteps is how many ages an operation lives through: its limit is kept to
-// one part in so many.
+// expirySteps is how often in the course of CallLimit the operations are looked at:
+// the limit is kept to one part in so many.
 const expirySteps = 8
+
+// afterPause is how long answers have to get in when this process did not run for
+// a while: they may have been there before it went on.
+const afterPause = 25 * time.Millisecond
 
 // standIn takes the place of a waiter whose caller was answered over the
 // carrier's head: the group's results still arrive in its order.
 func standIn() *waiter { return &waiter{place: left, done: make(chan struct{}, 1)} }
 
 // expire answers the callers of operations that wait for longer than CallLimit,
-// until the Gatherer ends. One clock for all of them costs a call nothing, where
-// a timer of its own would be the dearest part of it.
+// until the Gatherer ends. One timer for all of them costs a call nothing, where
+// one of its own would be the dearest part of it.
+//
+// The limit is one of time. Steps must not be counted: on a busy machine some are
+// dropped, and each would make a call that much longer. So a pause of the process
+// counts like any other time.
 func (g *Gatherer) expire() {
 	if g.cfg.CallLimit <= 0 {
 		return
 	}
-	tick := time.NewTicker(g.cfg.CallLimit / expirySteps)
+	step := g.cfg.CallLimit / expirySteps
+	tick := time.NewTicker(step)
 	defer tick.Stop()
+	looked := g.clock()
 	for {
 		select {
 		case <-tick.C:
-			g.older()
 		case <-g.halt.Done():
 			return
 		}
+		now := g.clock()
+		if now-looked > 2*step {
+			g.rest(afterPause)
+		}
+		looked = now
+		g.endOverdue()
 	}
 }
 
-// older makes everything that waits older by one step.
-func (g *Gatherer) older() {
+// rest waits for d, or until the Gatherer ends.
+func (g *Gatherer) rest(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-g.halt.Done():
+	}
+}
+
+// clock returns the time since the Gatherer was made. No change of the wall clock
+// moves it.
+func (g *Gatherer) clock() time.Duration { return time.Since(g.made) }
+
+// endOverdue answers those that have waited for too long.
+func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
-	g.age++
-	waiting := g.overdueWaiting()
+	bornBefore := g.clock() - g.cfg.CallLimit
+	waiting := g.overdueWaiting(bornBefore)
 	var carried []*waiter
 	for _, c := range g.carriers {
-		carried = append(carried, c.overdue()...)
+		carried = append(carried, c.overdue(bornBefore)...)
 	}
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Deadline, nil))
 	g.fail(carried, outcome.NewUnknown(outcome.Deadline, nil))
 }
 
-// isOverdue says whether w has lived through all its ages. The first was not a
-// whole one, so there is one more of them.
-func (g *Gatherer) isOverdue(w *waiter) bool { return g.age-w.born > expirySteps }
-
 // overdueWaiting takes the overdue out of the queue. The oldest are in front, also
 // after some were put back.
-func (g *Gatherer) overdueWaiting() []*waiter {
+func (g *Gatherer) overdueWaiting(bornBefore time.Duration) []*waiter {
 	var overdue []*waiter
-	for w := g.waiting.head; w != nil && g.isOverdue(w); w = g.waiting.head {
+	for w := g.waiting.head; w != nil && w.born <= bornBefore; w = g.waiting.head {
 		g.waiting.remove(w)
 		w.place = taken
 		overdue = append(overdue, w)
@@ -64,10 +89,10 @@ func (g *Gatherer) overdueWaiting() []*waiter {
 }
 
 // overdue takes the overdue out of the group in hand.
-func (c *carrier) overdue() []*waiter {
+func (c *carrier) overdue(bornBefore time.Duration) []*waiter {
 	var overdue []*waiter
 	for i, w := range c.waiters {
-		if w.place != left && c.g.isOverdue(w) {
+		if w.place != left && w.born <= bornBefore {
 			overdue = append(overdue, w)
 			c.waiters[i] = standIn()
 		}

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -59,5 +60,46 @@ func TestOnlyTheOldOfAGroupAreGivenUp(t *testing.T) {
 		want(t, (<-old).err, outcome.Unknown, outcome.Deadline)
 		s.apply()
 		wantOK(t, get(t, young), "young")
+	})
+}
+
+// stalled makes the clock of expiry stand still for six seconds after it has ended
+// the first call, as a machine does on which the process gets no turn. It returns
+// a group that is under way then, and is due in the middle of that time.
+func stalled(t *testing.T) (s sending, due <-chan answer, goesOn time.Time) {
+	t.Helper()
+	const stall = 6 * time.Second
+	var once sync.Once
+	r := newRig(t, func(c *Config) {
+		expiring(c)
+		c.InFlight = 2
+		c.Events.GivenUp = func(int, error) { once.Do(func() { time.Sleep(stall) }) }
+	})
+	start := time.Now()
+	r.propose(bg, "first")
+	r.next()
+	time.Sleep(limit / 2)
+	due = r.propose(bg, "due")
+	s = r.next()
+	return s, due, start.Add(limit + stall)
+}
+
+func TestTheLimitIsOfTimeAlsoWhereStepsAreDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		_, due, goesOn := stalled(t)
+		a := <-due
+		want(t, a.err, outcome.Unknown, outcome.Deadline)
+		if late := a.at.Sub(goesOn); late > afterPause {
+			t.Errorf("answered %v after the process went on", late)
+		}
+	})
+}
+
+func TestAnAnswerThatCameDuringAPauseCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, due, goesOn := stalled(t)
+		time.Sleep(time.Until(goesOn))
+		s.apply()
+		wantOK(t, <-due, "due")
 	})
 }

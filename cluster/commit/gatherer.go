@@ -30,8 +30,8 @@ type Gatherer struct {
 	session *session
 	opening bool
 	reach   reach
-	// age counts the steps of expiry.
-	age uint64
+	// made is when the Gatherer was made.
+	made time.Time
 	// closing says that nothing new is taken; stopped that nothing is left.
 	closing bool
 	stopped bool
@@ -52,7 +52,7 @@ func New(cfg Config) (*Gatherer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gatherer{cfg: cfg, finished: make(chan struct{})}
+	g := &Gatherer{cfg: cfg, made: time.Now(), finished: make(chan struct{})}
 	g.work.L = &g.mu
 	g.halt, g.haltNow = context.WithCancel(context.Background())
 	g.reach.init(cfg.LeaderWait, g.unreachable)
@@ -138,7 +138,7 @@ func (g *Gatherer) admit(w *waiter) error {
 	if g.waiting.length >= g.cfg.QueueLength || g.waiting.bytes+cost(w.operation) > g.cfg.QueueBytes {
 		return outcome.NewNotApplied(outcome.Overloaded, nil)
 	}
-	w.born = g.age
+	w.born = g.clock()
 	if g.waiting.length == 0 {
 		g.waiting.since = time.Now()
 	}

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // place is where an operation is on its way.
@@ -30,8 +31,8 @@ type waiter struct {
 	// caller is the context of the caller, for whoever follows groups.
 	caller context.Context
 	place  place
-	// born is the Gatherer's age when the wait began.
-	born   uint64
+	// born is the Gatherer's clock when the wait began.
+	born   time.Duration
 	result []byte
 	err    error
 	done   chan struct{}

@@ -21,6 +21,14 @@ var (
 	// ErrTooOld means that the cluster writes a log format which the node, or its
 	// configuration, does not know.
 	ErrTooOld = errors.New("the cluster writes a newer log format than this node reads")
+	// ErrTakenBack means that the leader has other entries in place of committed ones.
+	ErrTakenBack = errors.New("the leader's log contradicts what this node knows to be committed: the data of this node or of others was set back to an older copy (compare the nodes' counters before one is rebuilt)")
+	// ErrDiverged means that the node's state is another than the cluster's, although
+	// both applied the same log.
+	ErrDiverged = errors.New("this node's state differs from the cluster's")
+	// ErrSetBack means that the data directory is an older copy of itself: others, or
+	// the directory itself, know of more than is in it.
+	ErrSetBack = errors.New("the data directory was set back to an older copy")
 	// ErrRemoved means the node was removed from its cluster.
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )

@@ -102,6 +102,9 @@ func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 			}
 			answers = append(answers, answer{tag: tag, response: response})
 			problems[tag] = s.check(tag, response)
+			if len(response.GetClusterId()) > 0 {
+				cancel() // There is a cluster: no other answer changes that.
+			}
 		})
 	}
 	wg.Wait()

@@ -224,6 +224,36 @@ func TestFirstStartMeetsCluster(t *testing.T) {
 	}
 }
 
+// silent is a village in which one node takes questions and never answers.
+type silent struct {
+	*village
+	tag string
+}
+
+// Hello implements Greeter.
+func (s silent) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	if tag == s.tag {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.village.Hello(ctx, tag, address, req)
+}
+
+// TestFirstStartWaitsForNobodyWhereThereIsACluster: the first node that knows of one
+// is enough.
+func TestFirstStartWaitsForNobodyWhereThereIsACluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVillage("A", "B", "C")
+		members := []*raftlogv1.Member{v.nodes["A"].self, v.nodes["B"].self, v.nodes["C"].self}
+		v.nodes["A"].up, v.nodes["A"].place = true, &Place{ClusterID: bytes.Repeat([]byte{7}, ClusterIDSize), Members: members}
+		began := time.Now()
+		place, err := FirstStart{Self: v.nodes["C"].self, Peers: v.peers, Greeter: silent{v, "B"}, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
+		if took := time.Since(began); err != nil || took > 0 || place.Tag != "C" {
+			t.Errorf("after %v: %+v, %v", took, place, err)
+		}
+	})
+}
+
 // TestWipedLowestNode loses the founder's directory after the others adopted its
 // cluster: it must not form another one.
 func TestWipedLowestNode(t *testing.T) {

@@ -51,6 +51,13 @@ type Record struct {
 	// Recovering says that a recovery of the cluster was begun and is not finished:
 	// the node must not start.
 	Recovering bool
+	// Diverged says how the node's state differed from the cluster's; empty if it
+	// never did. The node must not start.
+	Diverged string
+	// SetBack says what others have seen that the data directory has lost; empty if
+	// nobody said so. The node must not start, unless an operator trusts the directory:
+	// its starts would soon have higher numbers than those that were seen.
+	SetBack string
 	// Revision counts how often the record was written. It is 0 in one that an
 	// older version of the program wrote.
 	Revision uint64
@@ -95,6 +102,8 @@ type recordJSON struct {
 	TagConfirmed bool              `json:"tag_confirmed"`
 	Removed      bool              `json:"removed"`
 	Recovering   bool              `json:"recovering,omitempty"`
+	Diverged     string            `json:"diverged,omitempty"`
+	SetBack      string            `json:"set_back,omitempty"`
 	Members      []json.RawMessage `json:"members"`
 	Checksum     string            `json:"checksum"`
 }
@@ -129,7 +138,7 @@ func (r *Record) Save(dir string) error {
 func encodeRecord(r *Record) ([]byte, error) {
 	doc := recordJSON{
 		Version: recordVersion, ID: r.ID.String(), Tag: r.Tag, ClusterID: hex.EncodeToString(r.ClusterID),
-		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Recovering: r.Recovering, Members: []json.RawMessage{},
+		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Recovering: r.Recovering, Diverged: r.Diverged, SetBack: r.SetBack, Members: []json.RawMessage{},
 	}
 	for _, m := range r.Members {
 		raw, err := protojson.Marshal(m)
@@ -207,7 +216,7 @@ func recordFromJSON(doc recordJSON) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed, Recovering: doc.Recovering}
+	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed, Recovering: doc.Recovering, Diverged: doc.Diverged, SetBack: doc.SetBack}
 	for _, raw := range doc.Members {
 		m := &raftlogv1.Member{}
 		if err := protojson.Unmarshal(raw, m); err != nil {

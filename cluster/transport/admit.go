@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/idnode/idnode/cluster/witness"
 )
 
 // admit runs both handshakes on an accepted connection and returns the
@@ -25,17 +27,24 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 		return nil, "", err
 	}
 	g, err := readGreeting(conn)
+	if err == nil && g.progress == nil && s.cfg.Witness != nil && !s.cfg.OlderPeers() {
+		err = errNotOurs
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the greeting: %w", err)
 	}
-	status := s.judge(ctx, g, state)
-	if _, err := conn.Write(answer{status, s.local, s.instance}.encode()); err != nil {
+	status, why := s.judge(ctx, g, state)
+	a := answer{status: status, id: s.local, instance: s.instance}
+	if g.progress != nil {
+		a.progress = s.progress(status)
+	}
+	if _, err := conn.Write(a.encode()); err != nil {
 		return nil, "", err
 	}
 	if status != OK {
-		return nil, "", &badGreetingError{g, status}
+		return nil, "", &badGreetingError{g, status, why}
 	}
-	if g.purpose == forProbe {
+	if g.purpose != forRaft {
 		return nil, "", nil
 	}
 	return conn, g.dialler.String(), conn.SetDeadline(time.Time{})
@@ -45,10 +54,16 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 type badGreetingError struct {
 	greeting greeting
 	status   Status
+	// why says more, or is nil.
+	why error
 }
 
 func (e *badGreetingError) Error() string {
-	return fmt.Sprintf("%s of cluster %s asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
+	text := fmt.Sprintf("%s of cluster %s asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
+	if e.why != nil {
+		text += ": " + e.why.Error()
+	}
+	return text
 }
 
 // serveTLS is the server's side of the TLS handshake, if there is TLS.
@@ -76,8 +91,47 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 	return conn, &state, nil
 }
 
-// judge decides about a greeting.
-func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) Status {
+// judge decides about a greeting, and says why the dialler was set back if it was.
+func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
+	if status := s.identify(ctx, g, state); status != OK {
+		return status, nil
+	}
+	if g.purpose == forProbe {
+		return OK, nil
+	}
+	if err := s.accept(g.dialler, g.instance, g.progress); err != nil {
+		return SetBack, err
+	}
+	return OK, nil
+}
+
+// accept returns nil if a process at the other end of a handshake may be the member.
+func (s *stream) accept(member id, process instance, p *witness.Progress) error {
+	switch {
+	case s.cfg.Witness == nil:
+		return nil
+	case p == nil:
+		s.cfg.Witness.Met(member.String(), process.number())
+		return nil
+	}
+	return s.cfg.Witness.Accept(member.String(), process.number(), *p)
+}
+
+// progress returns what this node says of its disk; nothing to strangers. Without a
+// witness it says nothing at all.
+func (s *stream) progress(status Status) *witness.Progress {
+	switch {
+	case s.cfg.Witness == nil:
+		return nil
+	case status != OK:
+		return &witness.Progress{}
+	}
+	own := s.cfg.Witness.Own()
+	return &own
+}
+
+// identify finds out whether a dialler is the member that it says it is.
+func (s *stream) identify(ctx context.Context, g greeting, state *tls.ConnectionState) Status {
 	if g.cluster != s.cluster {
 		return WrongCluster
 	}
@@ -95,7 +149,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	case g.dialler == s.local:
 		// A node has no reason to dial itself; a copy of its directory does.
 		return Impostor
-	case g.purpose == forRaft && s.impostor(ctx, peer, g):
+	case g.purpose != forProbe && s.impostor(ctx, peer, g):
 		return Impostor
 	}
 	return OK

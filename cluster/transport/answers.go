@@ -12,6 +12,9 @@ import (
 // be, another leader.
 var ErrNewerTerm = errors.New("a node answered from a newer term")
 
+// errSucceeded is what the library gets for a message of a former leader.
+var errSucceeded = errors.New("another node leads a newer term")
+
 // Mark is a moment among the messages this node has sent; a later one is greater.
 type Mark uint64
 
@@ -84,13 +87,58 @@ func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self r
 }
 
 // AppendEntries implements raft.Transport.
+//
+// It sends nothing for a leader whose successor's first request has arrived. The
+// library (v1.7.3) reads the entries of a request one by one, without a lock, and may
+// do so seconds after this node stopped leading, if the follower did not answer for a
+// while. Meanwhile the new leader's entries replace those of the log: the request
+// could join the entry before of one leader to entries of another, and a follower
+// that knows of neither's end would store a log that no leader ever had.
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if args.Term < t.inbound.led.Load() {
+		return errSucceeded
+	}
+	if !t.resignation.leads(args.Term) {
+		return errResigned
+	}
+	if proven := provenCommit(args); proven != args.LeaderCommitIndex {
+		bounded := *args // The library's own must stay as it is.
+		bounded.LeaderCommitIndex = proven
+		args = &bounded
+	}
 	sent := t.answers.next()
+	t.unanswered.sent(id, sent, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {
 		return err
 	}
+	t.unanswered.heard(id, len(args.Entries))
 	t.answers.heard(id, sent, args.Term, resp.Term)
+	match := uint64(0)
+	if resp.Success {
+		match = args.PrevLogEntry
+		if n := len(args.Entries); n > 0 {
+			match = args.Entries[n-1].Index
+		}
+	}
+	t.acknowledged(id, resp.Term, match, min(match, args.LeaderCommitIndex))
 	return nil
+}
+
+// RequestVote implements raft.Transport.
+func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	err := t.NetworkTransport.RequestVote(id, target, args, resp)
+	if err == nil {
+		t.acknowledged(id, resp.Term, 0, 0)
+	}
+	return err
+}
+
+// acknowledged passes on what an answer proves of a member's disk. An answer to a
+// pre-vote proves nothing: its term is on no disk.
+func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64) {
+	if w := t.stream.cfg.Witness; w != nil {
+		w.Acknowledged(string(id), term, match, committed)
+	}
 }
 
 // Mark returns the present moment, for AwaitMajority.

@@ -80,8 +80,8 @@ func startCluster(t *testing.T, change func(tag string) func(*Config)) []*node {
 func (n *node) config() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(idOf(n.tag))
-	// Patient, for a busy test machine under the race detector.
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 600*time.Millisecond, 600*time.Millisecond, 500*time.Millisecond
+	// Patient: an entry must get in although a busy test machine stands still.
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 2*time.Second, 2*time.Second, 2*time.Second
 	c.CommitTimeout = 10 * time.Millisecond
 	c.Logger = raftlogger.New(discard)
 	return c

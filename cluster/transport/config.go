@@ -10,13 +10,23 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/witness"
 )
 
 const (
 	// DefaultTimeout bounds sending one message and waiting for its answer. It is
-	// how long replication to a node hangs that vanished without a word. The
-	// library multiplies it by the size of a snapshot in units of 256 KB.
+	// how long replication to a node hangs that vanished without a word.
 	DefaultTimeout = 2 * time.Second
+	// DefaultInstallTimeout bounds sending a snapshot and waiting until it is
+	// installed. It is multiplied by the snapshot's size in units of installScale,
+	// up to maxInstallTimeout: a megabyte a second. Meanwhile heartbeats go on, and
+	// keepAlive finds a node that is gone.
+	DefaultInstallTimeout = 30 * time.Second
+	installScale          = 32 << 20
+	maxInstallTimeout     = time.Hour
 	// DefaultDialTimeout bounds looking up a name, connecting, and both
 	// handshakes. It is below DefaultTimeout, since a dial comes before a message,
 	// and well above probeTimeout, which the other side may take.
@@ -31,6 +41,9 @@ const (
 	probeTimeout = 250 * time.Millisecond
 	// refusalLogEvery is how often the same refusal is logged.
 	refusalLogEvery = 10 * time.Second
+	// olderFor is how long a node that did not know the handshake's second version is
+	// dialled with the first.
+	olderFor = 10 * time.Second
 )
 
 // Peer is a member, or a former one, as the Directory knows it.
@@ -51,6 +64,20 @@ type Directory interface {
 	Lookup(id string) (Peer, bool)
 }
 
+// Witness knows how far this node's disk is, and how far those of others were seen to
+// be. Its methods are quick, and safe for concurrent use.
+type Witness interface {
+	// Own returns this node's progress.
+	Own() witness.Progress
+	// Accept returns nil if a process may be the member: its disk has everything that
+	// the member was seen to have.
+	Accept(id string, process uint64, p witness.Progress) error
+	// Met is told of a process that did not say its progress.
+	Met(id string, process uint64)
+	// Acknowledged is told what a member's message proves of its disk.
+	Acknowledged(id string, term, match, committed uint64)
+}
+
 // Config is what New needs.
 type Config struct {
 	// Listener is the Raft port. The transport closes it, also when New fails.
@@ -60,6 +87,16 @@ type Config struct {
 	ClusterID []byte
 	LocalID   string
 	Directory Directory
+	// Witness may be nil: then connections are opened as older programs do, and a
+	// member whose disk was set back is not noticed.
+	Witness Witness
+	// Voters, if set, returns who votes, and makes this process wait with its votes:
+	// it gives none before so many voters have accepted it that they and it are a
+	// majority. So whoever saw that its disk had more has said so before.
+	Voters func() []raft.ServerID
+	// OlderPeers says whether other members may run a program that knows only the
+	// handshake's first version. Nil means yes.
+	OlderPeers func() bool
 	// Dial says, by tag, where to reach a node instead of its Address.
 	Dial map[string]string
 
@@ -83,11 +120,12 @@ type Config struct {
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
 	// Zero values of these mean the defaults above.
-	Timeout       time.Duration
-	DialTimeout   time.Duration
-	AcceptTimeout time.Duration
-	MaxPending    int
-	MaxPool       int
+	Timeout        time.Duration
+	InstallTimeout time.Duration
+	DialTimeout    time.Duration
+	AcceptTimeout  time.Duration
+	MaxPending     int
+	MaxPool        int
 
 	// Logger is required.
 	Logger *slog.Logger
@@ -95,12 +133,16 @@ type Config struct {
 
 func (c Config) withDefaults() (Config, error) {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.InstallTimeout = cmp.Or(c.InstallTimeout, DefaultInstallTimeout)
 	c.DialTimeout = cmp.Or(c.DialTimeout, DefaultDialTimeout)
 	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
 	if c.OnRefused == nil {
 		c.OnRefused = func(Peer, Status) {}
+	}
+	if c.OlderPeers == nil {
+		c.OlderPeers = func() bool { return true }
 	}
 	if c.WrapConn == nil {
 		c.WrapConn = func(conn net.Conn) net.Conn { return conn }
@@ -122,7 +164,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), idBytes)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
 		return errors.New("transport: TLS is for both directions or for none")
-	case min(c.Timeout, c.DialTimeout, c.AcceptTimeout) < 0 || c.MaxPending < 1 || c.MaxPool < 1:
+	case min(c.Timeout, c.InstallTimeout, c.DialTimeout, c.AcceptTimeout) < 0 || c.MaxPending < 1 || c.MaxPool < 1:
 		return errors.New("transport: timeouts and limits must be positive")
 	case min(c.DialTimeout, c.AcceptTimeout) <= probeTimeout:
 		return fmt.Errorf("transport: the timeouts of dialling and accepting must be above %s", probeTimeout)

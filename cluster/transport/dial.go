@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -47,6 +49,9 @@ func (s *stream) noteRefusal(err error) {
 	if !errors.As(err, &refused) {
 		return
 	}
+	if refused.Status == SetBack {
+		s.setBack.Store(true) // First of all: what ends the process waits for its disk.
+	}
 	if s.refusals.allow("by " + refused.By.ID + refused.Status.String()) {
 		s.cfg.Logger.Warn("a node refused our Raft connection",
 			"tag", refused.By.Tag, "address", refused.By.Address, "status", refused.Status.String())
@@ -67,6 +72,49 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	if err != nil {
 		return greeted{}, err
 	}
+	open, err := s.greetAsKnown(ctx, peer, greeting{purpose: why, cluster: s.cluster, dialler: s.local, target: target, instance: s.instance})
+	if err == nil && why != forProbe {
+		s.greeted.add(target)
+	}
+	return open, err
+}
+
+// greetAsKnown greets with the newest version of the handshake that the node knows.
+func (s *stream) greetAsKnown(ctx context.Context, peer Peer, g greeting) (greeted, error) {
+	if s.cfg.Witness == nil {
+		return s.greetWith(ctx, peer, g.older())
+	}
+	if s.cfg.OlderPeers() && s.older.is(g.target) {
+		open, err := s.greetWith(ctx, peer, g.older())
+		if !errors.Is(err, errNoAnswer) {
+			return open, err
+		}
+		// It knows the second version, and only that by now. It was not ready when it
+		// closed the connection, or was started with a newer program since.
+		s.older.remove(g.target)
+	}
+	own := s.cfg.Witness.Own()
+	g.progress = &own
+	open, err := s.greetWith(ctx, peer, g)
+	if !errors.Is(err, errNoAnswer) || !s.cfg.OlderPeers() {
+		return open, err
+	}
+	// An older program closes a connection that opens with what it does not know. So
+	// does a port behind which nothing is ready; but that does so once.
+	first, err := s.greetWith(ctx, peer, g.older())
+	if err != nil {
+		return first, err
+	}
+	if open, err = s.greetWith(ctx, peer, g); errors.Is(err, errNoAnswer) {
+		s.older.add(g.target)
+		return first, nil
+	}
+	_ = first.raw.Close()
+	return open, err
+}
+
+// greetWith greets with one version of the handshake.
+func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted, error) {
 	raw, err := s.cfg.DialContext(ctx, s.addressOf(peer))
 	if err != nil {
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
@@ -75,7 +123,7 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	raw = s.cfg.WrapConn(raw)
 	// When the time is up, or the transport closes, whatever waits here ends.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.instance})
+	conn, a, err := s.introduce(ctx, raw, peer, g)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -85,6 +133,9 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	}
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
+
+// errNoAnswer means that a node closed the connection when it was greeted.
+var errNoAnswer = errors.New("it closed the connection")
 
 // DialTCP is how connections are opened unless Config.DialContext says otherwise.
 // It looks the name up anew each time: in a cluster of containers the address
@@ -114,12 +165,20 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	}
 	a, err := readAnswer(conn)
 	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return nil, a, fmt.Errorf("greeting %s: %w: %w", peer.Tag, errNoAnswer, err)
 	case err != nil:
 		return nil, a, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	case a.status != OK:
 		return nil, a, &RefusedError{By: peer, Status: a.status}
 	case a.id != g.target:
 		return nil, a, fmt.Errorf("greeting %s: %s answered", peer.Tag, a.id)
+	}
+	if g.purpose == forProbe {
+		return conn, a, nil
+	}
+	if err := s.accept(a.id, a.instance, a.progress); err != nil {
+		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	return conn, a, nil
 }

@@ -1,19 +1,24 @@
 package transport
 
 import (
-	"bytes"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/idnode/idnode/cluster/witness"
 )
 
 const (
 	idBytes       = 16
 	instanceBytes = 8
-	// magic ends with the version of the handshake.
-	magic = "idnraft\x01"
+	progressBytes = 1 + 4*8
+	// magic ends with the version of the handshake: the first, which older programs
+	// speak, or the second, which ends with how far the sender's disk is.
+	magic         = "idnraft\x01"
+	magicProgress = "idnraft\x02"
 
 	greetingBytes = len(magic) + 1 + 3*idBytes + instanceBytes
 	answerBytes   = len(magic) + 1 + idBytes + instanceBytes
@@ -43,6 +48,9 @@ const (
 	// Impostor means that another process answers at the dialler's address under
 	// the dialler's id.
 	Impostor
+	// SetBack means that the dialler's disk has lost what the dialler was seen to
+	// have on it. It is sent only to who greets with its progress.
+	SetBack
 )
 
 var statusTexts = [...]string{
@@ -53,6 +61,7 @@ var statusTexts = [...]string{
 	Removed:          "removed from the cluster",
 	WrongCertificate: "the certificate names another node",
 	Impostor:         "another process has the same id",
+	SetBack:          "the data directory was set back to an older copy",
 }
 
 // String returns the status in words.
@@ -84,6 +93,9 @@ func newInstance() (i instance) {
 	return i
 }
 
+// number returns the instance as a witness knows it.
+func (i instance) number() uint64 { return binary.BigEndian.Uint64(i[:]) }
+
 type purpose uint8
 
 const (
@@ -91,6 +103,9 @@ const (
 	forRaft purpose = iota
 	// forProbe only asks who is there; the connection is closed after the answer.
 	forProbe
+	// forAcceptance asks to be accepted as a member that has started; the connection is
+	// closed after the answer. It exists in the second version of the handshake.
+	forAcceptance
 )
 
 // greeting is what a dialler says first.
@@ -98,24 +113,36 @@ type greeting struct {
 	purpose                  purpose
 	cluster, dialler, target id
 	instance                 instance
+	// progress is nil in the first version of the handshake.
+	progress *witness.Progress
+}
+
+// older returns the greeting in the first version of the handshake.
+func (g greeting) older() greeting {
+	if g.progress = nil; g.purpose == forAcceptance {
+		g.purpose = forProbe
+	}
+	return g
 }
 
 func (g greeting) encode() []byte {
-	b := append([]byte(magic), byte(g.purpose))
+	b := append(opening(g.progress), byte(g.purpose))
 	b = append(b, g.cluster[:]...)
 	b = append(b, g.dialler[:]...)
 	b = append(b, g.target[:]...)
-	return append(b, g.instance[:]...)
+	b = append(b, g.instance[:]...)
+	return appendProgress(b, g.progress)
 }
 
 // readGreeting reads exactly one greeting: no byte of what follows it.
 func readGreeting(r io.Reader) (g greeting, err error) {
-	b, err := readFrame(r, greetingBytes)
+	b, progress, err := readFrame(r, greetingBytes)
 	if err != nil {
 		return g, err
 	}
+	g.progress = progress
 	g.purpose = purpose(b[0])
-	if g.purpose > forProbe {
+	if g.purpose > forAcceptance || g.purpose == forAcceptance && progress == nil {
 		return g, errNotOurs
 	}
 	b = b[1:]
@@ -131,19 +158,23 @@ type answer struct {
 	status   Status
 	id       id
 	instance instance
+	// progress is nil in the first version of the handshake.
+	progress *witness.Progress
 }
 
 func (a answer) encode() []byte {
-	b := append([]byte(magic), byte(a.status))
+	b := append(opening(a.progress), byte(a.status))
 	b = append(b, a.id[:]...)
-	return append(b, a.instance[:]...)
+	b = append(b, a.instance[:]...)
+	return appendProgress(b, a.progress)
 }
 
 func readAnswer(r io.Reader) (a answer, err error) {
-	b, err := readFrame(r, answerBytes)
+	b, progress, err := readFrame(r, answerBytes)
 	if err != nil {
 		return a, err
 	}
+	a.progress = progress
 	a.status = Status(b[0])
 	b = b[1:]
 	b = b[copy(a.id[:], b):]
@@ -151,16 +182,58 @@ func readAnswer(r io.Reader) (a answer, err error) {
 	return a, nil
 }
 
-// readFrame reads a frame of the given length and returns what follows its
-// magic. A stranger's bytes are refused as soon as they differ from the magic.
-func readFrame(r io.Reader, length int) ([]byte, error) {
-	b := make([]byte, length)
-	if _, err := io.ReadFull(r, b[:len(magic)]); err != nil {
-		return nil, err
+// opening returns what a frame begins with.
+func opening(p *witness.Progress) []byte {
+	if p == nil {
+		return []byte(magic)
 	}
-	if !bytes.Equal(b[:len(magic)], []byte(magic)) {
+	return []byte(magicProgress)
+}
+
+func appendProgress(b []byte, p *witness.Progress) []byte {
+	if p == nil {
+		return b
+	}
+	trusted := byte(0)
+	if p.Trusted {
+		trusted = 1
+	}
+	b = append(b, trusted)
+	for _, n := range []uint64{p.Starts, p.Last, p.Term, p.Committed} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+func decodeProgress(b []byte) (*witness.Progress, error) {
+	if b[0] > 1 {
 		return nil, errNotOurs
 	}
-	_, err := io.ReadFull(r, b[len(magic):])
-	return b[len(magic):], err
+	p := &witness.Progress{Trusted: b[0] == 1}
+	for i, n := range []*uint64{&p.Starts, &p.Last, &p.Term, &p.Committed} {
+		*n = binary.BigEndian.Uint64(b[1+8*i:])
+	}
+	return p, nil
+}
+
+// readFrame reads a frame of the given length in the first version of the handshake,
+// and returns what follows its magic, and the progress that the second version adds.
+// A stranger's bytes are refused as soon as they differ from the magic.
+func readFrame(r io.Reader, length int) ([]byte, *witness.Progress, error) {
+	b := make([]byte, length+progressBytes)
+	if _, err := io.ReadFull(r, b[:len(magic)]); err != nil {
+		return nil, nil, err
+	}
+	switch string(b[:len(magic)]) {
+	case magic:
+		_, err := io.ReadFull(r, b[len(magic):length])
+		return b[len(magic):length], nil, err
+	case magicProgress:
+		if _, err := io.ReadFull(r, b[len(magic):]); err != nil {
+			return nil, nil, err
+		}
+		p, err := decodeProgress(b[length:])
+		return b[len(magic):length], p, err
+	}
+	return nil, nil, errNotOurs
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/witness"
 )
 
 func mustID(t testing.TB, s string) id {
@@ -25,7 +27,7 @@ func mustID(t testing.TB, s string) id {
 
 // greetingOf is what the member with one tag says when it dials another.
 func greetingOf(t testing.TB, from, to string) greeting {
-	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance()}
+	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), nil}
 }
 
 // connect opens a bare connection with a deadline.
@@ -98,7 +100,7 @@ func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 		"a forged vote":   vote,
 		"half a greeting": greetingOf(t, "B", "A").encode()[:20],
 		"a huge frame":    bytes.Repeat([]byte{0xff}, 1<<20),
-		"a later version": append([]byte("idnraft\x02"), make([]byte, greetingBytes)...),
+		"a later version": append([]byte("idnraft\x03"), make([]byte, greetingBytes)...),
 		"another purpose": append([]byte(magic), bytes.Repeat([]byte{9}, greetingBytes)...),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,6 +259,8 @@ func (a *authority) trusted(cfg *Config) {
 func FuzzFrames(f *testing.F) {
 	f.Add(greeting{purpose: forProbe}.encode())
 	f.Add(answer{status: Removed}.encode())
+	f.Add(greeting{progress: &witness.Progress{Starts: 1, Trusted: true}}.encode())
+	f.Add(answer{progress: &witness.Progress{Last: 7}}.encode())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, g.encode()) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -21,6 +22,12 @@ type stream struct {
 	pending  *pending
 	known    *instances
 	refusals *limiter
+	// older are the nodes that did not know the second version of the handshake, and
+	// greeted those that have accepted this process.
+	older   *older
+	greeted *greetedNodes
+	// setBack says that a member has seen more of this process's disk than there is.
+	setBack atomic.Bool
 
 	// ready hands accepted connections to Accept.
 	ready chan net.Conn
@@ -40,7 +47,7 @@ func newStream(cfg Config) *stream {
 		cfg: cfg, cluster: id(cfg.ClusterID), local: local, instance: newInstance(),
 		conns:   &conns{open: map[*conn]struct{}{}},
 		pending: newPending(cfg.MaxPending),
-		known:   newInstances(), refusals: newLimiter(refusalLogEvery),
+		known:   newInstances(), refusals: newLimiter(refusalLogEvery), older: newOlder(), greeted: newGreetedNodes(),
 		ready: make(chan net.Conn),
 		ctx:   ctx, cancel: cancel,
 	}

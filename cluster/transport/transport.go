@@ -12,8 +12,13 @@ import (
 // Transport is a raft.Transport. It is safe for concurrent use.
 type Transport struct {
 	*raft.NetworkTransport
-	stream  *stream
-	answers *answers
+	stream      *stream
+	answers     *answers
+	unanswered  *unanswered
+	resignation resignation
+	inbound     *inbound
+	// installer sends snapshots.
+	installer *raft.NetworkTransport
 }
 
 // Without these two the library works, but with other rules: elections would go
@@ -35,22 +40,29 @@ func New(cfg Config) (*Transport, error) {
 		return nil, err
 	}
 	s := newStream(cfg)
-	return &Transport{
-		stream:  s,
-		answers: newAnswers(),
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			ServerAddressProvider: byID{},
-			Logger:                raftlogger.New(cfg.Logger),
-			Stream:                s,
-			MaxPool:               cfg.MaxPool,
-			Timeout:               cfg.Timeout,
-			// Several messages under way at a time can leave a follower without
-			// any for ever (hashicorp/raft issue 612), and leave the rest of a
-			// burst waiting for the next heartbeat.
-			MaxRPCsInFlight: 1,
-		}),
-	}, nil
+	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: byID{},
+		Logger:                raftlogger.New(cfg.Logger),
+		Stream:                s,
+		MaxPool:               cfg.MaxPool,
+		Timeout:               cfg.Timeout,
+		// Several messages under way at a time can leave a follower without
+		// any for ever (hashicorp/raft issue 612), and leave the rest of a
+		// burst waiting for the next heartbeat.
+		MaxRPCsInFlight: 1,
+	})
+	t := &Transport{
+		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
+		inbound: newInbound(network.Consumer(), &s.work), installer: newInstaller(cfg, s),
+	}
+	t.inbound.conns, t.inbound.witness, t.inbound.gate = s.conns, cfg.Witness, newGate(s)
+	s.work.Go(func() { t.inbound.run(s.ctx) })
+	return t, nil
 }
+
+// Consumer implements raft.Transport: the requests of other nodes, once this one
+// has looked at them.
+func (t *Transport) Consumer() <-chan raft.RPC { return t.inbound.toRaft }
 
 // Address returns what stands for a server's address in Raft's configuration and
 // messages: its id.
@@ -91,5 +103,6 @@ func (t *Transport) CloseStreams() {
 // Close closes the port and all connections, dialled and accepted, and returns
 // when no handshake runs any more. It may be called more than once.
 func (t *Transport) Close() error {
+	_ = t.installer.Close() // It holds nothing but the stream's connections.
 	return t.NetworkTransport.Close()
 }

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/idnode/idnode/internal/mutant"
+)
+
+const (
+	// comparisonAge is how old a comparison with a member may be: a few pings.
+	comparisonAge = 5 * time.Second
+	// leaderGrace is how long the leader's state must differ before that alone
+	// counts against this node: other members answer meanwhile.
+	leaderGrace = 3 * time.Second
+)
+
+// comparison is the newest one of this node's state with another member's, both at
+// the same log index.
+type comparison struct {
+	index, own, other uint64
+	// made is when they were compared, differs since when they have differed.
+	made, differs time.Time
+}
+
+func (c comparison) same() bool { return c.own == c.other }
+
+func (c comparison) fresh(now time.Time) bool {
+	return !c.made.IsZero() && now.Sub(c.made) <= comparisonAge
+}
+
+// divergence compares this node's state with those of other members, and decides
+// whether this node's is the wrong one. It has no clock and no lock of its own.
+type divergence struct {
+	// waiting are states of members that this node's has not reached yet, by raw
+	// Raft id. One stays until it was compared: a node that is always behind would
+	// otherwise never compare any.
+	waiting map[string]stateAt
+	newest  map[string]comparison
+	// restores is how often the state had been replaced when it was last compared.
+	restores uint64
+}
+
+func newDivergence() *divergence {
+	return &divergence{waiting: map[string]stateAt{}, newest: map[string]comparison{}}
+}
+
+// heard takes a member's state. An index of 0 is that of a release that does not
+// tell it, or of a member that has applied nothing since its snapshot.
+func (d *divergence) heard(id string, at stateAt) {
+	if _, waits := d.waiting[id]; !waits && at.index > 0 {
+		d.waiting[id] = at
+	}
+}
+
+// compare compares what waits with the node's own states as far as it can, and
+// returns the comparisons, by id, that are the first to show a difference.
+func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
+	if n := own.replaced(); n != d.restores {
+		// What was compared is no longer this node's state.
+		d.restores = n
+		clear(d.newest)
+	}
+	var began map[string]comparison
+	for id, theirs := range d.waiting {
+		hash, what := own.at(theirs.index)
+		if what == notYet {
+			continue
+		}
+		delete(d.waiting, id)
+		if what == known && d.made(now, id, comparison{index: theirs.index, own: hash, other: theirs.hash, made: now}) {
+			if began == nil {
+				began = map[string]comparison{}
+			}
+			began[id] = d.newest[id]
+		}
+	}
+	return began
+}
+
+// made records a comparison and says whether a difference begins with it.
+func (d *divergence) made(now time.Time, id string, c comparison) bool {
+	before := d.newest[id]
+	begins := !c.same() && (before.same() || !before.fresh(now))
+	switch {
+	case begins:
+		c.differs = now
+	case !c.same():
+		c.differs = before.differs
+	}
+	d.newest[id] = c
+	return begins
+}
+
+// against returns the comparison by which this node's state is the wrong one, and
+// with whom it was. That is so if a majority of the voters have another state; or
+// if the leader has another one and no majority is known to have this node's. The
+// leader itself ends by the first rule alone: of two that differ it stays. leader
+// is empty if it is this node, or unknown.
+func (d *divergence) against(now time.Time, self, leader string, voters []string) (id string, c comparison, wrong bool) {
+	if mutant.On(mutant.DivergenceIgnored) {
+		return "", comparison{}, false
+	}
+	same, other := 0, 0
+	for _, voter := range voters {
+		switch v := d.newest[voter]; {
+		case voter == self:
+			same++
+		case !v.fresh(now):
+		case v.same():
+			same++
+		default:
+			other++
+			id, c = voter, v
+		}
+	}
+	majority := len(voters)/2 + 1
+	if other >= majority {
+		return id, c, true
+	}
+	l := d.newest[leader]
+	return leader, l, l.fresh(now) && !l.same() && now.Sub(l.differs) >= leaderGrace && same < majority
+}

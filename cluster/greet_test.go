@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// TestAMemberThatNeverAnswersHoldsNoGreetingBack: elections after a start wait for
+// greetings, and a heartbeat timeout is shorter than that of a dial.
+func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, accepted := time.Now(), time.Duration(0)
+		var gone atomic.Int32
+		left := func() []raft.ServerID {
+			switch {
+			case accepted == 0:
+				return []raft.ServerID{"gone", "late"}
+			case gone.Load() < 3:
+				return []raft.ServerID{"gone"}
+			}
+			return nil
+		}
+		waited := time.Duration(0)
+		stopWaiting := func() { waited = time.Since(began) }
+		greetAll(t.Context(), left, stopWaiting, func(id raft.ServerID, done func()) {
+			if id == "gone" {
+				time.AfterFunc(1500*time.Millisecond, func() { gone.Add(1); done() })
+				return
+			}
+			if at := time.Since(began); at > 200*time.Millisecond {
+				accepted = at
+			}
+			done()
+		})
+		if accepted == 0 || accepted > 500*time.Millisecond {
+			t.Errorf("a member that was up after 200 ms was greeted after %v", accepted)
+		}
+		if waited < 400*time.Millisecond || waited > 600*time.Millisecond {
+			t.Errorf("elections waited for a member that does not answer for %v", waited)
+		}
+		if took := time.Since(began); took < 4500*time.Millisecond || took > 10*time.Second {
+			t.Errorf("a member that does not answer was greeted 3 times within %v", took)
+		}
+	})
+}

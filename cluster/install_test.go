@@ -1,0 +1,84 @@
+package cluster_test
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/cluster"
+)
+
+// slowRestore is a state machine that restores when it may.
+type slowRestore struct {
+	cluster.StateMachine
+	begun *atomic.Int32
+	may   <-chan struct{}
+}
+
+func (s slowRestore) Restore(r io.Reader) error {
+	s.begun.Add(1)
+	<-s.may
+	return s.StateMachine.Restore(r)
+}
+
+// TestALeaderLeadsWhileItsOnlyFollowerInstalls: one of three voters is down, and
+// another restores a snapshot for longer than a message may take. The leader keeps
+// its quorum, and the snapshot is not sent again.
+func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
+	// A leader that loses its lease gets no vote before the restore is done, so a busy
+	// machine must not take it; without heartbeats it is lost in any case.
+	patient := cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 900 * time.Millisecond}
+	n := startNetwork(t, 3)
+	f := n.others(n.leader())[0]
+	behind := f.mustNext("a/")
+	f.stop(true)
+	for _, s := range n.others(f) {
+		s.stop(true)
+		s.open(func(c *cluster.Config) {
+			c.PeerList, c.Timings = n.peers, patient
+			c.TrailingLogs, c.SnapshotThreshold, c.SnapshotInterval = 1, 8, 20*time.Millisecond
+		})
+	}
+	startAll(n.others(f)...)
+	for _, s := range n.others(f) {
+		eventually(t, "a log without what the follower needs", func() bool {
+			n.leader().mustNext("a/")
+			figures, _ := s.node.RaftFigures()
+			return figures.SnapshotIndex > uint64(behind)+20
+		})
+	}
+	l := n.leader()
+	for _, s := range n.others(f) {
+		if s != l {
+			s.stop(true)
+		}
+	}
+
+	begun, may := &atomic.Int32{}, make(chan struct{})
+	release := sync.OnceFunc(func() { close(may) })
+	defer release()
+	f.open(func(c *cluster.Config) {
+		c.PeerList, c.Timings = n.peers, patient
+		c.StateMachine = slowRestore{c.StateMachine, begun, may}
+	})
+	f.start()
+	eventually(t, "a restore", func() bool { return begun.Load() > 0 })
+	n.leader()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	go func() { _, _ = l.next(ctx, "b/") }() // An entry waits, and is no reason to resign.
+	for end := time.Now().Add(2800 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if l.node.Status().Role != cluster.RoleLeader || !l.node.HasQuorum() {
+			t.Fatal("the leader lost its quorum while its follower restores a snapshot")
+		}
+	}
+	release()
+	l.mustNext("a/")
+	n.agree()
+	if got := begun.Load(); got != 1 {
+		t.Errorf("the snapshot was restored %d times", got)
+	}
+}

@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// progressTick is how often a leader looks at whether its entries get through,
+	// and stuckLooks after how many looks in a row that show none it resigns: after
+	// 2 s. Looks are counted, not time, so a pause of this process is one look.
+	progressTick = 200 * time.Millisecond
+	stuckLooks   = 10
+	// minAbstain is for how long a leader that resigned does not stand for election if
+	// another leads. Each further time within abstainMemory doubles it, up to maxAbstain:
+	// a link that loses large packets seldom mends itself.
+	minAbstain    = 10 * time.Second
+	maxAbstain    = 80 * time.Second
+	abstainMemory = 10 * time.Minute
+	// othersFirst is for how long it does not stand in any case. The others need less
+	// than a second. If none leads by then, perhaps none can be elected, because this
+	// node's log is longer by what did not get through. The same holds where another led
+	// and was not heard of for as long: this node may have what the rest has not.
+	othersFirst = 3 * time.Second
+)
+
+// progress notices a leader whose entries do not reach a quorum although its
+// heartbeats do, as on a link that loses large packets. Its lease never ends, so it
+// would lead for ever without committing anything.
+type progress struct {
+	commit uint64
+	looks  int
+}
+
+// glance is what one look shows.
+type glance struct {
+	// commit is the commit index, last the last one in the log.
+	commit, last uint64
+	// missing says that so many voters have not answered entries since the look
+	// before that the others are no quorum.
+	missing bool
+	// answered says that voters that are a quorum without this node have answered
+	// heartbeats since the look before. Fewer could elect nobody: this node refuses its
+	// vote to them, because its log is longer.
+	answered bool
+}
+
+// look says whether the leader must resign. A follower that does not answer
+// anything, as during a slow write, is no evidence, and cannot vote for another.
+func (p *progress) look(g glance) bool {
+	switch {
+	case g.commit != p.commit || g.last <= g.commit || !g.missing:
+		p.commit, p.looks = g.commit, 0
+	case g.answered:
+		p.looks++
+	}
+	return p.looks >= stuckLooks
+}
+
+// watchProgress makes a leader resign whose entries do not reach a quorum.
+func (e *engine) watchProgress(ctx context.Context) {
+	var p progress
+	term, before := e.raft.CurrentTerm(), e.transport.Mark()
+	for {
+		sleep(ctx, progressTick)
+		if ctx.Err() != nil || e.raft.State() != raft.Leader {
+			return
+		}
+		voters := e.voterNames()
+		g := glance{
+			commit: e.raft.CommitIndex(), last: e.raft.LastIndex(),
+			missing:  2*e.transport.Unanswered(before, voters) >= len(voters),
+			answered: e.transport.OthersAnswered(before, term, voters),
+		}
+		before = e.transport.Mark()
+		if p.look(g) {
+			e.resign(term)
+			return
+		}
+	}
+}
+
+// resign ends this node's leadership.
+func (e *engine) resign(term uint64) {
+	d := e.abstention.next(time.Now())
+	e.node.log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it resigns, and does not stand for election for a while",
+		"term", term, "abstains", d)
+	e.transport.Resign(term, othersFirst, d)
+}
+
+// abstention is for how long this node abstained last, and when it began.
+type abstention struct {
+	last time.Duration
+	at   time.Time
+}
+
+func (a *abstention) next(now time.Time) time.Duration {
+	if now.Sub(a.at) > abstainMemory {
+		a.last = 0
+	}
+	a.last, a.at = min(max(2*a.last, minAbstain), maxAbstain), now
+	return a.last
+}

@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// roomTick is how often a leader compares its disk with those of the others. It
+	// costs no message: the census has asked them.
+	roomTick = 100 * time.Millisecond
+	// nearEnough is how many entries a voter may be behind to be handed leadership:
+	// what it catches up within an election timeout, which bounds a transfer.
+	nearEnough = 512
+)
+
+// candidate is a voter that leadership may be handed to.
+type candidate struct {
+	server raft.Server
+	// applied is how far its state was when it answered last.
+	applied uint64
+	full    bool
+	// offered tells when leadership was offered to it last; 0 is never.
+	offered uint64
+}
+
+// offers counts the offers of leadership, and remembers the newest to each server. It
+// outlives a leadership: a server may take the office and give it back.
+type offers struct {
+	mu     sync.Mutex
+	count  uint64
+	newest map[raft.ServerID]uint64
+}
+
+// made takes note of an offer.
+func (o *offers) made(to raft.ServerID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.newest == nil {
+		o.newest = map[raft.ServerID]uint64{}
+	}
+	o.count++
+	o.newest[to] = o.count
+}
+
+func (o *offers) newestTo(id raft.ServerID) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.newest[id]
+}
+
+// candidates returns the other voters that answered when they were asked last.
+func (e *engine) candidates() []candidate {
+	var all []candidate
+	for _, s := range e.servers() {
+		m, known := e.node.roster.byServerID(string(s.ID))
+		if !known || s.Suffrage != raft.Voter || e.isSelf(m) {
+			continue
+		}
+		if reply, ok := e.census.reply(m.GetId()); ok {
+			all = append(all, candidate{s, reply.GetAppliedIndex(), reply.GetStorageFull(), e.offers.newestTo(s.ID)})
+		}
+	}
+	return all
+}
+
+// before says that leadership goes to c and not to d: whose offer is longer ago, then who
+// is further. One that answers, and to which Raft does not get through, stays as far as
+// commit for ever while nothing is written, and would be chosen again and again.
+func (c candidate) before(d candidate) bool {
+	if c.offered != d.offered {
+		return c.offered < d.offered
+	}
+	return c.applied > d.applied
+}
+
+// roomiest returns the first of the voters with room on their disks that have nearly
+// caught up with commit; and whether any disk is full.
+func roomiest(all []candidate, commit uint64) (best candidate, found, anyFull bool) {
+	for _, c := range all {
+		switch {
+		case c.full:
+			anyFull = true
+		case c.applied+nearEnough >= commit && (!found || c.before(best)):
+			best, found = c, true
+		}
+	}
+	return best, found, anyFull
+}
+
+// heir returns the server to hand over to: an empty one, which leaves the choice to
+// Raft, unless that could be one whose disk is nearly full.
+func (e *engine) heir() raft.Server {
+	best, found, anyFull := roomiest(e.candidates(), e.raft.CommitIndex())
+	if !anyFull {
+		return raft.Server{}
+	}
+	if found {
+		e.offers.made(best.server.ID)
+	}
+	return best.server
+}
+
+// leaveToRoom hands leadership over while this node's disk is nearly full and another
+// voter's is not: a leader without room refuses the calls of all.
+func (e *engine) leaveToRoom(ctx context.Context) {
+	for ctx.Err() == nil {
+		if e.node.space.below.Load() {
+			e.handToRoom(ctx)
+		}
+		sleep(ctx, roomTick)
+	}
+}
+
+func (e *engine) handToRoom(ctx context.Context) {
+	best, found, _ := roomiest(e.candidates(), e.raft.CommitIndex())
+	if !found {
+		return
+	}
+	e.offers.made(best.server.ID)
+	e.node.log.Warn("this leader's disk is nearly full: it hands over to a node with room", "to", best.server.ID)
+	if err := e.transfer(ctx, best.server); err != nil {
+		e.node.log.Warn("leadership was not handed over", "error", err)
+		sleep(ctx, censusEvery)
+	}
+}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// lookBytes is after how much of a snapshot the free space is looked at again.
+	lookBytes = 1 << 20
+	// smallPart is the part of the free space that a snapshot may always take, also
+	// below the mark: without any snapshot the log would never shrink.
+	smallPart = 8
+	// maxTurn bounds the time between the snapshots of two nodes.
+	maxTurn = 10 * time.Second
+)
+
+// boundedSnapshots is a raft.SnapshotStore that keeps the mark of free space free. A
+// disk that a snapshot fills up ends the node: its log cannot be written any more.
+type boundedSnapshots struct {
+	raft.SnapshotStore
+	space *space
+	// refused is told of each snapshot that was not taken, or given up; it may be nil.
+	refused func()
+}
+
+// Create implements raft.SnapshotStore. A snapshot is taken to be as large as the
+// newest one.
+func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+	configurationIndex uint64, network raft.Transport,
+) (raft.SnapshotSink, error) {
+	metas, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	size := uint64(0)
+	if len(metas) > 0 {
+		size = uint64(metas[0].Size)
+	}
+	r := &room{snapshots: s}
+	if err := r.look(size); err != nil {
+		return nil, err
+	}
+	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedSink{SnapshotSink: sink, room: r}, nil
+}
+
+// room is what a snapshot may take of a disk.
+type room struct {
+	snapshots boundedSnapshots
+	// begin is what was free at the beginning, 0 before that.
+	begin uint64
+	// written is the snapshot's length so far, looked what it was at the last look.
+	written, looked uint64
+}
+
+// look fails if the mark of free space is not kept by a snapshot that goes on for so
+// many bytes. Where the free space cannot be known, there is enough.
+func (r *room) look(more uint64) error {
+	space := r.snapshots.space
+	free, err := space.free()
+	if err != nil {
+		return nil
+	}
+	if r.begin == 0 {
+		r.begin = free
+	}
+	if r.written+more <= r.begin/smallPart || free >= space.mark && more <= free-space.mark {
+		return nil
+	}
+	if r.snapshots.refused != nil {
+		r.snapshots.refused()
+	}
+	return fmt.Errorf("too little space for a snapshot: %d bytes are free, of which %d are to stay free, and about %d more would be written",
+		free, space.mark, more)
+}
+
+// boundedSink looks at the free space now and then while a snapshot is written.
+type boundedSink struct {
+	raft.SnapshotSink
+	room *room
+}
+
+// Write implements raft.SnapshotSink. After an error the snapshot is cancelled.
+func (k *boundedSink) Write(b []byte) (int, error) {
+	n, err := k.SnapshotSink.Write(b)
+	k.room.written += uint64(n)
+	if err != nil || k.room.written-k.room.looked < lookBytes {
+		return n, err
+	}
+	k.room.looked = k.room.written
+	return n, k.room.look(0)
+}
+
+// awaitTurn waits before a snapshot that all nodes want at the same entry.
+func (e *engine) awaitTurn(ctx context.Context) {
+	timer := time.NewTimer(turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// turn is how long a node waits: the nodes' turns are spread over half an interval, in
+// the order of their ids.
+func turn(servers []raft.Server, self raft.ServerID, interval time.Duration) time.Duration {
+	place := 0
+	for _, s := range servers {
+		if s.ID < self {
+			place++
+		}
+	}
+	return time.Duration(place) * min(interval/time.Duration(2*max(1, len(servers))), maxTurn)
+}

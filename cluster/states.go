@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"sort"
+	"sync"
+)
+
+// rememberedStates is how many log entries back a state can be compared. A busy
+// leader writes a few thousand entries a second; a member's answer is compared
+// when it comes, and what is ahead of this node waits.
+const rememberedStates = 8192
+
+// stateAt is the hash of the state after a log entry.
+type stateAt struct{ index, hash uint64 }
+
+// states remembers the hash of this node's state after each of its newest
+// entries. It is safe for concurrent use.
+//
+// Invariant: the indexes in ring rise. An index between two of them is that of an
+// entry that is not for the state, which leaves the hash as it was.
+type states struct {
+	mu   sync.Mutex
+	ring [rememberedStates]stateAt
+	// count is how many were added since the state was last replaced by a snapshot,
+	// restores how often it was.
+	count, restores uint64
+}
+
+// add remembers a state. One that is not newer than the newest is that already.
+func (s *states) add(index, hash uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count > 0 && s.ring[(s.count-1)%rememberedStates].index >= index {
+		return
+	}
+	s.ring[s.count%rememberedStates] = stateAt{index, hash}
+	s.count++
+}
+
+// replace forgets all states, because a snapshot took their place, which may be
+// older or newer. The snapshot's own state is not remembered: after a recovery each
+// survivor has one of its own, and all but the leader's are replaced before an entry
+// is applied.
+func (s *states) replace() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count = 0
+	s.restores++
+}
+
+// newest returns the newest state; index 0 says that there is none yet.
+func (s *states) newest() stateAt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count == 0 {
+		return stateAt{}
+	}
+	return s.ring[(s.count-1)%rememberedStates]
+}
+
+// replaced returns how often the state was replaced.
+func (s *states) replaced() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restores
+}
+
+// remembered says what is known of the state at an index.
+type remembered uint8
+
+const (
+	// notYet means that the state has not got there.
+	notYet remembered = iota
+	// known means that the hash is known.
+	known
+	// gone means that the index is too old.
+	gone
+)
+
+// at returns the hash of the state at index, if it is known.
+func (s *states) at(index uint64) (uint64, remembered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := min(s.count, rememberedStates)
+	nth := func(i int) stateAt { return s.ring[(s.count-kept+uint64(i))%rememberedStates] }
+	above := sort.Search(int(kept), func(i int) bool { return nth(i).index > index })
+	switch {
+	case kept == 0 || above == int(kept) && nth(above-1).index < index:
+		return 0, notYet
+	case above == 0:
+		return 0, gone
+	}
+	return nth(above - 1).hash, known
+}

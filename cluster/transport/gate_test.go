@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// gateOf returns the gate of node A among voters, of which some have accepted it.
+func gateOf(t *testing.T, voters, accepted string) *gate {
+	t.Helper()
+	self, err := parseID(idOf("A"))
+	must(t, err)
+	g := &gate{self: self, greeted: newGreetedNodes(), setBack: &atomic.Bool{}, voters: func() (ids []raft.ServerID) {
+		for _, tag := range voters {
+			ids = append(ids, raft.ServerID(idOf(string(tag))))
+		}
+		return ids
+	}}
+	for _, tag := range accepted {
+		node, err := parseID(idOf(string(tag)))
+		must(t, err)
+		g.greeted.add(node)
+	}
+	return g
+}
+
+// TestAGateWaitsForWitnesses: one voter of three knows nothing of what this node
+// acknowledged, and accepts it at once. The other one may know, and is heard first.
+func TestAGateWaitsForWitnesses(t *testing.T) {
+	for _, tt := range []struct {
+		name, voters, accepted string
+		// at once, and when the others had their time.
+		first, later bool
+	}{
+		{"a cluster of one", "A", "", true, true},
+		{"all have accepted it", "ABC", "BC", true, true},
+		{"a majority has", "ABC", "B", false, true},
+		{"nobody has", "ABC", "", false, false},
+		{"a minority has", "ABCDE", "B", false, false},
+		{"a majority of five", "ABCDE", "BC", false, true},
+		{"others have, which do not vote", "ABC", "DE", false, false},
+		{"no voter is known", "", "", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := gateOf(t, tt.voters, tt.accepted)
+			if got := g.open(); got != tt.first {
+				t.Errorf("at first it is %v, want %v", got, tt.first)
+			}
+			g.waited.Store(true)
+			if got := g.open(); got != tt.later {
+				t.Errorf("when the others had their time it is %v, want %v", got, tt.later)
+			}
+			g.setBack.Store(true)
+			if g.open() {
+				t.Error("it is open though a member has seen more of this process's disk")
+			}
+		})
+	}
+}
+
+// TestNoCandidacyBeforeTheGateOpens: a node whose disk was set back could be elected
+// by a voter that knows nothing of what it lost.
+func TestNoCandidacyBeforeTheGateOpens(t *testing.T) {
+	b := newBook()
+	a, other := start(t, b, "A", nil), start(t, b, "B", nil)
+	a.inbound.gate = gateOf(t, "ABC", "")
+	err := a.RequestPreVote(raft.ServerID(idOf("B")), Address(raft.ServerID(idOf("B"))), &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{})
+	if !errors.Is(err, errNotGreeted) {
+		t.Errorf("it asks for a vote: %v", err)
+	}
+	select {
+	case rpc := <-other.Consumer():
+		t.Errorf("%T arrived", rpc.Command)
+	default:
+	}
+}

@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// older are nodes that run a program from before the handshake's second version.
+type older struct {
+	mu    sync.Mutex
+	until map[id]time.Time
+}
+
+func newOlder() *older { return &older{until: map[id]time.Time{}} }
+
+func (o *older) add(node id) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.until[node] = time.Now().Add(olderFor)
+}
+
+func (o *older) remove(node id) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.until, node)
+}
+
+func (o *older) is(node id) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return time.Now().Before(o.until[node])
+}
+
+// greetedNodes are those that this process has greeted, and that have accepted it.
+type greetedNodes struct {
+	mu  sync.Mutex
+	all map[id]struct{}
+}
+
+func newGreetedNodes() *greetedNodes { return &greetedNodes{all: map[id]struct{}{}} }
+
+func (g *greetedNodes) add(node id) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all[node] = struct{}{}
+}
+
+func (g *greetedNodes) has(node id) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.all[node]
+	return ok
+}
+
+// errNotGreeted is the answer to a request for a vote, and the error of one's own,
+// that comes too early.
+var errNotGreeted = errors.New("this node has just started, and has not been accepted by enough voters yet")
+
+// gate holds back votes, pre-votes and candidacies, its own too, until all voters have
+// accepted this process; or a majority has, and the others had time to answer: one of
+// them may have seen more of this process's disk. It closes for good when a member has.
+type gate struct {
+	voters  func() []raft.ServerID
+	self    id
+	greeted *greetedNodes
+	setBack *atomic.Bool
+	// waited says that the others had time to answer. No clock tells: the greetings
+	// begin some time after the process, and answers may lie unread after a pause of it.
+	waited atomic.Bool
+	// opened stays set.
+	opened atomic.Bool
+}
+
+// newGate returns nil where none is wanted.
+func newGate(s *stream) *gate {
+	if s.cfg.Voters == nil {
+		return nil
+	}
+	return &gate{voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack}
+}
+
+// pass says whether Raft gets a request; if not, it is answered. Its sender has
+// accepted this process: it dialled, and compared the answer, before it sent anything.
+func (g *gate) pass(rpc raft.RPC) bool {
+	if g == nil {
+		return true
+	}
+	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
+		if sender, err := parseID(string(r.GetRPCHeader().ID)); err == nil {
+			g.greeted.add(sender)
+		}
+	}
+	if !g.open() {
+		rpc.Respond(nil, errNotGreeted)
+		return false
+	}
+	return true
+}
+
+// open says whether this process may take part in elections.
+func (g *gate) open() bool {
+	switch {
+	case g == nil:
+		return true
+	case g.setBack.Load():
+		return false
+	case g.opened.Load():
+		return true
+	}
+	voters := g.voters()
+	accepted := g.accepted(voters)
+	if accepted <= len(voters)/2 || accepted < len(voters) && !g.waited.Load() {
+		return false
+	}
+	g.opened.Store(true)
+	return true
+}
+
+// accepted returns how many of the voters have accepted this process, itself counted.
+func (g *gate) accepted(voters []raft.ServerID) int {
+	n := 0
+	for _, v := range voters {
+		if node, err := parseID(string(v)); err == nil && (node == g.self || g.greeted.has(node)) {
+			n++
+		}
+	}
+	return n
+}
+
+// Greeted says whether a node has accepted a greeting of this process.
+func (t *Transport) Greeted(id raft.ServerID) bool {
+	node, err := parseID(string(id))
+	return err == nil && t.stream.greeted.has(node)
+}
+
+// StopWaiting says that the members which have not accepted this process had time to
+// answer its greetings. From now on a majority that has is enough for it to vote.
+func (t *Transport) StopWaiting() {
+	if g := t.inbound.gate; g != nil {
+		g.waited.Store(true)
+	}
+}
+
+// Greet greets a node and does nothing else, so that each learns how far the other's
+// disk is.
+func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
+	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
+	if !ok {
+		return fmt.Errorf("greeting %s: %w", id, ErrUnknownPeer)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.stream.cfg.DialTimeout)
+	defer cancel()
+	open, err := t.stream.greet(ctx, peer, forAcceptance)
+	if err != nil {
+		t.stream.noteRefusal(err)
+		return err
+	}
+	return open.raw.Close()
+}
+
+// Process returns the number that this process drew at random, as others know it.
+func (t *Transport) Process() uint64 { return t.stream.instance.number() }

@@ -1,0 +1,225 @@
+package transport
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/mutant"
+)
+
+// inbound stands between the connections and Raft. It sees each request before
+// Raft does, and passes the requests on in the order in which they arrived.
+//
+// Invariant: its goroutine never waits for Raft alone. While Raft's main goroutine
+// is busy, requests queue here, and later ones are still seen. The queue is bounded
+// by the number of connections, each of which carries one request at a time.
+type inbound struct {
+	from   <-chan raft.RPC
+	toRaft chan raft.RPC
+	// queue holds what Raft has not taken yet.
+	queue []raft.RPC
+	// install is the snapshot that Raft has, or gets next; waiting are those that
+	// arrived since.
+	install *install
+	waiting []*install
+	// installed is the newest snapshot that Raft has installed, nil if none.
+	installed *raft.InstallSnapshotRequest
+	// led is the newest term of which Raft has got, or gets next, a request of a leader.
+	led atomic.Uint64
+	// heard is when the last request of that term's leader arrived, counted from begun.
+	heard atomic.Int64
+	begun time.Time
+	// newest is the newest term of any request whose term Raft may enter.
+	newest uint64
+	// work counts what runs beside run.
+	work *sync.WaitGroup
+	// conns are this node's connections.
+	conns *conns
+	// witness and gate may be nil.
+	witness Witness
+	gate    *gate
+}
+
+func newInbound(from <-chan raft.RPC, work *sync.WaitGroup) *inbound {
+	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work}
+}
+
+// run passes requests on until ctx ends.
+func (i *inbound) run(ctx context.Context) {
+	for {
+		var toRaft chan<- raft.RPC
+		var next raft.RPC
+		if len(i.queue) > 0 {
+			toRaft, next = i.toRaft, i.queue[0]
+		}
+		select {
+		case rpc := <-i.from:
+			if i.inspect(rpc) {
+				i.queue = append(i.queue, rpc)
+			}
+		case toRaft <- next:
+			i.queue[0] = raft.RPC{} // Nothing else must keep its entries.
+			i.queue = i.queue[1:]
+			i.taken(next)
+		case answer := <-i.install.pending():
+			i.answered(answer)
+		case <-i.install.ticks():
+			i.look()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// inspect looks at a request, and may change it. It says whether Raft gets it; one
+// that Raft does not get is answered here.
+func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
+	switch r := rpc.Command.(type) {
+	case *raft.AppendEntriesRequest:
+		i.leads(r.Term)
+		i.witnessed(r)
+		r.LeaderCommitIndex = provenCommit(r)
+		if i.beat(rpc) {
+			return false
+		}
+		i.join(r)
+	case *raft.InstallSnapshotRequest:
+		i.leads(r.Term)
+		i.waiting = append(i.waiting, newInstall(rpc, r))
+		i.nextInstall()
+		return false
+	case *raft.RequestVoteRequest:
+		i.newest = max(i.newest, r.Term)
+		return i.gate.pass(rpc)
+	case *raft.RequestPreVoteRequest, *raft.TimeoutNowRequest:
+		return i.gate.pass(rpc)
+	}
+	return true
+}
+
+// leads takes in the term of a leader's request.
+func (i *inbound) leads(term uint64) {
+	if term >= i.led.Load() {
+		i.heard.Store(int64(time.Since(i.begun))) // First, so that nobody finds the term alone.
+		i.led.Store(term)
+	}
+	i.newest = max(i.newest, term)
+}
+
+// leader returns the newest term of which a leader's request was seen, and when the
+// last one of it arrived.
+func (i *inbound) leader() (term uint64, heard time.Time) {
+	term = i.led.Load()
+	return term, i.begun.Add(time.Duration(i.heard.Load()))
+}
+
+// witnessed passes on what a request proves of a leader's disk. In its own term a
+// leader's log never loses its end.
+func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
+	if i.witness != nil && len(r.ID) > 0 {
+		i.witness.Acknowledged(string(r.ID), r.Term, r.PrevLogEntry+uint64(len(r.Entries)), r.LeaderCommitIndex)
+	}
+}
+
+// join lets entries follow the end of the snapshot that Raft installed. The library
+// compares the entry before with the last one of the log from before the snapshot, if
+// that was as long, and would get the same snapshot until there is a newer one. With
+// no entry before to compare, it compares none.
+func (i *inbound) join(r *raft.AppendEntriesRequest) {
+	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
+		r.PrevLogEntry, r.PrevLogTerm = 0, 0
+	}
+}
+
+// beat answers a heartbeat of the leader whose snapshot Raft is installing. There is
+// none to answer once a request of a newer term was seen: Raft may have handled it
+// between the question and the snapshot, and only reads the snapshot to its end.
+func (i *inbound) beat(rpc raft.RPC) bool {
+	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
+	if !ok || i.newest > r.Term || !i.install.beats(r) {
+		return false
+	}
+	i.install.beat(rpc)
+	return true
+}
+
+// nextInstall begins with the next snapshot unless there is one.
+func (i *inbound) nextInstall() {
+	if i.install != nil || len(i.waiting) == 0 {
+		return
+	}
+	i.install, i.waiting = i.waiting[0], i.waiting[1:]
+	i.queue = append(i.queue, i.install.question())
+}
+
+// taken answers the heartbeats that waited behind a snapshot when Raft takes it.
+func (i *inbound) taken(rpc raft.RPC) {
+	if _, ok := rpc.Command.(*raft.InstallSnapshotRequest); !ok {
+		return
+	}
+	i.install.start()
+	i.queue = slices.DeleteFunc(i.queue, i.beat)
+}
+
+// look ends the reading of a snapshot whose sender is paused or gone, if somebody else
+// may lead: the connection is closed. A sender that lives sends the snapshot again.
+func (i *inbound) look() {
+	if i.install.look() && i.contested() {
+		sender := string(i.install.request.ID)
+		i.conns.closeIf(func(peer string) bool { return peer == sender })
+	}
+}
+
+// contested says whether a node other than the sender of the snapshot that Raft reads
+// may lead: one of a newer term, or one whose pre-vote waits.
+func (i *inbound) contested() bool {
+	return i.newest > i.install.request.Term || slices.ContainsFunc(i.queue, func(rpc raft.RPC) bool {
+		_, ok := rpc.Command.(*raft.RequestPreVoteRequest)
+		return ok
+	})
+}
+
+// answered handles Raft's answer to the question of an install, or to its snapshot.
+func (i *inbound) answered(answer raft.RPCResponse) {
+	s := i.install
+	if log, ok := answer.Response.(*raft.AppendEntriesResponse); ok && answer.Error == nil {
+		s.log = log
+		if !log.Success {
+			i.queue = append(i.queue, s.snapshot())
+			return
+		}
+		i.work.Go(s.needless)
+	} else {
+		if done, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && answer.Error == nil && done.Success {
+			i.installed = s.request
+		}
+		s.rpc.RespChan <- answer
+	}
+	s.stop()
+	i.install = nil
+	i.nextInstall()
+}
+
+// provenCommit returns how far a request proves to its receiver that the receiver's
+// own log is committed. The Raft paper says in figure 2, AppendEntries RPC, receiver
+// implementation, 5: "If leaderCommit > commitIndex, set commitIndex =
+// min(leaderCommit, index of last new entry)". The library (v1.7.3) takes the index
+// of the last entry in the receiver's log instead, which an earlier leader may have
+// written there and nobody else has. So each request is bounded before it is sent,
+// and again before Raft gets it, since a cluster that is being upgraded has nodes
+// that do not bound it.
+//
+// A commit index that a request does not prove arrives with one of the next: a leader
+// sends one at least every commit timeout, and the last before which it has nothing
+// new to send names the end of its log.
+func provenCommit(r *raft.AppendEntriesRequest) uint64 {
+	if mutant.On(mutant.CommitBeyondEntries) {
+		return r.LeaderCommitIndex
+	}
+	return min(r.LeaderCommitIndex, r.PrevLogEntry+uint64(len(r.Entries)))
+}

@@ -1,0 +1,206 @@
+package transport
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftlogger"
+)
+
+const (
+	// installTick is how often the sender of the snapshot that Raft reads is looked
+	// for, and silentLooks after how many looks in a row without a sign of it others
+	// may have Raft: after 1 s. Looks are counted, not time, so a pause of this process
+	// is one look.
+	installTick = 200 * time.Millisecond
+	silentLooks = 5
+)
+
+// install is a snapshot that a leader sends, from its arrival to the answer.
+//
+// Raft's main goroutine reads a snapshot from its connection and restores it, and
+// answers nothing else meanwhile. So the leader's empty heartbeats are answered here
+// while it does: a leader that needs this node for a quorum would lose its lease.
+//
+// Before Raft gets the snapshot it is asked whether its log has the entry that the
+// snapshot ends with, as if the leader had sent an append after that entry. There are
+// two reasons. The paper says (figure 13, receiver implementation, 6): "If existing
+// log entry has same index and term as snapshot's last included entry, retain log
+// entries following it and reply". The library (v1.7.3) installs such a snapshot,
+// which a retry may have made old: its state goes back, and so does its
+// configuration, although the log has a newer one. And Raft's answer comes from the
+// leader's term, so that term is on this node's disk before a heartbeat is answered.
+// Whether Raft may have entered a newer one since is what inbound knows.
+//
+// Raft gives no vote either while it reads, and reads for as long as the connection
+// lasts. A sender that is paused or gone would hold up the election of another leader
+// that needs this node's vote.
+type install struct {
+	// rpc is the request as it arrived.
+	rpc     raft.RPC
+	request *raft.InstallSnapshotRequest
+	// answers receives what Raft says: to the question, then to the snapshot.
+	answers chan raft.RPCResponse
+	// log is Raft's answer to the question, nil before.
+	log *raft.AppendEntriesResponse
+	// running means that Raft has taken the snapshot.
+	running bool
+	// looks ticks while it is running.
+	looks *time.Ticker
+	// read is how much of it Raft has read, seen how much that was at the last look,
+	// and silent how many looks in a row found no sign of the sender.
+	read   atomic.Int64
+	seen   int64
+	silent int
+}
+
+func newInstall(rpc raft.RPC, request *raft.InstallSnapshotRequest) *install {
+	return &install{rpc: rpc, request: request, answers: make(chan raft.RPCResponse, 1)}
+}
+
+// question asks Raft whether its log has the entry that the snapshot ends with.
+func (s *install) question() raft.RPC {
+	return raft.RPC{RespChan: s.answers, Command: &raft.AppendEntriesRequest{
+		RPCHeader: s.request.RPCHeader, Term: s.request.Term,
+		PrevLogEntry: s.request.LastLogIndex, PrevLogTerm: s.request.LastLogTerm,
+	}}
+}
+
+// snapshot is the request as Raft gets it.
+func (s *install) snapshot() raft.RPC {
+	return raft.RPC{Command: s.request, Reader: counting{s.rpc.Reader, &s.read}, RespChan: s.answers}
+}
+
+// counting is a reader that counts what is read.
+type counting struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// start takes note that Raft has taken the snapshot.
+func (s *install) start() { s.running, s.looks = true, time.NewTicker(installTick) }
+
+// stop takes note of Raft's answer.
+func (s *install) stop() {
+	if s.looks != nil {
+		s.looks.Stop()
+	}
+}
+
+// ticks returns when to look for the sender; nil while Raft has no snapshot.
+func (s *install) ticks() <-chan time.Time {
+	if s == nil || s.looks == nil {
+		return nil
+	}
+	return s.looks.C
+}
+
+// look looks for a sign of the sender, and says whether there was none for too long.
+// There need not be one once Raft has read everything, and only restores.
+func (s *install) look() (gone bool) {
+	read := s.read.Load()
+	s.silent++
+	if read != s.seen || read >= s.request.Size {
+		s.seen, s.silent = read, 0
+	}
+	return s.silent >= silentLooks
+}
+
+// pending returns where Raft answers; nil if there is no install.
+func (s *install) pending() <-chan raft.RPCResponse {
+	if s == nil {
+		return nil
+	}
+	return s.answers
+}
+
+// beats says whether a request is an empty heartbeat of the leader whose snapshot
+// Raft is installing, and of the term that Raft is in for as long as it does.
+func (s *install) beats(r *raft.AppendEntriesRequest) bool {
+	return s != nil && s.running && len(s.answers) == 0 &&
+		s.log.Term == r.Term && s.request.Term == r.Term &&
+		bytes.Equal(s.request.ID, r.ID) && bytes.Equal(s.request.Addr, r.Addr) &&
+		r.PrevLogEntry == 0 && len(r.Entries) == 0
+}
+
+// beat answers a heartbeat in Raft's place. It is a sign of the sender.
+func (s *install) beat(rpc raft.RPC) {
+	s.silent = 0
+	rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: s.log.RPCHeader, Term: s.log.Term, LastLog: s.log.LastLog, Success: true}, nil)
+}
+
+// needless reads a snapshot that Raft's log has already, and answers it. The sender
+// reads no answer before it has sent everything.
+func (s *install) needless() {
+	_, _ = io.Copy(io.Discard, s.rpc.Reader) // The answer fails as well.
+	s.rpc.Respond(&raft.InstallSnapshotResponse{Term: s.log.Term, Success: true}, nil)
+}
+
+// newInstaller returns what sends snapshots. The library has one timeout for all
+// messages, and multiplies it only for large snapshots; but also the restoring of a
+// small one may take long. So snapshots are sent with a timeout of their own.
+func newInstaller(cfg Config, s *stream) *raft.NetworkTransport {
+	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: byID{},
+		Logger:                raftlogger.New(cfg.Logger),
+		Stream:                dialer{s},
+		Timeout:               cfg.InstallTimeout,
+		MaxRPCsInFlight:       1,
+	})
+	t.TimeoutScale = installScale
+	return t
+}
+
+// dialer is a stream that only dials, for snapshots.
+type dialer struct{ *stream }
+
+// Accept implements net.Listener: it waits for the stream's end.
+func (d dialer) Accept() (net.Conn, error) {
+	<-d.ctx.Done()
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener. The stream belongs to somebody else.
+func (d dialer) Close() error { return nil }
+
+// Dial implements raft.StreamLayer.
+func (d dialer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	conn, err := d.stream.Dial(address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return bounded{conn}, nil
+}
+
+// bounded is a connection on which nothing takes longer than maxInstallTimeout.
+type bounded struct{ net.Conn }
+
+// SetDeadline implements net.Conn.
+func (b bounded) SetDeadline(t time.Time) error {
+	if latest := time.Now().Add(maxInstallTimeout); t.After(latest) {
+		t = latest
+	}
+	return b.Conn.SetDeadline(t)
+}
+
+// InstallSnapshot implements raft.Transport. A node that needs a snapshot owes no
+// answer to entries: it got none, or has refused them.
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	t.unanswered.excuse(id)
+	err := t.installer.InstallSnapshot(id, target, args, resp, data)
+	if err == nil && resp.Success {
+		t.acknowledged(id, resp.Term, 0, args.LastLogIndex)
+	}
+	return err
+}

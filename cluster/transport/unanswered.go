@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// unanswered remembers which nodes have not answered entries. Heartbeats travel on
+// connections of their own and are small: a link that loses large packets lets
+// them through, and the leader of such a link keeps its lease.
+type unanswered struct {
+	mu sync.Mutex
+	// since is when the first entries were sent that the node has not answered.
+	since map[raft.ServerID]Mark
+}
+
+func newUnanswered() *unanswered { return &unanswered{since: map[raft.ServerID]Mark{}} }
+
+// sent records that a message with so many entries goes to a node.
+func (u *unanswered) sent(id raft.ServerID, at Mark, entries int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, waits := u.since[id]; entries > 0 && !waits {
+		u.since[id] = at
+	}
+}
+
+// heard records the answer to a message with so many entries, a refusal too.
+func (u *unanswered) heard(id raft.ServerID, entries int) {
+	if entries > 0 {
+		u.excuse(id)
+	}
+}
+
+// excuse forgets what a node has not answered.
+func (u *unanswered) excuse(id raft.ServerID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.since, id)
+}
+
+// count returns how many of the nodes have not answered entries that were sent
+// before the moment.
+func (u *unanswered) count(before Mark, ids []raft.ServerID) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := 0
+	for _, id := range ids {
+		if at, waits := u.since[id]; waits && at < before {
+			n++
+		}
+	}
+	return n
+}
+
+// Unanswered returns how many of the voters have not answered entries that were
+// sent to them before the moment.
+func (t *Transport) Unanswered(before Mark, voters []raft.ServerID) int {
+	return t.unanswered.count(before, voters)
+}
+
+// OthersAnswered says whether a majority of the voters, without this node, has answered
+// messages that this node sent after since as the leader of term.
+func (t *Transport) OthersAnswered(since Mark, term uint64, voters []raft.ServerID) bool {
+	const nobody = ""
+	done, _, _ := t.answers.enough(since, term, voters, nobody)
+	return done
+}
+
+// errResigned is what the library gets for a message that is not sent because of
+// Resign.
+var errResigned = errors.New("this node has resigned")
+
+// resignation is a term that this node leads no more, and until when it does not
+// stand for election: until the end, or until first if by then nobody has led a newer
+// term for the time of quiet.
+type resignation struct {
+	mu         sync.Mutex
+	term       uint64
+	quiet      time.Duration
+	first, end time.Time
+}
+
+// Resign ends this node's leadership of term, by sending nothing more as its leader:
+// the lease ends, and the others elect another leader. This node does not ask for
+// votes while it abstains, so that it is not the same one again; but it abstains for
+// no longer than first where no other leader is heard of for as long as that. It votes,
+// and it takes over where a leader transfers its leadership to it.
+func (t *Transport) Resign(term uint64, first, abstain time.Duration) {
+	t.resignation.begin(time.Now(), term, first, abstain)
+}
+
+func (r *resignation) begin(now time.Time, term uint64, first, abstain time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.term, r.quiet, r.first, r.end = term, first, now.Add(first), now.Add(abstain)
+}
+
+func (r *resignation) leads(term uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return term > r.term
+}
+
+// stands says whether this node stands for election. led is the newest term of which
+// it heard another leader, and heard when it did so last.
+func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if led > r.term && now.Sub(heard) < r.quiet {
+		return !now.Before(r.end)
+	}
+	return !now.Before(r.first)
+}
+
+// RequestPreVote implements raft.WithPreVote. Whoever is not elected in a pre-vote
+// does not ask for votes.
+func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	led, heard := t.inbound.leader()
+	if !t.resignation.stands(time.Now(), led, heard) {
+		return errResigned
+	}
+	if !t.inbound.gate.open() {
+		return errNotGreeted
+	}
+	return t.NetworkTransport.RequestPreVote(id, target, args, resp)
+}

@@ -1,0 +1,70 @@
+package witness
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Record is what a node writes down now and then, so that it outlives its process. It
+// may be lost, or older than what was known: then less is noticed.
+type Record struct {
+	// ClusterID is the cluster that it is about; after a recovery of the cluster
+	// nothing of it holds.
+	ClusterID []byte
+	// Committed is an index that this node knew to be committed.
+	Committed uint64
+	// Members is what is known of others, by Raft id.
+	Members map[string]Seen
+}
+
+// document is the layout of a record. Checksum is CRC-32C over the same document with
+// an empty one.
+type document struct {
+	ClusterID string          `json:"cluster_id"`
+	Committed uint64          `json:"committed"`
+	Members   map[string]Seen `json:"members"`
+	Checksum  string          `json:"checksum"`
+}
+
+// errDamaged means that a record is not what was written.
+var errDamaged = errors.New("witness: the record is damaged")
+
+// Encode returns the record's bytes.
+func (r Record) Encode() ([]byte, error) {
+	doc := document{ClusterID: hex.EncodeToString(r.ClusterID), Committed: r.Committed, Members: r.Members}
+	sum, err := doc.sum()
+	if err != nil {
+		return nil, err
+	}
+	doc.Checksum = sum
+	return json.Marshal(doc)
+}
+
+// Decode reads what Encode returned. A record of another cluster, or none, is empty.
+func Decode(data, clusterID []byte) (Record, error) {
+	if len(data) == 0 {
+		return Record{}, nil
+	}
+	var doc document
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return Record{}, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	of, err := hex.DecodeString(doc.ClusterID)
+	if sum, sumErr := doc.sum(); err != nil || sumErr != nil || sum != doc.Checksum {
+		return Record{}, errDamaged
+	}
+	if !bytes.Equal(of, clusterID) {
+		return Record{}, nil
+	}
+	return Record{ClusterID: of, Committed: doc.Committed, Members: doc.Members}, nil
+}
+
+func (d document) sum() (string, error) {
+	d.Checksum = ""
+	data, err := json.Marshal(d)
+	return fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), err
+}

@@ -1,0 +1,174 @@
+// Package witness keeps what this node has seen of the disks of other members, and
+// tells by it a member whose data directory was set back to an older copy. It does no
+// I/O and knows nothing of connections.
+package witness
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/idnode/idnode/internal/mutant"
+)
+
+// Progress is how far a node's disk is.
+type Progress struct {
+	// Starts is how often the node was started, this time included.
+	Starts uint64
+	// Last is the index of the newest entry in the log, or of the newest snapshot's
+	// end. It is read before Term: a log loses its end only when the term has risen.
+	Last uint64
+	// Term is the term on disk.
+	Term uint64
+	// Committed is an index up to which the node knows entries as committed. It is at
+	// most Last, and 0 when the node has just started.
+	Committed uint64
+	// Trusted says that an operator vouches for the data directory.
+	Trusted bool
+}
+
+// Seen is what is known of a member's disk. All of it stays true for good, whatever
+// happens to the member, unless its disk loses what was fsynced:
+//
+//   - each start has a number above those before;
+//   - the term never falls;
+//   - entries that were committed when the member had them are never deleted;
+//   - entries that the member acknowledged to the leader of a term stay as long as the
+//     term does. In a later term a leader may delete them, so a last index alone says
+//     nothing.
+type Seen struct {
+	// Process is the process that these were last compared with, at random.
+	Process uint64 `json:"process"`
+	// Unsure says that a process was met since that did not say its progress.
+	Unsure    bool   `json:"unsure,omitempty"`
+	Starts    uint64 `json:"starts"`
+	Term      uint64 `json:"term"`
+	Committed uint64 `json:"committed"`
+	// Match is the newest index that was acknowledged in MatchTerm.
+	MatchTerm uint64 `json:"match_term"`
+	Match     uint64 `json:"match"`
+}
+
+// contradicts returns why p cannot be a later progress of the same disk, or nil.
+func (s *Seen) contradicts(p Progress) error {
+	switch {
+	case p.Starts <= s.Starts:
+		return fmt.Errorf("it was started %d times, and says %d", s.Starts, p.Starts)
+	case p.Term < s.Term:
+		return fmt.Errorf("it was in term %d, and says %d", s.Term, p.Term)
+	case p.Last < s.Committed:
+		return fmt.Errorf("it had committed entry %d, and its log ends at %d", s.Committed, p.Last)
+	case p.Term == s.MatchTerm && p.Last < s.Match:
+		return fmt.Errorf("it acknowledged entry %d in term %d, and its log ends at %d", s.Match, s.MatchTerm, p.Last)
+	}
+	return nil
+}
+
+// Witness is safe for concurrent use.
+type Witness struct {
+	mu      sync.Mutex
+	members map[string]*Seen
+	// changes counts the changes of members.
+	changes uint64
+}
+
+// New returns a witness that knows what was stored.
+func New(stored map[string]Seen) *Witness {
+	w := &Witness{members: map[string]*Seen{}}
+	for id, s := range stored {
+		w.members[id] = &s
+	}
+	return w
+}
+
+// Accept returns nil if a process may be the member id: it has everything on its disk
+// that the member was seen to have. A directory is set back between two processes, so
+// each process is compared once: what it acknowledges afterwards may be known here
+// before a greeting that it wrote earlier arrives.
+func (w *Witness) Accept(id string, process uint64, p Progress) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.of(id)
+	if s.Process == process {
+		s.Unsure = false
+		return nil
+	}
+	if p.Trusted {
+		*s = Seen{}
+	}
+	if err := s.contradicts(p); err != nil && !mutant.On(mutant.SetBackUnnoticed) {
+		return err
+	}
+	w.changes++
+	s.Process, s.Starts, s.Unsure = process, p.Starts, false
+	s.Term, s.Committed = max(s.Term, p.Term), max(s.Committed, p.Committed)
+	return nil
+}
+
+// Met is told of a process that did not say its progress: one of an older program, or
+// one that was taken for such. What it acknowledges counts for nothing until it, or the
+// one accepted last, has been compared.
+func (w *Witness) Met(id string, process uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.of(id); s.Process != process {
+		s.Unsure = true
+	}
+}
+
+// Acknowledged is told what a message of a member's proves: that its disk has the
+// term, the entries up to match under the leader of that term, and the committed ones
+// up to committed. The process that sent it was accepted, or one before it. Where none
+// was ever accepted, as during an upgrade from a program that does not greet with its
+// progress, it counts for nothing: the first greeting may have been written earlier.
+// The same holds after Met.
+func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.of(id)
+	if s.Process == 0 || s.Unsure {
+		return
+	}
+	before := *s
+	s.Term, s.Committed = max(s.Term, term), max(s.Committed, committed)
+	switch {
+	case match > 0 && term > s.MatchTerm:
+		s.MatchTerm, s.Match = term, match
+	case term == s.MatchTerm:
+		s.Match = max(s.Match, match)
+	}
+	if *s != before {
+		w.changes++
+	}
+}
+
+// Told is told what a member says by another way than the Raft port. It counts only if
+// it is of the process that was accepted last.
+func (w *Witness) Told(id string, process, term, committed uint64) {
+	w.mu.Lock()
+	s := w.members[id]
+	accepted := s != nil && s.Process == process
+	w.mu.Unlock()
+	if accepted {
+		w.Acknowledged(id, term, 0, committed)
+	}
+}
+
+// Known returns a copy of what is known, and how often it has changed.
+func (w *Witness) Known() (members map[string]Seen, changes uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	members = make(map[string]Seen, len(w.members))
+	for id, s := range w.members {
+		members[id] = *s
+	}
+	return members, w.changes
+}
+
+func (w *Witness) of(id string) *Seen {
+	s := w.members[id]
+	if s == nil {
+		s = &Seen{}
+		w.members[id] = s
+	}
+	return s
+}

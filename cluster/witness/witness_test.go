@@ -1,0 +1,128 @@
+package witness
+
+import (
+	"reflect"
+	"testing"
+)
+
+// TestASetBackDiskIsNoticed: a member B was seen in its first process; then another
+// process greets.
+func TestASetBackDiskIsNoticed(t *testing.T) {
+	seen := func(w *Witness) {
+		_ = w.Accept("b", 1, Progress{Starts: 4, Last: 5, Term: 2})
+		w.Acknowledged("b", 2, 9, 0)
+		w.Acknowledged("b", 3, 20, 12)
+		w.Acknowledged("b", 3, 0, 0) // A heartbeat.
+		w.Told("b", 1, 3, 14)
+	}
+	for name, tt := range map[string]struct {
+		says Progress
+		ok   bool
+	}{
+		"as it was":                            {Progress{Starts: 5, Last: 20, Term: 3}, true},
+		"further":                              {Progress{Starts: 9, Last: 30, Term: 7, Committed: 25}, true},
+		"the end cut off by a later leader":    {Progress{Starts: 5, Last: 14, Term: 4}, true},
+		"the same start again":                 {Progress{Starts: 4, Last: 20, Term: 3}, false},
+		"a start before":                       {Progress{Starts: 3, Last: 20, Term: 3}, false},
+		"an older term":                        {Progress{Starts: 5, Last: 20, Term: 2}, false},
+		"an acknowledged entry less":           {Progress{Starts: 5, Last: 19, Term: 3}, false},
+		"a committed entry less":               {Progress{Starts: 5, Last: 13, Term: 4}, false},
+		"an operator vouches for what is left": {Progress{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
+	} {
+		w := New(nil)
+		seen(w)
+		// What was known counts after a restart of the witness, too.
+		members, _ := w.Known()
+		data, err := Record{ClusterID: []byte{1}, Committed: 3, Members: members}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := Decode(data, []byte{1})
+		if err != nil || !reflect.DeepEqual(stored.Members, members) || stored.Committed != 3 {
+			t.Fatalf("%+v, %v", stored, err)
+		}
+		for _, w := range []*Witness{w, New(stored.Members)} {
+			if err := w.Accept("b", 2, tt.says); (err == nil) != tt.ok {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestAGreetingThatArrivesLateIsNoAlarm: the process acknowledged more after it wrote
+// the greeting.
+func TestAGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
+	w := New(nil)
+	written := Progress{Starts: 1, Last: 5, Term: 2}
+	if err := w.Accept("b", 1, written); err != nil {
+		t.Fatal(err)
+	}
+	w.Acknowledged("b", 3, 9, 9)
+	if err := w.Accept("b", 1, written); err != nil {
+		t.Error(err)
+	}
+	// What another process says by the way is not compared, and does not count.
+	w.Told("b", 2, 7, 30)
+	if members, _ := w.Known(); members["b"].Committed != 9 {
+		t.Errorf("%+v", members["b"])
+	}
+}
+
+// TestTheFirstGreetingThatArrivesLateIsNoAlarm: during an upgrade, the process
+// acknowledged entries on a connection without progress after it wrote the greeting.
+func TestTheFirstGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
+	w := New(nil)
+	w.Acknowledged("b", 3, 9, 9)
+	if err := w.Accept("b", 1, Progress{Starts: 1, Last: 5, Term: 2}); err != nil {
+		t.Error(err)
+	}
+	w.Acknowledged("b", 3, 9, 9)
+	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 5, Term: 3}); err == nil {
+		t.Error("the second process has less, and is accepted")
+	}
+}
+
+func TestADamagedRecordIsEmpty(t *testing.T) {
+	written := Record{ClusterID: []byte{1}, Committed: 12, Members: map[string]Seen{"b": {Starts: 3}}}
+	data, err := written.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		damaged := append([]byte(nil), data...)
+		damaged[i] ^= 1
+		if r, err := Decode(damaged, []byte{1}); err == nil && !reflect.DeepEqual(r, written) {
+			t.Errorf("byte %d: %+v", i, r)
+		}
+	}
+	if r, err := Decode(data, []byte{2}); err != nil || r.Committed != 0 || len(r.Members) > 0 {
+		t.Errorf("of another cluster: %+v, %v", r, err)
+	}
+	if _, err := Decode(nil, []byte{1}); err != nil {
+		t.Errorf("none: %v", err)
+	}
+}
+
+// TestAnUpgradedMemberIsNotSetBack: a restarted member is dialled as an older program is,
+// and acknowledges entries, before its own greeting arrives, which it wrote before.
+func TestAnUpgradedMemberIsNotSetBack(t *testing.T) {
+	w := New(nil)
+	if err := w.Accept("b", 1, Progress{Starts: 1, Last: 10, Term: 2}); err != nil {
+		t.Fatal(err)
+	}
+	w.Acknowledged("b", 2, 12, 12)
+	w.Met("b", 2)
+	w.Acknowledged("b", 2, 14, 13)
+	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 13, Term: 2}); err != nil {
+		t.Error(err)
+	}
+	w.Met("b", 1) // A handshake with the process before, which ends late.
+	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 13, Term: 2}); err != nil {
+		t.Error(err)
+	}
+	w.Acknowledged("b", 2, 15, 15)
+	w.Met("b", 3)
+	if err := w.Accept("b", 3, Progress{Starts: 3, Last: 14, Term: 2}); err == nil {
+		t.Error("what was acknowledged before an older program was met is forgotten")
+	}
+}
