@@ -27,6 +27,7 @@
 //	range    name, count (0 leaves the size open)        low, high, tag
 //	return   name, low (0 if not told), high, last       returned, result: Max
 //	set      name, expected, value                       result: Max
+//	merge    name, value
 //	use      name, low and high of the range, tag        blocks: the numbers used
 //	etag                                                 tag, blocks
 //	other    a call of which only the time is looked at

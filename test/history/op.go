@@ -25,6 +25,8 @@ const (
 	Return Kind = "return"
 	// Set raises the Max of a HiLo tag if it is the expected one.
 	Set Kind = "set"
+	// Merge raises the Max of a HiLo tag to at least a value: an import.
+	Merge Kind = "merge"
 	// Use is a client's use of numbers of a range it holds.
 	Use Kind = "use"
 	// Etag takes server-side ids of one node.
@@ -103,7 +105,7 @@ type Op struct {
 
 	// Count is how many values were asked for; 0 means 1.
 	Count int64 `json:"count,omitempty"`
-	// Value is what a seed or a set asks for, and a claim's number.
+	// Value is what a seed, a set or a merge asks for, and a claim's number.
 	Value int64 `json:"value,omitempty"`
 	// Expected is the value on which a seed or a set depends; nil for none.
 	Expected *int64 `json:"expected,omitempty"`

@@ -43,9 +43,12 @@ func (p *programs) killers(m mutant) []killer {
 var others = map[string][]killer{
 	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
 	"AnchorForgotten": {{"cluster", []string{"-test.run", "TestEntriesAfterAnInstalledSnapshot$"}, time.Minute}},
+	// A leader must be slow at the right moment: mostly some hundred seeds, at times more.
+	"CommitBeyondEntries": {{"cluster/transport", []string{"-test.run", "TestCommitIndexIsBoundedByTheEntriesSent$"}, time.Minute}},
 	// These need several rare things in a row, more than some thousand seeds have.
 	"CeilingIgnored":     {{"etag", []string{"-test.run", "TestNoEtagComesTwiceFromOldCopies$"}, time.Minute}},
 	"CleanStopKept":      {{"fsm", []string{"-test.run", "TestTranscripts$"}, time.Minute}},
+	"LogDraftNotSynced":  {{"cluster/store/wal", []string{"-test.run", "TestCrashBetweenAnyTwoCalls$"}, time.Minute}},
 	"EtagBeforeReserved": {{"etag", []string{"-test.run", "TestAStalledDisk$"}, time.Minute}},
 	"OutageWaitedOut":    {{"cluster/commit", []string{"-test.run", "TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait$"}, time.Minute}},
 }

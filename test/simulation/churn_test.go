@@ -207,7 +207,7 @@ func (s *server) rejoin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.join, s.nodeTag = true, ""
-	s.ceilings.count.Store(0)
+	s.ceilings.forget()
 }
 
 func (s *server) setTag(tag string) {
@@ -216,7 +216,14 @@ func (s *server) setTag(tag string) {
 	s.nodeTag = tag
 }
 
-// mayEnd says whether a node may end by itself for that reason.
+// mayEnd says whether a node may end by itself for that reason: for its state only
+// where that was changed.
 func (s *server) mayEnd(err error) bool {
+	if errors.Is(err, member.ErrDiverged) {
+		return s.changed.Load()
+	}
+	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) {
+		return true
+	}
 	return s.left.Load() && (errors.Is(err, member.ErrRemoved) || s.wiped.Load() && errors.Is(err, member.ErrTagTaken))
 }

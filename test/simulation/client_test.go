@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -51,6 +52,8 @@ type heldRange struct {
 }
 
 func clientHost(number int) string { return fmt.Sprintf("client-%d", number) }
+
+func isClient(host string) bool { return strings.HasPrefix(host, "client-") }
 
 func newClient(w *world, number int) *client {
 	return &client{

@@ -161,7 +161,7 @@ func (p *pipe) put(b []byte) {
 	if p.silent {
 		return
 	}
-	at := time.Now().Add(p.net.travel())
+	at := p.net.arrives(p.edge)
 	if at.Before(p.last) {
 		at = p.last
 	}

@@ -25,6 +25,7 @@ var (
 // image is everything that a machine's disk holds.
 type image struct {
 	record   *member.Record
+	witness  []byte
 	hasStore bool
 	log      map[uint64]*raft.Log
 	files    files
@@ -93,6 +94,8 @@ func (b *batch) tear(r *rand.Rand) []write {
 type diskFaults struct {
 	// latency is how long a sync takes, half of it at least.
 	latency time.Duration
+	// slow is the share of syncs that take long.
+	slow float64
 	// stallUntil is when a disk that hangs answers again.
 	stallUntil time.Time
 	// errorIn and crashIn count the syncs down to the one that fails; 0 is none.
@@ -111,8 +114,12 @@ type disk struct {
 	back bool
 	// lost says that the next process finds an empty disk.
 	lost bool
+	// older is what the next process finds, if set.
+	older *image
 	// made counts the files that were ever made.
 	made uint64
+	// quick says that nothing takes long any more.
+	quick bool
 }
 
 func newDisk(random *rand.Rand) *disk { return &disk{random: random, durable: newImage()} }
@@ -144,7 +151,9 @@ func (d *disk) setBack() {
 func (d *disk) turnBack() {
 	switch {
 	case d.lost:
-		d.durable, d.kept, d.back, d.lost = newImage(), nil, false, false
+		d.durable, d.kept, d.back, d.older, d.lost = newImage(), nil, false, nil, false
+	case d.older != nil:
+		d.durable, d.kept, d.back, d.older = d.older, nil, false, nil
 	case d.back:
 		d.back = false
 		d.durable.etags = cloneEtags(*d.kept)
@@ -340,6 +349,9 @@ func (s *session) wait() {
 	d := f.latency
 	if d > 1 {
 		d = d/2 + time.Duration(s.disk.random.Int64N(int64(d/2)))
+	}
+	if f.slow > 0 && s.disk.random.Float64() < f.slow {
+		d += delay(s.disk.random)
 	}
 	s.disk.mu.Unlock()
 	if stall := time.Until(f.stallUntil); stall > d {

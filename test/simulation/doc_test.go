@@ -8,9 +8,17 @@
 // all nodes meanwhile, in two databases, also such as must be refused; each has an
 // identity of its own, of which every answer is known, and some share a generator
 // of HiLo ids. Then
-// the faults stop, and within ten virtual seconds every node must give an
-// identity, and within sixty all states must be equal. In the end the history of
-// all answers is judged.
+// the faults stop, and within twenty virtual seconds every node must give an
+// identity, and within sixty all states must be equal; where one is changed then, its
+// node must end. After each entry the state's
+// hash is compared with that of the other nodes at the same index. In the end the
+// history of all answers is judged.
+//
+// A sync of a disk and a message between nodes may take up to a second on one node
+// while the others are quick; so may the first write of a term, and the installation
+// of a snapshot. A leader may leave entries on its own disk alone, and come back at
+// any distance from the election of another. Callers import counters amid returns of
+// ranges, ask in more databases than there may be, and retry what is on its way still.
 //
 // Whatever a node writes becomes durable only when its disk has synced it; a
 // crash drops the rest, or keeps the beginning of it, and may come between any

@@ -50,7 +50,7 @@ func (c *client) sendCalls(stream grpc.BidiStreamingClient[idnodev1.ExchangeRequ
 ) error {
 	var calls []*idnodev1.Call
 	for number := range 1 + c.random.Uint64N(exchangeLimit) {
-		call, op := c.drawCall()
+		call, op := c.drawCall(s)
 		op.Client, op.Node, op.Call = int64(c.number), s.tag(), c.world.history.now()
 		call.Correlation = number
 		pending[number] = op
@@ -69,7 +69,7 @@ func (c *client) sendCalls(stream grpc.BidiStreamingClient[idnodev1.ExchangeRequ
 }
 
 // drawCall draws a call that has nothing to do with those before it.
-func (c *client) drawCall() (*idnodev1.Call, history.Op) {
+func (c *client) drawCall(s *server) (*idnodev1.Call, history.Op) {
 	call := &idnodev1.Call{}
 	if c.random.IntN(2) == 0 {
 		call.Timeout = durationpb.New(c.patience())
@@ -81,6 +81,7 @@ func (c *client) drawCall() (*idnodev1.Call, history.Op) {
 		call.Call = &idnodev1.Call_NextIdentity{NextIdentity: &idnodev1.NextIdentityRequest{Name: op.Name, Count: op.Count}}
 		return call, history.Op{Kind: malformed}
 	case 1, 2, 3:
+		s.ceilings.asked("")
 		op = history.Op{Kind: history.Etag, Count: op.Count}
 		call.Call = &idnodev1.Call_Generate{Generate: &idnodev1.GenerateRequest{Template: "users/", Count: op.Count, BlocksOnly: true}}
 		return call, op

@@ -13,7 +13,7 @@ import (
 // refusals are the codes that a call may end with on a node without a quorum:
 // those of the product, and what a client gets when the node or its answer is
 // gone, or its own time is over.
-var refusals = []string{"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "Unavailable", "DeadlineExceeded", "Canceled"}
+var refusals = []string{"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING", "FORMAT_UNSUPPORTED", "Unavailable", "DeadlineExceeded", "Canceled"}
 
 // longest is how long a node may take for a call, as long as its disk does not hang.
 // It is twice what a node allows itself: one whose disk had failed once took 3.9 s
@@ -22,14 +22,17 @@ const longest = 5 * time.Second
 
 // mute are the faults after which a client waits for a node that is not there, or
 // whose disk hangs.
-var mute = []fault{powerLoss, blackouts, torn, setBack, deafness, stalls}
+var mute = []fault{powerLoss, blackouts, torn, setBack, orphans, deafness, stalls}
 
 // judge returns what in a history cannot have happened.
 func judge(p plan, ops []history.Op) []string {
 	o := check.Options{Refusals: refusals, Longest: longest}
 	// A machine that is replaced may lose its power, and its callers wait for it too.
-	if p.churn || slices.ContainsFunc(p.faults, func(f fault) bool { return slices.Contains(mute, f) }) {
+	if p.churn || p.rewinds || slices.ContainsFunc(p.faults, func(f fault) bool { return slices.Contains(mute, f) }) {
 		o.Longest = 0
+	}
+	if o.Longest > 0 && p.slow.network > 0 {
+		o.Longest += 3 * longestDelay // The connection's greeting, the call, and its answer.
 	}
 	report := check.Ops(ops, o)
 	wrong := misplaced(ops)

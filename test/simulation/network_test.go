@@ -28,6 +28,11 @@ type network struct {
 	random *rand.Rand
 	// latency is how long bytes travel at least, jitter how much longer at most.
 	latency, jitter time.Duration
+	// slow is the share of writes that travel for long. Clients' do not: a first try
+	// that arrives late is no later than its node knows (see late_test.go).
+	slow float64
+	// held has until when nothing that a node sends to others arrives.
+	held map[string]time.Time
 	// cut are the directions in which nothing arrives. What is sent meanwhile
 	// arrives afterwards, as with a transport that sends again.
 	cut       map[edge]bool
@@ -37,9 +42,9 @@ type network struct {
 	changed chan struct{}
 }
 
-func newNetwork(random *rand.Rand, latency, jitter time.Duration) *network {
+func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
-		random: random, latency: latency, jitter: jitter, cut: map[edge]bool{},
+		random: random, latency: latency, jitter: jitter, slow: slow, cut: map[edge]bool{}, held: map[string]time.Time{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, changed: make(chan struct{}),
 	}
 }
@@ -62,12 +67,13 @@ func (n *network) isCut(e edge) bool {
 	return n.cut[e]
 }
 
-// heal heals all directions and takes the jitter away.
+// heal heals all directions, and nothing travels for longer than it must any more.
 func (n *network) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.cut)
-	n.jitter = 0
+	clear(n.held)
+	n.jitter, n.slow = 0, 0
 	n.wakeAll()
 }
 
@@ -100,11 +106,30 @@ func (n *network) breakConn(c *conn) {
 	delete(n.conns, c.other)
 }
 
+// hold has nothing arrive for so long that a node sends to others from here on.
+func (n *network) hold(host string, d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held[host] = time.Now().Add(d)
+}
+
+// arrives is when the next bytes in a direction arrive. The caller holds mu.
+func (n *network) arrives(e edge) time.Time {
+	at := time.Now().Add(n.travel(e))
+	if until := n.held[e.from]; until.After(at) && !isClient(e.to) {
+		return until
+	}
+	return at
+}
+
 // travel is how long the next bytes travel. The caller holds mu.
-func (n *network) travel() time.Duration {
+func (n *network) travel(e edge) time.Duration {
 	d := n.latency
 	if n.jitter > 0 {
 		d += time.Duration(n.random.Int64N(int64(n.jitter)))
+	}
+	if n.slow > 0 && !isClient(e.from) && n.random.Float64() < n.slow {
+		d += delay(n.random)
 	}
 	return d
 }

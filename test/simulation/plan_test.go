@@ -37,6 +37,19 @@ type plan struct {
 	churn, generator, wal bool
 	// hungry has callers that take nothing but server-side ids, all the time.
 	hungry bool
+	slow   slowness
+	// crowd is the most databases there may be, of which callers use more; 0 is as many
+	// as by default.
+	crowd int64
+	// rewinds has whole disks set back to older copies.
+	rewinds bool
+	// imports has callers merge counters into those there are.
+	imports bool
+	// late has first tries come after their retries were forgotten.
+	late bool
+	// segmentBytes is the size of the segments of this repository's own log: so small
+	// that a seed has many, which begin at any entry.
+	segmentBytes int64
 }
 
 // fault is a kind of fault.
@@ -58,6 +71,7 @@ const (
 	handovers fault = "handovers"  // of leadership
 	blackouts fault = "blackouts"  // all nodes crash at once
 	setBack   fault = "set back"   // a node's etags on disk, to an older copy
+	orphans   fault = "orphans"    // entries on the disk of a leader alone, which crashes
 )
 
 var allFaults = []fault{
@@ -113,6 +127,29 @@ func (p *plan) drawMore(r *rand.Rand) {
 		p.hungry, p.startWait, p.diskLatency = true, 200*time.Millisecond, pick[time.Duration](r, 5, 40)*time.Millisecond
 		p.faults = append(p.faults, blackouts)
 	}
+	p.slow, p.segmentBytes = drawSlowness(r), pick[int64](r, 8<<10, 8<<10, 1531, 3001)
+	p.imports, p.late = r.IntN(6) == 0, p.window > 0 && r.IntN(4) == 0
+	if p.slow.terms {
+		p.faults = append(p.faults, orphans, orphans)
+		if r.IntN(2) == 0 {
+			p.faults = []fault{orphans} // Others keep a new leader from what it begins with.
+		}
+	}
+	if r.IntN(25) == 0 {
+		p.drawCrowd(r)
+	}
+	if r.IntN(30) == 0 {
+		p.drawRewinds(r)
+	}
+}
+
+// drawCrowd draws many databases. Faults leave time for the ceilings of all of them:
+// see ceilings.known.
+func (p *plan) drawCrowd(r *rand.Rand) {
+	p.crowd, p.calm = pick[int64](r, 2, 4), 300*time.Millisecond
+	p.faults = []fault{restarts, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack, setBack}
+	p.churn, p.hungry, p.slow = false, false, slowness{}
+	p.length, p.startWait, p.jitter, p.diskLatency = 10*time.Second, time.Hour, 0, min(p.diskLatency, time.Millisecond)
 }
 
 func pick[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
@@ -123,7 +160,7 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t, hungry %t",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.hungry)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds)
 }

@@ -25,7 +25,7 @@ var (
 // storage is a session as a node's storage.
 type storage struct {
 	*session
-	wal bool
+	plan plan
 }
 
 var _ node.Storage = storage{}
@@ -77,12 +77,29 @@ func (s storage) OpenStore(o cluster.StoreOptions) (cluster.Store, error) {
 		return nil, err
 	}
 	var store cluster.Store = raftStore{s.session}
-	if s.wal {
-		if store, err = s.openWAL(exists); err != nil {
+	if s.plan.wal {
+		if store, err = s.openWAL(exists, o.NodeID); err != nil {
 			return nil, err
 		}
 	}
+	if s.plan.slow.terms {
+		store = slowTerms{store, s.session}
+	}
 	return store, s.commit(func(i *image) { i.hasStore = true })
+}
+
+// LoadWitness implements cluster.Storage.
+func (s storage) LoadWitness() (data []byte, err error) {
+	err = s.read(func(i *image) error {
+		data = i.witness
+		return nil
+	})
+	return data, err
+}
+
+// SaveWitness implements cluster.Storage.
+func (s storage) SaveWitness(data []byte) error {
+	return s.commit(func(i *image) { i.witness = data })
 }
 
 // OpenEtags implements node.Storage.
@@ -172,10 +189,28 @@ func (s raftStore) DeleteRange(first, last uint64) error {
 	})
 }
 
-// Set implements raft.StableStore.
+// Set implements raft.StableStore. The term of a vote is written with the candidate,
+// as package store does it.
 func (s raftStore) Set(key, value []byte) error {
+	const voteTerm, voteCandidate = "LastVoteTerm", "LastVoteCand"
 	name, value := string(key), bytes.Clone(value)
-	return s.mustCommit(func(i *image) { i.stable[name] = value })
+	var term []byte
+	err := s.read(func(i *image) error {
+		if name == voteTerm {
+			i.stable[name] = value
+		}
+		term = i.stable[voteTerm]
+		return nil
+	})
+	if err != nil || name == voteTerm {
+		return err
+	}
+	return s.mustCommit(func(i *image) {
+		i.stable[name] = value
+		if name == voteCandidate && term != nil {
+			i.stable[voteTerm] = term
+		}
+	})
 }
 
 // Get implements raft.StableStore.

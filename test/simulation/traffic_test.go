@@ -11,6 +11,10 @@ import (
 
 // step makes one call of some kind.
 func (c *client) step(ctx context.Context) {
+	if c.world.plan.imports && c.world.strict.Load() && c.random.IntN(10) == 0 {
+		c.merge(ctx)
+		return
+	}
 	switch n := c.random.IntN(100); {
 	case n < 28:
 		c.nextIdentity(ctx)
@@ -100,6 +104,7 @@ func (c *client) serverSide(ctx context.Context) {
 
 // takeEtags takes so many server-side ids of a node.
 func (c *client) takeEtags(ctx context.Context, s *server, database string, count int64) {
+	s.ceilings.asked(database)
 	c.once(ctx, s, history.Op{Kind: history.Etag, Database: database}, func(ctx context.Context, s *server, op *history.Op) error {
 		r, err := c.ids(s).Generate(ctx, &idnodev1.GenerateRequest{Database: op.Database, Template: "users/", Count: count, BlocksOnly: true})
 		op.Tag = r.GetNodeTag()
@@ -210,6 +215,21 @@ func (c *client) setMax(ctx context.Context) {
 		r, err := c.ids(s).SetHiLo(ctx, &idnodev1.SetHiLoRequest{Tag: op.Name, Max: op.Value, Expected: *op.Expected, RequestId: id})
 		op.Result = r.GetMax()
 		c.saw(r)
+		return err
+	})
+}
+
+// merge imports a Max, mostly of the newest range that somebody was given, who may
+// be about to return it.
+func (c *client) merge(ctx context.Context) {
+	op := history.Op{Kind: history.Merge, Name: "customers", Value: 1 + c.random.Int64N(100)}
+	if newest := c.world.ranges.Load(); newest != nil {
+		op.Database, op.Name, op.Value = newest.database, newest.name, newest.low+c.random.Int64N(newest.high-newest.low+2)
+	}
+	c.once(ctx, pick(c.random, c.world.machines()...), op, func(ctx context.Context, s *server, op *history.Op) error {
+		_, err := idnodev1.NewAdminServiceClient(c.conn(s)).MergeCounters(ctx, &idnodev1.MergeCountersRequest{
+			Database: op.Database, Hilos: []*idnodev1.HiLoValue{{Tag: op.Name, Max: op.Value}},
+		})
 		return err
 	})
 }

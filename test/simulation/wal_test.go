@@ -16,9 +16,6 @@ import (
 // sectorBytes is what a disk writes as a whole or not at all.
 const sectorBytes = 512
 
-// segmentBytes is the size of the log's segments: so small that a seed has many.
-const segmentBytes = 8 << 10
-
 // files are the files of a log, as a file system keeps them: names, and contents
 // that have numbers. What a name leads to is durable when the folder was synced,
 // and contents when the file was.
@@ -192,15 +189,15 @@ type walStore struct {
 }
 
 // openWAL opens the log, and makes it first if the disk has none.
-func (s *session) openWAL(exists bool) (*walStore, error) {
-	cfg := wal.Config{Disk: folder{s}, SegmentBytes: segmentBytes, Write: s.guarded}
+func (s storage) openWAL(exists bool, owner string) (*walStore, error) {
+	cfg := wal.Config{Disk: folder{s.session}, SegmentBytes: s.plan.segmentBytes, Owner: []byte(owner), Write: s.guarded}
 	if !exists {
 		if err := wal.Create(cfg); err != nil {
 			return nil, err
 		}
 	}
 	log, err := wal.Open(cfg)
-	return &walStore{raftStore{s}, log}, err
+	return &walStore{raftStore{s.session}, log}, err
 }
 
 // guarded runs a change of the log: after an error nothing may go on.

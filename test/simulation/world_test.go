@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/node"
 )
@@ -30,6 +31,9 @@ type world struct {
 	// ranges is the newest range that somebody was given.
 	ranges  atomic.Pointer[heldRange]
 	history *recorder
+	hashes  hashes
+	// strict says that the cluster writes the newest log format.
+	strict atomic.Bool
 	// healing is set when no new fault begins any more.
 	healing atomic.Bool
 	ctx     context.Context
@@ -43,7 +47,7 @@ type world struct {
 func (p plan) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, purpose+16)) }
 
 func newWorld(ctx context.Context, p plan, log io.Writer) *world {
-	w := &world{plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter), history: &recorder{}}
+	w := &world{plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter, p.slow.network), history: &recorder{}, hashes: newHashes()}
 	w.quorums = newQuorums(w)
 	w.log = slog.New(slog.DiscardHandler)
 	if log != nil {
@@ -61,6 +65,9 @@ func newServer(w *world, number int) *server {
 	host := string(rune('A' + number))
 	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number))}
 	s.disk.faults.latency = w.plan.diskLatency
+	if s.random.IntN(2) == 0 {
+		s.disk.faults.slow = w.plan.slow.disk
+	}
 	return s
 }
 
@@ -106,11 +113,17 @@ type server struct {
 	off atomic.Bool
 	// wiped says that the disk was lost, and the node not removed yet.
 	wiped atomic.Bool
+	// changed says that the state of the node was changed beside the log.
+	changed atomic.Bool
+	// rewound says that the disk was set back to an older copy, and not wiped yet.
+	rewound atomic.Bool
 	// ceilings are those that the cluster keeps for the node's server-side ids.
 	ceilings ceilings
 
 	mu      sync.Mutex
 	process *process
+	// held, if set, ends before the next process starts.
+	held context.Context
 	// nodeTag is the node's tag. join says that it is to join a cluster that is
 	// there, and not to found one.
 	nodeTag string
@@ -133,6 +146,8 @@ type process struct {
 	// gone is closed when the process is no more, for whatever reason.
 	gone     chan struct{}
 	goneOnce sync.Once
+	// killed says that whatever it ends with is no fault of its own.
+	killed atomic.Bool
 
 	mu  sync.Mutex
 	err error
@@ -168,16 +183,32 @@ func (s *server) run() {
 	}
 }
 
-// rest is the time between two processes.
+// rest is the time between two processes: the next one comes before an election,
+// in the middle of one, or long after it.
 func (s *server) rest() {
-	limit := 3 * time.Second
+	s.mu.Lock()
+	limit := pick(s.random, 100*time.Millisecond, 800*time.Millisecond, 3*time.Second)
 	if s.world.healing.Load() {
 		limit = 500 * time.Millisecond
 	}
-	s.mu.Lock()
 	d := time.Duration(s.random.Int64N(int64(limit)))
+	held := s.held
+	s.held = nil
 	s.mu.Unlock()
+	if held != nil {
+		<-held.Done()
+		return
+	}
 	sleep(s.world.ctx, d)
+}
+
+// hold keeps the machine's next process from starting before release is called.
+func (s *server) hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held, done := context.WithCancel(s.world.ctx)
+	s.held = held
+	return done
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -213,14 +244,18 @@ func (s *server) current() *process {
 // run is a node's process from its beginning to its end.
 func (p *process) run(ctx context.Context) {
 	defer p.kill(false)
-	n, err := node.New(node.Options{Config: p.config(), Logger: p.server.logger(), Version: "simulated", Storage: storage{p.session, p.server.world.plan.wal}, Network: p.port})
+	n, err := node.New(node.Options{
+		Config: p.config(), Logger: p.server.logger(), Version: "simulated",
+		Storage: storage{p.session, p.server.world.plan}, Network: p.port, Watch: p.server.watch,
+	})
 	if err == nil {
 		err = n.Run(ctx)
 	}
 	// A leadership transfer that is interrupted leaves Raft refusing everything
 	// (hashicorp/raft issue 696), and only a new process gets out of that.
 	p.end(err)
-	if err != nil && !p.session.wasHurt() && !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !p.server.mayEnd(err) {
+	excused := p.killed.Load() || p.session.wasHurt() || errors.Is(err, raft.ErrLeadershipTransferInProgress)
+	if err != nil && !p.server.mayEnd(err) && (!excused || errors.Is(err, member.ErrDiverged)) {
 		p.server.world.found("node %s ended by itself: %v", p.server.host, err)
 	}
 }
@@ -234,6 +269,7 @@ func (s *server) logger() *slog.Logger {
 // kill ends the process at once. What it still does reaches nobody.
 func (p *process) kill(silent bool) {
 	p.goneOnce.Do(func() {
+		p.killed.Store(true) // Its parts die one after the other, and it may notice.
 		p.port.kill(silent)
 		p.session.crash()
 		p.stop()

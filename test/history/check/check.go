@@ -87,7 +87,7 @@ func (c *Checker) take(op *history.Op, pos int) {
 	switch op.Kind {
 	case history.Next, history.Seed, history.Get, history.Delete, history.Claim, history.Release:
 		c.identities.of(key).add(op, pos)
-	case history.Range, history.Return, history.Set, history.Use:
+	case history.Range, history.Return, history.Set, history.Merge, history.Use:
 		c.hilos.of(key).add(op, pos)
 	case history.Etag:
 		c.etags.of(counterKey{op.Database, op.Tag}).add(op, pos, &c.findings)
@@ -155,7 +155,7 @@ func mayHaveHappened(code string) bool {
 func known(kind history.Kind) bool {
 	switch kind {
 	case history.Next, history.Seed, history.Get, history.Delete, history.Claim, history.Release,
-		history.Range, history.Return, history.Set, history.Use, history.Etag, history.Other,
+		history.Range, history.Return, history.Set, history.Merge, history.Use, history.Etag, history.Other,
 		history.Member, history.Hash, history.Lost, history.Back, history.Stall:
 		return true
 	}

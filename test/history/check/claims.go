@@ -110,6 +110,13 @@ func (c *claimed) heldDuring(e entry, exact bool) (claimCall, bool) {
 	return claimCall{}, false
 }
 
+// releasedBehind says whether the value may have been claimed up to a time, so that
+// the counter stepped over it, and released before it was claimed again.
+func (c *claimed) releasedBehind(passed int64, again claimCall) bool {
+	before := slices.ContainsFunc(c.claims, func(one claimCall) bool { return one.pos != again.pos && one.call <= passed })
+	return before && slices.ContainsFunc(c.releases, func(r claimCall) bool { return r.call <= again.ret })
+}
+
 // twice returns two claims of a value that was never released.
 func (c *claimed) twice() (a, b int, ok bool) {
 	if len(c.releases) > 0 {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/idnode/idnode/test/history"
@@ -21,6 +22,8 @@ import (
 //     return of one range;
 //   - a used number that is in no range of its tag, that is in a range with
 //     another node tag, or that had been given back;
+//   - a range asked for after a merge was answered that begins at or below the
+//     merged value;
 //   - a range smaller than was asked for.
 //
 // Ranges whose answers were lost are holes, and a return of unknown outcome may
@@ -31,6 +34,7 @@ type hiloCounter struct {
 	ranges  []hiloRange
 	returns []hiloReturn
 	uses    []hiloUse
+	merges  []hiloMerge
 	// lost are the times of calls for ranges of unknown outcome.
 	lost []int64
 	// wrong are answers that are wrong by themselves.
@@ -72,6 +76,12 @@ type hiloUse struct {
 	pos       int
 }
 
+// hiloMerge is a merge that was answered.
+type hiloMerge struct {
+	value, ret int64
+	pos        int
+}
+
 // add takes a call or a use in that did not fail.
 func (c *hiloCounter) add(op *history.Op, pos int) {
 	ok := op.Outcome == history.OK
@@ -93,6 +103,10 @@ func (c *hiloCounter) add(op *history.Op, pos int) {
 		}
 		if ok && op.Result != op.Value {
 			c.wrong.violation("hilo/set", "", []int{pos}, "set to %d, answered %d", op.Value, op.Result)
+		}
+	case history.Merge:
+		if ok {
+			c.merges = append(c.merges, hiloMerge{op.Value, op.Return, pos})
 		}
 	case history.Use:
 		if ok {
@@ -121,6 +135,7 @@ func (c *hiloCounter) check(where string, f *findings) int64 {
 		f.violation(v.Rule, where, v.Ops, "%s", v.Why)
 	}
 	j.names()
+	j.merged()
 	for i := range c.returns {
 		j.giveBack(&c.returns[i])
 	}
@@ -153,6 +168,30 @@ func (j *hiloJudge) names() {
 		j.violation("hilo/high", j.where, []int{int(higher.pos), int(lower.pos)},
 			"asked for at %s a range ends at %d, though one that ends at %d was answered at %s", at(lower.call), lower.first, higher.first, at(higher.ret))
 	})
+}
+
+// merged checks that nothing at or below a merged value is given out after the
+// merge.
+func (j *hiloJudge) merged() {
+	// highest is, of the merges that were answered first, the one with the highest
+	// value.
+	highest := slices.Clone(j.merges)
+	slices.SortFunc(highest, func(a, b hiloMerge) int { return cmp.Compare(a.ret, b.ret) })
+	ends := make([]int64, len(highest))
+	for i := range highest {
+		ends[i] = highest[i].ret
+		if i > 0 && highest[i-1].value > highest[i].value {
+			highest[i] = highest[i-1]
+		}
+	}
+	for _, r := range j.ranges {
+		before, _ := slices.BinarySearch(ends, r.call)
+		if before == 0 || highest[before-1].value < r.low {
+			continue
+		}
+		m := highest[before-1]
+		j.violation("hilo/merged", j.where, []int{m.pos, r.pos}, "%d to %d was given out, though %d had been merged at %s", r.low, r.high, m.value, at(m.ret))
+	}
 }
 
 // giveBack matches a return with its range.

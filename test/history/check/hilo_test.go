@@ -79,6 +79,16 @@ func TestHiLo(t *testing.T) {
 		{"a retried range with the second server's tag", "requests/answers", []history.Op{
 			rng(1, 32, 2, 3, request("r")), rng(1, 32, 4, 5, request("r"), tag("B")),
 		}},
+		{"a range below a merged value", "hilo/merged", []history.Op{
+			rng(1, 32, 0, 1), op(history.Merge, 2, 3, value(20)), op(history.Merge, 2, 4, value(5)), back(1, 32, 0, 5, 6), rng(1, 33, 7, 8),
+		}},
+		{"numbers below a merged value, set by a client", "hilo/merged", []history.Op{
+			op(history.Merge, 2, 3, value(20)), op(history.Set, 4, 5, expected(19), value(32), result(32)),
+		}},
+		{"a range beside a merge", "", []history.Op{op(history.Merge, 2, 4, value(20)), rng(1, 32, 3, 5)}},
+		{"a range above a merged value", "", []history.Op{
+			rng(1, 32, 0, 1), back(1, 32, 20, 2, 3), op(history.Merge, 2, 4, value(20)), rng(21, 52, 5, 6),
+		}},
 		{"a range smaller than asked for", "hilo/size", []history.Op{rng(1, 32, 0, 1, counts(64))}},
 		{"a range that wrapped", "hilo/size", []history.Op{rng(-5, 32, 0, 1)}},
 		{"tags and databases are independent", "", []history.Op{rng(1, 32, 0, 1), rng(1, 32, 0, 1, db("other")), rng(1, 32, 0, 1, name("users"))}},

@@ -114,7 +114,7 @@ func keep(op *history.Op, pos int) call {
 func needsQuorum(op *history.Op) bool {
 	switch op.Kind {
 	case history.Next, history.Seed, history.Delete, history.Claim, history.Release,
-		history.Range, history.Return, history.Set:
+		history.Range, history.Return, history.Set, history.Merge:
 		return true
 	}
 	return op.Kind == history.Get && !op.Stale

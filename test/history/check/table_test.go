@@ -224,6 +224,12 @@ func TestClaims(t *testing.T) {
 			next(1, 0, 1), op(history.Claim, 2, 3, value(2)), next(2, 4, 5),
 		}},
 		{"an issued value is claimed", "identities/claimed", []history.Op{next(1, 0, 1), op(history.Claim, 2, 3, value(1))}},
+		{"a value that was stepped over is released and claimed again", "", []history.Op{
+			next(1, 0, 1), op(history.Claim, 2, 3, value(2)), next(3, 4, 5), op(history.Release, 6, 7, value(2)), op(history.Claim, 8, 9, value(2)),
+		}},
+		{"an issued value is claimed, with a claim and a release behind the counter", "identities/claimed", []history.Op{
+			next(1, 0, 1), next(2, 2, 3), op(history.Claim, 4, 5, value(1)), op(history.Release, 6, 7, value(1)),
+		}},
 		{"a block in pieces", "", []history.Op{op(history.Claim, 0, 1, value(3)), op(history.Next, 2, 3, got(1, 2, 4, 5)), next(6, 4, 5)}},
 		{"a block in pieces around nothing", "identities/hole", []history.Op{op(history.Next, 2, 3, got(1, 2, 4, 5))}},
 		{"a block in pieces around a later claim", "identities/hole", []history.Op{

@@ -235,14 +235,15 @@ func (w *walk) issued(e entry, p history.Block) {
 }
 
 // claimedAbove judges the claims above a value and returns the others: a value
-// that the counter had passed cannot be claimed any more.
+// that the counter had passed cannot be claimed any more, unless it was claimed
+// when the counter passed it, and released since.
 func (w *walk) claimedAbove(rest []claimed, value int64, above soonest) []claimed {
 	for ; len(rest) > 0 && rest[len(rest)-1].value > value; rest = rest[:len(rest)-1] {
 		if !w.exact {
 			continue
 		}
 		for _, c := range rest[len(rest)-1].claims {
-			if c.ok && c.call > above.ret {
+			if c.ok && c.call > above.ret && !rest[len(rest)-1].releasedBehind(above.ret, c) {
 				w.violation("identities/claimed", w.where, []int{int(above.pos), c.pos},
 					"%d was claimed at %s, though the counter had passed it at %s", rest[len(rest)-1].value, at(c.call), at(above.ret))
 			}

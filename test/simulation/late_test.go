@@ -1,0 +1,82 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/idnode/idnode/fsm"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/history"
+)
+
+// awaitStrict waits until the cluster writes the newest log format, which a new
+// cluster does soon: before that it keeps the promises of an older one.
+func (c *client) awaitStrict(ctx context.Context) {
+	for ctx.Err() == nil {
+		r, err := c.cluster(pick(c.random, c.world.machines()...)).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		if err == nil && r.GetLogFormat() >= fsm.StrictFormat {
+			c.world.strict.Store(true)
+			return
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
+}
+
+// watchFormat waits for the newest log format.
+func (w *world) watchFormat(ctx context.Context, number int) {
+	c := newClient(w, number)
+	defer c.close()
+	c.awaitStrict(ctx)
+}
+
+// beLate has first tries come late: a node takes a call in, and what it sends to
+// others is held up. Meanwhile the caller asks another node, with success, and so
+// many more calls follow that the window no longer knows of it.
+func (w *world) beLate(ctx context.Context, number int) {
+	c, first := newClient(w, number), newClient(w, number+1)
+	defer c.close()
+	defer first.close()
+	c.awaitStrict(ctx)
+	for ctx.Err() == nil {
+		c.tryTwice(ctx, first)
+		sleep(ctx, time.Duration(c.random.Int64N(int64(800*time.Millisecond))))
+	}
+}
+
+// tryTwice has one client make a first try, and another its retry.
+func (c *client) tryTwice(ctx context.Context, first *client) {
+	late, quick := pick(c.random, c.world.machines()...), pick(c.random, c.world.machines()...)
+	op := history.Op{Kind: history.Next, Name: "late", Count: 1}
+	c.requests++
+	op.Request = fmt.Sprintf("%d-%d", c.number, c.requests)
+	seen := c.seen
+	retry := &idnodev1.RequestId{Id: op.Request, RetrySince: &seen}
+	if _, _, ok := first.state(ctx, late); !ok {
+		return // The call must arrive at the node in time: what is late is what the node sends.
+	}
+	c.world.network.hold(late.host, time.Duration(c.random.Int64N(int64(longestDelay))))
+	var trying sync.WaitGroup
+	defer trying.Wait()
+	trying.Go(func() { first.once(ctx, late, op, first.nextKeyed(&idnodev1.RequestId{Id: op.Request})) })
+	sleep(ctx, time.Duration(c.random.Int64N(int64(30*time.Millisecond))))
+	if c.once(ctx, quick, op, c.nextKeyed(retry)).Outcome != history.OK {
+		return
+	}
+	for range c.world.plan.window + 1 {
+		c.requests++
+		other := history.Op{Kind: history.Next, Name: "orders", Count: 1, Request: fmt.Sprintf("%d-%d", c.number, c.requests)}
+		c.once(ctx, quick, other, c.nextKeyed(&idnodev1.RequestId{Id: other.Request}))
+	}
+}
+
+// nextKeyed takes values with a request id.
+func (c *client) nextKeyed(id *idnodev1.RequestId) call {
+	return func(ctx context.Context, s *server, op *history.Op) error {
+		r, err := c.ids(s).NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: op.Name, Count: op.Count, RequestId: id})
+		op.Blocks = blocks(r.GetBlocks())
+		c.saw(r)
+		return err
+	}
+}
