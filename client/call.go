@@ -42,6 +42,14 @@ type plan struct {
 	// because they change nothing, or because what they take comes from a
 	// supply in which holes do not matter.
 	id *idnodev1.RequestId
+	// own says that the id was made for this call: nobody else has ever sent it.
+	own bool
+}
+
+// counted is a request that has a request id.
+type counted interface {
+	proto.Message
+	GetRequestId() *idnodev1.RequestId
 }
 
 // ask makes a call that only reads.
@@ -49,9 +57,9 @@ func ask[Req proto.Message, Resp answer](ctx context.Context, c *Client, m metho
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
-// once makes a call that counts once; id is the request's, already in req.
-func once[Req proto.Message, Resp answer](ctx context.Context, c *Client, id *idnodev1.RequestId, m method[Req, Resp], req Req) (Resp, error) {
-	return invoke(ctx, c, plan{toLeader: true, id: id}, m, req)
+// once makes a call that counts once; the request id is already in req.
+func once[Req counted, Resp answer](ctx context.Context, c *Client, o options, m method[Req, Resp], req Req) (Resp, error) {
+	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
 func invoke[Req proto.Message, Resp answer](ctx context.Context, c *Client, p plan, m method[Req, Resp], req Req) (Resp, error) {
@@ -74,13 +82,19 @@ func invoke[Req proto.Message, Resp answer](ctx context.Context, c *Client, p pl
 }
 
 // attempt makes one try, together with the tries of others where that is
-// possible.
+// possible. ctx has a deadline.
 func attempt[Req proto.Message, Resp answer](ctx context.Context, c *Client, n *node, m method[Req, Resp], req Req) (Resp, error) {
-	call := callOf(ctx, c.cfg.TryTimeout, req)
+	var none Resp
+	deadline, _ := ctx.Deadline()
+	left := time.Until(deadline)
+	if left <= 0 || ctx.Err() != nil {
+		<-ctx.Done() // Its timer may be a moment late.
+		return none, unreachable("the node", ctx.Err())
+	}
+	call := callOf(left, c.cfg.TryTimeout, req)
 	if call == nil || c.cfg.Unshared {
 		return m(n.ids, ctx, req)
 	}
-	var none Resp
 	reply, err := n.lane.exchange(ctx, call)
 	switch {
 	case errors.Is(err, errNoExchange):
@@ -97,12 +111,12 @@ func attempt[Req proto.Message, Resp answer](ctx context.Context, c *Client, n *
 
 // retryOf returns the request as a retry, which says what was known before the
 // first try: a cluster that no longer remembers that one refuses it. It is a
-// copy, since the first one may still be on its way.
+// copy, since a first one that knew of nothing may still be on its way.
 func retryOf[Req proto.Message](req Req, since uint64) Req {
 	again := proto.CloneOf(req)
 	m := again.ProtoReflect()
 	field := m.Descriptor().Fields().ByName("request_id")
-	if id, ok := m.Mutable(field).Message().Interface().(*idnodev1.RequestId); ok && id.RetrySince == nil {
+	if id, ok := m.Mutable(field).Message().Interface().(*idnodev1.RequestId); ok {
 		id.RetrySince = proto.Uint64(since)
 	}
 	return again
@@ -129,7 +143,7 @@ func randomID() string {
 // progress is what became of a call's tries so far.
 type progress struct {
 	plan
-	// since is the newest log index known before the first try.
+	// since is the newest log index known before the first try, or the caller's.
 	since     uint64
 	last      *Error
 	node      *node
@@ -144,10 +158,22 @@ type progress struct {
 func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
 	within := newSpan(ctx, c.cfg.Timeout)
 	defer within.close()
-	if p.toLeader && c.router.newest.Load() == 0 {
+	switch {
+	case p.toLeader && c.router.newest.Load() == 0:
 		c.router.known(within.context())
+	case p.id != nil && !c.router.fresh():
+		c.router.refresh(within.context())
 	}
 	at := progress{plan: p, since: c.router.newest.Load()}
+	switch {
+	case p.id == nil:
+	case p.id.RetrySince != nil:
+		at.since = p.id.GetRetrySince()
+	case at.since > 0:
+		// The first try says it too: the network may hold it up until its retry was
+		// applied and forgotten.
+		p.id.RetrySince = proto.Uint64(at.since)
+	}
 	for {
 		n, err := c.router.route(p.toLeader, at.node)
 		if err != nil {
@@ -162,6 +188,9 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if bound.Err() != nil {
 			c.router.doubt()
 			return at.fail(ctx, at.last)
+		}
+		if at.begunTooOld() && at.renew(c.router.latest(bound)) {
+			continue
 		}
 		if at.last.effect() == effectRefused || at.overloads > maxOverloads {
 			return at.fail(ctx, at.last)
@@ -206,6 +235,22 @@ func (p *progress) note(n *node, err *Error) {
 	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
 }
 
+// begunTooOld says that the index named was forgotten before the first try came, and
+// that the call may begin again with a newer one: nobody else has sent its request
+// id, no try took effect, and a copy of one that comes late names the old index.
+func (p *progress) begunTooOld() bool {
+	return p.own && p.last.Reason == reasonExpired && !p.unknown
+}
+
+// renew begins again, once, with a newer index; it reports false if there is none.
+func (p *progress) renew(since uint64) bool {
+	if since <= p.since {
+		return false
+	}
+	p.own, p.node, p.since = false, nil, since
+	return true
+}
+
 // pause is the time until the next try: none while there are endpoints that
 // were not tried yet.
 func (p *progress) pause(endpoints int) time.Duration {
@@ -226,9 +271,6 @@ func (p *progress) fail(ctx context.Context, last *Error) error {
 	e.Unknown = p.unknown
 	if p.id != nil {
 		e.RequestID, e.RetrySince = p.id.GetId(), p.since
-		if p.id.RetrySince != nil {
-			e.RetrySince = p.id.GetRetrySince()
-		}
 	}
 	if e.Reason == "" && !e.Unknown && last.effect() == effectUnknown {
 		e.Reason = reasonNoEndpoint

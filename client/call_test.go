@@ -120,14 +120,46 @@ func TestLostAnswerCountsOnce(t *testing.T) {
 			}
 			one := f.nodes[0].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
 			two := f.nodes[1].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
-			if len(one.GetId()) != 32 || one.RetrySince != nil {
-				t.Errorf("first try: %v", one)
+			if len(one.GetId()) != 32 || one.RetrySince == nil || one.GetRetrySince() != 10 {
+				t.Errorf("first try: %v; it does not say what was known before it, and may be late", one)
 			}
-			if two.GetId() != one.GetId() || two.RetrySince == nil || two.GetRetrySince() != 10 {
-				t.Errorf("second try: %v", two)
+			if !proto.Equal(one, two) {
+				t.Errorf("second try: %v, want %v", two, one)
 			}
 		})
 	}
+}
+
+// TestLostAnswerAfterAnIdleTime: the retry names an index from right before the
+// first try, not from before the client was idle and others were busy.
+func TestLostAnswerAfterAnIdleTime(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 2)
+		cfg.Endpoints = f.addrs()
+		c := connect(t, cfg)
+		if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const busy = 10_000_000
+		f.mu.Lock()
+		f.index = busy
+		f.mu.Unlock()
+		client.Age(c, 6*time.Second)
+		var once atomic.Bool
+		f.nodes[0].hook(nil, func(context.Context, proto.Message) error {
+			if once.Swap(true) {
+				return nil
+			}
+			return status.Error(codes.Unavailable, "connection lost")
+		})
+		if v, err := c.Identity("orders").Next(t.Context()); err != nil || v != 2 {
+			t.Fatal(v, err)
+		}
+		retry := f.nodes[1].requests()[0].(*idnodev1.NextIdentityRequest).GetRequestId()
+		if retry.RetrySince == nil || retry.GetRetrySince() != busy {
+			t.Errorf("the retry says %v, want %d", retry, busy)
+		}
+	})
 }
 
 func TestCallersRequestID(t *testing.T) {
@@ -172,10 +204,15 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 func TestCallersDeadline(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {
 		f := newCluster(t, 1)
-		f.nodes[0].hook(hang, nil)
 		cfg.Endpoints = f.addrs()
 		c := connect(t, cfg)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		// The connection is there before: a deadline that ends before anything is sent
+		// leaves nothing unknown.
+		if _, err := c.Identity("orders").Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.nodes[0].hook(hang, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := c.Identity("orders").Next(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, client.ErrOutcomeUnknown) {

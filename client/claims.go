@@ -15,7 +15,7 @@ func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
 	}
 	o := c.options(opts)
 	req := &idnodev1.ClaimRequest{Database: o.database, Id: id, Separator: o.separator, RequestId: o.newRequestID()}
-	_, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Claim, req)
+	_, err := once(ctx, c, o, idnodev1.IdsServiceClient.Claim, req)
 	return err
 }
 
@@ -24,7 +24,7 @@ func (c *Client) Claim(ctx context.Context, id string, opts ...Option) error {
 func (c *Client) Release(ctx context.Context, id string, opts ...Option) error {
 	o := c.options(opts)
 	req := &idnodev1.ReleaseRequest{Database: o.database, Id: id, RequestId: o.newRequestID()}
-	_, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Release, req)
+	_, err := once(ctx, c, o, idnodev1.IdsServiceClient.Release, req)
 	return err
 }
 

@@ -23,6 +23,7 @@ const (
 	reasonUnknown     = "OUTCOME_UNKNOWN"
 	reasonOverloaded  = "OVERLOADED"
 	reasonStorageFull = "STORAGE_FULL"
+	reasonExpired     = "REQUEST_ID_EXPIRED"
 	reasonNoTag       = "TAG_NOT_ASSIGNED"
 	reasonNotFormed   = "NOT_FORMED"
 	reasonNotMember   = "TAG_NOT_MEMBER"
@@ -65,7 +66,7 @@ var (
 	ErrRequestIDReused error = &kind{reason: "REQUEST_ID_REUSED", text: "the request id was used for another request"}
 	// ErrRequestIDExpired: the cluster no longer knows whether the first try of
 	// the call happened.
-	ErrRequestIDExpired error = &kind{reason: "REQUEST_ID_EXPIRED", text: "the request id is too old"}
+	ErrRequestIDExpired error = &kind{reason: reasonExpired, text: "the request id is too old"}
 	// ErrPermissionDenied: the caller's certificate has no right to it. Nothing
 	// happened.
 	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller has no right to it"}

@@ -53,10 +53,12 @@ func (l *lane) exchange(ctx context.Context, call *idnodev1.Call) (*idnodev1.Rep
 	select {
 	case <-w.done:
 	case <-ctx.Done():
-		if f.drop(w) {
+		switch {
+		case f.drop(w):
 			return nil, unreachable("the node", ctx.Err())
+		case !closed(w.done): // A reply that has come counts, though late.
+			return nil, status.FromContextError(ctx.Err()).Err()
 		}
-		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	if w.err != nil && status.Code(w.err) == codes.Unimplemented {
 		l.mu.Lock()
@@ -65,6 +67,15 @@ func (l *lane) exchange(ctx context.Context, call *idnodev1.Call) (*idnodev1.Rep
 		return nil, errNoExchange
 	}
 	return w.reply, w.failure()
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
 
 // current returns the stream, a new one if the last one broke.
@@ -92,8 +103,9 @@ func (l *lane) current() (*flow, error) {
 	return f, nil
 }
 
-// callOf returns req as a call of an Exchange; nil if it cannot be one.
-func callOf(ctx context.Context, usual time.Duration, req any) *idnodev1.Call {
+// callOf returns req as a call of an Exchange; nil if it cannot be one. left is
+// the time the caller has, above 0; usual is what a try has.
+func callOf(left, usual time.Duration, req any) *idnodev1.Call {
 	call := &idnodev1.Call{}
 	switch r := req.(type) {
 	case *idnodev1.GenerateRequest:
@@ -115,10 +127,8 @@ func callOf(ctx context.Context, usual time.Duration, req any) *idnodev1.Call {
 	}
 	// A node has a bound of its own; only a caller who will not wait for that
 	// says so.
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); left < usual/2 {
-			call.Timeout = durationpb.New(left)
-		}
+	if left < usual/2 {
+		call.Timeout = durationpb.New(left)
 	}
 	return call
 }

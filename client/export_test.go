@@ -1,5 +1,15 @@
 package client
 
+import "time"
+
+// Age lets time pass for what a client knows of the cluster.
+func Age(c *Client, d time.Duration) {
+	c.router.mu.Lock()
+	defer c.router.mu.Unlock()
+	c.router.newestAt.Add(-int64(d))
+	c.router.looked = c.router.looked.Add(-d)
+}
+
 // Waiting counts the callers who wait to share a call.
 func Waiting(c *Client) int {
 	c.shares.mu.Lock()

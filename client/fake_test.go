@@ -53,7 +53,9 @@ type fakeNode struct {
 	// before runs before a call takes effect, after once it has: an error is
 	// the answer then.
 	before, after func(ctx context.Context, req proto.Message) error
-	reqs          []proto.Message
+	// status, if set, changes what the node says of the cluster, once it returns.
+	status func(*idnodev1.GetStatusResponse)
+	reqs   []proto.Message
 	// messages counts those of Exchange streams.
 	messages   int
 	noExchange bool
@@ -184,6 +186,17 @@ func applyOnce[T proto.Message](c *fakeCluster, id *idnodev1.RequestId, apply fu
 }
 
 func (n *fakeNode) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
+	n.nmu.Lock()
+	change := n.status
+	n.nmu.Unlock()
+	s := n.view()
+	if change != nil {
+		change(s)
+	}
+	return s, nil
+}
+
+func (n *fakeNode) view() *idnodev1.GetStatusResponse {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := &idnodev1.GetStatusResponse{ClusterId: "c", LeaderTag: n.leader, HasQuorum: true, Term: 1, AppliedIndex: n.index}
@@ -191,7 +204,7 @@ func (n *fakeNode) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idno
 		s.Members = append(s.Members, &idnodev1.Member{Tag: m.tag, GrpcAddress: m.advertised})
 	}
 	s.Self = &idnodev1.Member{Tag: n.tag, GrpcAddress: n.advertised}
-	return s, nil
+	return s
 }
 
 func (n *fakeNode) Generate(ctx context.Context, r *idnodev1.GenerateRequest) (*idnodev1.GenerateResponse, error) {

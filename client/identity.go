@@ -76,7 +76,7 @@ func (c *Client) takeValues(ctx context.Context, name string, n int, o options) 
 	req := &idnodev1.NextIdentityRequest{
 		Database: o.database, Name: name, Count: int64(n), Separator: o.separator, RequestId: o.newRequestID(),
 	}
-	r, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.NextIdentity, req)
+	r, err := once(ctx, c, o, idnodev1.IdsServiceClient.NextIdentity, req)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 	req := &idnodev1.SeedIdentityRequest{
 		Database: o.database, Name: i.name, Value: value, Force: o.force, Expected: o.expected, RequestId: o.newRequestID(),
 	}
-	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.SeedIdentity, req)
+	r, err := once(ctx, i.client, o, idnodev1.IdsServiceClient.SeedIdentity, req)
 	return r.GetValue(), err
 }
 
@@ -116,7 +116,7 @@ func (i Identity) Seed(ctx context.Context, value int64, opts ...Option) (int64,
 func (i Identity) Delete(ctx context.Context, opts ...Option) (int64, error) {
 	o := i.client.options(opts)
 	req := &idnodev1.DeleteIdentityRequest{Database: o.database, Name: i.name, Forget: o.forget, RequestId: o.newRequestID()}
-	r, err := once(ctx, i.client, req.RequestId, idnodev1.IdsServiceClient.DeleteIdentity, req)
+	r, err := once(ctx, i.client, o, idnodev1.IdsServiceClient.DeleteIdentity, req)
 	return r.GetValue(), err
 }
 

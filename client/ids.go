@@ -81,7 +81,7 @@ func (c *Client) generate(ctx context.Context, template string, n int, blocks bo
 	}
 	if t.Kind == docid.Identity || t.Kind == docid.Semantic && o.claim {
 		req.RequestId = o.newRequestID()
-		return once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.Generate, req)
+		return once(ctx, c, o, idnodev1.IdsServiceClient.Generate, req)
 	}
 	return invoke(ctx, c, plan{}, idnodev1.IdsServiceClient.Generate, req)
 }

@@ -4,10 +4,17 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
+
+// look is one look for the leader.
+type look struct {
+	// heard is closed when the first node has answered, done at the end.
+	heard, done chan struct{}
+}
 
 // look starts a look for the leader unless one is under way. The caller holds
 // mu.
@@ -15,14 +22,14 @@ func (r *router) look() {
 	if r.looking != nil || r.closed {
 		return
 	}
-	done := make(chan struct{})
-	r.looking, r.looked = done, time.Now()
+	l := &look{heard: make(chan struct{}), done: make(chan struct{})}
+	r.looking, r.looked = l, time.Now()
 	r.tasks.Go(func() {
-		r.find()
+		r.find(sync.OnceFunc(func() { close(l.heard) }))
 		r.mu.Lock()
 		r.looking = nil
 		r.mu.Unlock()
-		close(done)
+		close(l.done)
 	})
 }
 
@@ -33,8 +40,9 @@ type view struct {
 }
 
 // find asks all endpoints side by side who leads, and settles on the first
-// answer that leads to a leader which agrees.
-func (r *router) find() {
+// answer that leads to a leader which agrees. It calls heard once one has answered,
+// or none did.
+func (r *router) find(heard func()) {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*lookTimeout)
 	defer cancel()
 	views := make(chan view, len(r.given))
@@ -48,11 +56,13 @@ func (r *router) find() {
 			continue
 		}
 		seen = append(seen, v)
+		heard()
 		if leader := named(seen); leader != nil {
 			r.settle(leader)
 			return
 		}
 	}
+	heard()
 	r.settle(r.reach(ctx, seen))
 }
 
@@ -67,7 +77,7 @@ func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
 	if err != nil {
 		return nil
 	}
-	r.saw(s.GetAppliedIndex())
+	r.sawApplied(s.GetAppliedIndex())
 	return s
 }
 

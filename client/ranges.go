@@ -50,7 +50,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	if !want.LastAt.IsZero() {
 		req.LastRangeAt = timestamppb.New(want.LastAt)
 	}
-	r, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.NextRange, req)
+	r, err := once(ctx, c, o, idnodev1.IdsServiceClient.NextRange, req)
 	if err != nil {
 		return Range{}, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) ReturnRange(ctx context.Context, tag string, r Range, last int6
 	req := &idnodev1.ReturnRangeRequest{
 		Database: o.database, Tag: tag, Low: r.Low, High: r.High, Last: last, Token: r.Token, RequestId: o.newRequestID(),
 	}
-	got, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.ReturnRange, req)
+	got, err := once(ctx, c, o, idnodev1.IdsServiceClient.ReturnRange, req)
 	return got.GetReturned(), err
 }
 
@@ -87,7 +87,7 @@ func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64
 func (c *Client) SetHiLo(ctx context.Context, tag string, max, expected int64, opts ...Option) error {
 	o := c.options(opts)
 	req := &idnodev1.SetHiLoRequest{Database: o.database, Tag: tag, Max: max, Expected: expected, RequestId: o.newRequestID()}
-	_, err := once(ctx, c, req.RequestId, idnodev1.IdsServiceClient.SetHiLo, req)
+	_, err := once(ctx, c, o, idnodev1.IdsServiceClient.SetHiLo, req)
 	return err
 }
 

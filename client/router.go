@@ -33,8 +33,10 @@ type router struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	// newest is the newest log index seen in any answer.
-	newest atomic.Uint64
+	// newest is the newest log index seen in any answer; newestAt is when, in
+	// nanoseconds since epoch, a node last said that it had come so far.
+	newest   atomic.Uint64
+	newestAt atomic.Int64
 
 	mu sync.Mutex
 	// learned are nodes at addresses that the cluster told.
@@ -43,8 +45,8 @@ type router struct {
 	leader *node
 	// home is the index in given of the node for calls that need no leader.
 	home int
-	// looking is closed when the look under way ends; nil if there is none.
-	looking chan struct{}
+	// looking is the look under way; nil if there is none.
+	looking *look
 	// looked is when the last look began.
 	looked time.Time
 	closed bool
@@ -93,10 +95,30 @@ func (r *router) start(f func()) error {
 func (r *router) saw(index uint64) {
 	for {
 		have := r.newest.Load()
-		if index <= have || r.newest.CompareAndSwap(have, index) {
+		if index <= have {
+			return
+		}
+		if r.newest.CompareAndSwap(have, index) {
+			r.newestAt.Store(int64(time.Since(epoch)))
 			return
 		}
 	}
+}
+
+// sawApplied is saw for what a node has applied now. The index of another answer
+// may be that of an earlier call, so only a higher one says something new.
+func (r *router) sawApplied(index uint64) {
+	r.saw(index)
+	if index == r.newest.Load() {
+		r.newestAt.Store(int64(time.Since(epoch)))
+	}
+}
+
+// fresh says whether newest is so new that a retry may name it: a cluster refuses a
+// retry that names an index from before its window of request ids, and a busy one
+// may write as many in some seconds.
+func (r *router) fresh() bool {
+	return r.newest.Load() != 0 && time.Since(epoch)-time.Duration(r.newestAt.Load()) < lookAfter
 }
 
 // route returns the node for the next try of a call. last is the node of the
@@ -160,24 +182,41 @@ func (r *router) doubt() {
 }
 
 // known waits until the first look is over, so that the first calls already go
-// to the leader and know a log index. It is bounded by lookTimeout.
+// to the leader and know a log index.
 func (r *router) known(ctx context.Context) {
-	if r.newest.Load() != 0 {
-		return
+	if r.newest.Load() == 0 {
+		r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.done })
 	}
+}
+
+// refresh waits until a node has said how far it is, so that the retries of the call
+// that follows name a log index that is not old.
+func (r *router) refresh(ctx context.Context) {
+	r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.heard })
+}
+
+// latest waits until the leader, or every node, has said how far it is, and returns
+// the newest log index: the first to answer may be a follower that is cut off.
+func (r *router) latest(ctx context.Context) uint64 {
+	r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.done })
+	return r.newest.Load()
+}
+
+// awaitLook waits for a look, which it starts if need be, bounded by lookTimeout.
+func (r *router) awaitLook(ctx context.Context, until func(*look) <-chan struct{}) {
 	r.mu.Lock()
 	if time.Since(r.looked) > lookAgain {
 		r.look()
 	}
-	done := r.looking
+	l := r.looking
 	r.mu.Unlock()
-	if done == nil {
+	if l == nil {
 		return
 	}
 	bound, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	select {
-	case <-done:
+	case <-until(l):
 	case <-bound.Done():
 	}
 }

@@ -94,7 +94,9 @@ func (s *shares) next(ctx context.Context, key shareKey, own func(context.Contex
 	select {
 	case <-t.done:
 	case <-ctx.Done():
-		return 0, s.abandon(ctx, key, t)
+		if err := s.abandon(ctx, key, t); err != nil {
+			return 0, err
+		}
 	}
 	if !t.alone {
 		return t.value, t.err
@@ -156,11 +158,15 @@ func (s *shares) board(h *share) *sharedBlock {
 	return b
 }
 
-// abandon is the error of a caller who does not wait any longer. His value, if
-// there was one, becomes a hole unless he asks for it again.
+// abandon is the error of a caller who does not wait any longer; nil if the ticket
+// is done by now. His value, if there will be one, becomes a hole unless he asks
+// for it again.
 func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if closed(t.done) {
+		return nil
+	}
 	last := errorOf(status.FromContextError(ctx.Err()).Err())
 	if t.block != nil {
 		p := progress{plan: plan{id: &idnodev1.RequestId{Id: t.id()}}, since: t.block.since, unknown: true}
@@ -205,9 +211,12 @@ func (b *sharedBlock) hand(blocks []Values) {
 
 // fail gives the error to all, or sends them on their own way: if all together
 // are too many, or if nothing happened and a ticket still has time, since others
-// had waited for longer. expired is when a ticket was made that has no time left.
+// had waited for longer. A block whose index was too old is not sent again: a caller
+// who left may know its request id, and have sent that. expired is when a ticket was
+// made that has no time left.
 func (b *sharedBlock) fail(e *Error, expired time.Time) {
-	nothing := !e.Unknown && e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
+	passing := e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
+	nothing := !e.Unknown && (passing || e.Reason == reasonExpired)
 	for _, t := range b.tickets {
 		if e.Code == codes.OutOfRange && len(b.tickets) > 1 || nothing && t.made.After(expired) {
 			t.alone = true
