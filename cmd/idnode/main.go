@@ -76,7 +76,8 @@ through Raft on everything that must be unique across the cluster.
 
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 3 unavailable (no quorum,
 no node reached, or no answer in time). A node of 'serve' that ended by itself: 4
-if its data is damaged, 5 if the cluster does not take it, else 1.`,
+if its data is damaged, 5 if the cluster does not take it, else 1. 'log verify' also
+says 4 of damage.`,
 		Example: `  idnode dev                          a whole cluster on this machine
   idnode next 'users|'                the next identity: users/1
   idnode next users/ --count 3        three server-side ids
@@ -106,7 +107,7 @@ const (
 )
 
 func (a *app) serverCommands() []*cobra.Command {
-	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.auditCommand(), a.benchCommand()}
+	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.auditCommand(), a.logCommand(), a.benchCommand()}
 }
 
 func (a *app) idCommands() []*cobra.Command {

@@ -43,7 +43,8 @@ Ids that another cluster gave after the backup was taken are not in it. So unles
 the backup is of this very cluster, say how far its counters may have come since:
 
   --skip-ahead N   every counter goes on N above the backup's; counters of names
-                   that the backup does not know begin above N
+                   that the backup does not know go on above N, also those that
+                   the cluster has used already
   --floor FILE     a CSV (database,kind,name,value) with values that are taken,
                    such as the highest ones in the applications' own database
 
@@ -176,7 +177,10 @@ func (r *restore) question() string {
 // begun too low.
 func (r *restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
 	total := &idnodev1.MergeClusterResponse{}
-	for _, req := range r.clusterRequests() {
+	requests := r.clusterRequests()
+	for len(requests) > 0 {
+		req := requests[0]
+		requests = requests[1:]
 		var res *idnodev1.MergeClusterResponse
 		err := r.session.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewAdminServiceClient(conn).MergeCluster(ctx, req)
@@ -184,6 +188,9 @@ func (r *restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 		})
 		if err != nil {
 			return nil, err
+		}
+		if res.GetResume() != "" {
+			requests = append(requests, &idnodev1.MergeClusterRequest{Floor: req.GetFloor(), Resume: res.GetResume()})
 		}
 		total.Floor, total.LogIndex = res.GetFloor(), res.GetLogIndex()
 		total.Given += res.GetGiven()
@@ -196,8 +203,8 @@ func (r *restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 	return total, nil
 }
 
-// clusterRequests are the requests for floor and tags. The first one names all
-// tags, so that one which is taken is refused before anything was changed; more
+// clusterRequests are the requests for floor and tags. The first one has the floor
+// and names all tags, so that one which is taken is refused before anything was changed; more
 // follow for etags that do not fit.
 func (r *restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 	floor := r.file.floor.GetNames()
@@ -205,9 +212,10 @@ func (r *restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		floor = plus(floor, r.skip)
 	}
 	next := func() *idnodev1.MergeClusterRequest {
-		return &idnodev1.MergeClusterRequest{Floor: floor, ShareTags: r.shareTags, EtagFloor: uint64(r.skip)}
+		return &idnodev1.MergeClusterRequest{ShareTags: r.shareTags, EtagFloor: uint64(r.skip)}
 	}
 	requests := []*idnodev1.MergeClusterRequest{next()}
+	requests[0].Floor = floor
 	size := 0
 	add := func(tag *idnodev1.GivenTag, bytes int) {
 		last := requests[len(requests)-1]

@@ -75,6 +75,10 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if err := decoder.Decode(&rolesFile{}); !errors.Is(err, io.EOF) {
+		// With what comes first alone, everything might be allowed.
+		return nil, errors.New("the file has more than one YAML document")
+	}
 	table := &idnodev1.RoleTable{}
 	for _, r := range file.Roles {
 		role := &idnodev1.AccessRole{Name: r.Name, Principals: r.Principals}

@@ -54,7 +54,8 @@ func TestBadRolesFiles(t *testing.T) {
 		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [reed]}]}]":        "reed",
 		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [unspecified]}]}]": "unspecified",
 		"rolls: []": "rolls",
-		"roles: {":  "yaml",
+		"# none\n---\n---\nroles: [{name: a, principals: [x], grants: [{database: shop, rights: [read]}]}]": "more than one",
+		"roles: {": "yaml",
 	} {
 		if _, err := parseRoles([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
@@ -63,4 +64,29 @@ func TestBadRolesFiles(t *testing.T) {
 	if table, err := parseRoles(nil); err != nil || len(table.GetRoles()) != 0 {
 		t.Errorf("an empty file: %v %v", table, err)
 	}
+}
+
+// FuzzParseRoles: a file is refused, or shown as one that says the same.
+func FuzzParseRoles(f *testing.F) {
+	_, text, _ := strings.Cut((&app{}).clusterSetRoles().Long, "refused.\n\n")
+	f.Add([]byte(text))
+	f.Add([]byte("limits: [{principals: ['*', \"\\x85\"], in-flight: -1}]"))
+	f.Add([]byte("---\n# none\n---\nroles: []\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := parseRoles(data)
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := printRoles(&out, table); err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseRoles(out.Bytes())
+		if err != nil {
+			t.Fatalf("%v of\n%s", err, out.String())
+		}
+		if diff := cmp.Diff(table, again, protocmp.Transform()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
 }

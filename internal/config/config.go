@@ -49,6 +49,9 @@ type Config struct {
 	// reads: as long as one member names an older one, the cluster writes no newer,
 	// and can still be set back to the release before.
 	MaxLogFormat uint64
+	// TrustData makes the node start though its data directory was set back to an older
+	// copy, and the others accept it.
+	TrustData bool
 	// ServerPrefix, if not empty, goes into the prefix of this node's ranges
 	// instead of its tag.
 	ServerPrefix string

@@ -250,7 +250,7 @@ func TestRefused(t *testing.T) {
 		"TLS, open Raft, no CA":      {with(alone, "--tls-cert=c", "--tls-key=k", "--raft=10.0.0.1:1"), "tls-ca"},
 		"lease above heartbeat":      {with(alone, "--leader-lease-timeout=251ms"), "leader-lease-timeout"},
 		"election below heartbeat":   {with(alone, "--election-timeout=249ms"), "election-timeout"},
-		"heartbeat too short":        {with(alone, "--heartbeat-timeout=9ms"), "heartbeat-timeout"},
+		"heartbeat too short":        {with(alone, "--heartbeat-timeout=19ms"), "heartbeat-timeout"},
 		"election too short":         {with(alone, "--election-timeout=0s"), "election-timeout"},
 		"lease too short":            {with(alone, "--leader-lease-timeout=-1s"), "leader-lease-timeout"},
 		"commit too short":           {with(alone, "--commit-timeout=0s"), "commit-timeout"},

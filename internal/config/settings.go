@@ -45,6 +45,7 @@ func groups(c *Config) []group {
 			{"standby", "wait until a cluster takes this node in ('idnode cluster join')", &c.Standby},
 			{"watcher", "never vote; only for a node that joins", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", &c.MaxLogFormat},
+			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for one start", &c.TrustData},
 			{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
 			{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
 		}},

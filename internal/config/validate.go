@@ -13,9 +13,12 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// minTimeout is the least that a Raft timeout may be. Below it, the scheduling
-// of a busy machine alone looks like a lost leader.
-const minTimeout = 10 * time.Millisecond
+// minTimeout is the least that a Raft timeout may be, and minHeartbeat the least of a
+// heartbeat. Below it, the scheduling of a busy machine alone looks like a lost leader.
+const (
+	minTimeout   = 10 * time.Millisecond
+	minHeartbeat = 2 * minTimeout
+)
 
 // problems gathers what is wrong, so that one run shows all of it.
 type problems struct{ list []error }
@@ -48,6 +51,7 @@ func (c *Config) Validate() error {
 	c.checkTLS(p)
 	c.checkRaft(p)
 	c.checkWaits(p)
+	c.checkOrder(p)
 	c.checkLimits(p)
 	c.checkLog(p)
 	return errors.Join(p.list...)
@@ -217,19 +221,10 @@ func (c *Config) checkTLS(p *problems) {
 }
 
 func (c *Config) checkRaft(p *problems) {
-	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minTimeout, time.Minute)
+	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
 	between(p, "election-timeout", c.ElectionTimeout, minTimeout, time.Minute)
 	between(p, "leader-lease-timeout", c.LeaderLeaseTimeout, minTimeout, time.Minute)
-	if c.LeaderLeaseTimeout > c.HeartbeatTimeout {
-		p.add("leader-lease-timeout", "%v is above heartbeat-timeout %v", c.LeaderLeaseTimeout, c.HeartbeatTimeout)
-	}
-	if c.HeartbeatTimeout > c.ElectionTimeout {
-		p.add("election-timeout", "%v is below heartbeat-timeout %v", c.ElectionTimeout, c.HeartbeatTimeout)
-	}
 	between(p, "commit-timeout", c.CommitTimeout, time.Millisecond, time.Minute)
-	if c.CommitTimeout >= c.HeartbeatTimeout {
-		p.add("commit-timeout", "%v is not below heartbeat-timeout %v", c.CommitTimeout, c.HeartbeatTimeout)
-	}
 	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
 	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
 	between(p, "snapshot-bytes", c.SnapshotBytes, 1<<10, 1<<40)
@@ -237,18 +232,49 @@ func (c *Config) checkRaft(p *problems) {
 	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
 }
 
+// timeout is a timeout with its name.
+type timeout struct {
+	name string
+	time.Duration
+}
+
+// checkOrder checks how the timeouts relate to one another.
+func (c *Config) checkOrder(p *problems) {
+	lease := timeout{"leader-lease-timeout", c.LeaderLeaseTimeout}
+	heartbeat := timeout{"heartbeat-timeout", c.HeartbeatTimeout}
+	election := timeout{"election-timeout", c.ElectionTimeout}
+	commit := timeout{"commit-timeout", c.CommitTimeout}
+	watchdog := timeout{"storage-watchdog", c.StorageWatchdog}
+	wait := timeout{"leader-wait", c.LeaderWait}
+	call := timeout{"call-timeout", c.CallTimeout}
+	for _, o := range []struct {
+		low, high timeout
+		equal     bool // The two may be equal.
+		blamed    timeout
+		because   string
+	}{
+		{lease, heartbeat, true, lease, "a leader must have given up before the others elect another"},
+		{heartbeat, election, true, election, "votes take as long as heartbeats"},
+		{commit, heartbeat, false, commit, "followers would take an idle leader for a lost one"},
+		{election, watchdog, false, watchdog, "a slow disk is not yet a dead one"},
+		{wait, call, false, call, "a call without a leader must still hear why"},
+	} {
+		must := "must be below"
+		if o.equal {
+			must = "must not be above"
+		}
+		if o.low.Duration > o.high.Duration || o.low.Duration == o.high.Duration && !o.equal {
+			p.add(o.blamed.name, "%s (%v) %s %s (%v): %s", o.low.name, o.low.Duration, must, o.high.name, o.high.Duration, o.because)
+		}
+	}
+}
+
 // checkWaits refuses 0 everywhere: the parts take it for "the default".
 func (c *Config) checkWaits(p *problems) {
 	between(p, "leader-wait", c.LeaderWait, time.Millisecond, time.Minute)
 	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
-	if c.CallTimeout <= c.LeaderWait {
-		p.add("call-timeout", "%v is not above leader-wait %v", c.CallTimeout, c.LeaderWait)
-	}
 	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
 	between(p, "storage-watchdog", c.StorageWatchdog, 100*time.Millisecond, 10*time.Minute)
-	if c.StorageWatchdog <= c.ElectionTimeout {
-		p.add("storage-watchdog", "%v is not above election-timeout %v", c.StorageWatchdog, c.ElectionTimeout)
-	}
 	between(p, "start-wait", c.StartWait, time.Millisecond, 10*time.Minute)
 }
 

@@ -23,17 +23,38 @@ var (
 	taken atomic.Int64
 )
 
+var errNone = errors.New("freeport: no port is free")
+
 // Loopback returns a loopback address, host:port, that nobody listens on and that
 // it returned to nobody else in this process. It is safe for concurrent use.
 func Loopback() (string, error) {
+	base, err := Base(1)
+	return address(base), err
+}
+
+// Base returns the first of n ports, one after the other, to which the same applies.
+func Base(n int) (int, error) {
 	for range count {
-		address := fmt.Sprintf("127.0.0.1:%d", lowest+(first+taken.Add(1))%count)
-		if l, err := net.Listen("tcp", address); err == nil {
-			return address, l.Close()
+		begin := (first + taken.Add(int64(n)) - int64(n)) % count
+		if base := lowest + int(begin); begin+int64(n) <= count && free(base, n) {
+			return base, nil
 		}
 	}
-	return "", errors.New("freeport: no port is free")
+	return 0, errNone
 }
+
+func free(base, n int) bool {
+	for port := base; port < base+n; port++ {
+		l, err := net.Listen("tcp", address(port))
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // Test is the part of *testing.T that For needs; package testing itself would come
 // into every program.

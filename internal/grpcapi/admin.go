@@ -73,7 +73,7 @@ func changesOf(changes []service.MergeChange) []*idnodev1.CounterChange {
 }
 
 func (s adminServer) MergeCluster(ctx context.Context, req *idnodev1.MergeClusterRequest) (*idnodev1.MergeClusterResponse, error) {
-	merge := service.MergeClusterRequest{Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor()}
+	merge := service.MergeClusterRequest{Floor: req.GetFloor(), ShareTags: req.GetShareTags(), EtagFloor: req.GetEtagFloor(), Resume: req.GetResume()}
 	for _, t := range req.GetTags() {
 		given := service.GivenTag{Tag: t.GetTag(), ID: t.GetId()}
 		for _, e := range t.GetEtags() {
@@ -85,5 +85,7 @@ func (s adminServer) MergeCluster(ctx context.Context, req *idnodev1.MergeCluste
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.MergeClusterResponse{Floor: res.Floor, Given: res.Given, Shared: res.Shared, LogIndex: res.LogIndex}, nil
+	return &idnodev1.MergeClusterResponse{
+		Floor: res.Floor, Given: res.Given, Shared: res.Shared, LogIndex: res.LogIndex, Resume: res.Resume,
+	}, nil
 }

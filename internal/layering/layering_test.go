@@ -231,7 +231,7 @@ func walk(t *testing.T, visit func(file string)) {
 		switch {
 		case d.IsDir() && (slices.Contains(skipped, rel) || d.Name() == "testdata"):
 			return filepath.SkipDir
-		case d.Type().IsRegular():
+		case d.Type().IsRegular() && rel != ".git": // That is a file in a linked work tree.
 			visit(rel)
 		}
 		return nil

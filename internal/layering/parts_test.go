@@ -85,12 +85,13 @@ var parts = []part{
 	{folder: "cluster/readindex", floor: 1, modules: []string{raft}},
 	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger", "cluster/store/wal"}, modules: []string{bbolt, raft, raftBolt}},
 	{folder: "cluster/store/wal", floor: 1, modules: []string{raft}},
-	{folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftlogger"}, modules: []string{hclog, raft}},
+	{folder: "cluster/transport", floor: 1, beside: []string{"cluster/raftlogger", "cluster/witness"}, modules: []string{hclog, raft}},
+	{folder: "cluster/witness", floor: 1},
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
 		beside: []string{
 			"cluster/commit", "cluster/member", "cluster/raftlogger",
-			"cluster/readindex", "cluster/store", "cluster/transport",
+			"cluster/readindex", "cluster/store", "cluster/transport", "cluster/witness",
 		},
 	},
 

@@ -17,7 +17,7 @@ type commitMetrics struct {
 	entriesFailed                    prometheus.Counter
 	inFlight                         prometheus.Gauge
 	forwarded, received              prometheus.Counter
-	leaderChanges                    prometheus.Counter
+	leaderChanges, statesDiffered    prometheus.Counter
 }
 
 func (m *Metrics) newCommitMetrics() commitMetrics {
@@ -36,22 +36,25 @@ func (m *Metrics) newCommitMetrics() commitMetrics {
 		forwarded:     m.counter("groups_forwarded_total", "Groups of this node that were sent to the leader on another node, each sending."),
 		received:      m.counter("groups_received_total", "Groups of other nodes that were sent to this one."),
 		leaderChanges: m.counter("leader_changes_total", "Fail-overs that this node saw: another node led than before."),
+		statesDiffered: m.counter("state_differences_total",
+			"How often another member's state was found to differ from this node's at the same log entry, each time that began."),
 	}
 }
 
 // storageMetrics are those of the log and of snapshots.
 type storageMetrics struct {
 	write                       prometheus.Histogram
-	snapshots                   prometheus.Counter
+	snapshots, snapshotsRefused prometheus.Counter
 	snapshotTook, snapshotBytes prometheus.Gauge
 }
 
 func (m *Metrics) newStorageMetrics() storageMetrics {
 	return storageMetrics{
-		write:         m.histogram("log_write_seconds", "Time of each durable write to the log and the votes, fsync included.", seconds()),
-		snapshots:     m.counter("snapshots_written_total", "Snapshots that this node wrote."),
-		snapshotTook:  m.gauge("snapshot_write_seconds", "How long the newest snapshot took to write, with the rests it takes on purpose."),
-		snapshotBytes: m.gauge("snapshot_bytes", "Size of the newest snapshot that this node wrote since it was started."),
+		write:            m.histogram("log_write_seconds", "Time of each durable write to the log and the votes, fsync included.", seconds()),
+		snapshots:        m.counter("snapshots_written_total", "Snapshots that this node wrote."),
+		snapshotsRefused: m.counter("snapshots_refused_total", "Snapshots that were not taken, or given up, for want of free space."),
+		snapshotTook:     m.gauge("snapshot_write_seconds", "How long the newest snapshot took to write, with the rests it takes on purpose."),
+		snapshotBytes:    m.gauge("snapshot_bytes", "Size of the newest snapshot that this node wrote since it was started."),
 	}
 }
 
@@ -80,7 +83,9 @@ func (m *Metrics) Cluster() cluster.Events {
 			},
 		},
 		Forwarded: c.forwarded.Inc, Received: c.received.Inc, LeaderChanged: c.leaderChanges.Inc,
-		Wrote: func(took time.Duration) { s.write.Observe(took.Seconds()) },
+		StateDiffers:    c.statesDiffered.Inc,
+		Wrote:           func(took time.Duration) { s.write.Observe(took.Seconds()) },
+		SnapshotRefused: s.snapshotsRefused.Inc,
 		SnapshotWritten: func(bytes int64, took time.Duration) {
 			s.snapshots.Inc()
 			s.snapshotTook.Set(took.Seconds())

@@ -113,8 +113,10 @@ func TestWhatTheClusterTells(t *testing.T) {
 	e.Forwarded()
 	e.Received()
 	e.LeaderChanged()
+	e.StateDiffers()
 	e.Wrote(time.Millisecond)
 	e.SnapshotWritten(4096, 50*time.Millisecond)
+	e.SnapshotRefused()
 	want(t, m, map[string]string{
 		`idnode_commit_group_operations_sum`:             "8",
 		`idnode_commit_wait_seconds_sum`:                 "0.001",
@@ -129,9 +131,11 @@ func TestWhatTheClusterTells(t *testing.T) {
 		`idnode_groups_forwarded_total`:                  "1",
 		`idnode_groups_received_total`:                   "1",
 		`idnode_leader_changes_total`:                    "1",
+		`idnode_state_differences_total`:                 "1",
 		`idnode_log_write_seconds_bucket{le="0.0008"}`:   "0",
 		`idnode_log_write_seconds_bucket{le="0.0016"}`:   "1",
 		`idnode_snapshots_written_total`:                 "1",
+		`idnode_snapshots_refused_total`:                 "1",
 		`idnode_snapshot_write_seconds`:                  "0.05",
 		`idnode_snapshot_bytes`:                          "4096",
 	})

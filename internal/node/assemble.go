@@ -44,7 +44,7 @@ func (n *Node) assemble() error {
 	}
 	n.service, err = service.New(service.Config{
 		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, OwnEtags: n.ownEtags,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.started.Load, OwnEtags: n.ownEtags,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Admins: n.cfg.Admin, Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
@@ -71,17 +71,25 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat),
+		PeerList:  c.Peer, Join: c.Join, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
 		TLS: raftTLS(certificates),
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
 		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
 		LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
-		StateMachine: n.state, TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
+		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
 	return err
+}
+
+// stateMachine is what the log is applied to.
+func (n *Node) stateMachine() cluster.StateMachine {
+	if n.watch == nil {
+		return n.state
+	}
+	return n.watch(n.state)
 }
 
 // peerDialer returns nil for TCP, which package peer dials in its own way.
@@ -123,7 +131,7 @@ func (n *Node) openEtags() error {
 	if err != nil {
 		return err
 	}
-	n.counters, err = etag.Open(store, etag.Config{BlockSize: n.cfg.EtagBlockSize, Logger: n.log})
+	n.counters, err = etag.Open(store, etag.Config{BlockSize: n.cfg.EtagBlockSize, MaxDatabases: n.maxDatabases, Logger: n.log})
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}

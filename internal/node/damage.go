@@ -23,16 +23,26 @@ type DataLossError struct {
 
 // Error implements error: what is wrong, and how the node is rebuilt.
 func (e *DataLossError) Error() string {
-	return fmt.Sprintf("DATA_LOSS: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
+	return fmt.Sprintf("%s: %s; rebuild this node: idnode cluster remove %s at another node, empty %s, "+
 		"and start it with --join ADDRESS of a member and without its old tag",
-		e.Err, cmp.Or(e.Tag, "TAG"), e.Dir)
+		e.reason(), e.Err, cmp.Or(e.Tag, "TAG"), e.Dir)
+}
+
+// reason names what happened: the directory of a node whose state differs may be
+// as it was written.
+func (e *DataLossError) reason() string {
+	if errors.Is(e.Err, member.ErrDiverged) {
+		return "STATE_DIVERGED"
+	}
+	return "DATA_LOSS"
 }
 
 // Unwrap implements errors.Unwrap.
 func (e *DataLossError) Unwrap() error { return e.Err }
 
-// damage are the errors, beside those of files, that mean a damaged directory.
-var damage = []error{member.ErrCorrupt, member.ErrMismatch, etag.ErrCorrupt, fsm.ErrCorrupt}
+// damage are the errors, beside those of files, that mean a directory with which
+// the node must not go on.
+var damage = []error{member.ErrCorrupt, member.ErrMismatch, member.ErrTakenBack, member.ErrSetBack, member.ErrDiverged, etag.ErrCorrupt, fsm.ErrCorrupt}
 
 // dataLoss makes a DataLossError of an error that means damage, and leaves every
 // other error as it is.

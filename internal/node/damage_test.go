@@ -13,18 +13,20 @@ import (
 	"github.com/idnode/idnode/internal/config"
 )
 
-// TestDataLoss: every kind of damage is told as DATA_LOSS, once, with what to do;
-// nothing else is.
+// TestDataLoss: every kind of damage is told under its reason, once, with what to
+// do; nothing else is.
 func TestDataLoss(t *testing.T) {
 	n := &Node{cfg: &config.Config{DataDir: "/data/b", Tag: "B"}}
-	for _, err := range []error{member.ErrCorrupt, store.ErrForeign, etag.ErrCorrupt} {
+	for err, reason := range map[error]string{
+		member.ErrCorrupt: "DATA_LOSS", store.ErrForeign: "DATA_LOSS", etag.ErrCorrupt: "DATA_LOSS", member.ErrDiverged: "STATE_DIVERGED",
+	} {
 		got := n.dataLoss(n.dataLoss(fmt.Errorf("opening: %w", err)))
 		var loss *DataLossError
 		if !errors.As(got, &loss) || !errors.Is(got, err) {
 			t.Errorf("%v became %v", err, got)
 			continue
 		}
-		for _, part := range []string{"DATA_LOSS: opening: ", "idnode cluster remove B", "empty /data/b", "--join"} {
+		for _, part := range []string{reason + ": opening: ", "idnode cluster remove B", "empty /data/b", "--join"} {
 			if strings.Count(got.Error(), part) != 1 {
 				t.Errorf("%q is not once in %q", part, got)
 			}

@@ -17,3 +17,9 @@ func (n *Node) ownEtags() []service.OwnEtag {
 	}
 	return etags
 }
+
+// maxDatabases is the limit up to which the cluster keeps ceilings for this node.
+func (n *Node) maxDatabases() int {
+	limit, _ := n.state.Setting("max-databases")
+	return int(limit.Value)
+}

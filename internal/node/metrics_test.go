@@ -86,6 +86,9 @@ func (r *running) ready() {
 	if err := r.Ready(ctx); err != nil {
 		r.t.Fatal(err)
 	}
+	if !r.started.Load() {
+		r.t.Error("who was told that the node is ready may be refused, since it is starting")
+	}
 	r.until("ready", func() bool { status, _ := r.get("/readyz"); return status == http.StatusOK })
 }
 
@@ -204,6 +207,7 @@ func TestScrapeOfOneNode(t *testing.T) {
 		`idnode_storage_full`:                                                0,
 		`idnode_commit_entries_in_flight`:                                    0,
 		`idnode_leader_changes_total`:                                        0,
+		`idnode_state_differences_total`:                                     0,
 		`idnode_groups_forwarded_total`:                                      0,
 		`grpc_server_started_total{grpc_method="NextIdentity",grpc_service="idnode.v1.IdsService",grpc_type="unary"}`:   0,
 		`grpc_server_started_total{grpc_method="Exchange",grpc_service="idnode.v1.IdsService",grpc_type="bidi_stream"}`: 0,

@@ -41,6 +41,9 @@ type Options struct {
 	Storage Storage
 	// Network, if set, is used in place of TCP.
 	Network cluster.Network
+	// Watch, if set, returns what the log is applied to in place of the state: a
+	// state machine that looks on and passes everything on to it.
+	Watch func(*fsm.State) cluster.StateMachine
 }
 
 // Storage is where a node keeps what must outlive its process.
@@ -59,6 +62,7 @@ type Node struct {
 	version string
 	storage Storage
 	network cluster.Network
+	watch   func(*fsm.State) cluster.StateMachine
 
 	// What New makes, in the order in which it is made.
 	state    *fsm.State
@@ -95,7 +99,7 @@ type Node struct {
 // New puts a node together: it claims the data directory and the gRPC and HTTP
 // ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, storage: opts.Storage, network: opts.Network}
+	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, storage: opts.Storage, network: opts.Network, watch: opts.Watch}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -147,6 +151,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	for {
 		err := n.ready(ctx)
 		if err == nil {
+			n.started.Store(true) // Before anybody is told.
 			return nil
 		}
 		select {
@@ -181,7 +186,6 @@ func (n *Node) ownReady() error {
 // time, and from then on whenever it is in touch with a quorum.
 func (n *Node) followHealth(ctx context.Context) {
 	if n.Ready(ctx) == nil {
-		n.started.Store(true)
 		n.log.Info("ready", "grpc", n.GRPCAddr(), "http", n.HTTPAddr(), "metrics", n.MetricsAddr())
 		n.health.Follow(ctx, n.cluster)
 	}

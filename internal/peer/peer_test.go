@@ -60,7 +60,7 @@ func (n *fakeNode) HandleForward(ctx context.Context, group []byte) (raftlog.Gro
 
 func (n *fakeNode) HandleReadIndex(context.Context) (uint64, error) { return 42, n.answer }
 
-func (n *fakeNode) HandlePing(_ context.Context, caller []byte) (*peerv1.PingResponse, error) {
+func (n *fakeNode) HandlePing(_ context.Context, caller []byte, _ *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	n.caller = caller
 	m, _ := n.Member(caller)
 	return &peerv1.PingResponse{Id: idB, CallerRemoved: m.GetRemoved()}, n.answer

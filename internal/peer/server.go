@@ -24,7 +24,7 @@ type Node interface {
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 	HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	HandleReadIndex(ctx context.Context) (uint64, error)
-	HandlePing(ctx context.Context, caller []byte) (*peerv1.PingResponse, error)
+	HandlePing(ctx context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
 	HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 	HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
@@ -88,8 +88,8 @@ func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*pe
 }
 
 // Ping implements the service.
-func (s *Server) Ping(ctx context.Context, _ *peerv1.PingRequest) (*peerv1.PingResponse, error) {
-	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID)
+func (s *Server) Ping(ctx context.Context, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID, req)
 	return response, encode(err)
 }
 

@@ -21,9 +21,15 @@ func as(principal string) context.Context {
 // newFormat brings the world to the log format that knows of roles.
 func (w *world) newFormat() {
 	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: rolesFormat}
+	w.raiseFormat(rolesFormat)
+}
+
+// raiseFormat brings the world to a log format.
+func (w *world) raiseFormat(format uint32) {
+	w.t.Helper()
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
 	w.must(fsm.AnnounceOperation(member))
-	w.must(fsm.FormatRaiseOperation(rolesFormat))
+	w.must(fsm.FormatRaiseOperation(format))
 }
 
 // everything is a role for operators, and shop one for those of a shop.
@@ -150,6 +156,14 @@ var calls = map[string]struct {
 		_, err := n.Transfer(ctx, "B")
 		return err
 	}},
+	"merge counters": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: "shop", Claims: []string{"orders/1"}})
+		return err
+	}},
+	"merge cluster": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.MergeCluster(ctx, MergeClusterRequest{Floor: 1})
+		return err
+	}},
 	"get roles": {rights.Cluster, func(ctx context.Context, n node) error {
 		_, err := n.GetRoles(ctx, Linearizable)
 		return err
@@ -160,8 +174,10 @@ var calls = map[string]struct {
 	}},
 }
 
-// wholeCluster are the calls that name nothing in a database.
-var wholeCluster = []string{"guid", "databases", "own etags", "setting", "join", "remove", "transfer", "get roles", "set roles"}
+// wholeCluster are the calls that need their right on every database.
+var wholeCluster = []string{
+	"guid", "databases", "own etags", "setting", "join", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+}
 
 func generate(ctx context.Context, n node, template string, claim bool) error {
 	_, err := n.Generate(ctx, GenerateRequest{Database: "shop", Template: template, Claim: claim})

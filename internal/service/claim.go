@@ -48,7 +48,7 @@ func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, e
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ClaimResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return ClaimResponse{}, err
 	}
 	index, err := s.claimKey(ctx, database, key, req.RequestID, func() fingerprint {
@@ -63,6 +63,9 @@ func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, e
 // claimKey claims an id whose form was checked. Database and id are folded.
 func (s *Service) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
 	if err := s.authorize(ctx, rights.Claims, database, id); err != nil {
+		return 0, err
+	}
+	if err := s.limitIDs(ctx, 1); err != nil {
 		return 0, err
 	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{
@@ -109,7 +112,7 @@ func (s *Service) release(ctx context.Context, req ReleaseRequest) (ReleaseRespo
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ReleaseResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return ReleaseResponse{}, err
 	}
 	if err := s.authorize(ctx, rights.Claims, database, key); err != nil {

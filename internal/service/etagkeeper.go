@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -41,18 +40,11 @@ const (
 	DefaultStopTimeout = 2 * time.Second
 )
 
+// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
 const (
-	// raiseBatch is how many databases one operation raises: with the longest
-	// names it then has some 36 KiB, no more than a group of calls has.
-	raiseBatch = 256
-	// raiseMinBackoff and raiseMaxBackoff bound the pause after a failure.
 	raiseMinBackoff = 100 * time.Millisecond
 	raiseMaxBackoff = 5 * time.Second
 )
-
-// MessageCeiling is logged when the cluster keeps a ceiling for a database. From
-// then on a data directory that is set back is noticed. Tests look for it.
-const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
 
 // EtagKeeperConfig is what an EtagKeeper is made of.
 type EtagKeeperConfig struct {
@@ -113,6 +105,10 @@ type EtagKeeper struct {
 	first chan struct{}
 	// announced holds a value when there is an announcement to take over.
 	announced chan struct{}
+	// beyond are the databases for which the cluster keeps no ceiling, because they
+	// are beyond its limit; nil if there are none. The loop replaces it.
+	beyond atomic.Pointer[map[string]struct{}]
+
 	// cancel ends the loop; done is closed when it has ended.
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -157,6 +153,9 @@ func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
 func (k *EtagKeeper) NextBlock(database string, n int) (uint64, error) {
 	switch k.phase.Load() {
 	case keeperServing:
+		if k.isBeyond(database) && !mutant.On(mutant.EtagWithoutCeiling) {
+			return 0, etag.ErrTooManyDatabases
+		}
 		return k.cfg.Counters.NextBlock(database, n)
 	case keeperWaiting:
 		return 0, unavailable(ReasonStarting, "the node waits for the cluster before it gives server-side ids", retryStarting, nil)
@@ -223,10 +222,15 @@ func (k *EtagKeeper) run(ctx context.Context) {
 	backoff := raiseMinBackoff
 	for {
 		var again <-chan time.Time
-		if err := k.work(ctx); err != nil && ctx.Err() == nil {
+		reservations := k.cfg.Counters.Reservations()
+		switch err := k.work(ctx); {
+		case err != nil && ctx.Err() == nil:
 			k.logFailure(ctx, err, backoff)
 			again, backoff = time.After(backoff), min(2*backoff, raiseMaxBackoff)
-		} else {
+			reservations = nil // A busy node would try again at once, each time.
+		case k.beyond.Load() != nil:
+			again, backoff = time.After(raiseMaxBackoff), raiseMinBackoff // The limit may be raised.
+		default:
 			backoff = raiseMinBackoff
 		}
 		select {
@@ -234,7 +238,7 @@ func (k *EtagKeeper) run(ctx context.Context) {
 			return
 		case <-again:
 		case <-k.announced:
-		case <-k.reservations(again):
+		case <-reservations:
 		}
 	}
 }
@@ -248,15 +252,6 @@ func (k *EtagKeeper) logFailure(ctx context.Context, err error, pause time.Durat
 	}
 	k.cfg.Logger.Log(ctx, level, "the cluster's ceilings of server-side etags could not be raised; trying again",
 		"error", err, "pause", pause)
-}
-
-// reservations returns the channel that wakes the loop, unless it is pausing
-// after a failure: a busy node would otherwise try again at once, each time.
-func (k *EtagKeeper) reservations(pause <-chan time.Time) <-chan struct{} {
-	if pause != nil {
-		return nil
-	}
-	return k.cfg.Counters.Reservations()
 }
 
 func (k *EtagKeeper) awaitCluster(ctx context.Context) {
@@ -343,50 +338,6 @@ func (k *EtagKeeper) startNumber() uint64 {
 	return k.start
 }
 
-// raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
-// databases that need one, in batches. It returns at the first failure. New
-// databases come last, in operations of their own: the cluster may refuse those
-// for their number, which must not hold up the others.
-func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
-	var known, fresh []*raftlogv1.EtagRaiseTo
-	reserved := k.cfg.Counters.Reserved()
-	for _, database := range slices.Sorted(maps.Keys(reserved)) {
-		next, ask := etag.NextCeiling(reserved[database], k.ceilings[database])
-		to := &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next}
-		switch {
-		case !ask:
-		case k.ceilings[database] > 0:
-			known = append(known, to)
-		default:
-			fresh = append(fresh, to)
-		}
-	}
-	for _, wanted := range [...][]*raftlogv1.EtagRaiseTo{known, fresh} {
-		for batch := range slices.Chunk(wanted, raiseBatch) {
-			if err := k.raise(ctx, batch); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) error {
-	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
-	defer cancel()
-	_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
-		Op: &raftlogv1.Operation_EtagRaise{EtagRaise: &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch}},
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range batch {
-		k.ceilings[r.GetDatabase()] = r.GetCeiling()
-		k.cfg.Logger.Debug(MessageCeiling, "database", r.GetDatabase(), "ceiling", r.GetCeiling())
-	}
-	return nil
-}
-
 // Stop ends the keeper: no more etags are given, their exact values go to the
 // disk, and then, within StopTimeout and ctx, to the cluster. It takes at most
 // twice StopTimeout and the time the counters need to close. It must be called
@@ -433,21 +384,4 @@ func (k *EtagKeeper) awaitLoop(ctx context.Context) (compared bool) {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
-	start := k.startNumber()
-	if start == 0 {
-		return errors.New("the cluster never answered an announcement")
-	}
-	stop := &raftlogv1.EtagCleanStop{Node: k.cfg.NodeID, Start: start}
-	for _, database := range slices.Sorted(maps.Keys(last)) {
-		stop.Last = append(stop.Last, &raftlogv1.EtagLast{Database: database, Last: last[database]})
-	}
-	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
-	defer cancel()
-	_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
-		Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop},
-	})
-	return err
 }

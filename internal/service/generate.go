@@ -90,6 +90,9 @@ func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateR
 	if err != nil {
 		return GenerateResponse{}, err
 	}
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+		return GenerateResponse{}, err
+	}
 	if err := checkGenerate(req, template.Kind, count); err != nil {
 		return GenerateResponse{}, err
 	}
@@ -128,9 +131,6 @@ func inTemplate(err error) error {
 // checkGenerate checks which fields may go with which kind, and how many ids
 // one answer may hold.
 func checkGenerate(req *GenerateRequest, kind docid.Kind, count int64) error {
-	if err := checkRequestID(req.RequestID); err != nil {
-		return err
-	}
 	generates := kind != docid.Semantic
 	logged := kind == docid.Identity || kind == docid.Semantic
 	inBlocks := kind == docid.Identity || kind == docid.ServerSide

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/rights"
@@ -82,12 +83,13 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 	if err := checkRangeNumbers(req); err != nil {
 		return NextRangeResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return NextRangeResponse{}, err
 	}
 	if err := s.authorize(ctx, rights.Ranges, database, docid.Fold(req.Tag)); err != nil {
 		return NextRangeResponse{}, err
 	}
+	before := s.cfg.State.AppliedIndex()
 	// How many numbers there will be is not known yet: the rest is counted after.
 	if err := s.limitIDs(ctx, 1); err != nil {
 		return NextRangeResponse{}, err
@@ -106,7 +108,9 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 		res.NodeTag = s.confirmedTag()
 	}
 	if err == nil {
-		s.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+		if res.LogIndex > before { // Otherwise it was counted the first time.
+			s.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+		}
 		s.cfg.Events.rangeIssued(database, res.High-res.Low+1)
 	}
 	return res, err
@@ -169,18 +173,37 @@ func (s *Service) rangeOperation(database string, req NextRangeRequest) (*raftlo
 	}
 	return &raftlogv1.Operation{
 		Database: database,
-		Request:  requestKey(database, req.RequestID, func() fingerprint { return req.fingerprint() }),
+		Request:  s.rangeKey(database, req),
 		Op:       &raftlogv1.Operation_HiloNext{HiloNext: next},
 	}, nil
 }
 
+// rangeKey returns the request key. As long as the cluster writes an older format,
+// the fingerprint is the one that older nodes make of the same request.
+func (s *Service) rangeKey(database string, req NextRangeRequest) *raftlogv1.RequestKey {
+	key := requestKey(database, req.RequestID, req.fingerprint)
+	switch {
+	case key == nil || !req.HasLastRange:
+	case s.cfg.State.Format() < fsm.StrictFormat:
+		key.Fingerprint = req.fingerprintBefore().sum()
+	default:
+		key.FingerprintBefore = req.fingerprintBefore().sum()
+	}
+	return key
+}
+
 func (r NextRangeRequest) fingerprint() fingerprint {
-	f := newFingerprint("NextRange").text(r.Database).text(r.Tag).text(r.Separator).
-		number(r.LastSize).number(r.LastMax).number(r.Size).flag(r.HasLastRange)
+	f := r.fingerprintBefore()
 	if r.HasLastRange {
-		f.number(r.LastRangeAt.UnixNano())
+		f = f.number(r.LastRangeAt.UnixNano())
 	}
 	return f
+}
+
+// fingerprintBefore is the fingerprint of formats before fsm.StrictFormat.
+func (r NextRangeRequest) fingerprintBefore() fingerprint {
+	return newFingerprint("NextRange").text(r.Database).text(r.Tag).text(r.Separator).
+		number(r.LastSize).number(r.LastMax).number(r.Size).flag(r.HasLastRange)
 }
 
 // newToken returns 8 random bytes as a number. crypto/rand does not fail.
@@ -266,19 +289,20 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 	if err := checkReturn(req); err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return ReturnRangeResponse{}, err
 	}
 	if err := s.authorize(ctx, rights.Ranges, database, tag); err != nil {
 		return ReturnRangeResponse{}, err
 	}
+	before := s.cfg.State.AppliedIndex()
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.Low, High: req.High, Last: req.Last}
 	if len(req.Token) > 0 {
 		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.Token)
 	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Database: database,
-		Request:  requestKey(database, req.RequestID, func() fingerprint { return req.fingerprint() }),
+		Request:  requestKey(database, req.RequestID, req.fingerprint),
 		Op:       &raftlogv1.Operation_HiloReturn{HiloReturn: ret},
 	}, req.RequestID != nil)
 	if err != nil {
@@ -289,6 +313,9 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 		return ReturnRangeResponse{}, wrongResult("ReturnRange", result)
 	}
 	if returned.GetReturned() {
+		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
+			s.limitsOf(ctx).giveBack(time.Now(), req.High-req.Last)
+		}
 		s.cfg.Events.rangeReturned(database, req.High, req.Last)
 	}
 	return ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
@@ -366,7 +393,7 @@ func (s *Service) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoRespo
 		return SetHiLoResponse{}, invalid(ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return SetHiLoResponse{}, err
 	}
 	if err := s.authorize(ctx, rights.Seed, database, tag); err != nil {

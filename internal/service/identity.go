@@ -43,7 +43,7 @@ func (s *Service) NextIdentity(ctx context.Context, req NextIdentityRequest) (Ne
 }
 
 func (s *Service) nextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
-	t, err := req.parse()
+	t, err := s.parse(req)
 	if err != nil {
 		return NextIdentityResponse{}, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest
 			continue
 		}
 		entered++
-		if values[i], errs[i] = req.parse(); errs[i] == nil {
+		if values[i], errs[i] = s.parse(req); errs[i] == nil {
 			errs[i] = s.authorize(ctx, rights.Generate, values[i].database, values[i].name)
 		}
 		if errs[i] == nil {
@@ -101,7 +101,7 @@ func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest
 }
 
 // parse checks a request and folds what it names.
-func (r NextIdentityRequest) parse() (takeValues, error) {
+func (s *Service) parse(r NextIdentityRequest) (takeValues, error) {
 	database, name, err := identityKey(r.Database, r.Name)
 	if err != nil {
 		return takeValues{}, err
@@ -114,12 +114,13 @@ func (r NextIdentityRequest) parse() (takeValues, error) {
 	if err != nil {
 		return takeValues{}, err
 	}
-	if err := checkRequestID(r.RequestID); err != nil {
+	request, err := s.accept(r.RequestID)
+	if err != nil {
 		return takeValues{}, err
 	}
 	return takeValues{
 		database: database, name: name, separator: separator, count: count,
-		request: r.RequestID, fingerprint: r.fingerprint,
+		request: request, fingerprint: r.fingerprint,
 	}, nil
 }
 
@@ -163,7 +164,7 @@ func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Se
 	if err != nil {
 		return SeedIdentityResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return SeedIdentityResponse{}, err
 	}
 	if err := s.authorize(ctx, withForce(rights.Seed, req.Force), database, name); err != nil {
@@ -237,7 +238,7 @@ func (s *Service) deleteIdentity(ctx context.Context, req DeleteIdentityRequest)
 	if err != nil {
 		return DeleteIdentityResponse{}, err
 	}
-	if err := checkRequestID(req.RequestID); err != nil {
+	if req.RequestID, err = s.accept(req.RequestID); err != nil {
 		return DeleteIdentityResponse{}, err
 	}
 	if err := s.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {

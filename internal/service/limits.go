@@ -117,6 +117,15 @@ func (c *limited) owe(now time.Time, n int64) {
 	}
 }
 
+// giveBack takes ids off what was counted. No caller comes to be further ahead by it
+// than takeIDs allows.
+func (c *limited) giveBack(now time.Time, n int64) {
+	if c == nil || c.ids == nil || n <= 0 {
+		return
+	}
+	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds what it holds when it is asked next.
+}
+
 // limitIDs refuses ids beyond the caller's limit.
 func (s *Service) limitIDs(ctx context.Context, n int64) error {
 	if c := s.limitsOf(ctx); c != nil {

@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/internal/rights"
 )
 
@@ -96,6 +98,69 @@ func TestIDsOfACaller(t *testing.T) {
 		if err := take(as("shop"), n, 50_000); err != nil {
 			t.Errorf("%s: without limits: %v", name, err)
 		}
+	}
+}
+
+// TestClaimsOfACaller are ids, in both ways to claim one.
+func TestClaimsOfACaller(t *testing.T) {
+	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: 10})
+	for i := range 2 * minBurst {
+		id, err := "users/"+strconv.Itoa(i), error(nil)
+		if i%2 == 0 {
+			_, err = n.Claim(as("shop"), ClaimRequest{ID: id})
+		} else {
+			_, err = n.Generate(as("shop"), GenerateRequest{Template: id, Claim: true})
+		}
+		if i < minBurst && err != nil {
+			t.Fatalf("claim %d: %v", i, err)
+		}
+		if i >= minBurst+minBurst/2 { // Long before then the seconds that the test took are used up.
+			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
+		}
+	}
+}
+
+// TestNumbersGivenBack are not counted: once, however often the return is repeated,
+// and only those that were given back. A range that is asked for again is counted
+// once too.
+func TestNumbersGivenBack(t *testing.T) {
+	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: 2_000})
+	ctx := as("shop")
+	next := func(id string) (NextRangeResponse, error) {
+		return n.NextRange(ctx, NextRangeRequest{Tag: "orders", Size: hilo.MaxSize, RequestID: &RequestID{ID: id}})
+	}
+	giveBack := func(r NextRangeResponse, last int64) {
+		t.Helper()
+		res, err := n.ReturnRange(ctx, ReturnRangeRequest{
+			Tag: "orders", Low: r.Low, High: r.High, Last: last, Token: r.Token[:], RequestID: &RequestID{ID: "return" + strconv.FormatInt(r.High, 10)},
+		})
+		if err != nil || !res.Returned {
+			t.Fatalf("%+v %v", res, err)
+		}
+	}
+	r, err := next("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, generate(ctx, n, "", false), ResourceExhausted, ReasonRateLimited, "")
+	giveBack(r, r.Low-1)
+	for range 3 { // Nothing is owed: each of these is given back before the next.
+		if r, err = next("again" + strconv.FormatInt(r.High, 10)); err != nil {
+			t.Fatal(err)
+		}
+		giveBack(r, r.Low-1)
+	}
+	if r, err = next("two"); err != nil {
+		t.Fatal(err)
+	}
+	giveBack(r, r.Low+19_999) // Of 20,000 numbers, 2,000 were ahead: the rest takes 9 s.
+	for range 3 {
+		giveBack(r, r.Low+19_999)
+	}
+	err = generate(ctx, n, "", false)
+	wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
+	if after := err.(*Error).RetryAfter; after < 5*time.Second || after > 10*time.Second {
+		t.Errorf("to be tried again after %s", after)
 	}
 }
 

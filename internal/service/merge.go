@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/hex"
+	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
@@ -19,6 +20,9 @@ const (
 	MaxMergeBytes = 40_000
 	// MaxMergeTags is how many given tags one call has.
 	MaxMergeTags = 100
+	// maxResumeBytes is how long the resume of an answer can be: a name and two
+	// numbers.
+	maxResumeBytes = docid.MaxNameBytes + 32
 )
 
 // IdentityValue is what an identity is raised to.
@@ -81,7 +85,8 @@ func (s *Service) mergeCounters(ctx context.Context, req MergeCountersRequest) (
 	if err != nil {
 		return MergeCountersResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Cluster, database, ""); err != nil {
+	// Counters that were raised stay so for good: a matter of the whole cluster.
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return MergeCountersResponse{}, err
 	}
 	if req.DryRun {
@@ -202,8 +207,11 @@ type EtagCeiling struct {
 // MergeClusterRequest is what a backup says of its cluster.
 type MergeClusterRequest struct {
 	// Floor is where counters of names begin that are not known; it never falls.
+	// Those of names that are known are raised to it.
 	Floor int64
-	Tags  []GivenTag
+	// Resume is that of the answer before, with the same floor; empty at first.
+	Resume string
+	Tags   []GivenTag
 	// ShareTags lets present members go on under tags that other nodes were given,
 	// with etags above the given ones, and in other databases above EtagFloor.
 	ShareTags bool
@@ -218,6 +226,8 @@ type MergeClusterResponse struct {
 	// Shared are the tags of present members that other nodes were given too.
 	Shared   []string
 	LogIndex uint64
+	// Resume, if set, says that not all known names were raised to the floor yet.
+	Resume string
 }
 
 // MergeCluster takes over which tags were given in a backup's cluster, and where
@@ -261,7 +271,8 @@ func (s *Service) proposeMergeCluster(ctx context.Context, merge *raftlogv1.Merg
 		return MergeClusterResponse{}, wrongResult("MergeCluster", result)
 	}
 	return MergeClusterResponse{
-		Floor: merged.GetFloor(), Given: merged.GetGiven(), Shared: merged.GetShared(), LogIndex: result.GetLogIndex(),
+		Floor: merged.GetFloor(), Given: merged.GetGiven(), Shared: merged.GetShared(),
+		LogIndex: result.GetLogIndex(), Resume: merged.GetResume(),
 	}, nil
 }
 
@@ -270,10 +281,12 @@ func mergeClusterOf(req MergeClusterRequest) (*raftlogv1.MergeCluster, error) {
 	switch {
 	case req.Floor < 0:
 		return nil, invalid(ReasonInvalidFloor, "floor", "the floor %d is negative", req.Floor)
+	case len(req.Resume) > maxResumeBytes || !utf8.ValidString(req.Resume):
+		return nil, invalid(ReasonInvalidMerge, "resume", "it is not what an answer said")
 	case len(req.Tags) > MaxMergeTags:
 		return nil, invalid(ReasonInvalidMerge, "tags", "there are %d tags, at most %d are allowed", len(req.Tags), MaxMergeTags)
 	}
-	merge := &raftlogv1.MergeCluster{Floor: req.Floor, ShareTags: req.ShareTags, EtagFloor: req.EtagFloor}
+	merge := &raftlogv1.MergeCluster{Floor: req.Floor, ShareTags: req.ShareTags, EtagFloor: req.EtagFloor, Resume: req.Resume}
 	for _, t := range req.Tags {
 		if err := checkNodeTag(t.Tag); err != nil {
 			return nil, err

@@ -20,8 +20,8 @@ type RequestID struct {
 	ID string
 	// Retry says that the call may have been made before.
 	Retry bool
-	// Since is the newest log index the caller had seen before its first try;
-	// it counts on a retry only.
+	// Since is the newest log index the caller had seen before its first try. On a
+	// first try the service sets it to the applied index.
 	Since uint64
 }
 
@@ -73,18 +73,26 @@ func (f fingerprint) sum() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// checkRequestID checks the form of a request id; nil is valid and means none.
-func checkRequestID(id *RequestID) error {
+// accept checks the form of a request id and returns it with the index that it is
+// proposed with; nil is valid and means none. It is called where the call arrives:
+// a first try that is held up later must not look newer than its retry.
+func (s *Service) accept(id *RequestID) (*RequestID, error) {
 	switch {
 	case id == nil:
-		return nil
+		return nil, nil
 	case id.ID == "":
-		return invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
+		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
 	case len(id.ID) > MaxRequestIDBytes:
-		return invalid(ReasonInvalidRequestID, "request_id",
+		return nil, invalid(ReasonInvalidRequestID, "request_id",
 			"the request id has %d bytes, more than %d", len(id.ID), MaxRequestIDBytes)
+	case id.Retry:
+		return id, nil
+	case s.cfg.CaughtUp != nil && !s.cfg.CaughtUp():
+		// What it has applied may be forgotten already: the state would refuse a call
+		// that nobody has ever tried. To wait would make a first try look newer.
+		return nil, unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
 	}
-	return nil
+	return &RequestID{ID: id.ID, Since: s.cfg.State.AppliedIndex()}, nil
 }
 
 // requestKey returns the key of a call in the state, or nil if it has no
@@ -93,11 +101,9 @@ func requestKey(database string, id *RequestID, f func() fingerprint) *raftlogv1
 	if id == nil {
 		return nil
 	}
-	key := &raftlogv1.RequestKey{Key: hashRequestID(database, id.ID), Fingerprint: f().sum()}
-	if id.Retry {
-		key.Retry, key.Since = true, id.Since
+	return &raftlogv1.RequestKey{
+		Key: hashRequestID(database, id.ID), Fingerprint: f().sum(), Retry: id.Retry, Since: id.Since,
 	}
-	return key
 }
 
 // hashRequestID returns 16 bytes of SHA-256 over the database, preceded by its

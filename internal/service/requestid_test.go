@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -118,6 +121,120 @@ func TestRetryBeyondTheWindow(t *testing.T) {
 	res, err := n.NextIdentity(ctx, NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r3", Retry: true, Since: since}})
 	if err != nil || res.Blocks[0].First != 4 {
 		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// TestFirstTryThatIsHeldUp: it says how far the state was when the call arrived, so
+// it does not count again once its retry was applied and forgotten.
+func TestFirstTryThatIsHeldUp(t *testing.T) {
+	calls := map[string]func(n node, id *RequestID) error{
+		"next identity": func(n node, id *RequestID) error { return callNext(NextIdentityRequest{Name: "u", RequestID: id})(n) },
+		"next identities": func(n node, id *RequestID) error {
+			_, errs := n.NextIdentities(context.Background(), []NextIdentityRequest{{Name: "u", RequestID: id}})
+			return errs[0]
+		},
+		"seed": func(n node, id *RequestID) error {
+			return callSeed(SeedIdentityRequest{Name: "u", Value: 9, RequestID: id})(n)
+		},
+		"delete": func(n node, id *RequestID) error {
+			return callDelete(DeleteIdentityRequest{Name: "d", RequestID: id})(n)
+		},
+		"range": func(n node, id *RequestID) error { return callRange(NextRangeRequest{Tag: "u", RequestID: id})(n) },
+		"return": func(n node, id *RequestID) error {
+			return callReturn(ReturnRangeRequest{Tag: "u", Low: 1, High: 2, WithoutToken: true, RequestID: id})(n)
+		},
+		"set": func(n node, id *RequestID) error { return callSet(SetHiLoRequest{Tag: "u", RequestID: id})(n) },
+		"generate": func(n node, id *RequestID) error {
+			_, err := n.Generate(context.Background(), GenerateRequest{Template: "u|", RequestID: id})
+			return err
+		},
+		"claim": func(n node, id *RequestID) error {
+			_, err := n.Generate(context.Background(), GenerateRequest{Template: "u/x", Claim: true, RequestID: id})
+			return err
+		},
+		"release": func(n node, id *RequestID) error {
+			_, err := n.Release(context.Background(), ReleaseRequest{ID: "c/1", RequestID: id})
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.raiseFormat(fsm.StrictFormat)
+			n, applied := newNode(t, w, nil), make(chan struct{})
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := n.UpdateSetting(context.Background(), "request-window", 1)
+			must(err)
+			must(callSeed(SeedIdentityRequest{Name: "d", Value: 3})(n))
+			_, err = n.Claim(context.Background(), ClaimRequest{ID: "c/1"})
+			must(err)
+			since := w.state.AppliedIndex()
+
+			w.set(func(w *world) { w.block = applied })
+			late := make(chan error)
+			go func() { late <- call(n, &RequestID{ID: "r"}) }()
+			for w.held() == 0 {
+				runtime.Gosched()
+			}
+			w.set(func(w *world) { w.block = nil })
+			must(call(n, &RequestID{ID: "r", Retry: true, Since: since}))
+			must(callNext(NextIdentityRequest{Name: "other", RequestID: &RequestID{ID: "other"}})(n))
+			close(applied)
+			wantError(t, <-late, FailedPrecondition, ReasonRequestIDExpired, "request_id")
+		})
+	}
+}
+
+// stale is the state of a node that has just started and is behind.
+type stale struct {
+	State
+	behind *atomic.Bool
+}
+
+// AppliedIndex implements State.
+func (s stale) AppliedIndex() uint64 {
+	if s.behind.Load() {
+		return 1
+	}
+	return s.State.AppliedIndex()
+}
+
+// TestFirstTryOnANodeThatIsBehind: what nobody has ever tried is not refused for good
+// because the node that took it in has just started.
+func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	var behind atomic.Bool
+	behind.Store(true)
+	n, started := newNode(t, w, nil), newNode(t, w, func(c *Config) {
+		c.State, c.CaughtUp = stale{c.State, &behind}, func() bool { return !behind.Load() }
+	})
+	if _, err := n.UpdateSetting(context.Background(), "request-window", 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"r", "other"} {
+		if err := callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}})(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "new"}})
+	wantError(t, first(started), Unavailable, ReasonStarting, "")
+	for name, call := range map[string]func(node) error{
+		"without a request id": callNext(NextIdentityRequest{Name: "u"}),
+		"with its own index":   callNext(NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: "r2", Retry: true, Since: w.state.AppliedIndex()}}),
+	} {
+		if err := call(started); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	behind.Store(false)
+	if err := first(started); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -48,8 +48,8 @@ type Etags interface {
 	NextBlock(database string, n int) (first uint64, err error)
 }
 
-// Config is what a Service is made of. Everything but the limits, OwnEtags,
-// ServerPrefix, Version and Logger must be given.
+// Config is what a Service is made of. Everything but the limits, CaughtUp,
+// OwnEtags, ServerPrefix, Version and Logger must be given.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
@@ -59,6 +59,9 @@ type Config struct {
 	// Tag returns this node's tag, and whether the cluster has confirmed it. It
 	// is called for most calls, so it must be fast.
 	Tag func() (tag string, confirmed bool)
+	// CaughtUp says that the state was as new as the cluster's once since the start;
+	// nil for a node whose state always was. It is called for most calls, too.
+	CaughtUp func() bool
 	// OwnEtags returns this node's etag counters, in any order, as the caller's own;
 	// nil for a node that shows none.
 	OwnEtags func() []OwnEtag

@@ -92,9 +92,9 @@ func appendRequestKey(b []byte, t takeValues) []byte {
 	}
 	if t.request.Retry {
 		key = protowire.AppendVarint(protowire.AppendTag(key, 3, protowire.VarintType), 1)
-		if t.request.Since != 0 {
-			key = protowire.AppendVarint(protowire.AppendTag(key, 4, protowire.VarintType), t.request.Since)
-		}
+	}
+	if t.request.Since != 0 {
+		key = protowire.AppendVarint(protowire.AppendTag(key, 4, protowire.VarintType), t.request.Since)
 	}
 	b = protowire.AppendTag(b, operationRequest, protowire.BytesType)
 	return protowire.AppendBytes(b, key)

@@ -87,7 +87,7 @@ func etagError(err error) *Error {
 	case errors.Is(err, etag.ErrExhausted):
 		return &Error{Code: OutOfRange, Reason: ReasonCounterExhausted, Message: "the server-side etags of this database are used up", Err: err}
 	case errors.Is(err, etag.ErrTooManyDatabases):
-		return exhausted(ReasonQuota, "this node keeps etags for no more databases", 0, err)
+		return exhausted(ReasonQuota, "this node keeps etags for no more databases; see the setting max-databases", 0, err)
 	case errors.Is(err, etag.ErrStalled):
 		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was given", retryQuorum, err)
 	case errors.Is(err, etag.ErrClosed):
@@ -161,6 +161,8 @@ func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
 		return refusalKind{code: PermissionDenied, reason: ReasonPermissionDenied}, true
 	case raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:
 		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRoles}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
+		return refusalKind{code: DataLoss, reason: ReasonCorrupt}, true
 	default:
 		return refusalKind{}, false
 	}

@@ -34,6 +34,8 @@ type world struct {
 	lose bool
 	// block, if set, holds Propose up until it is closed or the call ends.
 	block chan struct{}
+	// waiting counts the proposals that are held up.
+	waiting int
 	// unreadable is what Linearize returns.
 	unreadable error
 }
@@ -66,7 +68,7 @@ func (w *world) must(operation []byte) *raftlogv1.Result {
 // announce starts the node anew, as far as the cluster knows.
 func (w *world) announce() *raftlogv1.MemberResult {
 	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: 1}
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
 	return w.must(fsm.AnnounceOperation(member)).GetMember()
 }
 
@@ -74,6 +76,9 @@ func (w *world) announce() *raftlogv1.MemberResult {
 func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	w.mu.Lock()
 	block := w.block
+	if block != nil {
+		w.waiting++
+	}
 	w.mu.Unlock()
 	if block != nil {
 		select {
@@ -113,6 +118,13 @@ func (w *world) set(change func(*world)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change(w)
+}
+
+// held returns how many proposals were held up.
+func (w *world) held() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiting
 }
 
 func (w *world) proposals() int {

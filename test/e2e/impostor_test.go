@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -34,9 +35,10 @@ func keepsRefusing(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
 	}
 }
 
-// undisturbed checks, under load on all of the cluster's nodes, that no call
-// fails and no election is held while during runs.
-func undisturbed(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, during func()) {
+// undisturbed says, under load on all of the cluster's nodes, whether a call
+// failed or an election was held while during ran. A machine that stood still may
+// have caused either: see harness.Stalls.Judge.
+func undisturbed(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, during func()) error {
 	t.Helper()
 	term := view(t, c.Leader(t)).Term
 	load := harness.StartLoad(ledger, c.Nodes, "orders", 4, 10*time.Second)
@@ -45,10 +47,7 @@ func undisturbed(t *testing.T, c *harness.Cluster, ledger *harness.Ledger, durin
 	during()
 	settle(t, ledger)
 	load.Stop()
-	noFailures(t, load)
-	if now := view(t, c.Leader(t)).Term; now != term {
-		t.Errorf("term %d became %d", term, now)
-	}
+	return errors.Join(failures(load), sameTerm(t, c, term))
 }
 
 // withoutQuorum checks that a process serves nothing that needs a quorum, over
@@ -114,35 +113,45 @@ func TestCopiedDataDirectory(t *testing.T) {
 		{"leader", true},
 	} {
 		t.Run(fmt.Sprintf("of a %s, own address %t", variant.of, variant.ownAdvertised), func(t *testing.T) {
-			c := harness.StartCluster(t, harness.Config{})
-			ledger := harness.NewLedger(t)
-			original := c.Leader(t)
-			if variant.of == "follower" {
-				original = c.Others(original)[0]
-			}
-			etags(t, original, ledger, 1000)
-			impostor := original.Impostor(t, original.CopyData(t))
-			c.WaitReady(t)
-			undisturbed(t, c, ledger, func() {
-				var flags []string
-				if variant.ownAdvertised {
-					flags = []string{"--advertise-grpc", impostor.GRPC}
-				}
-				impostor.Start(t, flags...)
-				withoutQuorum(t, impostor, ledger)
-				for _, n := range c.Nodes {
-					take(t, n, ledger, "orders")
-				}
-				noEtagTwice(t, original, impostor)
+			harness.MeasureStalls(t).Judge(t, func() error {
+				return copied(t, variant.of == "follower", variant.ownAdvertised)
 			})
-			ends(t, impostor, "another process with this node's id")
-			for _, n := range c.Nodes {
-				take(t, n, ledger, "orders")
-				etags(t, n, ledger, 10)
-			}
-			c.Agree(t)
 		})
 	}
+}
+
+// copied runs an impostor from the copy of a new cluster's follower or leader, and
+// says whether the cluster was undisturbed.
+func copied(t *testing.T, follower, ownAdvertised bool) error {
+	t.Helper()
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	original := c.Leader(t)
+	if follower {
+		original = c.Others(original)[0]
+	}
+	etags(t, original, ledger, 1000)
+	impostor := original.Impostor(t, original.CopyData(t))
+	c.WaitReady(t)
+	disturbed := undisturbed(t, c, ledger, func() {
+		var flags []string
+		if ownAdvertised {
+			flags = []string{"--advertise-grpc", impostor.GRPC}
+		}
+		impostor.Start(t, flags...)
+		withoutQuorum(t, impostor, ledger)
+		for _, n := range c.Nodes {
+			take(t, n, ledger, "orders")
+		}
+		noEtagTwice(t, original, impostor)
+	})
+	ends(t, impostor, "another process with this node's id")
+	for _, n := range c.Nodes {
+		take(t, n, ledger, "orders")
+		etags(t, n, ledger, 10)
+	}
+	c.Agree(t)
+	return disturbed
 }
 
 // TestWipedNodeMakesNoQuorum: a node that lost its data, at its old address,
@@ -275,7 +284,8 @@ func newGreeting(t *testing.T, n *harness.Node, from, to string) greeting {
 }
 
 // say opens a Raft connection to addr with the greeting, and returns the answer.
-// tls is nil for a plain connection; name is who must be at the other end.
+// tls is nil for a plain connection; name is who must be at the other end. It says
+// that an operator trusts its data, or it would be refused as set back.
 func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) transport.Status {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -290,7 +300,7 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	const magic = "idnraft\x01"
+	const magic = "idnraft\x02"
 	hello := []byte(magic + "\x00") // the purpose: Raft's messages
 	for _, part := range []string{g.cluster, g.dialler, g.target} {
 		raw, err := hex.DecodeString(part)
@@ -299,7 +309,9 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 		}
 		hello = append(hello, raw...)
 	}
-	if _, err := conn.Write(append(hello, "instance"...)); err != nil {
+	progress := make([]byte, 1+4*8) // trusted, and the number of starts, and no log
+	progress[0], progress[8] = 1, 1
+	if _, err := conn.Write(append(append(hello, "instance"...), progress...)); err != nil {
 		t.Fatal(err)
 	}
 	answer := make([]byte, len(magic)+1)
@@ -316,22 +328,24 @@ func TestRaftPortRefuses(t *testing.T) {
 	ledger := harness.NewLedger(t)
 	good := newGreeting(t, c.Nodes[0], "B", "A")
 	stranger := strings.Repeat("5a", 16)
-	undisturbed(t, c, ledger, func() {
-		for _, forged := range []struct {
-			name string
-			as   greeting
-			want transport.Status
-		}{
-			{"a member that lives", good, transport.Impostor},
-			{"the node itself", greeting{good.cluster, good.target, good.target}, transport.Impostor},
-			{"no member", greeting{good.cluster, stranger, good.target}, transport.NotMember},
-			{"another cluster", greeting{stranger, good.dialler, good.target}, transport.WrongCluster},
-			{"somebody else is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
-		} {
-			if got := forged.as.say(t, c.Nodes[0].Raft, nil, ""); got != forged.want {
-				t.Errorf("%s: %s, want %s", forged.name, got, forged.want)
+	harness.MeasureStalls(t).Judge(t, func() error {
+		return undisturbed(t, c, ledger, func() {
+			for _, forged := range []struct {
+				name string
+				as   greeting
+				want transport.Status
+			}{
+				{"a member that lives", good, transport.Impostor},
+				{"the node itself", greeting{good.cluster, good.target, good.target}, transport.Impostor},
+				{"no member", greeting{good.cluster, stranger, good.target}, transport.NotMember},
+				{"another cluster", greeting{stranger, good.dialler, good.target}, transport.WrongCluster},
+				{"somebody else is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
+			} {
+				if got := forged.as.say(t, c.Nodes[0].Raft, nil, ""); got != forged.want {
+					t.Errorf("%s: %s, want %s", forged.name, got, forged.want)
+				}
 			}
-		}
+		})
 	})
 	c.Agree(t)
 }

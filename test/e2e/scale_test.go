@@ -168,7 +168,7 @@ func withSnapshots(t *testing.T, c *harness.Cluster, n *harness.Node) {
 		return nil
 	})
 	t.Logf("node %s had read its whole log after %v", n.Tag, time.Since(begin))
-	transfer(t, n, n.Tag)
+	letLead(t, c, n, n)
 }
 
 // snapshotsUnderLoad hands out identities at full speed until the leader has
@@ -237,7 +237,7 @@ func restart(t *testing.T, c *harness.Cluster, n *harness.Node) {
 // has dropped the beginning of its log, so it sends a snapshot.
 func joinFresh(t *testing.T, c *harness.Cluster, leader *harness.Node) {
 	t.Helper()
-	transfer(t, leader, leader.Tag)
+	letLead(t, c, leader, leader)
 	load := harness.StartLoad(harness.NewLedger(t), c.Nodes, "orders", 4, 10*time.Second)
 	fresh := c.Add(t, "", "--join", leader.GRPC)
 	begin := time.Now()

@@ -12,10 +12,10 @@ import (
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// The release before: the last commit that wrote log format 1, and that format.
+// The release before: the last commit that wrote log format 2, and that format.
 const (
-	oldCommit = "82119c3d99a2e51d85a8a4d92b778ff0eec1fbfc"
-	oldFormat = 1
+	oldCommit = "b01cb5a000d8dbd29da6a93f0910d02bd534b130"
+	oldFormat = 2
 )
 
 // hold keeps a new program at the old log format.
@@ -80,9 +80,7 @@ func (u *upgrade) leaderLast(t *testing.T) []*harness.Node {
 // led lets n lead for a while.
 func (u *upgrade) led(t *testing.T, n *harness.Node) {
 	t.Helper()
-	if u.c.LeaderAmong(t, u.c.Nodes) != n {
-		transfer(t, u.c.Others(n)[0], n.Tag)
-	}
+	letLead(t, u.c, u.c.Others(n)[0], n)
 	u.traffic.Thick(t)
 }
 
@@ -196,7 +194,7 @@ func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 	u.traffic.Thick(t)
 	n.Program = u.old
 	n.Start(t)
-	ends(t, n, "knows formats up to 1")
+	ends(t, n, fmt.Sprintf("knows formats up to %d", oldFormat))
 	n.Program = u.new
 	n.Start(t, hold...)
 	if code := n.Process.Wait(t, changed); code != 5 {

@@ -26,7 +26,13 @@ const (
 	LoseAnswers
 	// LoseRequests swallows what the dialler sends and relays what comes back.
 	LoseRequests
+	// LoseLarge swallows what the dialler sends in one piece of more than Large
+	// bytes, and what follows it on the same connection.
+	LoseLarge
 )
+
+// Large is what passes where large packets are lost: a heartbeat, and hardly more.
+const Large = 400
 
 // dialLimit bounds the wait for a target that does not answer.
 const dialLimit = 10 * time.Second
@@ -175,7 +181,7 @@ func (p *Proxy) serve(dialler net.Conn) {
 		return
 	}
 	defer p.drop(l)
-	if p.swallows(l, Cut) {
+	if p.swallows(l, Cut, 0) {
 		drain(dialler) // until healed or closed
 		return
 	}
@@ -215,7 +221,7 @@ func (p *Proxy) pump(l *link, from, to net.Conn, lost Fault) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && !p.swallows(l, lost) {
+		if n > 0 && !p.swallows(l, lost, n) {
 			if _, werr := out.Write(buf[:n]); werr != nil {
 				return
 			}
@@ -240,12 +246,13 @@ func (p *Proxy) nextLine() uint64 {
 	return p.lines
 }
 
-// swallows tells whether bytes of this direction vanish now, and marks the
+// swallows tells whether so many bytes of this direction vanish now, and marks the
 // link if so.
-func (p *Proxy) swallows(l *link, lost Fault) bool {
+func (p *Proxy) swallows(l *link, lost Fault, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fault != Cut && p.fault != lost {
+	large := p.fault == LoseLarge && lost == LoseRequests && (l.holed || bytes > Large)
+	if p.fault != Cut && p.fault != lost && !large {
 		return false
 	}
 	l.holed = true

@@ -87,6 +87,29 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestLoseLarge: small pieces pass, until a large one has made a hole.
+func TestLoseLarge(t *testing.T) {
+	p, err := Listen(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Set(LoseLarge)
+	c := dial(t, p)
+	if !answered(t, c, 5*time.Second) {
+		t.Error("a small piece was lost")
+	}
+	if _, err := c.Write(bytes.Repeat([]byte("\n"), Large+1)); err != nil {
+		t.Fatal(err)
+	}
+	if answered(t, c, 50*time.Millisecond) {
+		t.Error("a stream went on after a hole")
+	}
+	if !answered(t, dial(t, p), 5*time.Second) {
+		t.Error("a small piece was lost on a new connection")
+	}
+}
+
 // TestDelay: bytes take their time in each direction, and all arrive in order.
 func TestDelay(t *testing.T) {
 	const delay = 30 * time.Millisecond

@@ -250,6 +250,15 @@ func (c *Cluster) Reset(n *Node) {
 	}
 }
 
+// Narrow makes large messages vanish that a node sends as the leader.
+func (c *Cluster) Narrow(n *Node) {
+	for e, relays := range c.edges {
+		if e[0] == n.index {
+			set(relays[:1], edge.LoseLarge) // The first is that of the Raft port.
+		}
+	}
+}
+
 // CutOneWay makes all that one node sends to another vanish, on the connections
 // of both.
 func (c *Cluster) CutOneWay(from, to *Node) {

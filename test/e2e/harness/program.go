@@ -34,6 +34,13 @@ func FailpointBinary(t testing.TB) string {
 	return program(t, "failpoint")
 }
 
+// MutantBinary is the path of a program that has the bug that IDNODE_MUTANT names:
+// package internal/mutant says which there are.
+func MutantBinary(t testing.TB) string {
+	t.Helper()
+	return program(t, "mutants")
+}
+
 // RemoveBinary deletes the programs that were built; for TestMain.
 func RemoveBinary() {
 	programs.Lock()

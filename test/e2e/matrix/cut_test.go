@@ -56,6 +56,26 @@ func TestF06LeaderCutOff(t *testing.T) {
 	r.ends(t)
 }
 
+// TestF09LargePacketsLost makes large messages of the leader vanish, while heartbeats
+// arrive: another node leads soon, and the one behind the link does not come back.
+func TestF09LargePacketsLost(t *testing.T) {
+	r := start(t, harness.Config{}, deadline)
+	leader := r.c.Leader(t)
+	r.traffic.Thick(t)
+	r.c.Narrow(leader)
+	awaitOther(t, r.c, leader)
+	other := r.c.Others(leader)[0]
+	for range 3 {
+		r.traffic.Probe(t, other)
+		r.traffic.Thick(t)
+	}
+	if r.c.Leader(t) == leader {
+		t.Errorf("node %s, whose large messages vanish, leads again", leader.Tag)
+	}
+	r.c.Heal()
+	r.ends(t)
+}
+
 // refuses waits until a node that was cut off has refused many calls, and checks
 // that it gave server-side ids meanwhile. That it gave nothing else, and how it
 // refused, the history tells.

@@ -23,9 +23,10 @@ const (
 	promptly = 500 * time.Millisecond
 )
 
-// TestF13DiskFull fills the disks of one, two and all nodes to the low mark, and
-// frees them: where a quorum of disks has space, service goes on; else calls are
-// refused for certain, and answered again soon after.
+// TestF13DiskFull fills the disks of a follower, of the leader, of two and of all
+// nodes to the low mark, and frees them: where a quorum of disks has space, service
+// goes on, under a leader with space; else calls are refused for certain, and answered
+// again soon after.
 func TestF13DiskFull(t *testing.T) {
 	c := harness.NewCluster(t, harness.Config{Flags: []string{"--storage-low-mark", fmt.Sprint(lowMark)}})
 	for _, n := range c.Nodes {
@@ -37,17 +38,23 @@ func TestF13DiskFull(t *testing.T) {
 	c.WaitReady(t)
 	r := record(t, c, deadline)
 	for range r.cycles(t, 1, 50) {
-		for count := 1; count <= len(c.Nodes); count++ {
-			// The leader is never the only one.
+		for count := range len(c.Nodes) + 1 {
 			leader := c.Leader(t)
 			nodes := append(c.Others(leader), leader)[:count]
+			if count == 0 {
+				nodes = []*harness.Node{leader}
+			}
 			r.traffic.Thick(t)
 			for _, n := range nodes {
 				fill(t, n.DataDir)
 			}
-			if count == 1 {
+			switch count {
+			case 0:
+				awaitOther(t, c, leader)
 				r.traffic.Probe(t, leader)
-			} else {
+			case 1:
+				r.traffic.Probe(t, leader)
+			default:
 				awaitRefusals(t, r, storageFull)
 			}
 			for _, n := range nodes {
@@ -110,6 +117,17 @@ func cram(t *testing.T, dir string) {
 			chunk = chunk[:min(n, len(chunk))/2]
 		}
 	}
+}
+
+// awaitOther waits until another node leads.
+func awaitOther(t *testing.T, c *harness.Cluster, leader *harness.Node) {
+	t.Helper()
+	harness.Eventually(t, within(10*time.Second), "another leader", func(context.Context) error {
+		if c.Leader(t) == leader {
+			return fmt.Errorf("node %s still leads", leader.Tag)
+		}
+		return nil
+	})
 }
 
 // awaitRefusals waits until many calls were refused with the code.

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -84,11 +85,16 @@ func TestF22LeadershipHandedOn(t *testing.T) {
 	}
 	for i := range r.cycles(t, 8, 600) {
 		r.traffic.Thick(t)
-		to := r.c.Others(r.c.Leader(t))[i%2]
-		transfer(t, r.c.Nodes[i%3], to)
-		if got := r.c.Leader(t); got != to {
-			t.Errorf("node %s leads, want %s", got.Tag, to.Tag)
-		}
+		r.Stalls.Judge(t, func() error {
+			to := r.c.Others(r.c.Leader(t))[i%2]
+			if err := transfer(r.c.Nodes[i%3], to); err != nil {
+				return err
+			}
+			if got := r.c.Leader(t); got != to {
+				return fmt.Errorf("node %s leads, want %s", got.Tag, to.Tag)
+			}
+			return nil
+		})
 	}
 	var given, refused int64
 	for _, w := range watches {
@@ -102,11 +108,15 @@ func TestF22LeadershipHandedOn(t *testing.T) {
 }
 
 // transfer hands leadership on, asking n.
-func transfer(t *testing.T, n, to *harness.Node) {
-	t.Helper()
+func transfer(n, to *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	if _, err := n.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: to.Tag}); err != nil {
-		t.Fatalf("handing leadership to %s through node %s: %v", to.Tag, n.Tag, err)
+	got, err := n.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: to.Tag})
+	if err != nil {
+		return fmt.Errorf("handing leadership to %s through node %s: %w", to.Tag, n.Tag, err)
 	}
+	if got.LeaderTag != to.Tag {
+		return fmt.Errorf("leadership went to %s, want %s", got.LeaderTag, to.Tag)
+	}
+	return nil
 }

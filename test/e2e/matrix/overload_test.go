@@ -67,7 +67,9 @@ func TestF19Overload(t *testing.T) {
 		harness.Quantile(idle.Samples, 0.99), peak, harness.Quantile(best.Samples, 0.99))
 
 	before := c.Memory(t)
+	begin := time.Now()
 	over, greatest := overload(t, c, peak, call)
+	still := r.Stalls.Longest(begin, time.Now())
 	// A machine may have become slower meanwhile.
 	again := atPeak.Complete(t)
 	t.Logf("at the peak again: %.0f calls a second", rate(again.OK, again))
@@ -78,8 +80,13 @@ func TestF19Overload(t *testing.T) {
 	t.Logf("offered %.1f times the peak; answered %.2f of it, p50 %v, p99 %v; refused at p50 %v, p99 %v: %v",
 		offered, goodput, harness.Quantile(accepted, 0.5), harness.Quantile(accepted, 0.99),
 		harness.Quantile(refused, 0.5), harness.Quantile(refused, 0.99), over.Refused)
-	if over.OK+over.Refused["OVERLOADED"] != over.Sent || len(refused) == 0 {
-		t.Errorf("of %d calls %d were answered and these refused: %v", over.Sent, over.OK, over.Refused)
+	ended := over.OK + over.Refused["OVERLOADED"]
+	if still >= harness.HalfLease {
+		// A call that waits for the election after it may wait for too long.
+		ended += over.Refused["OUTCOME_UNKNOWN"] + over.Refused["NO_QUORUM"]
+	}
+	if ended != over.Sent || len(refused) == 0 {
+		t.Errorf("of %d calls %d were answered and these refused, the machine stood still for %v: %v", over.Sent, over.OK, still, over.Refused)
 	}
 	for i, n := range c.Nodes {
 		t.Logf("node %s grew from %d to %d MB at most", n.Tag, before[i]>>20, greatest[i]>>20)
@@ -87,7 +94,7 @@ func TestF19Overload(t *testing.T) {
 			t.Errorf("want at most %d MB more", maxOverloadMemory>>20)
 		}
 	}
-	countOf(t, c, idle.OK+best.OK+over.OK+again.OK)
+	countOf(t, c, idle, best, over, again)
 	r.ends(t)
 	if offered < minOffered {
 		t.Skipf("only %.1f times the peak could be offered: this machine is busy with something else", offered)
@@ -158,17 +165,21 @@ func split(samples []harness.StreamSample) (accepted, refused []harness.StreamSa
 	return accepted, refused
 }
 
-// countOf checks that the identity stands at as many values as were answered: no
-// refused call took one.
-func countOf(t *testing.T, c *harness.Cluster, want int) {
+// countOf checks that the identity stands at as many values as were answered, or as
+// many more as have an unknown outcome: no refused call took one.
+func countOf(t *testing.T, c *harness.Cluster, loads ...harness.StreamFigures) {
 	t.Helper()
+	answered, unknown := 0, 0
+	for _, f := range loads {
+		answered, unknown = answered+f.OK, unknown+f.Refused["OUTCOME_UNKNOWN"]
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	r, err := c.Nodes[0].Ids.GetIdentity(ctx, &idnodev1.GetIdentityRequest{Name: "flood"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Identity.Value != int64(want) {
-		t.Errorf("the identity stands at %d, %d calls were answered", r.Identity.Value, want)
+	if taken := int(r.Identity.Value); taken < answered || taken > answered+unknown {
+		t.Errorf("the identity stands at %d, %d calls were answered, and %d have an unknown outcome", taken, answered, unknown)
 	}
 }

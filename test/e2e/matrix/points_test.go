@@ -25,7 +25,7 @@ const (
 // seldom are the points that are met once or twice in the life of a process; all
 // others are met with nearly every call.
 var seldom = []failpoint.Point{
-	failpoint.TermBefore, failpoint.TermAfter, failpoint.VoteBefore, failpoint.VoteBetween, failpoint.VoteAfter,
+	failpoint.TermBefore, failpoint.TermAfter, failpoint.VoteBefore, failpoint.VoteAfter,
 	failpoint.RestoreBefore, failpoint.RestoreAfter, failpoint.DeleteBefore, failpoint.DeleteAfter,
 	failpoint.SnapshotBefore, failpoint.SnapshotWritten, failpoint.SnapshotAfter,
 	failpoint.EtagBefore, failpoint.EtagAfter, failpoint.RecordBefore, failpoint.RecordAfter,

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/store"
+)
+
+// TestLogVerify tells a sound log from one that is in use, damaged, or not there.
+func TestLogVerify(t *testing.T) {
+	for _, kind := range []store.LogKind{store.LogBolt, store.LogWAL} {
+		t.Run(string(kind), func(t *testing.T) { checkLogVerify(t, kind) })
+	}
+}
+
+func checkLogVerify(t *testing.T, kind store.LogKind) {
+	dir := t.TempDir()
+	s, err := store.Open(store.Config{
+		Dir: dir, Log: kind, NodeID: "n", Logger: slog.New(slog.DiscardHandler),
+		Watchdog: store.Watchdog{Fatal: func(err error) { t.Error(err) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) {
+		if err := s.StoreLog(&raft.Log{Index: i + 1, Term: 2 + i, Data: []byte("something")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verify := func(code int, stdout, stderr string, flags ...string) {
+		t.Helper()
+		got := command(t, append([]string{"log", "verify", dir}, flags...)...)
+		if got.code != code || !strings.Contains(got.stdout, stdout) || !strings.Contains(got.stderr, stderr) {
+			t.Errorf("%+v, want %d, %q, %q", got, code, stdout, stderr)
+		}
+	}
+	verify(exitFailed, "", "in use")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	verify(exitOK, "entries 1 to 3, of the terms 2 to 4: all are as they were written\nlog store "+string(kind), "")
+	verify(exitOK, "2  term 3  command  9 bytes  ", "", "--entries")
+	spoil(t, dir, kind)
+	verify(exitDamaged, "", "DATA_LOSS")
+	if err := os.Remove(filepath.Join(dir, "raft.db")); err != nil {
+		t.Fatal(err)
+	}
+	verify(exitDamaged, "", "missing")
+	if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verify(exitDamaged, "", "empty")
+}
+
+// spoil changes an entry on disk.
+func spoil(t *testing.T, dir string, kind store.LogKind) {
+	t.Helper()
+	path := filepath.Join(dir, "raft.db")
+	if kind == store.LogWAL {
+		segments, err := filepath.Glob(filepath.Join(dir, "log", "*.log"))
+		if err != nil || len(segments) != 1 {
+			t.Fatal(segments, err)
+		}
+		path = segments[0]
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = bytes.ReplaceAll(content, []byte("something"), []byte("somethink"))
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,162 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/idnode/idnode/etag"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// raiseBatch is how many databases one operation raises: with the longest
+	// names it then has some 36 KiB, no more than a group of calls has.
+	raiseBatch = 256
+	// stopBytes bounds one part of a clean stop, below what a group of calls has;
+	// lastBytes is what a database takes in it beside its name.
+	stopBytes, lastBytes = 48 << 10, 16
+)
+
+// MessageCeiling is logged when the cluster keeps a ceiling for a database. From
+// then on a data directory that is set back is noticed. Tests look for it.
+const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
+
+// raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
+// databases that need one, in batches. It returns at the first failure. New
+// databases come last: there may be no room for them.
+func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
+	var known, fresh []*raftlogv1.EtagRaiseTo
+	for database, reserved := range k.cfg.Counters.Reserved() {
+		ceiling, isKnown := k.ceilings[database]
+		next, ask := etag.NextCeiling(reserved, ceiling)
+		to := &raftlogv1.EtagRaiseTo{Database: database, Ceiling: next}
+		switch {
+		case !ask:
+		case isKnown:
+			known = append(known, to)
+		default:
+			fresh = append(fresh, to)
+		}
+	}
+	for _, list := range [...][]*raftlogv1.EtagRaiseTo{known, fresh} {
+		slices.SortFunc(list, func(a, b *raftlogv1.EtagRaiseTo) int { return cmp.Compare(a.GetDatabase(), b.GetDatabase()) })
+	}
+	for batch := range slices.Chunk(known, raiseBatch) {
+		if _, err := k.raise(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return k.raiseFresh(ctx, fresh)
+}
+
+// raiseFresh asks for the first ceilings of databases. Once the cluster has no room
+// for one it has none for those that follow: they are beyond its limit, and get no
+// etags until it has room for them.
+func (k *EtagKeeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
+	size := raiseBatch
+	if k.beyond.Load() != nil {
+		size = 1 // Most likely there is no room yet.
+	}
+	for len(fresh) > 0 {
+		batch := fresh[:min(size, len(fresh))]
+		beyond, err := k.raise(ctx, batch)
+		full := refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
+		switch {
+		case full && len(batch) > 1:
+			size = len(batch) / 2 // Below log format 3 all are refused for one.
+			continue
+		case full:
+			beyond = []string{batch[0].GetDatabase()}
+		case err != nil:
+			return err
+		}
+		fresh, size = fresh[len(batch):], min(2*size, raiseBatch)
+		if len(beyond) > 0 {
+			k.setBeyond(beyond, fresh)
+			return nil
+		}
+	}
+	k.setBeyond(nil, nil)
+	return nil
+}
+
+// setBeyond says which databases are beyond the cluster's limit.
+func (k *EtagKeeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
+	before := k.beyond.Load()
+	if len(refused)+len(notAsked) == 0 {
+		k.beyond.Store(nil)
+		return
+	}
+	beyond := make(map[string]struct{}, len(refused)+len(notAsked))
+	for _, database := range refused {
+		beyond[database] = struct{}{}
+	}
+	for _, to := range notAsked {
+		beyond[to.GetDatabase()] = struct{}{}
+	}
+	k.beyond.Store(&beyond)
+	if before == nil {
+		k.cfg.Logger.Warn("databases are beyond the limit max-databases: they get no server-side ids until it is raised",
+			"databases", len(beyond), "first", slices.Min(slices.Collect(maps.Keys(beyond))))
+	}
+}
+
+// isBeyond says whether the cluster keeps no ceiling for a database, for want of
+// room.
+func (k *EtagKeeper) isBeyond(database string) bool {
+	beyond := k.beyond.Load()
+	if beyond == nil {
+		return false
+	}
+	_, is := (*beyond)[database]
+	return is
+}
+
+// raise asks for the ceilings of a batch, and returns the databases for which there
+// is no room.
+func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
+	defer cancel()
+	result, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+		Op: &raftlogv1.Operation_EtagRaise{EtagRaise: &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	beyond = result.GetEtag().GetRefused()
+	for _, r := range batch {
+		if slices.Contains(beyond, r.GetDatabase()) {
+			continue
+		}
+		k.ceilings[r.GetDatabase()] = r.GetCeiling()
+		k.cfg.Logger.Debug(MessageCeiling, "database", r.GetDatabase(), "ceiling", r.GetCeiling())
+	}
+	return beyond, nil
+}
+
+// tellCleanStop records the last etags in the cluster, in as many parts as it takes.
+func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
+	start := k.startNumber()
+	if start == 0 {
+		return errors.New("the cluster never answered an announcement")
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
+	defer cancel()
+	for databases := slices.Sorted(maps.Keys(last)); ; {
+		stop := &raftlogv1.EtagCleanStop{Node: k.cfg.NodeID, Start: start}
+		for size := 0; len(databases) > 0 && size < stopBytes; databases = databases[1:] {
+			stop.Last = append(stop.Last, &raftlogv1.EtagLast{Database: databases[0], Last: last[databases[0]]})
+			size += len(databases[0]) + lastBytes
+		}
+		stop.Partial = len(databases) > 0
+		_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+			Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop},
+		})
+		if err != nil || !stop.Partial {
+			return err
+		}
+	}
+}
