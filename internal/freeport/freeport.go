@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -15,32 +15,91 @@ import (
 const (
 	lowest = 20_000
 	count  = 12_000
-)
-
-// Each process begins somewhere else, and then takes each port once.
-var (
-	first = time.Now().UnixNano() % count
-	taken atomic.Int64
+	// size is how many ports a block has. Its first one is listened on for as long as
+	// the process lives, and makes the others that process's own: test programs run
+	// side by side.
+	size = 100
+	// most is how many blocks a process takes: its first ports are long free again then.
+	most = 10
 )
 
 var errNone = errors.New("freeport: no port is free")
 
+// ports are the blocks of a process. A port is given again when each of the others has
+// been. It is safe for concurrent use.
+type ports struct {
+	mu     sync.Mutex
+	blocks []block
+	// current is the block in use, used how many of its ports have been.
+	current, used int
+}
+
+// block is the ports that follow the one that holds it.
+type block struct {
+	holder net.Listener
+	first  int
+}
+
+var own ports
+
 // Loopback returns a loopback address, host:port, that nobody listens on and that
-// it returned to nobody else in this process. It is safe for concurrent use.
+// no other process is given, and this one only after 990 others. It is safe for concurrent use.
 func Loopback() (string, error) {
 	base, err := Base(1)
 	return address(base), err
 }
 
-// Base returns the first of n ports, one after the other, to which the same applies.
+// Base returns the first of n ports, one after the other, to which the same applies. n
+// is less than a hundred.
 func Base(n int) (int, error) {
+	own.mu.Lock()
+	defer own.mu.Unlock()
 	for range count {
-		begin := (first + taken.Add(int64(n)) - int64(n)) % count
-		if base := lowest + int(begin); begin+int64(n) <= count && free(base, n) {
+		base, err := own.next(n)
+		if err != nil {
+			return 0, err
+		}
+		if free(base, n) {
 			return base, nil
 		}
 	}
 	return 0, errNone
+}
+
+// next returns the next n ports of a block, whether they are free or not.
+func (p *ports) next(n int) (int, error) {
+	if n >= size {
+		return 0, errNone
+	}
+	if len(p.blocks) == 0 || p.used+n > size {
+		p.current, p.used = p.current+1, 1
+		if p.current >= len(p.blocks) && !p.hold() {
+			p.current = 0
+		}
+		if len(p.blocks) == 0 {
+			return 0, errNone
+		}
+	}
+	base := p.blocks[p.current].first + p.used
+	p.used += n
+	return base, nil
+}
+
+// hold takes one more block, which no other process has, and says whether it could.
+func (p *ports) hold() bool {
+	if len(p.blocks) == most {
+		return false
+	}
+	begin := int(time.Now().UnixNano() % count)
+	for i := range count / size {
+		first := lowest + (begin/size+i)*size%count
+		if l, err := net.Listen("tcp", address(first)); err == nil {
+			p.blocks = append(p.blocks, block{l, first})
+			p.current = len(p.blocks) - 1
+			return true
+		}
+	}
+	return false
 }
 
 func free(base, n int) bool {

@@ -26,15 +26,15 @@ func TestBase(t *testing.T) {
 			defer l.Close()
 		}
 	}
-	if _, err := Base(count + 1); err == nil {
-		t.Error("more ports than there are")
+	if _, err := Base(size); err == nil {
+		t.Error("more ports than a block has")
 	}
 }
 
 // TestLoopback: addresses differ, and can be listened on.
 func TestLoopback(t *testing.T) {
 	seen := map[string]bool{}
-	for range 100 {
+	for range 3 * size {
 		address, err := Loopback()
 		if err != nil {
 			t.Fatal(err)
@@ -48,5 +48,38 @@ func TestLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
+	}
+}
+
+// TestProcesses: two processes are never given the same port, and each goes round its
+// own.
+func TestProcesses(t *testing.T) {
+	var one, other ports
+	const round = most * (size - 1)
+	mine := map[int]bool{}
+	take := func(p *ports) int {
+		t.Helper()
+		port, err := p.next(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	for range round {
+		mine[take(&one)] = true
+	}
+	if len(mine) != round {
+		t.Errorf("%d ports of %d came twice", round-len(mine), round)
+	}
+	for range round {
+		if port := take(&other); mine[port] {
+			t.Fatalf("port %d belongs to two", port)
+		}
+		if port := take(&one); !mine[port] {
+			t.Fatalf("port %d is one too many", port)
+		}
+	}
+	for _, b := range append(one.blocks, other.blocks...) {
+		_ = b.holder.Close()
 	}
 }
