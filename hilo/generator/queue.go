@@ -73,10 +73,7 @@ func (q *queue) idle() bool { return q.list.Len() == 0 }
 // wait takes 1 to n numbers of the next range, for a caller who found none in the
 // current one.
 func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
-	if err := ctx.Err(); err != nil {
-		return block{}, err
-	}
-	b, w, err := g.takeOrJoin(n)
+	b, w, err := g.takeOrJoin(ctx, n)
 	if w == nil {
 		return b, err
 	}
@@ -89,8 +86,8 @@ func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
 }
 
 // takeOrJoin takes numbers of a range that has come by now; if there is none, it
-// returns a waiter that has joined the queue.
-func (g *Generator) takeOrJoin(n uint64) (block, *waiter, error) {
+// returns a waiter that has joined the queue, unless ctx has ended.
+func (g *Generator) takeOrJoin(ctx context.Context, n uint64) (block, *waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -108,6 +105,9 @@ func (g *Generator) takeOrJoin(n uint64) (block, *waiter, error) {
 		if b := g.takeLocked(n); b.n > 0 {
 			return b, nil, nil
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return block{}, nil, err
 	}
 	w := g.queue.join(n)
 	g.hurry()
