@@ -170,8 +170,9 @@ func TestAChangeWaitsForAnEntryOfTheTerm(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		p.wantLog(1, 1, 2)
-		// Two of the four voters that there are then are no majority.
-		p.others["B"].answer(grantAll)
+		// Two of the four voters that there are then are no majority. An answer at once
+		// would be counted by the configuration before, see docs/raft-library.md.
+		p.others["B"].answer(grantLater)
 		time.Sleep(10 * time.Second)
 		p.wantLog(1, 1, 2, 2)
 		p.others["C"].answer(grantAll)

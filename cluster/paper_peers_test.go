@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -32,6 +33,13 @@ func voteOnly(request any) any {
 	if _, ok := request.(*raft.AppendEntriesRequest); ok {
 		return nil
 	}
+	return grantAll(request)
+}
+
+// grantLater grants all, but not before A has done what it does after it has sent the
+// request.
+func grantLater(request any) any {
+	time.Sleep(time.Millisecond)
 	return grantAll(request)
 }
 
@@ -77,12 +85,13 @@ func (p *paperPeer) run() {
 
 func (p *paperPeer) got(request any) any {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.requests = append(p.requests, request)
-	if p.reply == nil {
+	reply := p.reply
+	p.mu.Unlock()
+	if reply == nil {
 		return nil
 	}
-	return p.reply(request)
+	return reply(request)
 }
 
 // answer sets how requests are answered; nil means not at all.
