@@ -21,10 +21,8 @@ func (a *api) clientConfiguration(w http.ResponseWriter, _ *http.Request, _ *par
 // may come back to it. A node that is cut off would only fail it again.
 func (a *api) statistics(w http.ResponseWriter, _ *http.Request, _ *params) error {
 	status := a.service.GetStatus()
-	if !status.HasQuorum {
-		return &service.Error{
-			Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
-		}
+	if err := healthy(status); err != nil {
+		return err
 	}
 	writeJSON(w, http.StatusOK, struct {
 		CountOfDocuments, CountOfIndexes int64
@@ -34,6 +32,28 @@ func (a *api) statistics(w http.ResponseWriter, _ *http.Request, _ *params) erro
 		Indexes                          []struct{}
 	}{CountOfDocuments: int64(status.Counts.HiLos), LastDocEtag: status.StateIndex, DatabaseID: status.ClusterID, Is64Bit: true, Indexes: []struct{}{}})
 	return nil
+}
+
+// healthCheck is what newer clients ask instead of the statistics. The answer has
+// no body: one of them takes any for an error.
+func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	if err := healthy(a.service.GetStatus()); err != nil {
+		return err
+	}
+	setHeaders(w)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// healthy returns an error if clients had better stay away from the node.
+func healthy(status service.Status) error {
+	if status.HasQuorum {
+		return nil
+	}
+	return &service.Error{
+		Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
+	}
 }
 
 func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) error {

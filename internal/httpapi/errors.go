@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/idnode/idnode/internal/service"
 )
@@ -104,6 +105,14 @@ func writeFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		URL: schemeOf(r) + "://" + r.Host + r.RequestURI, Type: f.exception,
 		Message: f.message, Error: f.exception + ": " + f.message,
 	})
+}
+
+// targetOf is the path and query of a request, as they were sent.
+func targetOf(r *http.Request) string {
+	if strings.HasPrefix(r.RequestURI, "/") {
+		return r.RequestURI
+	}
+	return r.URL.RequestURI() // It was sent with scheme and host, as to a proxy.
 }
 
 func schemeOf(r *http.Request) string {

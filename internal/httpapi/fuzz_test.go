@@ -22,6 +22,7 @@ func FuzzRequest(f *testing.F) {
 		"GET /databases/shop/docs?id=Raven/Hilo/users",
 		"GET /databases/shop/configuration/client",
 		"GET /databases/shop/stats",
+		"GET /databases/shop/healthcheck",
 		"GET /topology?name=shop",
 		"GET /cluster/topology?url=http://a:7402",
 		"GET /build/version",

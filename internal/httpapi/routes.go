@@ -49,6 +49,7 @@ func (a *api) routes() []route {
 		{http.MethodGet, databases + "/docs", a.hiloDocument},
 		{http.MethodGet, databases + "/configuration/client", a.clientConfiguration},
 		{http.MethodGet, databases + "/stats", a.statistics},
+		{http.MethodGet, databases + "/healthcheck", a.healthCheck},
 		{http.MethodGet, "/topology", a.databaseTopology},
 		{http.MethodGet, "/cluster/topology", a.clusterTopology},
 		{http.MethodGet, "/build/version", a.buildVersion},
@@ -60,15 +61,16 @@ func (a *api) register(mux *http.ServeMux) {
 	for _, route := range a.routes() {
 		mux.Handle(route.path, a.handler(route))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f := failure{
-			status: http.StatusNotFound, exception: routeNotFoundException, message: "there is no call " + r.Method + " " + r.URL.Path,
-		}
-		if strings.HasSuffix(r.URL.Path, nextRangePath) {
-			// The database is missing. There is a client that crashes on a 404 here.
-			f.status, f.exception = http.StatusBadRequest, argumentException
-		}
-		writeFailure(w, r, f)
+	mux.HandleFunc("/", noRoute)
+}
+
+// noRoute answers what is no call, by its path or by its method. It is what
+// RavenDB answers: clients look for the name of the exception to see that a server
+// has a call not yet, and some take a 404 for an answer that is empty.
+func noRoute(w http.ResponseWriter, r *http.Request) {
+	writeFailure(w, r, failure{
+		status: http.StatusBadRequest, exception: routeNotFoundException,
+		message: "There is no handler for path: " + r.Method + " " + targetOf(r),
 	})
 }
 
@@ -107,11 +109,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, route route) {
 		writeFailure(w, r, notHiLo())
 		return
 	}
-	w.Header().Set("Allow", route.method)
-	writeFailure(w, r, failure{
-		status: http.StatusMethodNotAllowed, exception: notSupportedException,
-		message: "the method is " + route.method + ", not " + r.Method,
-	})
+	noRoute(w, r)
 }
 
 // checkDatabase checks the name of a database in any case; "" is one.
