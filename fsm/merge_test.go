@@ -440,6 +440,25 @@ func TestTheRightToTheClusterOnOneDatabaseMergesNothing(t *testing.T) {
 	}
 }
 
+// TestPrincipalsHaveAKind: where all nodes know kinds, a plain principal is the name
+// of a host, in roles and in operations of nodes that wrote it before they knew.
+func TestPrincipalsHaveAKind(t *testing.T) {
+	for format, allowed := range map[uint32]map[string]bool{
+		StrictFormat: {"ops": true, "dns:ops": true, "uri:ops": false, "dns:shop": true, "shop": true, "uri:spiffe://x": true, "spiffe://x": true, "dns:spiffe://x": false},
+		MergeFormat:  {"ops": true, "dns:ops": false, "uri:ops": false, "dns:shop": true, "shop": false, "uri:spiffe://x": false, "spiffe://x": true, "dns:spiffe://x": false},
+	} {
+		l := newLogOf(t, format)
+		l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "dns:shop": "*", "spiffe://x": "*"})))
+		for who, want := range allowed {
+			op := opMergeOf(mergeIdentity("invoices", 5, false))
+			op.Principal = &who
+			if r := l.do(op).GetRefusal(); (r == nil) != want {
+				t.Errorf("format %d: a merge by %s: %v, want allowed %v", format, who, r, want)
+			}
+		}
+	}
+}
+
 // opRoles gives principals the right to the cluster on a database each.
 func opRoles(t *testing.T, databases map[string]string) *raftlogv1.Operation {
 	t.Helper()

@@ -64,7 +64,7 @@ func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *ref
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}
-	if !rights.Allows(table, string(op.principal), rights.Cluster, "", "") {
+	if !c.allows(table, op, rights.Cluster, nil, nil) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
 			"it would shut its author out: no role gives %q the right cluster on every database", op.principal)
 	}
@@ -123,10 +123,20 @@ func (c *contents) checkRights(op *operation) *refusal {
 	if need == rights.Cluster && c.strict() {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if op.named && rights.Allows(c.roles.table, string(op.principal), need, database, name) {
+	if op.named && c.allows(c.roles.table, op, need, database, name) {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", op.principal, need)
+}
+
+// allows says whether a table gives an operation's principal a right. Below
+// StrictFormat there are nodes that know no kinds of principals, and compare them
+// as they are written.
+func (c *contents) allows(table *rights.Table, op *operation, need rights.Right, database, name []byte) bool {
+	if !c.strict() {
+		return rights.AllowsAsWritten(table, string(op.principal), need, database, name)
+	}
+	return rights.Allows(table, string(op.principal), need, database, name)
 }
 
 // needOf returns the rights an operation needs, and the name it is about; none

@@ -182,7 +182,8 @@ refused.
 
   roles:
     - name: shop
-      principals: [shop.example.org]    # names of client certificates; "*" is everybody
+      principals: [shop.example.org]    # names of client certificates, plain or with
+                                        # dns:, uri: or email:; "*" is everybody
       grants:
         - database: shop                # "*" is every database
           prefix: orders                # of names, tags and ids; none is all

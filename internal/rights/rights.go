@@ -3,7 +3,7 @@
 //
 // It is pure. The door of a node and the replicated state ask the same table, so
 // that both decide alike; the table's encoding is part of the log. Databases and
-// names are folded; principals are compared as they are.
+// names are folded; principals have a kind, and are compared as they are.
 package rights
 
 import (
@@ -98,14 +98,14 @@ type Grant struct {
 // Role gives its grants to its principals.
 type Role struct {
 	Name string
-	// Principals are names of certificates, or Any.
+	// Principals are names of certificates, with or without their kind, or Any.
 	Principals []string
 	Grants     []Grant
 }
 
 // Limit bounds each of its principals by itself, on each node by itself.
 type Limit struct {
-	// Principals are names of certificates, or Any.
+	// Principals are names of certificates, with or without their kind, or Any.
 	Principals []string
 	// InFlight is how many calls may be under way; 0 for no limit.
 	InFlight int64
@@ -120,24 +120,29 @@ type Table struct {
 	Roles  []Role
 	Limits []Limit
 
-	grants map[string][]Grant
-	limits map[string]Limit
+	// grants and limits are by principal with its kind; written has the grants by
+	// principal as the table has it.
+	grants  map[string][]Grant
+	written map[string][]Grant
+	limits  map[string]Limit
 }
 
 // New returns a table that answers quickly. The error says what is wrong with a
 // role or a limit.
 func New(roles []Role, limits []Limit) (*Table, error) {
-	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, limits: map[string]Limit{}}
+	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, written: map[string][]Grant{}, limits: map[string]Limit{}}
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
 	for _, role := range roles {
 		for _, p := range role.Principals {
-			t.grants[p] = append(t.grants[p], role.Grants...)
+			t.grants[Principal(p)] = append(t.grants[Principal(p)], role.Grants...)
+			t.written[p] = append(t.written[p], role.Grants...)
 		}
 	}
 	for _, limit := range limits {
 		for _, p := range limit.Principals {
+			p = Principal(p)
 			if _, twice := t.limits[p]; !twice {
 				t.limits[p] = limit
 			}
@@ -159,7 +164,7 @@ func (t *Table) Limit(principal string) (Limit, bool) {
 	if t == nil || len(t.limits) == 0 {
 		return Limit{}, false
 	}
-	limit, ok := t.limits[principal]
+	limit, ok := t.limits[Principal(principal)]
 	if !ok {
 		limit, ok = t.limits[Any]
 	}
@@ -174,7 +179,17 @@ func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, databas
 	if !t.Set() {
 		return true
 	}
-	have := held(t.grants[principal], database, name) | held(t.grants[Any], database, name)
+	have := held(t.grants[Principal(principal)], database, name) | held(t.grants[Any], database, name)
+	return have&need == need
+}
+
+// AllowsAsWritten is Allows as nodes judged that knew no kinds of principals: the
+// table must have the principal as it is.
+func AllowsAsWritten[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
+	if !t.Set() {
+		return true
+	}
+	have := held(t.written[principal], database, name) | held(t.written[Any], database, name)
 	return have&need == need
 }
 

@@ -54,7 +54,12 @@ func TestAllows(t *testing.T) {
 		{"", Generate, "shop", "orders", false},
 		{Any, Generate, "shop", "orders", false},
 		{"ops", Cluster, "", "", true},
+		{"dns:ops", Cluster, "", "", true},
+		{"uri:ops", Cluster, "", "", false},
+		{"email:ops", Cluster, "", "", false},
 		{"spiffe://example.org/op", Delete | Force, "shop", "orders", true},
+		{"uri:spiffe://example.org/op", Delete | Force, "shop", "orders", true},
+		{"dns:spiffe://example.org/op", Delete | Force, "shop", "orders", false},
 		{"stranger", Backup, "", "", false},
 	}
 	for _, tt := range tests {
@@ -64,6 +69,47 @@ func TestAllows(t *testing.T) {
 		if got := Allows(roles, tt.principal, tt.need, []byte(tt.database), []byte(tt.name)); got != tt.want {
 			t.Errorf("as bytes, %q %s on %q of %q: %v, want %v", tt.principal, tt.need, tt.name, tt.database, got, tt.want)
 		}
+	}
+}
+
+// TestPrincipals: a plain name is that of a host, unless no host can have it, and
+// the same text of another kind is somebody else.
+func TestPrincipals(t *testing.T) {
+	for name, want := range map[string]string{
+		"shop.example.org": "dns:shop.example.org", "dns:shop": "dns:shop", "uri:x": "uri:x", "email:x": "email:x",
+		"spiffe://example.org/op": "uri:spiffe://example.org/op", "urn:op": "uri:urn:op", "op@example.org": "email:op@example.org",
+		"spiffe://example.org/op@b": "uri:spiffe://example.org/op@b", "": "", Any: Any,
+	} {
+		if got := Principal(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+	for principal, want := range map[string]string{
+		"dns:shop": "shop", "uri:spiffe://op": "spiffe://op", "email:a@b": "a@b", "": "",
+		"dns:spiffe://op": "dns:spiffe://op", "uri:shop": "uri:shop", "uri:dns:shop": "uri:dns:shop", "dns:": "dns:", "dns:*": "dns:*",
+	} {
+		if got := Plain(principal); got != want {
+			t.Errorf("%q is plainly %q, want %q", principal, got, want)
+		}
+	}
+	if admins := []string{"ops", "uri:spiffe://op"}; !Lists(admins, "dns:ops") || !Lists(admins, "uri:spiffe://op") || Lists(admins, "uri:ops") || Lists(admins, "") {
+		t.Error("a list has others than it names")
+	}
+}
+
+// TestAsWritten: nodes that know no kinds compare principals letter by letter.
+func TestAsWritten(t *testing.T) {
+	roles := table(t, []Role{
+		{Name: "plain", Principals: []string{"shop"}, Grants: []Grant{{Database: Any, Rights: Read}}},
+		{Name: "kind", Principals: []string{"dns:ops"}, Grants: []Grant{{Database: Any, Rights: Read}}},
+	})
+	for who, want := range map[string]bool{"shop": true, "dns:shop": false, "dns:ops": true, "ops": false} {
+		if got := AllowsAsWritten(roles, who, Read, "", ""); got != want {
+			t.Errorf("%q: %v, want %v", who, got, want)
+		}
+	}
+	if !AllowsAsWritten(nil, "", all, "", "") {
+		t.Error("no table forbids something")
 	}
 }
 
@@ -82,7 +128,7 @@ func TestLimit(t *testing.T) {
 		t, nil, Limit{Principals: []string{Any}, InFlight: 1}, Limit{Principals: []string{"a", "b"}, InFlight: 2},
 		Limit{Principals: []string{"b"}, IDsPerSecond: 3},
 	)
-	for principal, want := range map[string]int64{"a": 2, "b": 2, "c": 1, "": 1} {
+	for principal, want := range map[string]int64{"a": 2, "b": 2, "c": 1, "": 1, "dns:a": 2, "uri:a": 1} {
 		if got, ok := limits.Limit(principal); !ok || got.InFlight != want {
 			t.Errorf("%q: %+v, want %d calls", principal, got, want)
 		}
@@ -217,7 +263,7 @@ func FuzzAllows(f *testing.F) {
 		for _, role := range roles {
 			for _, p := range role.Principals {
 				for _, g := range role.Grants {
-					if (p == Any || p == who) && (g.Database == Any || g.Database == in) && strings.HasPrefix(name, g.Prefix) {
+					if (p == Any || Principal(p) == Principal(who)) && (g.Database == Any || g.Database == in) && strings.HasPrefix(name, g.Prefix) {
 						have |= g.Rights
 					}
 				}

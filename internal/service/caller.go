@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // Caller is who makes a call.
 type Caller struct {
-	// Principal is the name in his certificate; empty for one without.
+	// Principal is the name in his certificate, with its kind; empty for one
+	// without.
 	Principal string
 	// Address is where the call came from, for the audit log; may be empty.
 	Address string
@@ -81,7 +82,7 @@ func (s *Service) authorizeGuarded(ctx context.Context, need rights.Right) error
 		return nil
 	}
 	who := s.caller(ctx).Principal
-	if slices.Contains(s.cfg.Admins, who) {
+	if rights.Lists(s.cfg.Admins, who) {
 		return nil
 	}
 	return &Error{
@@ -96,7 +97,16 @@ func (s *Service) principal(ctx context.Context) *string {
 	if !s.cfg.State.Roles().Table.Set() {
 		return nil
 	}
+	return s.author(ctx)
+}
+
+// author returns the caller's name for an operation. As long as there are members
+// that know no kinds of principals it has none.
+func (s *Service) author(ctx context.Context) *string {
 	who := s.caller(ctx).Principal
+	if s.cfg.State.Format() < fsm.StrictFormat {
+		who = rights.Plain(who)
+	}
 	return &who
 }
 

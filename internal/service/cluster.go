@@ -301,8 +301,7 @@ func (s *Service) proposeRemoval(ctx context.Context, tag string) (uint64, error
 	principal := s.principal(ctx)
 	index, err := s.cfg.Cluster.Remove(ctx, tag, principal)
 	if unnamed(err, principal) {
-		who := s.caller(ctx).Principal
-		index, err = s.cfg.Cluster.Remove(ctx, tag, &who)
+		index, err = s.cfg.Cluster.Remove(ctx, tag, s.author(ctx))
 	}
 	if err != nil {
 		return 0, proposalError(err, false)

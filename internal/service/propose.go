@@ -20,8 +20,7 @@ func (s *Service) propose(ctx context.Context, op *raftlogv1.Operation, repeatab
 	}
 	result, err := proposeTo(ctx, s.cfg.Proposer, op)
 	if unnamed(err, op.Principal) {
-		who := s.caller(ctx).Principal
-		op.Principal = &who
+		op.Principal = s.author(ctx)
 		result, err = proposeTo(ctx, s.cfg.Proposer, op)
 	}
 	if err != nil {

@@ -108,9 +108,8 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 func (s *Service) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
 	// Named also where there are no roles yet: the state refuses roles that shut
 	// their author out.
-	who := s.caller(ctx).Principal
 	result, err := s.propose(ctx, &raftlogv1.Operation{
-		Principal: &who,
+		Principal: s.author(ctx),
 		Op:        &raftlogv1.Operation_RolesSet{RolesSet: &raftlogv1.RolesSet{Table: table, Expected: expected}},
 	}, expected != nil)
 	return result.GetLogIndex(), result.GetRolesBefore(), err

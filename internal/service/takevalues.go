@@ -38,8 +38,7 @@ func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityRes
 	principal := s.principal(ctx)
 	res, err := s.takeAs(ctx, t, principal)
 	if unnamed(err, principal) {
-		who := s.caller(ctx).Principal
-		res, err = s.takeAs(ctx, t, &who)
+		res, err = s.takeAs(ctx, t, s.author(ctx))
 	}
 	if err == nil {
 		return res, nil

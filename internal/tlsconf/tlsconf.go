@@ -25,6 +25,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/idnode/idnode/internal/rights"
 )
 
 var (
@@ -293,10 +295,10 @@ func NamesTag(cert *x509.Certificate, tag string) bool {
 	return false
 }
 
-// Principal returns the name of the other side, as its verified certificate has
-// it: the first URI, else the first DNS name, else the first mail address among
-// its alternative names. It is empty without any, or without a certificate that
-// was verified. The common name does not count.
+// Principal returns the name of the other side, with its kind, as its verified
+// certificate has it: the first URI, else the first DNS name, else the first mail
+// address among its alternative names. It is empty without any, or without a
+// certificate that was verified. The common name does not count.
 func Principal(state tls.ConnectionState) string {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""
@@ -305,11 +307,11 @@ func Principal(state tls.ConnectionState) string {
 	name := ""
 	switch {
 	case len(cert.URIs) > 0:
-		name = cert.URIs[0].String()
+		name = rights.URI + cert.URIs[0].String()
 	case len(cert.DNSNames) > 0:
-		name = cert.DNSNames[0]
+		name = rights.DNS + cert.DNSNames[0]
 	case len(cert.EmailAddresses) > 0:
-		name = cert.EmailAddresses[0]
+		name = rights.Email + cert.EmailAddresses[0]
 	}
 	if !utf8.ValidString(name) {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -196,7 +197,7 @@ func TestPrincipal(t *testing.T) {
 	dir := t.TempDir()
 	must(t, tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{"A"}, Clients: []string{"shop.example.org"}}))
 	server := load(t, dir, "A").Server()
-	for name, want := range map[string]string{"client": "client", "shop.example.org": "shop.example.org", "A": "A"} {
+	for name, want := range map[string]string{"client": "dns:client", "shop.example.org": "dns:shop.example.org", "A": "dns:A"} {
 		seen, _, err := handshake(t, server, load(t, dir, name).Client("A"))
 		must(t, err)
 		if got := tlsconf.Principal(seen); got != want {
@@ -205,6 +206,23 @@ func TestPrincipal(t *testing.T) {
 	}
 	if got := tlsconf.Principal(tls.ConnectionState{PeerCertificates: []*x509.Certificate{load(t, dir, "client").Leaf()}}); got != "" {
 		t.Errorf("a certificate that nobody verified names %q", got)
+	}
+}
+
+// TestPrincipalsHaveAKind: a name of one kind is not taken for the same text of
+// another.
+func TestPrincipalsHaveAKind(t *testing.T) {
+	op := &url.URL{Scheme: "spiffe", Host: "example.org", Path: "/op"}
+	for want, leaf := range map[string]*x509.Certificate{
+		"uri:spiffe://example.org/op": {URIs: []*url.URL{op}, DNSNames: []string{"op"}},
+		"dns:spiffe://example.org/op": {DNSNames: []string{"spiffe://example.org/op"}},
+		"email:op@example.org":        {EmailAddresses: []string{"op@example.org"}},
+		"dns:op@example.org":          {DNSNames: []string{"op@example.org"}},
+		"":                            {DNSNames: []string{"\xff"}},
+	} {
+		if got := tlsconf.Principal(tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
