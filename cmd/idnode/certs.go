@@ -18,8 +18,8 @@ func (a *app) certsCommand() *cobra.Command {
 TAG.crt and TAG.key, client.crt and client.key. A CA that is there is used again,
 so nodes can be added later. --client NAME adds NAME.crt and NAME.key.
 
-A node's certificate names its tag, localhost, 127.0.0.1, ::1 and idnode-tag (in
-small letters), and every --host.`,
+A node's certificate says that it is one, by the URI idnode://*/node/TAG. It names
+its tag, localhost, 127.0.0.1, ::1, idnode-tag (in small letters) and every --host.`,
 		Example: `  idnode certs ./certs --node A --node B --node C
   idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4
   idnode certs ./certs --node E --client webshop --client operator`,

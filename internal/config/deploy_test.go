@@ -32,6 +32,8 @@ type manifest struct {
 		SecretName  string   `yaml:"secretName"`
 		DNSNames    []string `yaml:"dnsNames"`
 		IPAddresses []string `yaml:"ipAddresses"`
+		URIs        []string `yaml:"uris"`
+		Usages      []string
 		Ports       []port
 		Template    struct{ Spec podSpec }
 	}
@@ -156,6 +158,9 @@ func checkCertificate(t *testing.T, all map[string]manifest, pod, tag, host stri
 		t.Errorf("%s has %q in %s", pod, mounted[c.TLSCA], c.TLSCA)
 	}
 	certificate := all["Certificate "+pod].Spec
+	if !slices.Equal(certificate.URIs, []string{"idnode://*/node/" + tag}) || !slices.Equal(certificate.Usages, []string{"server auth", "client auth"}) {
+		t.Errorf("the certificate of %s, which is %s, is no node's: %s for %s", pod, tag, certificate.URIs, certificate.Usages)
+	}
 	names := append(certificate.DNSNames, certificate.IPAddresses...)
 	for _, name := range []string{tag, host, "localhost", "127.0.0.1", "idnode.idnode.svc"} {
 		if !slices.Contains(names, name) || certificate.SecretName != secret {

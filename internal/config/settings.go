@@ -59,9 +59,10 @@ func groups(c *Config) []group {
 			{"advertise-http", "where others reach HTTP (default: --http, with the host of --advertise-grpc if it has none)", &c.AdvertiseHTTP},
 		}},
 		{"TLS", []setting{
-			{"tls-cert", "certificate file (PEM); names the node's tag", &c.TLSCert},
+			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", &c.TLSCert},
 			{"tls-key", "key file (PEM)", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
+			{"accept-old-node-certificates", "accept certificates of nodes without that URI, which have the tag as a DNS name; only until all are replaced", &c.AcceptOldNodeCertificates},
 			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles; several allowed", &c.Admin},
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},

@@ -63,7 +63,7 @@ func (n *Node) assemble() error {
 
 func (n *Node) openCluster(certificates *tlsconf.Material) error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: peerCredentials(certificates), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
+		Introduce: n.introduce, Credentials: n.peerCredentials(certificates), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
 		Traceparent: n.tracing.Traceparent(), Logger: n.log,
 	})
 	c := n.cfg
@@ -72,7 +72,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
-		TLS: raftTLS(certificates),
+		TLS: n.raftTLS(certificates),
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
@@ -153,7 +153,7 @@ func (n *Node) openServer(certificates *tlsconf.Material) {
 	var creds credentials.TransportCredentials
 	var authorize peer.Authorize
 	if certificates != nil {
-		creds, authorize = credentials.NewTLS(certificates.Server()), namesMember
+		creds, authorize = credentials.NewTLS(certificates.Server()), n.namesMember
 	}
 	guard := peer.NewGuard(n.cluster, authorize)
 	n.health = grpcapi.NewHealth()

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -35,10 +35,40 @@ func (n *Node) certificates() (*tlsconf.Material, error) {
 // checkCertificate refuses a certificate with which other nodes would not take
 // this one for itself.
 func (n *Node) checkCertificate(leaf *x509.Certificate) error {
-	if tag := n.cfg.Tag; tag != "" && !tlsconf.NamesTag(leaf, tag) {
-		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it", n.cfg.TLSCert, tag)
+	tag := n.cfg.Tag
+	if err := leaf.VerifyHostname(tag); tag != "" && err != nil {
+		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it: %w", n.cfg.TLSCert, tag, err)
+	}
+	if err := n.nodes().Check(leaf, tag); err != nil {
+		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one, and docs/operations.md says how to change over from older ones", n.cfg.TLSCert, tag, err)
 	}
 	return nil
+}
+
+// nodes tells the certificates of nodes from others.
+func (n *Node) nodes() tlsconf.Nodes {
+	nodes := tlsconf.Nodes{Cluster: n.clusterID}
+	if n.cfg.AcceptOldNodeCertificates {
+		nodes.Plain = n.oldCertificate
+	}
+	return nodes
+}
+
+// clusterID is empty before the cluster is known: when the own certificate is first
+// read, for one.
+func (n *Node) clusterID() string {
+	if n.cluster == nil {
+		return ""
+	}
+	return hex.EncodeToString(n.cluster.ClusterID())
+}
+
+// oldCertificate warns of a certificate that is accepted for the time of an upgrade
+// only, once for each tag.
+func (n *Node) oldCertificate(tag string) {
+	if _, told := n.oldCertificates.LoadOrStore(tag, true); !told {
+		n.log.Warn("a node's certificate does not say that it is one, and is accepted because of accept-old-node-certificates: replace it, and take that setting away", "tag", tag)
+	}
 }
 
 // certificatesEvery is between two looks at the certificate files. They are small;
@@ -58,7 +88,7 @@ func (n *Node) followCertificates(ctx context.Context) {
 
 // namesMember says whether the certificate of a call's connection names the
 // member with this tag.
-func namesMember(ctx context.Context, tag string) error {
+func (n *Node) namesMember(ctx context.Context, tag string) error {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
 		return errors.New("the connection is not known")
@@ -70,34 +100,31 @@ func namesMember(ctx context.Context, tag string) error {
 	if info.State.Version < tls.VersionTLS13 {
 		return errors.New("the connection has an older version than TLS 1.3")
 	}
-	tags := tlsconf.PeerTags(info.State)
-	if !slices.Contains(tags, tag) {
-		return fmt.Errorf("it names %q", tags)
-	}
-	return nil
+	return n.nodes().Peer(info.State, tag)
 }
 
 // peerCredentials are for dialling the gRPC port of another node, whose
-// certificate must name its tag. Of a node that is known only by its address,
-// to join through, it must name the host.
-func peerCredentials(certificates *tlsconf.Material) func(tag string) credentials.TransportCredentials {
+// certificate must be that of its tag. Of a node that is known only by its address,
+// to join through, it must be a node's and name the host.
+func (n *Node) peerCredentials(certificates *tlsconf.Material) func(tag string) credentials.TransportCredentials {
 	if certificates == nil {
 		return nil
 	}
 	return func(tag string) credentials.TransportCredentials {
-		return newestCredentials{config: func() *tls.Config { return peerConfig(certificates, tag) }}
+		return newestCredentials{config: func() *tls.Config { return n.peerConfig(certificates, tag) }}
 	}
 }
 
-func peerConfig(certificates *tlsconf.Material, tag string) *tls.Config {
+func (n *Node) peerConfig(certificates *tlsconf.Material, tag string) *tls.Config {
+	cfg := certificates.Client("")
+	cfg.MinVersion = tls.VersionTLS13
 	if tag != "" {
 		// Only a tag that is none, or a missing CA, fails: neither gets here.
 		if named, err := certificates.PeerClient(tag); err == nil {
-			return named
+			cfg = named
 		}
 	}
-	cfg := certificates.Client("")
-	cfg.MinVersion = tls.VersionTLS13
+	cfg.VerifyConnection = func(state tls.ConnectionState) error { return n.nodes().Peer(state, tag) }
 	return cfg
 }
 
@@ -133,12 +160,12 @@ func (newestCredentials) OverrideServerName(string) error {
 }
 
 // raftTLS are for both directions of the Raft port.
-func raftTLS(certificates *tlsconf.Material) *cluster.TLS {
+func (n *Node) raftTLS(certificates *tlsconf.Material) *cluster.TLS {
 	if certificates == nil {
 		return nil
 	}
 	return &cluster.TLS{
 		Server: certificates.PeerServer, Client: certificates.PeerClient,
-		NamesTag: func(state tls.ConnectionState, tag string) bool { return slices.Contains(tlsconf.PeerTags(state), tag) },
+		NamesTag: func(state tls.ConnectionState, tag string) bool { return n.nodes().Peer(state, tag) == nil },
 	}
 }

@@ -74,6 +74,8 @@ type Node struct {
 	health   *grpcapi.Health
 	// certs is nil on a node without TLS.
 	certs *tlsconf.Material
+	// oldCertificates holds the tags of which oldCertificate has warned.
+	oldCertificates sync.Map
 	// audit is nil on a node that records nothing.
 	audit    *audit.Log
 	server   *grpc.Server

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,8 +54,9 @@ type MakeOptions struct {
 // client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA P-256, in files that only their owner can
 // read.
 //
-// A node's certificate names its tag, localhost, 127.0.0.1, ::1, idnode- with
-// the tag in small letters, and the further hosts. A CA that is in dir is used
+// A node's certificate says that it is the node's of any cluster, in a URI, and
+// names its tag, localhost, 127.0.0.1, ::1, idnode- with the tag in small letters,
+// and the further hosts. A CA that is in dir is used
 // again, and so are the clients' certificates, unless Overwrite is set. A node's
 // files that exist are an error that wraps ErrExists, unless Overwrite is set;
 // nothing is written then.
@@ -116,7 +118,7 @@ func (o MakeOptions) validate(dir string) error {
 // a node's.
 func validateClient(name string) error {
 	if isTag(name) || name == "ca" {
-		return fmt.Errorf("tlsconf: client %q has the form of a node tag, and would be taken for that node, or for the CA", name)
+		return fmt.Errorf("tlsconf: client %q has the form of a node tag, whose files it would replace, or is the CA", name)
 	}
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)
@@ -152,6 +154,7 @@ func anyExists(paths ...string) bool {
 func nodeTemplate(tag string, hosts []string) *x509.Certificate {
 	t := leafTemplate("idnode node "+tag, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	t.DNSNames = []string{tag, "localhost", "idnode-" + strings.ToLower(tag)}
+	t.URIs = []*url.URL{NodeURI("*", tag)}
 	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

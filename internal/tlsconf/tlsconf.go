@@ -2,10 +2,9 @@
 // CA from files into the *tls.Config of each listener and each dialler, says
 // which nodes a certificate names, and makes certificates for a new cluster.
 //
-// A node's certificate carries its node tag as a DNS name. Between nodes that
-// name is what is checked, not the host name: a node is who it is wherever it
-// runs. Node tags have no dots and are at most four letters, so a host name of
-// that form in a certificate would name a node too; MakeCerts refuses them.
+// A node's certificate says in a URI that it is one, and carries its node tag as a
+// DNS name too. Between nodes these are what is checked, not the host name: a node
+// is who it is wherever it runs. See Nodes.
 //
 // Certificates sit behind callbacks, and Watch reads the files again when they
 // change, so that renewing them needs no restart. The package neither listens nor
@@ -19,9 +18,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -211,7 +210,7 @@ func (m *Material) Client(serverName string) *tls.Config {
 
 // PeerServer returns the configuration of the Raft listener, with TLS 1.3. The
 // dialler must show a certificate signed by the CA; who it is, is for the
-// caller to compare with PeerTags. It returns ErrNoCA.
+// caller to find out with Nodes. It returns ErrNoCA.
 func (m *Material) PeerServer() (*tls.Config, error) {
 	if !m.HasCA() {
 		return nil, ErrNoCA
@@ -221,7 +220,8 @@ func (m *Material) PeerServer() (*tls.Config, error) {
 
 // PeerClient returns the configuration for dialling the node with a tag, on its
 // Raft or its gRPC port, with TLS 1.3. The certificate there must be signed by
-// the CA and name the tag; host names do not matter. It returns ErrNoCA.
+// the CA and name the tag; host names do not matter. That it is a node's, is for the
+// caller to find out with Nodes. It returns ErrNoCA.
 func (m *Material) PeerClient(tag string) (*tls.Config, error) {
 	if !m.HasCA() {
 		return nil, ErrNoCA
@@ -253,61 +253,22 @@ func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certi
 	return &tls.Certificate{}, nil
 }
 
-// PeerTags returns the node tags, in capitals, that the other side's verified
-// certificate names; none if it showed no certificate, if nobody verified it, or
-// if it is for clients alone.
-func PeerTags(state tls.ConnectionState) []string {
-	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
-		return nil
-	}
-	if cert := state.VerifiedChains[0][0]; servesToo(cert) {
-		return Tags(cert)
-	}
-	return nil
-}
-
-// servesToo says whether a certificate may be a server's. A node's always may,
-// since others dial it; a client's that has the name of a node is still none.
-func servesToo(cert *x509.Certificate) bool {
-	none := len(cert.ExtKeyUsage) == 0 && len(cert.UnknownExtKeyUsage) == 0
-	return none || slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageAny)
-}
-
-// Tags returns the node tags, in capitals, that a certificate names.
-func Tags(cert *x509.Certificate) []string {
-	var tags []string
-	for _, name := range cert.DNSNames {
-		if isTag(name) {
-			tags = append(tags, strings.ToUpper(name))
-		}
-	}
-	return tags
-}
-
-// NamesTag says whether a certificate names a node tag; case does not matter,
-// as in all DNS names.
-func NamesTag(cert *x509.Certificate, tag string) bool {
-	for _, name := range Tags(cert) {
-		if strings.EqualFold(name, tag) {
-			return true
-		}
-	}
-	return false
-}
-
 // Principal returns the name of the other side, with its kind, as its verified
 // certificate has it: the first URI, else the first DNS name, else the first mail
 // address among its alternative names. It is empty without any, or without a
-// certificate that was verified. The common name does not count.
+// certificate that was verified. The common name does not count, and neither does
+// the URI of a node, which is called by its tag.
 func Principal(state tls.ConnectionState) string {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""
 	}
 	cert := state.VerifiedChains[0][0]
 	name := ""
+	isNodes := func(uri *url.URL) bool { return uri.Scheme == nodeScheme }
+	uris := slices.DeleteFunc(slices.Clone(cert.URIs), isNodes)
 	switch {
-	case len(cert.URIs) > 0:
-		name = rights.URI + cert.URIs[0].String()
+	case len(uris) > 0:
+		name = rights.URI + uris[0].String()
 	case len(cert.DNSNames) > 0:
 		name = rights.DNS + cert.DNSNames[0]
 	case len(cert.EmailAddresses) > 0:

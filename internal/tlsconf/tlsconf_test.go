@@ -2,7 +2,6 @@ package tlsconf_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io/fs"
 	"net"
@@ -99,11 +98,12 @@ func TestNodesKnowEachOtherByTag(t *testing.T) {
 		server, client := peerConfigs(t, dir, "ZA", "B", tag)
 		atServer, atClient, err := handshake(t, server, client)
 		must(t, err)
-		if diff := cmp.Diff([]string{"B"}, tlsconf.PeerTags(atServer)); diff != "" {
-			t.Errorf("at the server (-want +got):\n%s", diff)
+		nodes := tlsconf.Nodes{}
+		if err := nodes.Peer(atServer, "B"); err != nil || nodes.Peer(atServer, "ZA") == nil {
+			t.Errorf("at the server: %v", err)
 		}
-		if diff := cmp.Diff([]string{"ZA"}, tlsconf.PeerTags(atClient)); diff != "" {
-			t.Errorf("at the client (-want +got):\n%s", diff)
+		if err := nodes.Peer(atClient, "ZA"); err != nil || nodes.Peer(atClient, "B") == nil {
+			t.Errorf("at the client: %v", err)
 		}
 		if atClient.Version != tls.VersionTLS13 {
 			t.Errorf("version %x", atClient.Version)
@@ -143,8 +143,8 @@ func TestApplications(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("server name %s: %v", name, err)
 		}
-		if tags := tlsconf.PeerTags(atServer); len(tags) > 0 {
-			t.Errorf("an application passes for the nodes %v", tags)
+		if err := (tlsconf.Nodes{Plain: func(string) {}}).Peer(atServer, ""); err == nil {
+			t.Error("an application passes for a node")
 		}
 	}
 	onlyCA, err := tlsconf.LoadClient(tlsconf.Files{CA: filepath.Join(dir, "ca.crt")})
@@ -200,22 +200,6 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 	if !(tlsconf.Files{}).Empty() || good.Empty() {
 		t.Error("Empty")
-	}
-}
-
-func TestTags(t *testing.T) {
-	cert := &x509.Certificate{DNSNames: []string{"a", "ZA", "localhost", "x.y", "B1", "", "ABCDE", "ä"}}
-	if diff := cmp.Diff([]string{"A", "ZA"}, tlsconf.Tags(cert)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for tag, want := range map[string]bool{"A": true, "za": true, "B": false, "": false, "localhost": false} {
-		if got := tlsconf.NamesTag(cert, tag); got != want {
-			t.Errorf("NamesTag(%q) = %t", tag, got)
-		}
-	}
-	// A certificate that nobody verified says nothing.
-	if tags := tlsconf.PeerTags(tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}); tags != nil {
-		t.Errorf("tags %v of a certificate that was not verified", tags)
 	}
 }
 

@@ -125,10 +125,7 @@ func TestWhatCannotBeUsedLeavesTheOldInPlace(t *testing.T) {
 			m := load(t, dir, "A")
 			before := m.Leaf()
 			told := watch(t, m, func(leaf *x509.Certificate) error {
-				if !tlsconf.NamesTag(leaf, "A") {
-					return errors.New("it names another node")
-				}
-				return nil
+				return tlsconf.Nodes{}.Check(leaf, "A")
 			})
 			must(t, spoil(dir))
 			for next(t, told) == nil {
@@ -228,14 +225,13 @@ func TestPrincipalsHaveAKind(t *testing.T) {
 
 // TestAClientIsNoNode whatever names its certificate has.
 func TestAClientIsNoNode(t *testing.T) {
-	state := func(leaf *x509.Certificate) tls.ConnectionState {
-		return tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}
+	dir := makeCerts(t, "A")
+	nodes := tlsconf.Nodes{Plain: func(string) {}}
+	if err := nodes.Check(load(t, dir, "client").Leaf(), ""); err == nil {
+		t.Error("a client's certificate is a node's")
 	}
-	for usage, want := range map[x509.ExtKeyUsage]int{x509.ExtKeyUsageClientAuth: 0, x509.ExtKeyUsageServerAuth: 1, x509.ExtKeyUsageAny: 1} {
-		leaf := &x509.Certificate{DNSNames: []string{"A"}, ExtKeyUsage: []x509.ExtKeyUsage{usage}}
-		if got := tlsconf.PeerTags(state(leaf)); len(got) != want {
-			t.Errorf("usage %d: %q", usage, got)
-		}
+	if err := (tlsconf.Nodes{}).Check(load(t, dir, "A").Leaf(), "A"); err != nil {
+		t.Error(err)
 	}
 	for _, name := range []string{"A", "ops", "ca", "", "../x", "a b"} {
 		if err := tlsconf.MakeCerts(t.TempDir(), tlsconf.MakeOptions{Nodes: []string{"B"}, Clients: []string{name}}); err == nil {

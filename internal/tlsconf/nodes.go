@@ -1,0 +1,129 @@
+package tlsconf
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Nodes tells nodes from everybody else by their certificates.
+//
+// A node's certificate says that it is one: it has the URI
+// idnode://CLUSTER/node/TAG among its alternative names, where CLUSTER is the id of
+// the node's cluster or * for any, and is for servers and for clients, both by
+// name. No application has such a certificate by accident; a DNS name of the form
+// of a tag is not enough, since an application may be called shop.
+type Nodes struct {
+	// Cluster returns the id of the own cluster, in hexadecimal digits; empty as
+	// long as there is none: a node of any cluster then is a node.
+	Cluster func() string
+	// Plain, if not nil, also takes certificates of releases before this rule, which
+	// name the tag as a DNS name alone, and is told of each with its tag.
+	Plain func(tag string)
+}
+
+// The errors of Check.
+var (
+	errNoNode  = errors.New("it is no node's")
+	errUsages  = errors.New("it is not for server and client authentication, both by name")
+	errUnproof = errors.New("no certificate was verified")
+)
+
+// Peer checks that the other side of a connection has shown the certificate of the
+// node with a tag, and that somebody verified it; any node's if tag is empty.
+func (n Nodes) Peer(state tls.ConnectionState, tag string) error {
+	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
+		return errUnproof
+	}
+	return n.Check(state.VerifiedChains[0][0], tag)
+}
+
+// Check returns nil if a certificate is that of the node with a tag, or of any node
+// if tag is empty, in the own cluster. Case does not matter in tags.
+func (n Nodes) Check(cert *x509.Certificate, tag string) error {
+	err := n.named(cert, tag)
+	if err == nil && !(listsUsage(cert, x509.ExtKeyUsageServerAuth) && listsUsage(cert, x509.ExtKeyUsageClientAuth)) {
+		err = errUsages
+	}
+	if err == nil || n.Plain == nil || !servesToo(cert) {
+		return err
+	}
+	// One that says which node it is, but wrongly, is no older one.
+	if plain := plainTags(cert); errors.Is(err, errNoNode) && (tag == "" && len(plain) > 0 || slices.Contains(plain, strings.ToUpper(tag))) {
+		n.Plain(plain[0])
+		return nil
+	}
+	return err
+}
+
+// named returns nil if a certificate's URIs name the node.
+func (n Nodes) named(cert *x509.Certificate, tag string) error {
+	names := nodeNames(cert)
+	if len(names) == 0 {
+		return fmt.Errorf("%w: none of its names is a URI %s", errNoNode, NodeURI("*", tag))
+	}
+	own := ""
+	if n.Cluster != nil {
+		own = n.Cluster()
+	}
+	for _, name := range names {
+		if (name.cluster == "*" || own == "" || strings.EqualFold(name.cluster, own)) && (tag == "" || strings.EqualFold(name.tag, tag)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is that of %q", names)
+}
+
+// nodeName is what a node's URI says.
+type nodeName struct{ cluster, tag string }
+
+// String returns the URI.
+func (n nodeName) String() string { return NodeURI(n.cluster, n.tag).String() }
+
+// nodeScheme is that of the URI by which a certificate says that it is a node's.
+const nodeScheme = "idnode"
+
+// NodeURI returns the URI of the node with a tag, of the cluster with an id or, for
+// *, of any.
+func NodeURI(cluster, tag string) *url.URL {
+	return &url.URL{Scheme: nodeScheme, Host: cluster, Path: "/node/" + tag}
+}
+
+// nodeNames returns what the URIs of a certificate say of nodes.
+func nodeNames(cert *x509.Certificate) []nodeName {
+	var names []nodeName
+	for _, uri := range cert.URIs {
+		tag, ok := strings.CutPrefix(uri.Path, "/node/")
+		plain := uri.User == nil && uri.RawQuery == "" && uri.Fragment == "" && uri.Opaque == ""
+		if ok && plain && uri.Scheme == nodeScheme && uri.Host != "" && isTag(tag) {
+			names = append(names, nodeName{uri.Host, strings.ToUpper(tag)})
+		}
+	}
+	return names
+}
+
+func listsUsage(cert *x509.Certificate, usage x509.ExtKeyUsage) bool {
+	return slices.Contains(cert.ExtKeyUsage, usage)
+}
+
+// servesToo says whether a certificate may be a server's. A node's always may,
+// since others dial it; a client's that has the name of a node is still none.
+func servesToo(cert *x509.Certificate) bool {
+	none := len(cert.ExtKeyUsage) == 0 && len(cert.UnknownExtKeyUsage) == 0
+	return none || listsUsage(cert, x509.ExtKeyUsageServerAuth) || listsUsage(cert, x509.ExtKeyUsageAny)
+}
+
+// plainTags returns the node tags, in capitals, that a certificate has as DNS names.
+func plainTags(cert *x509.Certificate) []string {
+	var tags []string
+	for _, name := range cert.DNSNames {
+		if isTag(name) {
+			tags = append(tags, strings.ToUpper(name))
+		}
+	}
+	return tags
+}

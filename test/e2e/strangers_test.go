@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// issue signs a certificate with the cluster's CA, as a company's CA does for every
+// application.
+func issue(t *testing.T, certs, name string, cert x509.Certificate) {
+	t.Helper()
+	ca, err := tls.LoadX509KeyPair(filepath.Join(certs, "ca.crt"), filepath.Join(certs, "ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert.SerialNumber = big.NewInt(time.Now().UnixNano())
+	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, &cert, ca.Leaf, key.Public(), ca.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(filepath.Join(certs, name+file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAStrangersCertificateMakesNoMember: an application called shop is denied
+// everything by the roles, and does not become a member by its name, which has the
+// form of a node tag; neither with the program nor with one of its own.
+func TestAStrangersCertificateMakesNoMember(t *testing.T) {
+	certs := harness.Certificates(t, "A", "B", "C")
+	c := harness.StartCluster(t, harness.Config{Certs: certs})
+	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	issue(t, certs, "shop", x509.Certificate{DNSNames: []string{"shop"}})
+	issue(t, certs, "many", x509.Certificate{
+		DNSNames: []string{"shop", "web", "mail", "data"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	for _, name := range []string{"shop", "many"} {
+		n := c.Stranger(t, "SHOP", "--join", c.Nodes[0].GRPC)
+		n.Certify(name)
+		n.Start(t, "--accept-old-node-certificates") // Its own rules are its own.
+		ends(t, n, "certificate")
+		asks := peerv1.NewPeerServiceClient(harness.DialAs(t, c.Nodes[1].GRPC, certs, name).Conn)
+		d := newcomer("SHOP")
+		d.LogFormat = 3
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "idnode-node-id-bin", string(d.Id), "idnode-node-tag", d.Tag)
+		if _, err := asks.Join(ctx, &peerv1.JoinRequest{Member: d}); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("%s asked for membership: %v, want PermissionDenied", name, err)
+		}
+		if talks(t, c.Nodes[0].Raft, harness.ClientTLS(t, certs, name)) {
+			t.Errorf("the Raft port answered %s", name)
+		}
+	}
+	hasMembers(t, c, "A", "B", "C")
+}
+
+// hasMembers checks that a cluster has these members, and no other.
+func hasMembers(t *testing.T, c *harness.Cluster, want ...string) {
+	t.Helper()
+	c.Agree(t)
+	ctx, cancel := context.WithTimeout(t.Context(), changed)
+	defer cancel()
+	s, err := c.Nodes[0].Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, m := range s.Members {
+		have = append(have, m.Tag)
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("the members are %v, want %v", have, want)
+	}
+}
