@@ -48,12 +48,19 @@ func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Resul
 // Remove removes the member with this tag for good and returns the log index of
 // that. If it leads, it hands over first. The change is in the log when Remove
 // returns; Raft's configuration follows within moments, or when there is a
-// leader again. principal is who asks for it, nil where there are no roles to
-// judge him by. Errors are *outcome.Error or *member.RefusedError.
-func (n *Node) Remove(ctx context.Context, tag string, principal *string) (uint64, error) {
+// leader again. It is refused if too few voters would answer without the member,
+// unless force says that it shall be removed all the same. principal is who asks for
+// it, nil where there are no roles to judge him by. Errors are *outcome.Error or carry
+// the refusal in a method Refused.
+func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	e, err := n.engine()
 	if err != nil {
 		return 0, err
+	}
+	if !force {
+		if err := n.mayRemove(ctx, e, tag); err != nil {
+			return 0, err
+		}
 	}
 	if leader, ok := e.leader(); ok && leader.GetTag() == tag && len(e.voters()) > 1 {
 		if _, err := n.Transfer(ctx, ""); err != nil {
@@ -137,7 +144,7 @@ func (n *Node) transferHere(ctx context.Context, tag string) (string, error) {
 	if e.raft.State() != raft.Leader {
 		return "", outcome.NewNotApplied(outcome.NotLeader, nil)
 	}
-	to, err := e.successor(tag)
+	to, err := e.successor(ctx, tag)
 	if err != nil || to.ID == raft.ServerID(e.name) {
 		return tag, err
 	}
@@ -149,7 +156,7 @@ func (n *Node) transferHere(ctx context.Context, tag string) (string, error) {
 
 // successor returns the server to hand over to; an empty one leaves the choice
 // to Raft.
-func (e *engine) successor(tag string) (raft.Server, error) {
+func (e *engine) successor(ctx context.Context, tag string) (raft.Server, error) {
 	if tag == "" {
 		return e.heir(), nil
 	}
@@ -162,10 +169,19 @@ func (e *engine) successor(tag string) (raft.Server, error) {
 	}
 	for _, s := range e.servers() {
 		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
-			return s, nil
+			return s, e.mayLead(ctx, m)
 		}
 	}
 	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+}
+
+// mayLead refuses to hand over to a member that does not answer.
+func (e *engine) mayLead(ctx context.Context, m *raftlogv1.Member) error {
+	silent, err := e.silent(ctx, []*raftlogv1.Member{m})
+	if err == nil && len(silent) > 0 {
+		err = refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE, "member "+m.GetTag()+" does not answer the leader")
+	}
+	return err
 }
 
 func refusal(reason raftlogv1.RefusalReason, detail string) error {

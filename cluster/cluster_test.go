@@ -475,7 +475,7 @@ func TestJoinAndRemove(t *testing.T) {
 	leader := n.leader()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := d.node.Remove(ctx, leader.tag, nil); err != nil {
+	if _, err := d.node.Remove(ctx, leader.tag, false, nil); err != nil {
 		t.Fatalf("Remove: %v", err)
 	}
 	select {
@@ -539,7 +539,7 @@ func TestLastVoterStays(t *testing.T) {
 	n := startNetwork(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err := n.servers[0].node.Remove(ctx, "A", nil)
+	_, err := n.servers[0].node.Remove(ctx, "A", false, nil)
 	var refused *member.RefusedError
 	if !errors.As(err, &refused) || refused.Refusal.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER {
 		t.Errorf("Remove: %v, want a refusal", err)

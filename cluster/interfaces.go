@@ -72,6 +72,9 @@ type Peers interface {
 	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
 	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)
 	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+	// MayRemove asks the leader. An error of a program that does not know the call has
+	// a method Unimplemented() bool.
+	MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
 // Self is how a node introduces itself on every call to a peer.

@@ -118,6 +118,18 @@ func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*pe
 	}
 }
 
+// HandleMayRemove says whether a member may be removed, if this node leads.
+func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	e, err := n.engine()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.mayRemove(ctx, req.GetTag()); err != nil {
+		return nil, err
+	}
+	return &peerv1.MayRemoveResponse{}, nil
+}
+
 // HandleTransfer hands this node's leadership over.
 func (n *Node) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	tag, err := n.transferHere(ctx, req.GetTag())

@@ -70,6 +70,13 @@ func (t *Transport) OthersAnswered(since Mark, term uint64, voters []raft.Server
 	return done
 }
 
+// Answered says whether a node has answered a message that this node sent after since as
+// the leader of term; this node itself has.
+func (t *Transport) Answered(since Mark, term uint64, id raft.ServerID) bool {
+	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, raft.ServerID(t.stream.local.String()))
+	return done
+}
+
 // errResigned is what the library gets for a message that is not sent because of
 // Resign.
 var errResigned = errors.New("this node has resigned")

@@ -122,9 +122,15 @@ func TestCommands(t *testing.T) {
 			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1}`,
 		},
 		{
-			"cluster remove C",
+			"cluster remove C --yes",
 			&idnodev1.RemoveResponse{LogIndex: 3},
 			&idnodev1.RemoveRequest{Tag: "C"},
+			"C removed\n", `{"logIndex":"3"}`,
+		},
+		{
+			"cluster remove C --force --yes",
+			&idnodev1.RemoveResponse{LogIndex: 3},
+			&idnodev1.RemoveRequest{Tag: "C", Force: true},
 			"C removed\n", `{"logIndex":"3"}`,
 		},
 		{

@@ -157,15 +157,34 @@ tag it asks for, or the next free one, unless --tag names one.`,
 }
 
 func (a *app) clusterRemove() *cobra.Command {
-	return a.client(&cobra.Command{
-		Use:     "remove TAG",
-		Short:   "Remove a member for good; its tag is never given again",
-		Example: "  idnode cluster remove C",
+	var force bool
+	var sure confirmation
+	cmd := &cobra.Command{
+		Use:   "remove TAG",
+		Short: "Remove a member for good; its tag is never given again",
+		Long: `Removes a member for good: its tag is never given again, and its data directory is
+worth nothing any more. A node that is to come back is only stopped.
+
+The leader refuses it with LOSES_QUORUM if fewer than a majority of the voters that
+remain answer it: the cluster would stand still until they come back, and for good
+if they do not. Bring them back, or remove those first that are gone for good.`,
+		Example: "  idnode cluster remove C\n  idnode cluster remove C --yes",
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session, args []string) error {
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
+	sure.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.", args[0])
+		if force {
+			question += " Without a majority of the others the cluster stands still."
+		}
+		if err := sure.of(cmd).ask(question); err != nil {
+			return err
+		}
+		msg := &idnodev1.RemoveRequest{Tag: args[0], Force: force}
 		var res *idnodev1.RemoveResponse
 		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).Remove(ctx, &idnodev1.RemoveRequest{Tag: args[0]})
+			res, err = idnodev1.NewClusterServiceClient(conn).Remove(ctx, msg)
 			return err
 		})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -17,6 +18,8 @@ type confirmation struct {
 	yes bool
 	in  io.Reader
 	err io.Writer
+	// person says that somebody can answer.
+	person bool
 }
 
 func (c *confirmation) register(f *pflag.FlagSet) {
@@ -26,16 +29,31 @@ func (c *confirmation) register(f *pflag.FlagSet) {
 // of takes the streams of a command that runs.
 func (c *confirmation) of(cmd *cobra.Command) *confirmation {
 	c.in, c.err = cmd.InOrStdin(), cmd.ErrOrStderr()
+	c.person = isTerminal(c.in)
 	return c
+}
+
+// isTerminal says whether a person may be at the other end: a pipe or a file is none.
+func isTerminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // errNotConfirmed ends a command whose question was not answered with yes.
 var errNotConfirmed = errors.New("nothing was done: it was not confirmed; answer yes, or use --yes")
 
-// ask returns nil if the answer is yes, or was given beforehand.
+// ask returns nil if the answer is yes, or was given beforehand. What is on a pipe or
+// in a file was not written as the answer to this question.
 func (c *confirmation) ask(question string) error {
-	if c.yes {
+	switch {
+	case c.yes:
 		return nil
+	case !c.person:
+		return usagef("nothing was done: this asks before it is done, and the standard input is no terminal; say --yes. %s", question)
 	}
 	fmt.Fprintf(c.err, "%s Type yes to go on: ", question)
 	answer, _ := bufio.NewReader(c.in).ReadString('\n') // Without an answer it is no.

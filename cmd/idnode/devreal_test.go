@@ -102,7 +102,7 @@ func TestCommandsForReal(t *testing.T) {
 		{"cluster status", exitOK, "quorum   yes"},
 		{"cluster members", exitOK, "leader"},
 		{"cluster settings", exitOK, "KEY"},
-		{"cluster remove Z", exitFailed, "MEMBER_NOT_FOUND"},
+		{"cluster remove Z --yes", exitFailed, "MEMBER_NOT_FOUND"},
 		{"health", exitOK, "SERVING"},
 		{"health --service idnode.live", exitOK, "SERVING"},
 	}

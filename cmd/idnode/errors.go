@@ -197,6 +197,7 @@ var hints = map[string]string{
 	"REQUEST_ID_REUSED":  "use another --request-id for another request",
 	"REQUEST_ID_EXPIRED": "check by hand what the first try did",
 	"TAG_NOT_ASSIGNED":   "try again in a moment, or another --endpoint",
+	"LOSES_QUORUM":       "bring these back, or remove first what is gone for good; --force removes it all the same",
 	"CORRUPT":            "the node's data is damaged: see its log",
 }
 

@@ -41,13 +41,13 @@ func TestEndpointsInOrder(t *testing.T) {
 	}{
 		{"nothing happened, request id", "claim x", noQuorum, true},
 		{"nothing happened, read", "identity get x", noQuorum, true},
-		{"nothing happened, change", "cluster remove C", noQuorum, true},
-		{"no node of ours, change", "cluster remove C", failure(t, codes.Unimplemented, "", "404"), true},
+		{"nothing happened, change", "cluster remove C --yes", noQuorum, true},
+		{"no node of ours, change", "cluster remove C --yes", failure(t, codes.Unimplemented, "", "404"), true},
 		{"unknown, request id", "claim x", unknown, true},
-		{"unknown, change", "cluster remove C", unknown, false},
+		{"unknown, change", "cluster remove C --yes", unknown, false},
 		{"connection lost, request id", "claim x", lost, true},
 		{"connection lost, read", "identity get x", lost, true},
-		{"connection lost, change", "cluster remove C", lost, false},
+		{"connection lost, change", "cluster remove C --yes", lost, false},
 		{"refused, request id", "claim x", refused, false},
 		{"refused, read", "identity get x", refused, false},
 	}
@@ -106,7 +106,7 @@ func TestUnknownOutcomeIsNotHidden(t *testing.T) {
 // TestUnreachableEndpointsAreSkipped also by calls that must not be repeated.
 func TestUnreachableEndpointsAreSkipped(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.RemoveResponse{}))
-	got := command(t, "cluster", "remove", "C", "--endpoint", unusedAddr(t), "--endpoint", node.addr)
+	got := command(t, "cluster", "remove", "C", "--yes", "--endpoint", unusedAddr(t), "--endpoint", node.addr)
 	if got != (outcome{stdout: "C removed\n"}) {
 		t.Errorf("%+v", got)
 	}
@@ -149,7 +149,7 @@ func TestTimeout(t *testing.T) {
 		return nil, nil
 	})
 	t.Cleanup(func() { close(release) })
-	got := command(t, "cluster", "remove", "C", "--timeout", "100ms", "--endpoint", node.addr)
+	got := command(t, "cluster", "remove", "C", "--yes", "--timeout", "100ms", "--endpoint", node.addr)
 	want := "idnode: OUTCOME_UNKNOWN: DEADLINE_EXCEEDED: no answer within the timeout; whether it took effect is not known\n"
 	if got != (outcome{code: exitUnavailable, stderr: want}) {
 		t.Errorf("%+v", got)

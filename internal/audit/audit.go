@@ -69,6 +69,8 @@ type Record struct {
 	// Before and After are what was there, and what is there now, or shall be.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
+	// Force says that a removal was asked for whoever answers afterwards.
+	Force bool `json:"force,omitempty"`
 	// Index is the log index at which it was done.
 	Index uint64 `json:"index,omitempty"`
 }

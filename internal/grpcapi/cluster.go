@@ -87,7 +87,7 @@ func (s clusterServer) Join(ctx context.Context, req *idnodev1.JoinRequest) (*id
 }
 
 func (s clusterServer) Remove(ctx context.Context, req *idnodev1.RemoveRequest) (*idnodev1.RemoveResponse, error) {
-	index, err := s.service.Remove(ctx, req.GetTag())
+	index, err := s.service.Remove(ctx, req.GetTag(), req.GetForce())
 	if err != nil {
 		return nil, statusError(err)
 	}

@@ -127,8 +127,8 @@ func (b *backend) Join(context.Context, string, string, bool) (*raftlogv1.Member
 	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B", Watcher: true}, nil
 }
 
-func (b *backend) Remove(context.Context, string, *string) (uint64, error) { return 5, nil }
-func (b *backend) Transfer(context.Context, string) (string, error)        { return "B", nil }
+func (b *backend) Remove(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
+func (b *backend) Transfer(context.Context, string) (string, error)              { return "B", nil }
 
 // rig is a served API and its clients.
 type rig struct {

@@ -128,7 +128,7 @@ func (place) Join(context.Context, string, string, bool) (*raftlogv1.Member, err
 	return nil, errors.ErrUnsupported
 }
 
-func (place) Remove(context.Context, string, *string) (uint64, error) {
+func (place) Remove(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
 func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }

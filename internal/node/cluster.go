@@ -83,8 +83,8 @@ func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*pee
 }
 
 // Remove implements service.Cluster.
-func (v clusterView) Remove(ctx context.Context, tag string, principal *string) (uint64, error) {
-	return v.node.Remove(ctx, tag, principal)
+func (v clusterView) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	return v.node.Remove(ctx, tag, force, principal)
 }
 
 // Transfer implements service.Cluster.

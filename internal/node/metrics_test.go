@@ -415,7 +415,7 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := nodes["A"].cluster.Remove(ctx, "C", nil); err != nil {
+	if _, err := nodes["A"].cluster.Remove(ctx, "C", false, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := nodes["C"]

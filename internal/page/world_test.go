@@ -117,7 +117,7 @@ func (*world) Join(context.Context, string, string, bool) (*raftlogv1.Member, er
 	return nil, errors.ErrUnsupported
 }
 
-func (*world) Remove(context.Context, string, *string) (uint64, error) {
+func (*world) Remove(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
 func (*world) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }

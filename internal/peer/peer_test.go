@@ -74,6 +74,10 @@ func (n *fakeNode) HandleInvite(context.Context, *peerv1.InviteRequest) (*peerv1
 	return &peerv1.InviteResponse{}, n.answer
 }
 
+func (n *fakeNode) HandleMayRemove(context.Context, *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	return &peerv1.MayRemoveResponse{}, nil
+}
+
 func (n *fakeNode) HandleTransfer(context.Context, *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	return &peerv1.TransferResponse{Leader: idA}, n.answer
 }

@@ -199,6 +199,11 @@ func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.Tr
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
 }
 
+// MayRemove asks the leader whether a member may be removed.
+func (p *Pool) MayRemove(ctx context.Context, tag, address string, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.MayRemove)
+}
+
 // ReadIndex asks the leader for a read index. Whatever fails, nothing happened.
 func (p *Pool) ReadIndex(ctx context.Context, tag, address string) (uint64, error) {
 	response, err := call(ctx, p, p.cfg.Introduce(), tag, address, &peerv1.ReadIndexRequest{}, peerv1.PeerServiceClient.ReadIndex)

@@ -28,6 +28,7 @@ type Node interface {
 	HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 	HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
+	HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
 
 // Server is the PeerService. It must be served behind a Guard.
@@ -102,6 +103,12 @@ func (s *Server) Invite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1
 // Transfer implements the service.
 func (s *Server) Transfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	response, err := s.node.HandleTransfer(ctx, req)
+	return response, encode(err)
+}
+
+// MayRemove implements the service.
+func (s *Server) MayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	response, err := s.node.HandleMayRemove(ctx, req)
 	return response, encode(err)
 }
 

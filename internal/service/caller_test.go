@@ -149,7 +149,7 @@ var calls = map[string]struct {
 		return err
 	}},
 	"remove": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.Remove(ctx, "B")
+		_, err := n.Remove(ctx, "B", false)
 		return err
 	}},
 	"transfer": {rights.Cluster, func(ctx context.Context, n node) error {

@@ -85,8 +85,9 @@ type Cluster interface {
 	// Join takes in the node that waits at address, under tag if it is not empty.
 	Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error)
 	// Remove removes a member, in the name of principal unless that is nil, and
-	// returns the index of the log entry.
-	Remove(ctx context.Context, tag string, principal *string) (logIndex uint64, err error)
+	// returns the index of the log entry. Without force it is refused if too few
+	// voters would answer afterwards.
+	Remove(ctx context.Context, tag string, force bool, principal *string) (logIndex uint64, err error)
 	// Transfer hands leadership to a voter, or to any if tag is empty, and
 	// returns the new leader's tag.
 	Transfer(ctx context.Context, tag string) (leader string, err error)
@@ -270,13 +271,14 @@ func (s *Service) Admit(ctx context.Context, id []byte, tag string, take func() 
 	})
 }
 
-// Remove removes a member for good and returns the index of the log entry.
-func (s *Service) Remove(ctx context.Context, tag string) (uint64, error) {
-	index, err := s.remove(ctx, tag)
+// Remove removes a member for good and returns the index of the log entry. Without
+// force it is refused if too few voters would answer afterwards.
+func (s *Service) Remove(ctx context.Context, tag string, force bool) (uint64, error) {
+	index, err := s.remove(ctx, tag, force)
 	return index, s.finish(ctx, "Remove", err)
 }
 
-func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
+func (s *Service) remove(ctx context.Context, tag string, force bool) (uint64, error) {
 	if err := checkNodeTag(tag); err != nil {
 		return 0, err
 	}
@@ -286,9 +288,9 @@ func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
 	ctx, cancel := s.boundedChange(ctx)
 	defer cancel()
 	var index uint64
-	err := s.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag}, func() (done change, err error) {
+	err := s.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag, Force: force}, func() (done change, err error) {
 		done.before = s.memberByTag(tag)
-		index, err = s.proposeRemoval(ctx, tag)
+		index, err = s.proposeRemoval(ctx, tag, force)
 		done.index = index
 		return done, err
 	})
@@ -297,11 +299,11 @@ func (s *Service) remove(ctx context.Context, tag string) (uint64, error) {
 
 // proposeRemoval does for a removal what propose does for other operations: the
 // state judges who asks for it.
-func (s *Service) proposeRemoval(ctx context.Context, tag string) (uint64, error) {
+func (s *Service) proposeRemoval(ctx context.Context, tag string, force bool) (uint64, error) {
 	principal := s.principal(ctx)
-	index, err := s.cfg.Cluster.Remove(ctx, tag, principal)
+	index, err := s.cfg.Cluster.Remove(ctx, tag, force, principal)
 	if unnamed(err, principal) {
-		index, err = s.cfg.Cluster.Remove(ctx, tag, s.author(ctx))
+		index, err = s.cfg.Cluster.Remove(ctx, tag, force, s.author(ctx))
 	}
 	if err != nil {
 		return 0, proposalError(err, false)

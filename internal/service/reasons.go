@@ -69,6 +69,8 @@ const (
 	ReasonTagTaken          = "TAG_TAKEN"
 	ReasonTagNotMember      = "TAG_NOT_MEMBER"
 	ReasonLastVoter         = "LAST_VOTER"
+	ReasonLosesQuorum       = "LOSES_QUORUM"
+	ReasonMemberUnreachable = "MEMBER_UNREACHABLE"
 	ReasonNotFormed         = "NOT_FORMED"
 	ReasonFormatUnsupported = "FORMAT_UNSUPPORTED"
 

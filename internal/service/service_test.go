@@ -174,8 +174,11 @@ func TestClusterCalls(t *testing.T) {
 	if err != nil || member.Tag != "B" || n.cluster.asked != "join b:7400 B" {
 		t.Errorf("%+v %v, asked %q", member, err, n.cluster.asked)
 	}
-	if index, err := n.Remove(ctx, "B"); err != nil || index != 7 || n.cluster.asked != "remove B" {
+	if index, err := n.Remove(ctx, "B", false); err != nil || index != 7 || n.cluster.asked != "remove B" {
 		t.Errorf("%d %v, asked %q", index, err, n.cluster.asked)
+	}
+	if _, err := n.Remove(ctx, "B", true); err != nil || n.cluster.asked != "remove B by force" {
+		t.Errorf("%v, asked %q", err, n.cluster.asked)
 	}
 	if leader, err := n.Transfer(ctx, ""); err != nil || leader != "B" || n.cluster.asked != "transfer " {
 		t.Errorf("%s %v, asked %q", leader, err, n.cluster.asked)
@@ -187,7 +190,7 @@ func TestClusterCalls(t *testing.T) {
 	}
 	_, err = n.Join(ctx, JoinRequest{Address: "b:1", Tag: "b"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
-	_, err = n.Remove(ctx, "RAFT")
+	_, err = n.Remove(ctx, "RAFT", false)
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 	_, err = n.Transfer(ctx, "ABCDE")
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
@@ -195,7 +198,7 @@ func TestClusterCalls(t *testing.T) {
 		t.Errorf("a refused call was made: %s", n.cluster.asked)
 	}
 	n.cluster.err = &refused{refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
-	_, err = n.Remove(ctx, "A")
+	_, err = n.Remove(ctx, "A", false)
 	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
 	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)
 	_, err = n.Transfer(ctx, "A")

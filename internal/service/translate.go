@@ -163,6 +163,10 @@ func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
 		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRoles}, true
 	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
 		return refusalKind{code: DataLoss, reason: ReasonCorrupt}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:
+		return refusalKind{code: FailedPrecondition, reason: ReasonLosesQuorum}, true
+	case raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE:
+		return refusalKind{code: FailedPrecondition, reason: ReasonMemberUnreachable}, true
 	default:
 		return refusalKind{}, false
 	}

@@ -150,8 +150,11 @@ func (c *fakeCluster) Join(_ context.Context, address, tag string, _ bool) (*raf
 	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B"}, nil
 }
 
-func (c *fakeCluster) Remove(_ context.Context, tag string, principal *string) (uint64, error) {
+func (c *fakeCluster) Remove(_ context.Context, tag string, force bool, principal *string) (uint64, error) {
 	c.asked = "remove " + tag
+	if force {
+		c.asked += " by force"
+	}
 	if principal != nil {
 		c.asked += " for " + *principal
 	}

@@ -802,7 +802,10 @@ func (x *JoinResponse) GetMember() *Member {
 type RemoveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its tag.
-	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Remove it also if too few of the voters that remain can be reached, so that
+	// the cluster has no quorum until they come back.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -842,6 +845,13 @@ func (x *RemoveRequest) GetTag() string {
 		return x.Tag
 	}
 	return ""
+}
+
+func (x *RemoveRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 // RemoveResponse says that the member is out.
@@ -1786,9 +1796,10 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
 	"\awatcher\x18\x03 \x01(\bR\awatcher\"9\n" +
 	"\fJoinResponse\x12)\n" +
-	"\x06member\x18\x01 \x01(\v2\x11.idnode.v1.MemberR\x06member\"!\n" +
+	"\x06member\x18\x01 \x01(\v2\x11.idnode.v1.MemberR\x06member\"7\n" +
 	"\rRemoveRequest\x12\x10\n" +
-	"\x03tag\x18\x01 \x01(\tR\x03tag\"-\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"-\n" +
 	"\x0eRemoveResponse\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"-\n" +
 	"\x19TransferLeadershipRequest\x12\x10\n" +

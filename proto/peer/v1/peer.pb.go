@@ -933,6 +933,90 @@ func (x *TransferResponse) GetLeader() []byte {
 	return nil
 }
 
+// MayRemoveRequest names the member that is to be removed.
+type MayRemoveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its tag.
+	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MayRemoveRequest) Reset() {
+	*x = MayRemoveRequest{}
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MayRemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MayRemoveRequest) ProtoMessage() {}
+
+func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MayRemoveRequest.ProtoReflect.Descriptor instead.
+func (*MayRemoveRequest) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MayRemoveRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+// MayRemoveResponse says that the leader sees nothing against it; else the call
+// fails with a refusal.
+type MayRemoveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MayRemoveResponse) Reset() {
+	*x = MayRemoveResponse{}
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MayRemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MayRemoveResponse) ProtoMessage() {}
+
+func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
+func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+}
+
 // Failure says more about a failed call than its code does.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -951,7 +1035,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1047,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1060,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Failure) GetOutcome() uint32 {
@@ -1076,12 +1160,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fTransferRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\"*\n" +
 	"\x10TransferResponse\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\fR\x06leader\"\x84\x01\n" +
+	"\x06leader\x18\x01 \x01(\fR\x06leader\"$\n" +
+	"\x10MayRemoveRequest\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\"\x13\n" +
+	"\x11MayRemoveResponse\"\x84\x01\n" +
 	"\aFailure\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\rR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12-\n" +
 	"\arefusal\x18\x03 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x18\n" +
-	"\aremoved\x18\x04 \x01(\bR\aremoved2\xb1\x03\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved2\xf5\x03\n" +
 	"\vPeerService\x126\n" +
 	"\x05Hello\x12\x15.peer.v1.HelloRequest\x1a\x16.peer.v1.HelloResponse\x12@\n" +
 	"\aForward\x12\x17.peer.v1.ForwardRequest\x1a\x18.peer.v1.ForwardResponse(\x010\x01\x12B\n" +
@@ -1089,7 +1176,8 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Ping\x12\x14.peer.v1.PingRequest\x1a\x15.peer.v1.PingResponse\x123\n" +
 	"\x04Join\x12\x14.peer.v1.JoinRequest\x1a\x15.peer.v1.JoinResponse\x129\n" +
 	"\x06Invite\x12\x16.peer.v1.InviteRequest\x1a\x17.peer.v1.InviteResponse\x12?\n" +
-	"\bTransfer\x12\x18.peer.v1.TransferRequest\x1a\x19.peer.v1.TransferResponseB/Z-github.com/idnode/idnode/proto/peer/v1;peerv1b\x06proto3"
+	"\bTransfer\x12\x18.peer.v1.TransferRequest\x1a\x19.peer.v1.TransferResponse\x12B\n" +
+	"\tMayRemove\x12\x19.peer.v1.MayRemoveRequest\x1a\x1a.peer.v1.MayRemoveResponseB/Z-github.com/idnode/idnode/proto/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -1104,7 +1192,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*HelloRequest)(nil),        // 1: peer.v1.HelloRequest
@@ -1121,22 +1209,24 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*InviteResponse)(nil),      // 12: peer.v1.InviteResponse
 	(*TransferRequest)(nil),     // 13: peer.v1.TransferRequest
 	(*TransferResponse)(nil),    // 14: peer.v1.TransferResponse
-	(*Failure)(nil),             // 15: peer.v1.Failure
-	(*v1.Member)(nil),           // 16: raftlog.v1.Member
-	(*v1.GroupResult)(nil),      // 17: raftlog.v1.GroupResult
-	(*v1.Refusal)(nil),          // 18: raftlog.v1.Refusal
+	(*MayRemoveRequest)(nil),    // 15: peer.v1.MayRemoveRequest
+	(*MayRemoveResponse)(nil),   // 16: peer.v1.MayRemoveResponse
+	(*Failure)(nil),             // 17: peer.v1.Failure
+	(*v1.Member)(nil),           // 18: raftlog.v1.Member
+	(*v1.GroupResult)(nil),      // 19: raftlog.v1.GroupResult
+	(*v1.Refusal)(nil),          // 20: raftlog.v1.Refusal
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	16, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
-	16, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
-	16, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
+	18, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
+	18, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
+	18, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
 	0,  // 3: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	17, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
-	16, // 5: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
-	16, // 6: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
-	16, // 7: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
-	16, // 8: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
-	18, // 9: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
+	19, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	18, // 5: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
+	18, // 6: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
+	18, // 7: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
+	18, // 8: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
+	20, // 9: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
 	1,  // 10: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
 	3,  // 11: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
 	5,  // 12: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
@@ -1144,15 +1234,17 @@ var file_peer_v1_peer_proto_depIdxs = []int32{
 	9,  // 14: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
 	11, // 15: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
 	13, // 16: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
-	2,  // 17: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
-	4,  // 18: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
-	6,  // 19: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	8,  // 20: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
-	10, // 21: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
-	12, // 22: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
-	14, // 23: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
+	15, // 17: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
+	2,  // 18: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
+	4,  // 19: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
+	6,  // 20: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	8,  // 21: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
+	10, // 22: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
+	12, // 23: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
+	14, // 24: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
+	16, // 25: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
+	18, // [18:26] is the sub-list for method output_type
+	10, // [10:18] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
 	10, // [10:10] is the sub-list for extension extendee
 	0,  // [0:10] is the sub-list for field type_name
@@ -1169,7 +1261,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

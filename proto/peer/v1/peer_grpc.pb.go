@@ -28,6 +28,7 @@ const (
 	PeerService_Join_FullMethodName      = "/peer.v1.PeerService/Join"
 	PeerService_Invite_FullMethodName    = "/peer.v1.PeerService/Invite"
 	PeerService_Transfer_FullMethodName  = "/peer.v1.PeerService/Transfer"
+	PeerService_MayRemove_FullMethodName = "/peer.v1.PeerService/MayRemove"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -56,6 +57,8 @@ type PeerServiceClient interface {
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
 	// Transfer asks the leader to hand its office over.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
+	// MayRemove asks the leader whether enough voters would answer after a removal.
+	MayRemove(ctx context.Context, in *MayRemoveRequest, opts ...grpc.CallOption) (*MayRemoveResponse, error)
 }
 
 type peerServiceClient struct {
@@ -139,6 +142,16 @@ func (c *peerServiceClient) Transfer(ctx context.Context, in *TransferRequest, o
 	return out, nil
 }
 
+func (c *peerServiceClient) MayRemove(ctx context.Context, in *MayRemoveRequest, opts ...grpc.CallOption) (*MayRemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MayRemoveResponse)
+	err := c.cc.Invoke(ctx, PeerService_MayRemove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -165,6 +178,8 @@ type PeerServiceServer interface {
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
 	// Transfer asks the leader to hand its office over.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
+	// MayRemove asks the leader whether enough voters would answer after a removal.
+	MayRemove(context.Context, *MayRemoveRequest) (*MayRemoveResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -195,6 +210,9 @@ func (UnimplementedPeerServiceServer) Invite(context.Context, *InviteRequest) (*
 }
 func (UnimplementedPeerServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
+}
+func (UnimplementedPeerServiceServer) MayRemove(context.Context, *MayRemoveRequest) (*MayRemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MayRemove not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -332,6 +350,24 @@ func _PeerService_Transfer_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_MayRemove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MayRemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).MayRemove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_MayRemove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).MayRemove(ctx, req.(*MayRemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -362,6 +398,10 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Transfer",
 			Handler:    _PeerService_Transfer_Handler,
+		},
+		{
+			MethodName: "MayRemove",
+			Handler:    _PeerService_MayRemove_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

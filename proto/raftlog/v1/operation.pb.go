@@ -69,33 +69,40 @@ const (
 	RefusalReason_REFUSAL_REASON_ROLES_INVALID RefusalReason = 21
 	// The node's data directory was set back to an older copy. Format 3.
 	RefusalReason_REFUSAL_REASON_SET_BACK RefusalReason = 22
+	// The leader's own, which no log entry is refused for: too few of the voters that
+	// remain after a removal answer it.
+	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
+	// The leader's own: the member that was to lead does not answer it.
+	RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE RefusalReason = 101
 )
 
 // Enum value maps for RefusalReason.
 var (
 	RefusalReason_name = map[int32]string{
-		0:  "REFUSAL_REASON_UNSPECIFIED",
-		1:  "REFUSAL_REASON_INVALID",
-		2:  "REFUSAL_REASON_QUOTA",
-		3:  "REFUSAL_REASON_COUNTER_EXHAUSTED",
-		4:  "REFUSAL_REASON_CONCURRENCY",
-		5:  "REFUSAL_REASON_ID_CLAIMED",
-		6:  "REFUSAL_REASON_REQUEST_ID_REUSED",
-		7:  "REFUSAL_REASON_REQUEST_ID_EXPIRED",
-		8:  "REFUSAL_REASON_TAG_TAKEN",
-		9:  "REFUSAL_REASON_TAG_INVALID",
-		10: "REFUSAL_REASON_NOT_A_MEMBER",
-		11: "REFUSAL_REASON_IDENTITY_NOT_FOUND",
-		12: "REFUSAL_REASON_CLAIM_NOT_FOUND",
-		13: "REFUSAL_REASON_MEMBER_NOT_FOUND",
-		14: "REFUSAL_REASON_SETTING_INVALID",
-		15: "REFUSAL_REASON_NOT_FORMED",
-		16: "REFUSAL_REASON_LAST_VOTER",
-		17: "REFUSAL_REASON_LAST_MAX_INVALID",
-		18: "REFUSAL_REASON_FORMAT_UNSUPPORTED",
-		20: "REFUSAL_REASON_PERMISSION_DENIED",
-		21: "REFUSAL_REASON_ROLES_INVALID",
-		22: "REFUSAL_REASON_SET_BACK",
+		0:   "REFUSAL_REASON_UNSPECIFIED",
+		1:   "REFUSAL_REASON_INVALID",
+		2:   "REFUSAL_REASON_QUOTA",
+		3:   "REFUSAL_REASON_COUNTER_EXHAUSTED",
+		4:   "REFUSAL_REASON_CONCURRENCY",
+		5:   "REFUSAL_REASON_ID_CLAIMED",
+		6:   "REFUSAL_REASON_REQUEST_ID_REUSED",
+		7:   "REFUSAL_REASON_REQUEST_ID_EXPIRED",
+		8:   "REFUSAL_REASON_TAG_TAKEN",
+		9:   "REFUSAL_REASON_TAG_INVALID",
+		10:  "REFUSAL_REASON_NOT_A_MEMBER",
+		11:  "REFUSAL_REASON_IDENTITY_NOT_FOUND",
+		12:  "REFUSAL_REASON_CLAIM_NOT_FOUND",
+		13:  "REFUSAL_REASON_MEMBER_NOT_FOUND",
+		14:  "REFUSAL_REASON_SETTING_INVALID",
+		15:  "REFUSAL_REASON_NOT_FORMED",
+		16:  "REFUSAL_REASON_LAST_VOTER",
+		17:  "REFUSAL_REASON_LAST_MAX_INVALID",
+		18:  "REFUSAL_REASON_FORMAT_UNSUPPORTED",
+		20:  "REFUSAL_REASON_PERMISSION_DENIED",
+		21:  "REFUSAL_REASON_ROLES_INVALID",
+		22:  "REFUSAL_REASON_SET_BACK",
+		100: "REFUSAL_REASON_LOSES_QUORUM",
+		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":        0,
@@ -120,6 +127,8 @@ var (
 		"REFUSAL_REASON_PERMISSION_DENIED":  20,
 		"REFUSAL_REASON_ROLES_INVALID":      21,
 		"REFUSAL_REASON_SET_BACK":           22,
+		"REFUSAL_REASON_LOSES_QUORUM":       100,
+		"REFUSAL_REASON_MEMBER_UNREACHABLE": 101,
 	}
 )
 
@@ -3802,7 +3811,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xf9\x05\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xc1\x06\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -3826,7 +3835,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"!REFUSAL_REASON_FORMAT_UNSUPPORTED\x10\x12\x12$\n" +
 	" REFUSAL_REASON_PERMISSION_DENIED\x10\x14\x12 \n" +
 	"\x1cREFUSAL_REASON_ROLES_INVALID\x10\x15\x12\x1b\n" +
-	"\x17REFUSAL_REASON_SET_BACK\x10\x16B5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
+	"\x17REFUSAL_REASON_SET_BACK\x10\x16\x12\x1f\n" +
+	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
+	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10eB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
 var (
 	file_raftlog_v1_operation_proto_rawDescOnce sync.Once

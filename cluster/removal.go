@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// removalTimeout bounds the question whether a member may be removed. It covers an
+	// election, and the time that the voters have to answer.
+	removalTimeout = 10 * time.Second
+	// minReach is how long a voter has to answer a leader that asks who is there. Where
+	// heartbeats are rarer, it is two heartbeat timeouts: one is sent within a half.
+	minReach = 2 * time.Second
+)
+
+// mayRemove asks the leader whether enough voters would answer after a removal. It is
+// the leader that must reach them. Errors are *outcome.Error or a refusal.
+func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) error {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
+	for {
+		if _, err := e.gatherer.WaitLeader(ctx); err != nil {
+			return err
+		}
+		err := n.askMayRemove(ctx, e, tag)
+		if err == nil || isRefusal(err) {
+			return err
+		}
+		sleep(ctx, adminPause) // The leader may be gone; WaitLeader says when to give up.
+	}
+}
+
+func isRefusal(err error) bool {
+	var refused interface{ Refused() *raftlogv1.Refusal }
+	return errors.As(err, &refused)
+}
+
+func (n *Node) askMayRemove(ctx context.Context, e *engine, tag string) error {
+	leader, ok := e.leader()
+	switch {
+	case !ok:
+		return outcome.NewNotApplied(outcome.NoQuorum, nil)
+	case e.isSelf(leader):
+		return e.mayRemove(ctx, tag)
+	}
+	_, err := n.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
+	var older interface{ Unimplemented() bool }
+	if errors.As(err, &older) && older.Unimplemented() {
+		return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
+			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: hand leadership to a newer one, or force the removal")
+	}
+	return err
+}
+
+// mayRemove refuses a removal, on the leader, after which fewer than a majority of the
+// voters would answer it.
+func (e *engine) mayRemove(ctx context.Context, tag string) error {
+	rest := votersWithout(e.node.roster.refresh().members, tag)
+	if len(rest) == 0 {
+		return nil // Nothing changes for the quorum, or the state refuses.
+	}
+	silent, err := e.silent(ctx, rest)
+	if err != nil || len(silent) == 0 {
+		return err
+	}
+	return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
+		"without %s, %d of the remaining voters %s must answer, and these do not: %s",
+		tag, len(rest)/2+1, tagsOf(rest), tagsOf(silent)))
+}
+
+// votersWithout returns the voters that remain when the member with a tag is removed;
+// nil if that one does not vote. They are those of the table, which Raft's configuration
+// follows.
+func votersWithout(members []*raftlogv1.Member, tag string) []*raftlogv1.Member {
+	var rest []*raftlogv1.Member
+	votes := false
+	for _, m := range members {
+		switch {
+		case m.GetRemoved() || !m.GetVoter():
+		case m.GetTag() == tag:
+			votes = true
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if !votes {
+		return nil
+	}
+	return rest
+}
+
+func tagsOf(members []*raftlogv1.Member) string {
+	var tags []string
+	for _, m := range members {
+		tags = append(tags, m.GetTag())
+	}
+	return strings.Join(tags, ", ")
+}
+
+// silent returns those of the voters that do not answer this leader, if the others
+// are no majority of them; else nil. What counts is Raft's own messages.
+func (e *engine) silent(ctx context.Context, voters []*raftlogv1.Member) ([]*raftlogv1.Member, error) {
+	since, term := e.transport.Mark(), e.raft.CurrentTerm()
+	if e.raft.State() != raft.Leader {
+		return nil, outcome.NewNotApplied(outcome.NotLeader, nil)
+	}
+	var names []raft.ServerID
+	for _, m := range voters {
+		names = append(names, member.ServerID(m.GetId()))
+	}
+	wait, cancel := context.WithTimeout(ctx, max(minReach, 2*e.node.cfg.Timings.Heartbeat))
+	defer cancel()
+	switch err := e.transport.AwaitMajority(wait, since, term, names); {
+	case err == nil:
+		return nil, nil
+	case errors.Is(err, transport.ErrNewerTerm), e.raft.State() != raft.Leader:
+		return nil, outcome.NewNotApplied(outcome.NotLeader, err)
+	case ctx.Err() != nil:
+		return nil, outcome.NewNotApplied(outcome.Deadline, err)
+	}
+	var silent []*raftlogv1.Member
+	for i, m := range voters {
+		if !e.transport.Answered(since, term, names[i]) {
+			silent = append(silent, m)
+		}
+	}
+	return silent, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestConfirmation: a question is answered by a person with yes, or beforehand with
+// --yes, and by nothing else.
+func TestConfirmation(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		c      confirmation
+		answer string
+		done   bool
+		code   int
+	}{
+		{"yes", confirmation{person: true}, "yes\n", true, exitOK},
+		{"in capitals", confirmation{person: true}, " YES \n", true, exitOK},
+		{"beforehand", confirmation{yes: true}, "", true, exitOK},
+		{"no", confirmation{person: true}, "no\n", false, exitFailed},
+		{"half a yes", confirmation{person: true}, "y\n", false, exitFailed},
+		{"the end of the input", confirmation{person: true}, "", false, exitFailed},
+		{"a pipe", confirmation{}, "yes\n", false, exitUsage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.c.in, tt.c.err = strings.NewReader(tt.answer), &strings.Builder{}
+			err := tt.c.ask("Removes all.")
+			if (err == nil) != tt.done || exitCode(err) != tt.code {
+				t.Errorf("%v, exit code %d, want done %t and exit code %d", err, exitCode(err), tt.done, tt.code)
+			}
+			if err != nil && (!strings.Contains(err.Error(), "nothing was done") || !strings.Contains(err.Error(), "--yes")) {
+				t.Errorf("%q does not say that nothing was done, and what to say", err)
+			}
+		})
+	}
+	pipe, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	defer w.Close()
+	if isTerminal(pipe) {
+		t.Error("a pipe counts as a terminal")
+	}
+	if isTerminal(strings.NewReader("yes")) {
+		t.Error("a string counts as a terminal")
+	}
+}
+
+// TestWhatAsks sends nothing to a node unless it was confirmed.
+func TestWhatAsks(t *testing.T) {
+	for _, line := range []string{"cluster remove C", "cluster remove C --force"} {
+		node := newFakeNode(t, answer(nil))
+		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "say --yes") {
+			t.Errorf("%s: %+v, want exit code %d and the way out", line, got, exitUsage)
+		}
+		if asked := node.requests(); len(asked) != 0 {
+			t.Errorf("%s sent %v", line, asked)
+		}
+	}
+}

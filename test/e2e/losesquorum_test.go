@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// idnode runs a command of the program against nodes and returns what it prints.
+func idnode(t *testing.T, nodes []*harness.Node, args ...string) (string, error) {
+	t.Helper()
+	for _, n := range nodes {
+		args = append(args, "--endpoint", n.GRPC)
+	}
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t), append(args, "--timeout", "20s")...).CombinedOutput()
+	return string(out), err
+}
+
+// refusedWith waits until a command is refused with a reason, whose line names what
+// stands in the way. Between two leaders it is refused with NO_QUORUM.
+func refusedWith(t *testing.T, asked *harness.Node, reason, name string, args ...string) {
+	t.Helper()
+	harness.Eventually(t, changed, strings.Join(args, " ")+" is refused with "+reason, func(context.Context) error {
+		out, err := idnode(t, []*harness.Node{asked}, args...)
+		switch {
+		case err == nil:
+			t.Fatalf("%s through node %s was done: %s", strings.Join(args, " "), asked.Tag, out)
+		case !strings.HasPrefix(out, "idnode: "+reason+": ") || !strings.Contains(out, name):
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// TestARemovalThatLosesTheQuorumIsRefused: with one of three nodes down, an operator
+// who names a living one by mistake, through whichever node, keeps his cluster. The
+// lost one can be removed; and a living one by force, which stops the cluster until
+// the other is back.
+func TestARemovalThatLosesTheQuorumIsRefused(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	lost := c.Others(c.Leader(t))[0]
+	lost.Process.Kill()
+	living := c.Others(lost)
+	for _, asked := range living {
+		refusedWith(t, asked, "LOSES_QUORUM", "do not: "+lost.Tag, "cluster", "remove", c.Leader(t).Tag, "--yes")
+		refusedWith(t, asked, "MEMBER_UNREACHABLE", "member "+lost.Tag, "cluster", "transfer", lost.Tag)
+	}
+	for _, n := range living {
+		if !n.Process.Running() {
+			t.Fatalf("node %s has ended:\n%s", n.Tag, n.Process.Tail(3))
+		}
+		take(t, n, ledger, "orders")
+	}
+
+	// A fourth node makes up for the lost one.
+	d := c.Add(t, "", "--join", living[0].GRPC)
+	d.Start(t)
+	d.Settled(t)
+	awaitRole(t, c.LeaderAmong(t, living), d.Tag, idnodev1.Role_ROLE_FOLLOWER)
+	remove(t, d, lost.Tag)
+	take(t, d, ledger, "orders")
+
+	// Of three again, one is down.
+	d.Process.Kill()
+	gone, last := living[0], living[1]
+	refusedWith(t, last, "LOSES_QUORUM", "do not: "+d.Tag, "cluster", "remove", gone.Tag, "--yes")
+	harness.Eventually(t, changed, "the removal by force", func(context.Context) error {
+		out, err := idnode(t, []*harness.Node{last}, "cluster", "remove", gone.Tag, "--yes", "--force")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	ends(t, gone, "removed from the cluster")
+	harness.Eventually(t, changed, "node "+last.Tag+" alone has no quorum", func(ctx context.Context) error {
+		if s, err := last.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{}); err != nil || s.GetHasQuorum() {
+			return fmt.Errorf("it has one, or does not say: %v", err)
+		}
+		return nil
+	})
+	d.Start(t)
+	d.WaitReady(t)
+	take(t, last, ledger, "orders")
+	c.Agree(t)
+}
