@@ -19,7 +19,8 @@ import (
 
 // rolesFile is a file of roles, as people write it.
 type rolesFile struct {
-	Roles  []fileRole  `yaml:"roles"`
+	// Roles is nil if the file does not say which.
+	Roles  *[]fileRole `yaml:"roles"`
 	Limits []fileLimit `yaml:"limits,omitempty"`
 }
 
@@ -79,8 +80,12 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 		// With what comes first alone, everything might be allowed.
 		return nil, errors.New("the file has more than one YAML document")
 	}
+	if file.Roles == nil {
+		// It may be the wrong file, or one that was cut off.
+		return nil, errors.New("the file has no roles; one that takes all of them away says roles: []")
+	}
 	table := &idnodev1.RoleTable{}
-	for _, r := range file.Roles {
+	for _, r := range *file.Roles {
 		role := &idnodev1.AccessRole{Name: r.Name, Principals: r.Principals}
 		for _, g := range r.Grants {
 			grant, err := g.message()
@@ -114,7 +119,7 @@ func (g fileGrant) message() (*idnodev1.RoleGrant, error) {
 
 // printRoles writes roles as a file that sets them again.
 func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
-	file := rolesFile{Roles: []fileRole{}}
+	roles := []fileRole{}
 	for _, r := range table.GetRoles() {
 		role := fileRole{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
@@ -124,8 +129,9 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 			}
 			role.Grants = append(role.Grants, grant)
 		}
-		file.Roles = append(file.Roles, role)
+		roles = append(roles, role)
 	}
+	file := rolesFile{Roles: &roles}
 	for _, l := range table.GetLimits() {
 		file.Limits = append(file.Limits, fileLimit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond()})
 	}
@@ -172,13 +178,14 @@ func getRoles(ctx context.Context, s *session, stale bool) (*idnodev1.GetRolesRe
 
 func (a *app) clusterSetRoles() *cobra.Command {
 	var expected uint64
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "set-roles FILE",
 		Short: "Replace all roles and limits by those of a file; - is the standard input",
 		Long: `Replaces all roles and limits by those of a YAML file. Once there is a role,
-everything that no role allows is forbidden; a file without roles takes all rules
-away. Roles that would take the right to set roles from whoever sets them are
-refused.
+everything that no role allows is forbidden; a file that says roles: [] takes all
+of them away, which is asked about. Roles that would take the right to set roles
+from whoever sets them are refused.
 
   roles:
     - name: shop
@@ -201,10 +208,17 @@ refused.
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Uint64Var(&expected, "expected", 0, "only if the present roles were set at this log index, 0 for none (default: the present ones)")
+	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
 		table, err := readRoles(cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err
+		}
+		if len(table.GetRoles()) == 0 {
+			err := sure.of(cmd).ask("Takes all roles away: whoever has a certificate may then do everything but what each node keeps to its administrators (--admin).")
+			if err != nil {
+				return err
+			}
 		}
 		msg := &idnodev1.SetRolesRequest{Table: table, Expected: proto.Uint64(expected)}
 		if !cmd.Flags().Changed("expected") {

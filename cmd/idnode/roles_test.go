@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,13 +58,52 @@ func TestBadRolesFiles(t *testing.T) {
 		"rolls: []": "rolls",
 		"# none\n---\n---\nroles: [{name: a, principals: [x], grants: [{database: shop, rights: [read]}]}]": "more than one",
 		"roles: {": "yaml",
+		// Without roles everybody may do everything, so their lack is said in words.
+		"":              "roles: []",
+		"# roles: []\n": "roles: []",
+		"---\n":         "roles: []",
+		"roles:\n":      "roles: []",
+		"roles: null":   "roles: []",
+		"{}":            "roles: []",
+		"limits: [{principals: [x], in-flight: 1}]": "roles: []",
 	} {
 		if _, err := parseRoles([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if table, err := parseRoles(nil); err != nil || len(table.GetRoles()) != 0 {
-		t.Errorf("an empty file: %v %v", table, err)
+	if table, err := parseRoles([]byte("roles: []")); err != nil || len(table.GetRoles()) != 0 {
+		t.Errorf("a file that takes all roles away: %v %v", table, err)
+	}
+}
+
+// TestTakingAllRolesAwayAsks: the file says it, and a person says it again.
+func TestTakingAllRolesAwayAsks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		file  string
+		flags []string
+		want  string
+		sent  int
+	}{
+		"empty":         {"", []string{"--yes"}, "roles: []", 0},
+		"not confirmed": {"roles: []", nil, "say --yes", 0},
+		"confirmed":     {"roles: []", []string{"--yes"}, "0 roles and 0 limits set", 1},
+		"a role":        {"roles: [{name: a, principals: [x], grants: [{database: '*', rights: [cluster]}]}]", nil, "1 roles and 0 limits set", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newFakeNode(t, answer(&idnodev1.SetRolesResponse{LogIndex: 3}))
+			file := filepath.Join(t.TempDir(), "roles.yaml")
+			if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"cluster", "set-roles", file, "--expected", "0", "--endpoint", node.addr}, tt.flags...)
+			got := command(t, args...)
+			if !strings.Contains(got.stdout+got.stderr, tt.want) || (got.code == exitOK) != (tt.sent > 0) {
+				t.Errorf("%+v, want %q", got, tt.want)
+			}
+			if sent := len(node.requests()); sent != tt.sent {
+				t.Errorf("%d calls were sent, want %d", sent, tt.sent)
+			}
+		})
 	}
 }
 
