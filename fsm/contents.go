@@ -42,7 +42,14 @@ type contents struct {
 
 	// members are present and removed ones. A Member is never changed, only
 	// replaced, so that a snapshot can share it; likewise an etagRecord.
-	members  map[nodeID]*raftlogv1.Member
+	members map[nodeID]*raftlogv1.Member
+	// membership is the index of the log entry that last changed the membership, as
+	// clients see it; 0 below StrictFormat. Clients order topologies by it.
+	membership uint64
+	// membershipMoved says that the entry that is being applied changes it. It is no
+	// part of the state.
+	membershipMoved bool
+
 	sessions map[nodeID]*session
 	etags    map[nodeID]*etagRecord
 	requests requestWindow
@@ -102,12 +109,14 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 			results[i] = c.applyGroup(now, &e.Groups[i])
 		}
 		c.applied = index
+		c.settleMembership(index)
 		return results, nil
 	}
 	for i := range e.Groups {
 		results[i] = c.applyGroup(now, &e.Groups[i])
 	}
 	c.applied = index
+	c.settleMembership(index)
 	return results, nil
 }
 

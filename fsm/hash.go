@@ -45,6 +45,7 @@ const (
 	recordRoles
 	recordFloor
 	recordReleased
+	recordMembership
 )
 
 // record is a record's canonical encoding: the kind, then numbers in eight
@@ -209,4 +210,13 @@ func hashFormat(format uint32) uint64 {
 	}
 	var s recordSpace
 	return s.begin(recordFormat).number(uint64(format)).sum()
+}
+
+// hashMembership is 0 for the index that a cluster begins with.
+func hashMembership(index uint64) uint64 {
+	if index == 0 {
+		return 0
+	}
+	var s recordSpace
+	return s.begin(recordMembership).number(index).sum()
 }

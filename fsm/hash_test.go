@@ -57,6 +57,7 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashCluster(c.clusterID))
 	}
 	h.add(hashFormat(c.format))
+	h.add(hashMembership(c.membership))
 	h.add(hashFloor(c.floor))
 	if c.roles != nil {
 		h.add(hashRoles(c.roles))

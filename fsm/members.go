@@ -22,9 +22,11 @@ const (
 // putMember stores a member, which is never changed afterwards.
 func (c *contents) putMember(m *raftlogv1.Member) {
 	id := nodeID(m.GetId())
-	if old := c.members[id]; old != nil {
+	old := c.members[id]
+	if old != nil {
 		c.hash.remove(hashMember(old))
 	}
+	c.membershipMoved = c.membershipMoved || publicOf(old) != publicOf(m)
 	c.members[id] = m
 	c.hash.add(hashMember(m))
 }

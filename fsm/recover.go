@@ -55,6 +55,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	c.setFormat(max(c.format, MergeFormat))
 	done.Removed = c.removeOthers(keep)
 	c.forgetStarts(keep)
+	c.settleMembership(0) // The same on all survivors, however far their logs go.
 	done.Raised = c.skipAhead(r.SkipAhead)
 	c.setFloor(floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch})
 	c.hash.remove(hashCluster(c.clusterID))

@@ -19,13 +19,22 @@ func (s *State) ClusterID() []byte {
 
 // Members returns copies of all members, removed ones included, by tag.
 func (s *State) Members() []*raftlogv1.Member {
+	members, _ := s.Membership()
+	return members
+}
+
+// Membership returns copies of all members, removed ones included, by tag, and the
+// log index of the last change of what clients see of them: which there are, where
+// their HTTP ports are, and who votes. It is 0 below StrictFormat, and the same in
+// all states with the same members.
+func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	members := s.contents.sortedMembers()
+	members = s.contents.sortedMembers()
 	for i, m := range members {
 		members[i] = proto.CloneOf(m)
 	}
-	return members
+	return members, s.contents.membership
 }
 
 // Etags returns what the cluster knows of a node's etags, by its Raft id; nil if

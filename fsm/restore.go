@@ -85,6 +85,7 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	if uint64(c.hash) != header.GetStateHash() {
 		return nil, corrupt("the state's hash is %016x, the header says %016x", uint64(c.hash), header.GetStateHash())
 	}
+	c.membershipMoved = false
 	return c, nil
 }
 
@@ -101,6 +102,7 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 		return corrupt("log format %d", h.GetLogFormat())
 	}
 	c.setFormat(h.GetLogFormat())
+	c.setMembership(h.GetMembershipIndex())
 	c.applied = h.GetAppliedIndex()
 	c.requests.floor = h.GetRequestFloor()
 	first := h.GetRequestFirst()

@@ -102,6 +102,8 @@ func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
 		FoldVersion:  docid.FoldVersion,
 		RequestFloor: c.requests.floor,
 		RequestFirst: c.requests.first,
+
+		MembershipIndex: c.membership,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/service"
 )
 
@@ -123,29 +124,47 @@ func TestManyIdentities(t *testing.T) {
 	}
 }
 
-// TestTopologyEtag: it rises when what clients see changes, and only then.
-func TestTopologyEtag(t *testing.T) {
-	a := service.Member{Tag: "A", HTTPAddress: "a:1", Role: service.RoleFollower}
-	b := service.Member{Tag: "B", HTTPAddress: "b:1", Role: service.RoleJoining}
-	leads, votes, moved := a, b, b
-	leads.Role, votes.Role, moved.HTTPAddress = service.RoleLeader, service.RoleFollower, "b:2"
-	var e topologyEtag
-	for i, c := range []struct {
-		members []service.Member
-		index   uint64
-		want    int64
+// TestTopologyIsOfTheMembers: it is the same on all nodes, whatever each knows of the
+// moment, and its etag rises with each change of the members, and only then.
+func TestTopologyIsOfTheMembers(t *testing.T) {
+	w := newWorld(t)
+	announce := func(address string) []byte {
+		m := member("A")
+		m.LogFormat, m.HttpAddress = fsm.StrictFormat, address
+		return fsm.AnnounceOperation(m)
+	}
+	for _, tag := range []string{"A", "B", "C"} {
+		m := member(tag)
+		m.LogFormat = fsm.StrictFormat
+		w.mustPropose(fsm.AnnounceOperation(m))
+	}
+	etag := int64(1)
+	for i, step := range []struct {
+		operation []byte
+		changes   bool
 	}{
-		{nil, 0, 1},
-		{[]service.Member{a}, 5, 5},
-		{[]service.Member{a}, 9, 5},
-		{[]service.Member{leads}, 10, 5}, // who leads does not matter to clients
-		{[]service.Member{a, b}, 12, 12},
-		{[]service.Member{a, votes}, 12, 13}, // seen later than its log index: still greater
-		{[]service.Member{a, moved}, 20, 20},
-		{[]service.Member{a, moved}, 30, 20},
+		{announce("a:7402"), false},
+		{fsm.FormatRaiseOperation(fsm.StrictFormat), true},
+		{announce("a:7402"), false},
+		{announce("a:7403"), true},
+		{fsm.RemoveOperation("B", nil), true},
+		{announce("a:7403"), false},
 	} {
-		if got := e.of(c.members, c.index); got != c.want {
-			t.Errorf("step %d: the etag is %d, want %d", i, got, c.want)
+		w.mustPropose(step.operation)
+		if step.changes {
+			etag = int64(w.index)
+		}
+		said := map[string]bool{}
+		for _, tag := range []string{"A", "C"} {
+			w.set(func(w *world) { w.voterTags = []string{tag} }) // Raft's configuration is on its way.
+			got := do(w.newServer(tag, Config{}, ""), http.MethodGet, "/topology?name=shop")
+			said[got.Body.String()] = true
+			if topology := decode[struct{ Etag int64 }](t, got, http.StatusOK); topology.Etag != etag {
+				t.Errorf("step %d: %s says the etag %d, want %d", i, tag, topology.Etag, etag)
+			}
+		}
+		if len(said) != 1 {
+			t.Errorf("step %d: %v", i, said)
 		}
 	}
 }

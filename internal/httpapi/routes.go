@@ -21,8 +21,7 @@ const (
 type api struct {
 	service *service.Service
 	// scheme is that of every node's HTTP port: http or https.
-	scheme   string
-	topology topologyEtag
+	scheme string
 	// refused is told of each call that did not come to the service.
 	refused func(reason string, calls int)
 	// extend gives an answer that is long more time to be read.

@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/service"
@@ -20,9 +18,13 @@ type serverNode struct {
 	ServerRole string
 }
 
-// databaseTopology tells a client which nodes there are: every voter, the node
-// asked first, since clients stay with the first one that works. It is what this
-// node knows by itself: clients ask when a node has failed.
+// databaseTopology tells a client which nodes there are: every voter, in the order
+// of tags. It is what this node knows by itself: clients ask when a node has failed.
+//
+// Invariant: with the same etag it is the same on all nodes, so it depends on
+// nothing but the replicated members. Clients prefer the first node, and come back
+// to it when it is healthy again; they take over a topology only with a higher etag.
+// One in which each node names itself first would keep them where they fled to.
 func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params) error {
 	database := p.needed(paramName)
 	if p.err == nil {
@@ -32,7 +34,7 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 		return p.err
 	}
 	status := a.service.GetStatus()
-	voters := a.voters(status)
+	voters := voters(status)
 	if len(voters) == 0 {
 		return &service.Error{
 			Code: service.Unavailable, Reason: service.ReasonStarting, Message: "the node knows no member with an HTTP address yet",
@@ -45,21 +47,13 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	writeJSON(w, http.StatusOK, struct {
 		Nodes []serverNode
 		Etag  int64
-	}{nodes, a.etag(status)})
+	}{nodes, etag(status)})
 	return nil
 }
 
-// voters are the members that vote and can be reached over HTTP, this node first
-// if it is one.
-func (a *api) voters(status service.Status) []service.Member {
-	voters := slices.DeleteFunc(slices.Clone(status.Members), func(m service.Member) bool {
-		return m.HTTPAddress == "" || (m.Role != service.RoleLeader && m.Role != service.RoleFollower)
-	})
-	if i := slices.IndexFunc(voters, func(m service.Member) bool { return m.ID == status.SelfID }); i > 0 {
-		self := voters[i]
-		voters = slices.Insert(slices.Delete(voters, i, i+1), 0, self)
-	}
-	return voters
+// voters are the members that vote and can be reached over HTTP.
+func voters(status service.Status) []service.Member {
+	return slices.DeleteFunc(slices.Clone(status.Members), func(m service.Member) bool { return m.HTTPAddress == "" || !m.Votes })
 }
 
 // url is where a member's HTTP port is reached. All nodes of a cluster have TLS,
@@ -107,7 +101,7 @@ func (a *api) clusterTopology(w http.ResponseWriter, _ *http.Request, _ *params)
 
 func (a *api) clusterNodes(status service.Status) clusterNodes {
 	nodes := clusterNodes{
-		TopologyID: status.ClusterID, Etag: a.etag(status),
+		TopologyID: status.ClusterID, Etag: etag(status),
 		AllNodes: map[string]string{}, Members: map[string]string{}, Promotables: map[string]string{}, Watchers: map[string]string{},
 	}
 	for _, m := range status.Members {
@@ -117,12 +111,12 @@ func (a *api) clusterNodes(status service.Status) clusterNodes {
 		if m.HTTPAddress == "" {
 			continue
 		}
-		kind := nodes.Members
-		switch m.Role {
-		case service.RoleJoining:
-			kind = nodes.Promotables
-		case service.RoleWatcher:
+		kind := nodes.Promotables
+		switch {
+		case m.Role == service.RoleWatcher:
 			kind = nodes.Watchers
+		case m.Votes:
+			kind = nodes.Members
 		}
 		kind[m.Tag], nodes.AllNodes[m.Tag] = a.url(m), a.url(m)
 	}
@@ -157,44 +151,15 @@ func (a *api) hintTopology(w http.ResponseWriter, r *http.Request) {
 	if sent == "" || r.PathValue("db") == "" {
 		return
 	}
-	etag, err := strconv.ParseInt(strings.Trim(sent, `" `), 10, 64)
+	have, err := strconv.ParseInt(strings.Trim(sent, `" `), 10, 64)
 	if err != nil {
 		return
 	}
-	if status := a.service.GetStatus(); len(a.voters(status)) > 0 && etag < a.etag(status) {
+	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < etag(status) {
 		w.Header().Set(refreshTopologyHeader, "true")
 	}
 }
 
-func (a *api) etag(status service.Status) int64 {
-	return a.topology.of(status.Members, status.StateIndex)
-}
-
-// topologyEtag counts the changes of the topology that this node has seen. It is
-// safe for concurrent use.
-//
-// Clients keep the topology with the higher etag, whatever node it came from. So
-// the etag is the log index at which a change was seen: a topology with a higher
-// one is at least as new, on all nodes alike. A node that starts again has seen
-// nothing yet, so its clients ask once more than needed.
-type topologyEtag struct {
-	mu   sync.Mutex
-	seen string
-	etag int64
-}
-
-// of returns the etag of a topology: at least 1, and greater than before if it
-// differs from the one seen last. index is the log index of the members.
-func (t *topologyEtag) of(members []service.Member, index uint64) int64 {
-	var b strings.Builder
-	for _, m := range members {
-		votes := m.Role == service.RoleLeader || m.Role == service.RoleFollower
-		fmt.Fprintf(&b, "%q %q %t %t;", m.Tag, m.HTTPAddress, votes, m.Role == service.RoleWatcher)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := b.String(); now != t.seen || t.etag == 0 {
-		t.seen, t.etag = now, max(1, t.etag+1, int64(index))
-	}
-	return t.etag
-}
+// etag is that of the topology. Clients keep the topology with the higher one,
+// whatever node it came from.
+func etag(status service.Status) int64 { return max(1, int64(status.MembershipIndex)) }

@@ -44,6 +44,8 @@ type world struct {
 	fail    error
 	applied bool
 	boom    bool
+	// voterTags are what nodes believe of Raft's configuration.
+	voterTags []string
 }
 
 func newWorld(t testing.TB) *world {
@@ -93,6 +95,18 @@ func (w *world) Linearize(context.Context) error {
 	return w.fail
 }
 
+// mustPropose applies an operation.
+func (w *world) mustPropose(operation []byte) {
+	w.t.Helper()
+	answer, err := w.Propose(context.Background(), operation)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if result, err := fsm.DecodeResult(answer); err != nil || result.GetRefusal() != nil {
+		w.t.Fatalf("%v: %v", err, result)
+	}
+}
+
 func (w *world) set(change func(*world)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,6 +131,7 @@ func (p place) Status() service.ClusterStatus {
 	defer p.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: "c1", SelfID: hex.EncodeToString(nodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
+		VoterTags: p.voterTags,
 	}
 	if p.fail != nil {
 		status.LeaderTag, status.HasQuorum = "", false

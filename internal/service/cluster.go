@@ -41,6 +41,9 @@ type Member struct {
 	ID                                    string
 	GRPCAddress, RaftAddress, HTTPAddress string
 	Role                                  Role
+	// Votes is what the replicated record says, the same on all nodes; Role is what
+	// the node asked knows of the moment.
+	Votes bool
 	// LogFormat is the newest log format the member can read.
 	LogFormat uint32
 	// Reachable says that the member answered the last ping of the node asked;
@@ -105,6 +108,10 @@ type Status struct {
 	Version               string
 	// Members are those present, sorted by tag as the state sorts them.
 	Members []Member
+	// MembershipIndex is the log index of the last change of the members that their
+	// clients see; 0 if there was none since there are such indexes. Statuses with
+	// equal ones have the same members, addresses and votes, on all nodes.
+	MembershipIndex uint64
 }
 
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
@@ -116,7 +123,9 @@ func (s *Service) GetStatus() Status {
 	status.LogFormat = s.cfg.State.Format()
 	status.Counts = s.cfg.State.Counts()
 	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
-	for _, m := range s.cfg.State.Members() {
+	members, index := s.cfg.State.Membership()
+	status.MembershipIndex = index
+	for _, m := range members {
 		member := memberOf(m, status.ClusterStatus)
 		if member.ID == status.SelfID {
 			status.Self = member
@@ -133,7 +142,7 @@ func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
 	return Member{
 		Tag: m.GetTag(), ID: hex.EncodeToString(m.GetId()),
 		GRPCAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HTTPAddress: m.GetHttpAddress(),
-		Role: roleOf(m, status), LogFormat: m.GetLogFormat(),
+		Role: roleOf(m, status), Votes: m.GetVoter(), LogFormat: m.GetLogFormat(),
 		Reachable: reachable, AppliedIndex: applied,
 	}
 }

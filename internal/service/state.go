@@ -16,6 +16,9 @@ type State interface {
 	Format() uint32
 	Counts() fsm.Counts
 	Members() []*raftlogv1.Member
+	// Membership is Members, with the log index of the last change of them that
+	// clients see.
+	Membership() (members []*raftlogv1.Member, index uint64)
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles

@@ -2,99 +2,15 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
 )
-
-// webClient makes HTTP calls as RavenDB's client libraries do: it takes the
-// topology from the node it is given, stays with the first node of it that
-// works, and takes 408, 502, 503, 504 and a broken connection for a failed node.
-type webClient struct {
-	http  *http.Client
-	nodes []webNode
-}
-
-type webNode struct {
-	URL        string `json:"Url"`
-	ClusterTag string
-}
-
-// newWebClient returns a client that shows the client certificate of certs, if
-// that is not empty.
-func newWebClient(t *testing.T, certs, seed string) *webClient {
-	t.Helper()
-	transport := &http.Transport{}
-	if certs != "" {
-		transport.TLSClientConfig = harness.ClientTLS(t, certs, "client")
-	}
-	t.Cleanup(transport.CloseIdleConnections)
-	c := &webClient{http: &http.Client{Transport: transport, Timeout: 5 * time.Second}, nodes: []webNode{{URL: seed}}}
-	var topology struct {
-		Nodes []webNode
-		Etag  int64
-	}
-	c.call(t, http.MethodGet, "/topology?name=default", &topology)
-	if topology.Etag < 1 || len(topology.Nodes) != 3 {
-		t.Fatalf("topology %+v", topology)
-	}
-	c.nodes = topology.Nodes
-	return c
-}
-
-// call sends a request to the first node that does not fail, again and again
-// for as long as all of them do, and decodes the answer into result.
-func (c *webClient) call(t *testing.T, method, target string, result any) webNode {
-	t.Helper()
-	var served webNode
-	harness.Eventually(t, 20*time.Second, method+" "+target, func(ctx context.Context) error {
-		var err error
-		for i, node := range c.nodes {
-			var body []byte
-			if body, err = c.send(ctx, t, method, node.URL+target); err == nil {
-				c.nodes = append(c.nodes[i:len(c.nodes):len(c.nodes)], c.nodes[:i]...)
-				served = node
-				if result == nil {
-					return nil
-				}
-				return json.Unmarshal(body, result)
-			}
-		}
-		return err
-	})
-	return served
-}
-
-// send returns an error if the node failed.
-func (c *webClient) send(ctx context.Context, t *testing.T, method, target string) ([]byte, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	switch {
-	case err != nil:
-		return nil, err
-	case slices.Contains([]int{408, 502, 503, 504}, res.StatusCode):
-		return nil, fmt.Errorf("%d: %s", res.StatusCode, body)
-	case res.StatusCode >= 400:
-		t.Fatalf("%s %s: %d: %s", method, target, res.StatusCode, body)
-	}
-	return body, nil
-}
 
 // webRange is what hilo/next answers.
 type webRange struct {
@@ -157,10 +73,10 @@ func TestHTTPFailover(t *testing.T) {
 				cfg.Certs, scheme = certificates(t), "https://"
 			}
 			c := harness.StartCluster(t, cfg)
-			leader := c.Leader(t)
-			client := newWebClient(t, cfg.Certs, scheme+leader.HTTP)
-			if client.nodes[0].URL != scheme+leader.HTTP {
-				t.Errorf("the node asked does not come first: %+v", client.nodes)
+			client := newWebClient(t, cfg.Certs, scheme+c.Nodes[2].HTTP)
+			preferred := c.Nodes[0]
+			if client.nodes[0].URL != scheme+preferred.HTTP {
+				t.Errorf("nodes are not in the order of tags: %+v", client.nodes)
 			}
 			var last webRange
 			for _, size := range []int64{32, 64, 128} {
@@ -175,7 +91,7 @@ func TestHTTPFailover(t *testing.T) {
 					t.Fatalf("identity %d, want %d", got, want)
 				}
 				if want == 5 {
-					leader.Process.Kill()
+					preferred.Process.Kill()
 				}
 			}
 			last = client.nextRange(t, last)
@@ -219,12 +135,66 @@ func TestHTTPWithoutQuorum(t *testing.T) {
 	if body, err := client.send(ctx, t, http.MethodPost, target); err == nil {
 		t.Errorf("a node without a quorum gave %s", body)
 	}
-	if got := client.nextIdentity(t, "cut-off"); got != 1 || client.nodes[0].URL == "http://"+n.HTTP {
-		t.Errorf("%d from %+v, want 1 from another node", got, client.nodes[0])
+	if got := client.nextIdentity(t, "cut-off"); got != 1 || !client.failed["http://"+n.HTTP] {
+		t.Errorf("%d, failed %v, want 1 from another node", got, client.failed)
+	}
+	for _, health := range []string{"/databases/default/stats", "/databases/default/healthcheck"} {
+		if body, err := client.send(ctx, t, http.MethodGet, "http://"+n.HTTP+health); err == nil {
+			t.Errorf("a node without a quorum is healthy: %s", body)
+		}
 	}
 	c.Heal()
-	harness.Eventually(t, 20*time.Second, "the node is back", func(ctx context.Context) error {
-		_, err := client.send(ctx, t, http.MethodGet, "http://"+n.HTTP+"/databases/default/stats")
-		return err
+	client.awaitHealth(t)
+}
+
+// TestHTTPTopologyIsTheSameOnAllNodes: a client that fled to another node takes
+// nothing else from it, and returns to its own node when that is back. A start that
+// changes no address is no change of the topology.
+func TestHTTPTopologyIsTheSameOnAllNodes(t *testing.T) {
+	c := harness.StartCluster(t, harness.Config{})
+	preferred := c.Nodes[0]
+	before := sameTopology(t, c)
+	client := newWebClient(t, "", "http://"+c.Nodes[1].HTTP)
+	last := client.nextRange(t, webRange{})
+	if last.ServerTag != preferred.Tag {
+		t.Fatalf("%+v, want a range from %s, the first node of the topology", last, preferred.Tag)
+	}
+	preferred.Process.Kill()
+	if last = client.nextRange(t, last); last.ServerTag == preferred.Tag {
+		t.Fatalf("%+v from a node that is down", last)
+	}
+	client.updateTopology(t) // As clients do from time to time, from the node that works.
+	preferred.Start(t)
+	c.WaitReady(t)
+	if after := sameTopology(t, c); after != before {
+		t.Errorf("the topology was\n%s\nand is\n%s", before, after)
+	}
+	client.awaitHealth(t)
+	if last = client.nextRange(t, last); last.ServerTag != preferred.Tag {
+		t.Errorf("%+v, want a range from %s again", last, preferred.Tag)
+	}
+}
+
+// sameTopology waits until all nodes say the same, with the etag of a membership,
+// and returns it.
+func sameTopology(t *testing.T, c *harness.Cluster) (topology string) {
+	t.Helper()
+	client := &webClient{http: &http.Client{Timeout: 5 * time.Second}}
+	t.Cleanup(client.http.CloseIdleConnections)
+	harness.Eventually(t, 20*time.Second, "one topology on all nodes", func(ctx context.Context) error {
+		said := map[string]bool{}
+		for _, n := range c.Nodes {
+			body, err := client.send(ctx, t, http.MethodGet, "http://"+n.HTTP+"/topology?name=default")
+			if err != nil {
+				return err
+			}
+			topology = string(body)
+			said[topology] = true
+		}
+		if len(said) != 1 || strings.Contains(topology, `"Etag":1}`) {
+			return fmt.Errorf("topologies: %v", said)
+		}
+		return nil
 	})
+	return topology
 }

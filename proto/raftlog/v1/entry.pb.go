@@ -316,9 +316,12 @@ type SnapshotHeader struct {
 	RequestFloor uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
 	// The place of the oldest remembered request id in the order in which they
 	// were remembered, counted from 0 since the cluster was formed.
-	RequestFirst  uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RequestFirst uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
+	// The log index at which the members last changed in what clients see of them.
+	// Log format 3; 0 before.
+	MembershipIndex uint64 `protobuf:"varint,9,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
@@ -403,6 +406,13 @@ func (x *SnapshotHeader) GetRequestFloor() uint64 {
 func (x *SnapshotHeader) GetRequestFirst() uint64 {
 	if x != nil {
 		return x.RequestFirst
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMembershipIndex() uint64 {
+	if x != nil {
+		return x.MembershipIndex
 	}
 	return 0
 }
@@ -1554,7 +1564,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xc2\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1566,7 +1576,8 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xeb\x04\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\x12)\n" +
+	"\x10membership_index\x18\t \x01(\x04R\x0fmembershipIndex\"\xeb\x04\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +

@@ -1,0 +1,35 @@
+package fsm
+
+import raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+
+// publicMember is what clients see of a member: nothing of one that is not, or is
+// no longer.
+type publicMember struct {
+	tag, address   string
+	watcher, voter bool
+}
+
+func publicOf(m *raftlogv1.Member) publicMember {
+	if m == nil || m.GetRemoved() {
+		return publicMember{}
+	}
+	return publicMember{tag: m.GetTag(), address: m.GetHttpAddress(), watcher: m.GetWatcher(), voter: m.GetVoter()}
+}
+
+// settleMembership ends an entry that may have changed the membership. Below
+// StrictFormat there is no index of it.
+//
+// Invariant: it rises with each change, so that of two topologies the newer is the
+// one with the higher index, whatever nodes they came from.
+func (c *contents) settleMembership(index uint64) {
+	if c.membershipMoved && c.strict() {
+		c.setMembership(max(index, c.membership+1))
+	}
+	c.membershipMoved = false
+}
+
+func (c *contents) setMembership(index uint64) {
+	c.hash.remove(hashMembership(c.membership))
+	c.membership = index
+	c.hash.add(hashMembership(index))
+}

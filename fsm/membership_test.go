@@ -1,0 +1,81 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestTheMembershipHasTheIndexOfItsLastChange: what clients see of the members has
+// one number in all states, which rises when it changes and not otherwise. Nodes of
+// format 2 have none.
+func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
+	for _, format := range []uint32{MergeFormat, StrictFormat} {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			l := newLogOf(t, format)
+			member := func(tag string, change func(*raftlogv1.Member)) *raftlogv1.Member {
+				m := testMember(tag)
+				m.LogFormat = StrictFormat
+				change(m)
+				return m
+			}
+			same := func(*raftlogv1.Member) {}
+			want := l.index // Of the entry that raised the format.
+			for _, step := range []struct {
+				name    string
+				op      []byte
+				changes bool
+			}{
+				{"an identity", encodeOperation(opNext("users", 1)), false},
+				{"a start", AnnounceOperation(member("A", same)), false},
+				{"another gRPC port", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.GrpcAddress = "a:1" })), false},
+				{"another HTTP port", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), true},
+				{"the same start again", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), false},
+				{"a newcomer", JoinOperation(member("D", same)), true},
+				{"the same newcomer", JoinOperation(member("D", same)), false},
+				{"its vote", PromoteOperation(nodeNamed("node D")), true},
+				{"its vote again", PromoteOperation(nodeNamed("node D")), false},
+				{"a removal", RemoveOperation("B", nil), true},
+				{"the same removal", RemoveOperation("B", nil), false},
+			} {
+				l.mustApplied(l.raw(step.op))
+				if step.changes {
+					want = l.index
+				}
+				wantMembership(t, step.name, l.state, map[bool]uint64{true: want}[format >= StrictFormat])
+				wantMembership(t, step.name+", from a snapshot", restored(t, snapshotOf(t, l.state)), map[bool]uint64{true: want}[format >= StrictFormat])
+			}
+		})
+	}
+}
+
+func wantMembership(t *testing.T, when string, s *State, want uint64) {
+	t.Helper()
+	if _, got := s.Membership(); got != want {
+		t.Errorf("%s: the membership is of index %d, want %d", when, got, want)
+	}
+	if want := hashFromScratch(s.contents); want != uint64(s.contents.hash) {
+		t.Errorf("%s: hash %x, from scratch %x", when, uint64(s.contents.hash), want)
+	}
+}
+
+// TestARestoredStateHasNoChangeUnderWay: the next entry of it changes nothing either.
+func TestARestoredStateHasNoChangeUnderWay(t *testing.T) {
+	l := newLogOf(t, StrictFormat)
+	_, want := l.state.Membership()
+	l.state = restored(t, snapshotOf(t, l.state))
+	l.mustApplied(l.do(opNext("users", 1)))
+	wantMembership(t, "after a snapshot", l.state, want)
+}
+
+// TestARecoveryChangesTheMembership: clients of the old cluster hear who is left.
+func TestARecoveryChangesTheMembership(t *testing.T) {
+	l := newLogOf(t, StrictFormat)
+	_, before := l.state.Membership()
+	l.state.Skip(l.index + 5) // Survivors need not have seen the same end of the log.
+	if _, err := l.state.Recover(Recovery{Keep: []string{"A"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantMembership(t, "after the recovery", l.state, before+1)
+}
