@@ -56,13 +56,55 @@ func healthy(status service.Status) error {
 	}
 }
 
+// build is which program this is.
+type build struct {
+	BuildVersion                            int
+	ProductVersion, CommitHash, FullVersion string
+}
+
+func buildOf(status service.Status) build {
+	return build{0, status.Version, commit(), "idnode " + status.Version}
+}
+
 func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) error {
-	version := a.service.GetStatus().Version
-	writeJSON(w, http.StatusOK, struct {
-		BuildVersion                            int
-		ProductVersion, CommitHash, FullVersion string
-	}{0, version, commit(), "idnode " + version})
+	writeJSON(w, http.StatusOK, buildOf(a.service.GetStatus()))
 	return nil
+}
+
+// nodeInfoAnswer has the fields of RavenDB's; those that idnode has no use for are
+// empty.
+type nodeInfoAnswer struct {
+	NodeTag               string
+	TopologyID            string `json:"TopologyId"`
+	Certificate           *string
+	ClusterStatus         string
+	NumberOfCores         int
+	InstalledMemoryInGb   float64
+	UsableMemoryInGb      float64
+	BuildInfo             build
+	ServerID              string `json:"ServerId"`
+	CurrentState          string
+	HasFixedPort          bool
+	ServerSchemaVersion   int
+	LastStateChangeReason string
+}
+
+// nodeInfo says which node this is.
+func (a *api) nodeInfo(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	status := a.service.GetStatus()
+	writeJSON(w, http.StatusOK, nodeInfoAnswer{
+		NodeTag: status.SelfTag, TopologyID: status.ClusterID, ClusterStatus: stateName(status), BuildInfo: buildOf(status),
+		ServerID: guidOf(status.SelfID), CurrentState: stateName(status), HasFixedPort: true,
+	})
+	return nil
+}
+
+// guidOf writes 32 hexadecimal digits in the form of a GUID.
+func guidOf(id string) string {
+	if len(id) != 32 {
+		return id
+	}
+	return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
 }
 
 // commit is the revision the program was built from, or "".

@@ -102,7 +102,7 @@ func writeFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		logged.reason = f.reason
 	}
 	writeJSON(w, f.status, problem{
-		URL: schemeOf(r) + "://" + r.Host + r.RequestURI, Type: f.exception,
+		URL: targetOf(r), Type: f.exception,
 		Message: f.message, Error: f.exception + ": " + f.message,
 	})
 }
@@ -113,11 +113,4 @@ func targetOf(r *http.Request) string {
 		return r.RequestURI
 	}
 	return r.URL.RequestURI() // It was sent with scheme and host, as to a proxy.
-}
-
-func schemeOf(r *http.Request) string {
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
 }

@@ -26,6 +26,7 @@ func FuzzRequest(f *testing.F) {
 		"GET /topology?name=shop",
 		"GET /cluster/topology?url=http://a:7402",
 		"GET /build/version",
+		"GET /Cluster/Node-Info",
 		"HEAD //databases//hilo/next?tag=%zz;%",
 	} {
 		f.Add([]byte(target + " HTTP/1.1\r\nHost: a:7402\r\n\r\n"))

@@ -36,7 +36,7 @@ func ownOrigin(next http.Handler) http.Handler {
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r
-		if strings.HasSuffix(r.URL.Path, nextRangePath) {
+		if strings.HasSuffix(foldPath(r.URL.Path), nextRangePath) {
 			change := *r
 			change.Method = http.MethodPost
 			asked = &change
@@ -76,19 +76,6 @@ func (g *guard) withCaller(r *http.Request) *http.Request {
 		caller.Principal = g.principal(*r.TLS)
 	}
 	return r.WithContext(service.WithCaller(r.Context(), caller))
-}
-
-// withoutDoubleSlash returns a request whose path begins with one slash: clients
-// that are given a URL with a slash at its end send two, and would lose the
-// method of their request in a redirection.
-func withoutDoubleSlash(r *http.Request) *http.Request {
-	if !strings.HasPrefix(r.URL.Path, "//") {
-		return r
-	}
-	copied, u := *r, *r.URL
-	u.Path, u.RawPath = "/"+strings.TrimLeft(u.Path, "/"), "" // What was escaped in it is part of no path there is.
-	copied.URL = &u
-	return &copied
 }
 
 // recover ends a panic. One on purpose goes on: it breaks the connection.

@@ -51,6 +51,7 @@ func (a *api) routes() []route {
 		{http.MethodGet, databases + "/healthcheck", a.healthCheck},
 		{http.MethodGet, "/topology", a.databaseTopology},
 		{http.MethodGet, "/cluster/topology", a.clusterTopology},
+		{http.MethodGet, "/cluster/node-info", a.nodeInfo},
 		{http.MethodGet, "/build/version", a.buildVersion},
 	}
 }
@@ -60,15 +61,28 @@ func (a *api) register(mux *http.ServeMux) {
 	for _, route := range a.routes() {
 		mux.Handle(route.path, a.handler(route))
 	}
-	mux.HandleFunc("/", noRoute)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		// No path of a call needs an escape that RawPath would hold.
+		if folded := foldPath(r.URL.Path); folded != r.URL.Path && r.URL.RawPath == "" {
+			inner := withPath(r, folded)
+			mux.ServeHTTP(w, inner)
+			r.Pattern = inner.Pattern
+			return
+		}
+		noRoute(w, r)
+	})
 }
 
 // noRoute answers what is no call, by its path or by its method. It is what
 // RavenDB answers: clients look for the name of the exception to see that a server
 // has a call not yet, and some take a 404 for an answer that is empty.
 func noRoute(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusBadRequest
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		status = http.StatusNotFound // gRPC's clients take it for "no such call": they have the wrong port.
+	}
 	writeFailure(w, r, failure{
-		status: http.StatusBadRequest, exception: routeNotFoundException,
+		status: status, exception: routeNotFoundException,
 		message: "There is no handler for path: " + r.Method + " " + targetOf(r),
 	})
 }

@@ -100,19 +100,32 @@ func TestUnescapedRequest(t *testing.T) {
 	}
 }
 
+// TestGRPCOnTheHTTPPort: the status is the one that gRPC's clients take for a call
+// that is not there, which is what people hear who have the wrong port.
+func TestGRPCOnTheHTTPPort(t *testing.T) {
+	s := newWorld(t).newServer("A", Config{}, "")
+	if got := do(s, http.MethodPost, "/idnode.v1.ClusterService/GetStatus", "Content-Type", "application/grpc+proto"); got.Code != http.StatusNotFound {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
 // TestOddDatabases: the server's own parser sees paths as clients write them.
 // None gets a 404, on which a client crashes.
 func TestOddDatabases(t *testing.T) {
 	address := serve(t, newWorld(t).newServer("A", Config{}, ""))
 	for path, want := range map[string]string{
-		"/databases/a%2Fb/hilo/next?tag=a":    "400 ",
-		"/databases/a b/hilo/next?tag=a":      "400 ",
-		"/databases/%FF/hilo/next?tag=a":      "400 ",
-		"/databases//hilo/next?tag=a":         "307 ", // to /databases/hilo/next
-		"/databases/hilo/next?tag=a":          "400 ",
-		"/databases/a/../b/hilo/next?tag=a":   "307 ", // to /databases/b/hilo/next
-		"/hilo/next?tag=a":                    "400 ",
-		"//databases/Default/hilo/next?tag=a": "201 ",
+		"/databases/a%2Fb/hilo/next?tag=a":     "400 ",
+		"/databases/a b/hilo/next?tag=a":       "400 ",
+		"/databases/%FF/hilo/next?tag=a":       "400 ",
+		"/databases//hilo/next?tag=a":          "307 ", // to /databases/hilo/next
+		"/databases/hilo/next?tag=a":           "400 ",
+		"/databases/a/../b/hilo/next?tag=a":    "307 ", // to /databases/b/hilo/next
+		"/hilo/next?tag=a":                     "400 ",
+		"//databases/Default/hilo/next?tag=a":  "201 ",
+		"//Databases/Default/HiLo/Next?tag=a":  "201 ",
+		"http://a/Databases/x/HiLo/Next?tag=a": "201 ",
+		"/Databases/%2F/HiLo/Next?tag=a":       "400 ",
+		"/DATABASES/":                          "400 ",
 	} {
 		got := converse(t, address, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 		if !strings.HasPrefix(got, "HTTP/1.1 "+want) {

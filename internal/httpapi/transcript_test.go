@@ -149,7 +149,7 @@ func describe(t *testing.T, w *httptest.ResponseRecorder, target string) string 
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatalf("%s: %v: %s", target, err, w.Body)
 	}
-	if p.URL != "http://a:7402"+strings.ToValidUTF8(target, "\ufffd") || p.Error != p.Type+": "+p.Message {
+	if p.URL != strings.ToValidUTF8(target, "\ufffd") || p.Error != p.Type+": "+p.Message {
 		t.Errorf("%s: %s", target, w.Body)
 	}
 	return line + " " + p.Type + " | " + p.Message
