@@ -27,6 +27,8 @@ type Node struct {
 	store    Store
 
 	quorum *verdict
+	// warnings are for callers; the log has them too.
+	warnings warnings
 
 	// up is set once, when Raft runs.
 	up atomic.Pointer[engine]

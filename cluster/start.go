@@ -37,6 +37,9 @@ func (n *Node) start(ctx context.Context) error {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
+	if err := n.compareList(ctx); err != nil {
+		return err
+	}
 	e, err := n.startEngine()
 	if err != nil {
 		return err
@@ -59,6 +62,7 @@ func (e *engine) silence() {
 // findPlace finds the node's place and writes it down: from then on it is this
 // member of this cluster.
 func (n *Node) findPlace(ctx context.Context) error {
+	defer n.warnings.place.Store(nil)
 	place, err := n.seek(ctx)
 	if err != nil {
 		return err
@@ -79,11 +83,12 @@ func (n *Node) settle(place member.Place) error {
 // seek takes the way into a cluster that the configuration names.
 func (n *Node) seek(ctx context.Context) (member.Place, error) {
 	self := n.member()
+	tell := func(err error) { n.warnings.place.Store(&err) }
 	switch {
 	case len(n.cfg.PeerList) > 0:
-		return member.FirstStart{Self: self, Peers: n.cfg.PeerList, Greeter: n.cfg.Peers, Logger: n.log}.Run(ctx)
+		return member.FirstStart{Self: self, Peers: n.cfg.PeerList, Greeter: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
 	case len(n.cfg.Join) > 0:
-		return member.Join{Self: self, Addresses: n.cfg.Join, Joiner: n.cfg.Peers, Logger: n.log}.Run(ctx)
+		return member.Join{Self: self, Addresses: n.cfg.Join, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
 	case n.cfg.Standby:
 		return n.standBy(ctx)
 	case n.cfg.Watcher:

@@ -76,6 +76,9 @@ type Status struct {
 	Format uint32
 	// StorageFull says that free space is below the mark.
 	StorageFull bool
+	// Warnings say, in words, what is wrong with how the node was started: why it finds
+	// no place in a cluster, or that a node it was told of belongs to another.
+	Warnings []string
 	// Members are the members, removed ones too, sorted by tag.
 	Members []MemberStatus
 }
@@ -87,6 +90,7 @@ func (n *Node) Status() Status {
 		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.Self().Tag,
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
 		Format: n.cfg.Registry.Format(), StorageFull: n.space.full(),
+		Warnings: n.warnings.all(),
 	}
 	e := n.up.Load()
 	if e == nil {

@@ -18,6 +18,9 @@ var (
 	ErrTagTaken = errors.New("the tag belongs to another data directory")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
+	// ErrOtherCluster means that the nodes which the node was told of belong to another
+	// cluster than its data directory.
+	ErrOtherCluster = errors.New("the nodes listed belong to another cluster")
 	// ErrTooOld means that the cluster writes a log format which the node, or its
 	// configuration, does not know.
 	ErrTooOld = errors.New("the cluster writes a newer log format than this node reads")

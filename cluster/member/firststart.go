@@ -47,6 +47,9 @@ type FirstStart struct {
 	Peers   map[string]string
 	Greeter Greeter
 	Logger  *slog.Logger
+	// Tell, if set, is called after each round with what keeps the cluster from being
+	// formed.
+	Tell func(error)
 	// Pause is between two rounds; zero means 200 ms.
 	Pause time.Duration
 }
@@ -67,6 +70,9 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 			return place, err
 		}
 		complaints.log("the cluster is not formed yet", err)
+		if s.Tell != nil {
+			s.Tell(err)
+		}
 		if !pause(ctx, s.Pause) {
 			return Place{}, fmt.Errorf("member: first start: %w: %w", context.Cause(ctx), err)
 		}

@@ -33,6 +33,8 @@ type Join struct {
 	Addresses []string
 	Joiner    Joiner
 	Logger    *slog.Logger
+	// Tell, if set, is called with what each request failed with.
+	Tell func(error)
 	// Pause is the first wait between two requests; zero means 200 ms. It
 	// doubles up to 2 s.
 	Pause time.Duration
@@ -57,6 +59,9 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 			return place, err
 		}
 		complaints.log("not joined yet", err)
+		if j.Tell != nil {
+			j.Tell(err)
+		}
 		if !pause(ctx, wait) {
 			return Place{}, fmt.Errorf("member: joining: %w: %w", context.Cause(ctx), err)
 		}

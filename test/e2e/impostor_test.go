@@ -349,3 +349,37 @@ func TestRaftPortRefuses(t *testing.T) {
 	})
 	c.Agree(t)
 }
+
+// TestAnotherClustersDirectory starts a node with another cluster's data directory in
+// the place of a member: at its address, and with the list of its cluster. It ends
+// with the code that asks for a person, and says which two clusters met. None of the
+// member's callers gets an id from it.
+func TestAnotherClustersDirectory(t *testing.T) {
+	own := harness.StartCluster(t, harness.Config{Size: 1})
+	c := harness.StartCluster(t, harness.Config{})
+	ledger := harness.NewLedger(t)
+	stranger, member := own.Nodes[0], c.Nodes[0]
+	ids := []string{view(t, stranger).ClusterId, view(t, member).ClusterId}
+	stranger.Process.Stop(t)
+	member.Process.Stop(t)
+
+	lost := *member
+	lost.DataDir = stranger.DataDir
+	lost.Start(t)
+	if code := lost.Process.Wait(t, changed); code != 5 {
+		t.Errorf("a node with another cluster's directory ended with %d, want 5", code)
+	}
+	last := lost.Process.Tail(1)
+	for _, id := range ids {
+		if !strings.Contains(last, id) {
+			t.Errorf("the last line does not name the cluster %s:\n%s", id, last)
+		}
+	}
+	if n := strings.Count(lost.Process.Output(), "msg=ready"); n != 1 {
+		t.Errorf("the node said %d times that it was ready, want once, in its own cluster", n)
+	}
+
+	member.Start(t)
+	c.WaitReady(t)
+	take(t, member, ledger, "orders")
+}
