@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,11 @@ func (n *Node) doubtList(doubts []string) {
 	}
 }
 
+// Warnings returns, in words and each in one line, what is wrong with how the node was
+// started: why it finds no place in a cluster, or that a node that it was told of
+// belongs to another. It works from Open on, and asks nobody.
+func (n *Node) Warnings() []string { return n.warnings.all() }
+
 // warnings are what is wrong with how the node was started, for its callers.
 type warnings struct {
 	// place is what keeps the node from finding its place; nil once it has one. list
@@ -69,7 +75,7 @@ type warnings struct {
 func (w *warnings) all() []string {
 	var all []string
 	if err := w.place.Load(); err != nil {
-		all = append(all, "no place in a cluster yet: "+(*err).Error())
+		all = append(all, "no place in a cluster yet: "+strings.ReplaceAll((*err).Error(), "\n", "; "))
 	}
 	if list := w.list.Load(); list != nil {
 		all = append(all, *list...)

@@ -48,7 +48,7 @@ func (a *app) clusterStatus() *cobra.Command {
 
 func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 	c := r.GetCounts()
-	fields(w, [][2]string{
+	shown := [][2]string{
 		{"cluster", cmp.Or(r.GetClusterId(), "not formed yet")},
 		{"node", fmt.Sprintf("%s, %s", cmp.Or(r.GetSelf().GetTag(), "?"), roleName(r.GetSelf().GetRole()))},
 		{"leader", cmp.Or(r.GetLeaderTag(), "none known")},
@@ -60,7 +60,11 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d request ids (also those of the nodes themselves), %d bytes of names",
 			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetRequestIds(), c.GetBytes())},
 		{"version", r.GetVersion()},
-	})
+	}
+	for _, warning := range r.GetWarnings() {
+		shown = append(shown, [2]string{"warning", warning})
+	}
+	fields(w, shown)
 	fmt.Fprintln(w)
 	printMembers(w, r.GetMembers())
 }

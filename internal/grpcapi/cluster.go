@@ -22,6 +22,7 @@ func (s clusterServer) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*
 		HasQuorum: st.HasQuorum, LastContact: durationpb.New(st.LastContact),
 		AppliedIndex: st.StateIndex, CommitIndex: st.CommitIndex, StateHash: st.StateHash,
 		LogFormat: st.LogFormat, Counts: counts(st), Version: st.Version, Members: members(st.Members),
+		Warnings: st.Warnings,
 	}, nil
 }
 

@@ -6,19 +6,23 @@ import (
 )
 
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
-// http.ServeMux. ready returns why the node is not ready, in words, or nil.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), ready func() error) {
+// http.ServeMux. ready returns why the node is not ready, in words, or nil, and
+// warnings what is wrong with how it was started, ready or not.
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), ready func() error, warnings func() []string) {
 	handle("GET /metrics", m.Handler())
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		// Whoever answers lives. A node without a quorum must not be restarted for it.
 		say(w, http.StatusOK, "alive")
 	}))
 	handle("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		status, text := http.StatusOK, "ready"
 		if err := ready(); err != nil {
-			say(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
-			return
+			status, text = http.StatusServiceUnavailable, "not ready: "+err.Error()
 		}
-		say(w, http.StatusOK, "ready")
+		for _, warning := range warnings() {
+			text += "\nwarning: " + warning
+		}
+		say(w, status, text)
 	}))
 }
 

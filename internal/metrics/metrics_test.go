@@ -287,20 +287,24 @@ func TestFullestCounter(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	var reason error
+	var warnings []string
 	mux := http.NewServeMux()
-	New("").Handle(mux.Handle, func() error { return reason })
+	New("").Handle(mux.Handle, func() error { return reason }, func() []string { return warnings })
 	for _, tc := range []struct {
-		path   string
-		reason error
-		status int
-		body   string
+		path     string
+		reason   error
+		warnings []string
+		status   int
+		body     string
 	}{
-		{"/livez", nil, 200, "alive\n"},
-		{"/livez", errors.New("no quorum"), 200, "alive\n"},
-		{"/readyz", nil, 200, "ready\n"},
-		{"/readyz", errors.New("no quorum: nobody is there"), 503, "not ready: no quorum: nobody is there\n"},
+		{"/livez", nil, nil, 200, "alive\n"},
+		{"/livez", errors.New("no quorum"), nil, 200, "alive\n"},
+		{"/readyz", nil, nil, 200, "ready\n"},
+		{"/readyz", nil, []string{"a foreign node", "another"}, 200, "ready\nwarning: a foreign node\nwarning: another\n"},
+		{"/readyz", errors.New("no quorum: nobody is there"), nil, 503, "not ready: no quorum: nobody is there\n"},
+		{"/readyz", errors.New("starting"), []string{"another list"}, 503, "not ready: starting\nwarning: another list\n"},
 	} {
-		reason = tc.reason
+		reason, warnings = tc.reason, tc.warnings
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
 		if w.Code != tc.status || w.Body.String() != tc.body {

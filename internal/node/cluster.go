@@ -25,7 +25,7 @@ func (v clusterView) Status() service.ClusterStatus {
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members),
-		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Reached: reached(s.Members),
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Reached: reached(s.Members),
 	}
 }
 

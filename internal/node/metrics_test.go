@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -365,12 +366,30 @@ func TestScrapeOfThreeNodes(t *testing.T) {
 	}
 }
 
+// TestAWrongListOfPeersIsTold: two nodes whose lists differ form no cluster, and each
+// says why to whoever asks whether it is ready, and to callers.
+func TestAWrongListOfPeersIsTold(t *testing.T) {
+	all := configs(t, "A", "B")
+	all["B"].Peer = maps.Clone(all["A"].Peer)
+	all["B"].Peer["C"] = freeport.For(t)
+	for _, n := range []*running{run(t, all["A"]), run(t, all["B"])} {
+		n.until("word of the list, over HTTP", func() bool {
+			status, body := n.get("/readyz")
+			return status == http.StatusServiceUnavailable && strings.Contains(body, "was started with another list of peers")
+		})
+		n.until("word of the list, in the status", func() bool {
+			return strings.Contains(strings.Join(n.service.GetStatus().Warnings, "; "), "was started with another list of peers")
+		})
+	}
+}
+
 // TestReadinessOfANodeThatStarts: alone of three, it says what it waits for.
 func TestReadinessOfANodeThatStarts(t *testing.T) {
 	n := run(t, configs(t, "A", "B", "C")["A"])
 	n.until("an answer", func() bool { status, _ := n.get("/livez"); return status == http.StatusOK })
+	n.until("word of who is missing", func() bool { _, body := n.get("/readyz"); return strings.Contains(body, "B at ") })
 	status, body := n.get("/readyz")
-	if status != http.StatusServiceUnavailable || body != "not ready: starting: no majority of the voters is in reach yet\n" {
+	if status != http.StatusServiceUnavailable || !strings.HasPrefix(body, "not ready: starting: no majority of the voters is in reach yet\nwarning: no place in a cluster yet: ") {
 		t.Errorf("%d %q", status, body)
 	}
 	if got := n.scrape(); got["idnode_quorum_present"] != 0 || got["idnode_quorum_missing_seconds"] <= 0 {

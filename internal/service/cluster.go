@@ -76,6 +76,8 @@ type ClusterStatus struct {
 	// StorageFull says that free space is below the mark on this node or on a
 	// quorum, so that nothing is proposed.
 	StorageFull bool
+	// Warnings say what is wrong with how the node was started.
+	Warnings []string
 	// Reached has, by tag, the applied index of each member that is in reach, this
 	// node among them.
 	Reached map[string]uint64

@@ -334,7 +334,11 @@ type GetStatusResponse struct {
 	// The program's version.
 	Version string `protobuf:"bytes,12,opt,name=version,proto3" json:"version,omitempty"`
 	// The members as this node knows them.
-	Members       []*Member `protobuf:"bytes,13,rep,name=members,proto3" json:"members,omitempty"`
+	Members []*Member `protobuf:"bytes,13,rep,name=members,proto3" json:"members,omitempty"`
+	// What is wrong with how the node was started, in words: why it finds no place in a
+	// cluster, as with a wrong list of peers, or that a node it was told of belongs to
+	// another cluster. Empty if nothing is known to be.
+	Warnings      []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,6 +460,13 @@ func (x *GetStatusResponse) GetVersion() string {
 func (x *GetStatusResponse) GetMembers() []*Member {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1750,7 +1761,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x04role\x18\x06 \x01(\x0e2\x0f.idnode.v1.RoleR\x04role\x12\x1d\n" +
 	"\n" +
 	"log_format\x18\a \x01(\rR\tlogFormat\"\x12\n" +
-	"\x10GetStatusRequest\"\xe6\x03\n" +
+	"\x10GetStatusRequest\"\x82\x04\n" +
 	"\x11GetStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12%\n" +
@@ -1770,7 +1781,8 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	" \x01(\rR\tlogFormat\x12.\n" +
 	"\x06counts\x18\v \x01(\v2\x16.idnode.v1.StateCountsR\x06counts\x12\x18\n" +
 	"\aversion\x18\f \x01(\tR\aversion\x12+\n" +
-	"\amembers\x18\r \x03(\v2\x11.idnode.v1.MemberR\amembers\"\xb0\x01\n" +
+	"\amembers\x18\r \x03(\v2\x11.idnode.v1.MemberR\amembers\x12\x1a\n" +
+	"\bwarnings\x18\x0e \x03(\tR\bwarnings\"\xb0\x01\n" +
 	"\vStateCounts\x12\x1c\n" +
 	"\tdatabases\x18\x01 \x01(\x03R\tdatabases\x12\x1e\n" +
 	"\n" +
