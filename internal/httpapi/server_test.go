@@ -134,6 +134,34 @@ func TestOddDatabases(t *testing.T) {
 	}
 }
 
+// TestForeignHosts: a page of a site whose name leads to the node is of the node's
+// origin, as its browser sees it. It changes nothing, and reads nothing.
+func TestForeignHosts(t *testing.T) {
+	w := newWorld(t)
+	address := serve(t, w.newServer("A", Config{}, ""))
+	ask := func(request, host string) string {
+		return converse(t, address, request+" HTTP/1.1\r\nHost: "+host+"\r\nOrigin: http://"+host+"\r\nConnection: close\r\n\r\n")
+	}
+	const seed = "POST /databases/default/identity/seed?name=orders&value=1&force=true"
+	if got := ask(strings.Replace(seed, "value=1", "value=1000", 1), address); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Fatal(got)
+	}
+	_, before := w.state.Hash()
+	for _, request := range []string{
+		seed, "GET /databases/default/hilo/next?tag=orders", "GET /Databases/default/HiLo/Next?tag=orders",
+		"PUT /databases/default/hilo/return?tag=orders&end=32&last=1", "POST /databases/default/identity/next?name=orders",
+		"GET /databases/default/debug/identities", "GET /databases/default/docs?id=Raven/Hilo/orders", "GET /topology?name=default",
+	} {
+		got := ask(request, "evil.example:7402")
+		if !strings.HasPrefix(got, "HTTP/1.1 403 ") || !strings.Contains(got, "INVALID_REQUEST: ") {
+			t.Errorf("%s: %s", request, got)
+		}
+	}
+	if _, after := w.state.Hash(); after != before {
+		t.Error("the state has changed")
+	}
+}
+
 // TestPanic: a bad request ends for its caller alone, and the log says why.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer

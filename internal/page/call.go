@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/idnode/idnode/internal/hostcheck"
 	"github.com/idnode/idnode/internal/service"
 )
 
@@ -47,6 +48,19 @@ func change[T any](do func(r *http.Request, body T) (any, error)) read {
 			return nil, err
 		}
 		return do(r, body)
+	}
+}
+
+// checkHost refuses a call under a host name that may not be the cluster's.
+func (p *Page) checkHost(r *http.Request) error {
+	name := hostcheck.Foreign(r, func() []string { return p.service.GetStatus().Addresses() })
+	if name == "" {
+		return nil
+	}
+	return &problem{
+		Status: http.StatusForbidden, Reason: service.ReasonInvalidRequest,
+		Message: "the page is not served as " + name + ": open it under the node's address, " +
+			"or advertise that name with --advertise-http on a node of the cluster",
 	}
 }
 

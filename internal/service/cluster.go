@@ -116,6 +116,15 @@ type Status struct {
 	MembershipIndex uint64
 }
 
+// Addresses are those that members announce for their callers.
+func (s Status) Addresses() []string {
+	addresses := make([]string, 0, 2*len(s.Members))
+	for _, m := range s.Members {
+		addresses = append(addresses, m.HTTPAddress, m.GRPCAddress)
+	}
+	return addresses
+}
+
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
 // part in the limit on calls in flight, and never fails: it is what an operator
 // asks when all else does.
