@@ -25,14 +25,16 @@ const (
 // census knows how the other members are: what the status shows, whether a quorum
 // of disks is nearly full, and whether their states are this node's.
 type census struct {
-	e          *engine
-	mu         sync.Mutex
-	replies    map[string]*peerv1.PingResponse
+	e       *engine
+	mu      sync.Mutex
+	replies map[string]*peerv1.PingResponse
+	// silent has, for each member that does not answer, the first ping that it did not.
+	silent     map[string]time.Time
 	divergence *divergence
 }
 
 func newCensus(e *engine) *census {
-	return &census{e: e, replies: map[string]*peerv1.PingResponse{}, divergence: newDivergence()}
+	return &census{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: newDivergence()}
 }
 
 // run asks everybody, again and again, until ctx ends.
@@ -59,22 +61,27 @@ func (c *census) ask(ctx context.Context) {
 			sent := time.Now()
 			reply, err := c.e.ping(ctx, m)
 			c.e.answers.heard(string(m.GetId()), sent, err == nil)
-			c.record(m, reply, err)
+			c.record(m, sent, reply, err)
 		})
 	}
 	wg.Wait()
 }
 
 // record remembers the newest reply; a member that does not answer has none.
-func (c *census) record(m *raftlogv1.Member, reply *peerv1.PingResponse, err error) {
+func (c *census) record(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	id := string(m.GetId())
 	if err != nil {
-		delete(c.replies, string(m.GetId()))
+		delete(c.replies, id)
+		if c.silent[id].IsZero() {
+			c.silent[id] = sent
+		}
 		return
 	}
-	c.replies[string(m.GetId())] = reply
-	c.heard(string(m.GetId()), stateAt{reply.GetStateIndex(), reply.GetStateHash()})
+	delete(c.silent, id)
+	c.replies[id] = reply
+	c.heard(id, stateAt{reply.GetStateIndex(), reply.GetStateHash()})
 }
 
 // reply returns what the member said last.
@@ -83,6 +90,14 @@ func (c *census) reply(id []byte) (*peerv1.PingResponse, bool) {
 	defer c.mu.Unlock()
 	r, ok := c.replies[string(id)]
 	return r, ok
+}
+
+// silentSince returns since when the member has not answered; zero if it does, or was
+// never asked.
+func (c *census) silentSince(id []byte) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent[string(id)]
 }
 
 // quorumFull says whether the disks of a majority of voters are below the mark.

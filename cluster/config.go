@@ -177,6 +177,11 @@ type Config struct {
 	Commit CommitConfig
 	// Events are told what the node does.
 	Events Events
+
+	// Version is that of the program, and CertificateEnds when the node's certificate
+	// does: nil without TLS. Other members show them.
+	Version         string
+	CertificateEnds func() time.Time
 }
 
 // CommitConfig tunes group commit. Zero values get the defaults of package

@@ -55,6 +55,10 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 	reply := &peerv1.PingResponse{
 		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
 		StorageFull: n.space.below.Load(), CallerRemoved: ok && m.GetRemoved(),
+		Version: n.cfg.Version,
+	}
+	if n.cfg.CertificateEnds != nil {
+		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()
 	}
 	if e := n.up.Load(); e != nil {
 		if ok && !m.GetRemoved() {

@@ -45,8 +45,17 @@ type MemberStatus struct {
 	Self bool
 	// Reachable says whether the node's last ping was answered; true for Self.
 	Reachable bool
+	// SilentSince is since when it has not answered; zero if it does, or was not asked.
+	SilentSince time.Time
 	// Applied is how far the member's state was at that ping.
 	Applied uint64
+	// StorageFull says that the free space of its disk was below the mark.
+	StorageFull bool
+	// Version is that of its program; empty if it does not say.
+	Version string
+	// CertificateEnds is when its certificate does; zero without TLS, or if it does
+	// not say.
+	CertificateEnds time.Time
 }
 
 // Status is a node's view of its cluster. It may be stale: LastContact and the
@@ -89,7 +98,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.Self().Tag,
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
-		Format: n.cfg.Registry.Format(), StorageFull: n.space.full(),
+		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(),
 		Warnings: n.warnings.all(),
 	}
 	e := n.up.Load()
@@ -108,6 +117,9 @@ func (n *Node) Status() Status {
 	return s
 }
 
+// StorageFull says that free space is below the mark, on this node or on a quorum.
+func (n *Node) StorageFull() bool { return n.space.full() }
+
 // addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
 	servers := map[raft.ServerID]raft.Server{}
@@ -117,14 +129,37 @@ func (e *engine) addMembers(s *Status) {
 	for _, m := range e.node.roster.refresh().members {
 		server, present := servers[member.ServerID(m.GetId())]
 		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
-		if reply, ok := e.census.reply(m.GetId()); ok {
-			status.Reachable, status.Applied = true, reply.GetAppliedIndex()
-		}
-		if e.isSelf(m) {
-			status.Self, status.Reachable, status.Applied = true, true, s.Applied
-			s.Role = status.Role
+		switch {
+		case e.isSelf(m):
+			e.addSelf(&status, s)
+		case !m.GetRemoved():
+			e.addHeard(&status)
 		}
 		s.Members = append(s.Members, status)
+	}
+}
+
+// addSelf adds what this node knows of itself.
+func (e *engine) addSelf(status *MemberStatus, s *Status) {
+	s.Role = status.Role
+	status.Self, status.Reachable, status.Applied = true, true, s.Applied
+	status.StorageFull, status.Version = e.node.space.below.Load(), e.node.cfg.Version
+	if ends := e.node.cfg.CertificateEnds; ends != nil {
+		status.CertificateEnds = ends()
+	}
+}
+
+// addHeard adds what another member said last.
+func (e *engine) addHeard(status *MemberStatus) {
+	reply, ok := e.census.reply(status.Member.GetId())
+	if !ok {
+		status.SilentSince = e.census.silentSince(status.Member.GetId())
+		return
+	}
+	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
+	status.StorageFull, status.Version = reply.GetStorageFull(), reply.GetVersion()
+	if ends := reply.GetCertificateEnds(); ends != 0 {
+		status.CertificateEnds = time.Unix(ends, 0)
 	}
 }
 

@@ -183,7 +183,7 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	}
 	fields(w, rows)
 	fmt.Fprintln(w)
-	printMembers(w, b.GetMembers())
+	printPlaces(w, b.GetMembers())
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(tw, "DATABASE\tIDENTITIES\tDELETED\tHILO\tCLAIMS")

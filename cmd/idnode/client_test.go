@@ -20,7 +20,7 @@ import (
 // prints as text and as JSON.
 func TestCommands(t *testing.T) {
 	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
-	member := &idnodev1.Member{Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1}
+	member := &idnodev1.Member{Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1, Reachable: true, AppliedIndex: 9, Version: "v1"}
 	linearizable := idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
 	stale := idnodev1.Consistency_CONSISTENCY_STALE
 	id := &idnodev1.RequestId{Id: "r"}
@@ -111,15 +111,15 @@ func TestCommands(t *testing.T) {
 			"cluster members --removed",
 			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
 			&idnodev1.ListMembersRequest{IncludeRemoved: true, PageSize: 1000, Consistency: linearizable},
-			"TAG  ROLE    GRPC  RAFT  HTTP  ID\nA    leader  h:1   h:2   -     aa\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1}`,
+			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID\nA    leader  yes      0       ok       -            v1       h:1   h:2   -     aa\n",
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1"}`,
 		},
 		{
 			"cluster join h:1 --tag D --watcher",
 			&idnodev1.JoinResponse{Member: member},
 			&idnodev1.JoinRequest{Address: "h:1", Tag: "D", Watcher: true},
 			"A\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1}`,
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1"}`,
 		},
 		{
 			"cluster remove C --yes",
@@ -194,13 +194,14 @@ func TestClusterStatus(t *testing.T) {
 	node := newFakeNode(t, answer(&idnodev1.GetStatusResponse{
 		ClusterId: "c1", Self: &idnodev1.Member{Tag: "B", Role: idnodev1.Role_ROLE_FOLLOWER}, LeaderTag: "A", Term: 3, HasQuorum: true,
 		LastContact: durationpb.New(12 * time.Millisecond), AppliedIndex: 7, CommitIndex: 8, StateHash: 0xabc, LogFormat: 1,
-		Counts: &idnodev1.StateCounts{Identities: 2}, Version: "v1",
+		Counts: &idnodev1.StateCounts{Identities: 2}, Version: "v1", StorageFull: true,
 	}))
 	got := command(t, "cluster", "status", "--endpoint", node.addr)
 	want := `cluster  c1
 node     B, follower
 leader   A
 quorum   yes
+storage  full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room
 term     3
 log      applied 7, committed 8, format 1
 contact  12ms ago
@@ -208,7 +209,7 @@ state    0000000000000abc
 holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
 
-TAG  ROLE  GRPC  RAFT  HTTP  ID
+TAG  ROLE  ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID
 `
 	if diff := cmp.Diff(outcome{stdout: want}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -344,6 +345,15 @@ func TestHealth(t *testing.T) {
 				t.Errorf("got %+v, want code %d", got, tt.code)
 			}
 		})
+	}
+	full := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+		if _, ok := req.(*healthpb.HealthCheckRequest); ok {
+			return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+		}
+		return &idnodev1.GetStatusResponse{StorageFull: true}, nil
+	})
+	if got := command(t, "health", "--endpoint", full.addr); got.code != exitOK || got.stdout != "SERVING\n" || !strings.Contains(got.stderr, "STORAGE_FULL") {
+		t.Errorf("without room: %+v", got)
 	}
 	if got := command(t, "health", "--endpoint", unusedAddr(t)); got.code != exitUnavailable {
 		t.Errorf("nobody there: %+v", got)

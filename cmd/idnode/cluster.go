@@ -53,6 +53,7 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"node", fmt.Sprintf("%s, %s", cmp.Or(r.GetSelf().GetTag(), "?"), roleName(r.GetSelf().GetRole()))},
 		{"leader", cmp.Or(r.GetLeaderTag(), "none known")},
 		{"quorum", map[bool]string{true: "yes", false: "no"}[r.GetHasQuorum()]},
+		{"storage", map[bool]string{true: "full, here or on a majority: " + fullMeans, false: "ok"}[r.GetStorageFull()]},
 		{"term", fmt.Sprint(r.GetTerm())},
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
@@ -67,16 +68,6 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 	fields(w, shown)
 	fmt.Fprintln(w)
 	printMembers(w, r.GetMembers())
-}
-
-func printMembers(w io.Writer, members []*idnodev1.Member) {
-	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "TAG\tROLE\tGRPC\tRAFT\tHTTP\tID")
-	for _, m := range members {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
-			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
-	}
-	_ = tw.Flush()
 }
 
 // roleName turns ROLE_LEADER into "leader".

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func (a *app) healthCommand() *cobra.Command {
@@ -16,7 +20,8 @@ func (a *app) healthCommand() *cobra.Command {
 		GroupID: groupCluster,
 		Short:   "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
 		Long: `Asks a node how it is. By default that means in touch with a quorum; the service
-idnode.live is fine as long as the process lives. Inside a container it finds the
+idnode.live is fine as long as the process lives. A node whose storage is full serves
+all the same; that is said on the standard error. Inside a container it finds the
 node's own TLS files by the same environment variables.`,
 		Example: `  idnode health
   idnode health --service idnode.live`,
@@ -24,20 +29,29 @@ node's own TLS files by the same environment variables.`,
 	}
 	cmd.Flags().StringVar(&service, "service", "", "service to ask about; empty is the node as a whole")
 	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
-		return health(ctx, s, service)
+		return health(ctx, s, service, a.stderr)
 	})
 }
 
-func health(ctx context.Context, s *session, service string) error {
+func health(ctx context.Context, s *session, service string, stderr io.Writer) error {
 	var res *healthpb.HealthCheckResponse
+	full := false
 	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 		res, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})
+		if err == nil {
+			// What is not known does not make it less healthy.
+			status, _ := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			full = status.GetStorageFull()
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	s.out.value(res, res.GetStatus())
+	if full {
+		fmt.Fprintln(stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
+	}
 	if res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		return &unavailableError{err: errors.New("the node does not serve: " + res.GetStatus().String())}
 	}

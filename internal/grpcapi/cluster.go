@@ -2,7 +2,10 @@ package grpcapi
 
 import (
 	"context"
+	"math"
+	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/internal/service"
@@ -22,7 +25,7 @@ func (s clusterServer) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*
 		HasQuorum: st.HasQuorum, LastContact: durationpb.New(st.LastContact),
 		AppliedIndex: st.StateIndex, CommitIndex: st.CommitIndex, StateHash: st.StateHash,
 		LogFormat: st.LogFormat, Counts: counts(st), Version: st.Version, Members: members(st.Members),
-		Warnings: st.Warnings,
+		Warnings: st.Warnings, StorageFull: st.StorageFull,
 	}, nil
 }
 
@@ -43,10 +46,19 @@ func members(list []service.Member) []*idnodev1.Member {
 }
 
 func member(m service.Member) *idnodev1.Member {
-	return &idnodev1.Member{
+	out := &idnodev1.Member{
 		Tag: m.Tag, Id: m.ID, GrpcAddress: m.GRPCAddress, RaftAddress: m.RaftAddress,
 		HttpAddress: m.HTTPAddress, Role: roleOf(m.Role), LogFormat: m.LogFormat,
+		Reachable: m.Reachable, AppliedIndex: m.AppliedIndex, Behind: m.Behind,
+		StorageFull: m.StorageFull, Version: m.Version,
 	}
+	if m.SilentFor > 0 {
+		out.UnreachableFor = durationpb.New(m.SilentFor)
+	}
+	if !m.CertificateEnds.IsZero() {
+		out.CertificateDays = proto.Int32(int32(math.Floor(time.Until(m.CertificateEnds).Hours() / 24)))
+	}
+	return out
 }
 
 func roleOf(r service.Role) idnodev1.Role {

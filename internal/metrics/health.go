@@ -7,7 +7,7 @@ import (
 
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
 // http.ServeMux. ready returns why the node is not ready, in words, or nil, and
-// warnings what is wrong with how it was started, ready or not.
+// warnings what a person should know besides, ready or not.
 func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), ready func() error, warnings func() []string) {
 	handle("GET /metrics", m.Handler())
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -86,6 +86,17 @@ func (n *Node) followCertificates(ctx context.Context) {
 	})
 }
 
+// certificateEnds returns nil for a node without TLS.
+func certificateEnds(certificates *tlsconf.Material) func() time.Time {
+	if certificates == nil {
+		return nil
+	}
+	return func() time.Time {
+		own, _ := certificates.ValidUntil()
+		return own
+	}
+}
+
 // namesMember says whether the certificate of a call's connection names the
 // member with this tag.
 func (n *Node) namesMember(ctx context.Context, tag string) error {

@@ -25,19 +25,20 @@ func (v clusterView) Status() service.ClusterStatus {
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members),
-		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Reached: reached(s.Members),
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
 	}
 }
 
-// reached has the applied index of each member that answered its last ping.
-func reached(members []cluster.MemberStatus) map[string]uint64 {
-	applied := make(map[string]uint64, len(members))
+// conditions are how the members are, by tag.
+func conditions(members []cluster.MemberStatus) map[string]service.Condition {
+	all := make(map[string]service.Condition, len(members))
 	for _, m := range members {
-		if m.Reachable {
-			applied[m.Member.GetTag()] = m.Applied
+		all[m.Member.GetTag()] = service.Condition{
+			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
+			StorageFull: m.StorageFull, Version: m.Version, CertificateEnds: m.CertificateEnds,
 		}
 	}
-	return applied
+	return all
 }
 
 func sinceContact(at time.Time) time.Duration {

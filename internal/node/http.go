@@ -54,7 +54,7 @@ func (n *Node) openMetrics(certificates *tlsconf.Material) (err error) {
 		on = n.metricsPort
 	}
 	if on != nil {
-		n.metrics.Handle(on.Handle, n.readiness, n.cluster.Warnings)
+		n.metrics.Handle(on.Handle, n.readiness, n.warnings)
 	}
 	return nil
 }

@@ -28,6 +28,19 @@ func (n *Node) readiness() error {
 	return nil
 }
 
+// fullWarning is what a node says whose storage is full. It is ready all the same: it
+// reads, gives server-side ids, and goes on by itself.
+const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room"
+
+// warnings are what a person should know of the node, ready or not.
+func (n *Node) warnings() []string {
+	warnings := n.cluster.Warnings()
+	if n.cluster.StorageFull() {
+		warnings = append(warnings, fullWarning)
+	}
+	return warnings
+}
+
 // startingFor returns what a node waits for that has never been ready.
 func (n *Node) startingFor() error {
 	if !n.cluster.HasQuorum() {

@@ -71,15 +71,11 @@ type counts struct {
 
 func (p *Page) overview(*http.Request) (any, error) {
 	s := p.service.GetStatus()
-	var furthest uint64
-	for _, applied := range s.Reached {
-		furthest = max(furthest, applied)
-	}
 	o := overview{
-		Millis: time.Since(p.began).Milliseconds(), Version: s.Version, Self: memberOf(s.Self, s.SelfID, furthest),
+		Millis: time.Since(p.began).Milliseconds(), Version: s.Version, Self: memberOf(s.Self, s.SelfID),
 		ClusterID: s.ClusterID, Leader: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		MissingMillis: s.QuorumMissing.Milliseconds(), ContactMillis: s.LastContact.Milliseconds(), StorageFull: s.StorageFull,
-		Commit: s.CommitIndex, Furthest: furthest, StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
+		Commit: s.CommitIndex, Furthest: s.Furthest(), StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
 		Members: make([]member, 0, len(s.Members)), Issued: p.issued(),
 		Counts: counts{
 			Databases: s.Counts.Databases, Identities: s.Counts.Identities, Hidden: s.Counts.HiddenIdentities,
@@ -87,7 +83,7 @@ func (p *Page) overview(*http.Request) (any, error) {
 		},
 	}
 	for _, m := range s.Members {
-		o.Members = append(o.Members, memberOf(m, s.SelfID, furthest))
+		o.Members = append(o.Members, memberOf(m, s.SelfID))
 		if m.Role == service.RoleLeader || m.Role == service.RoleFollower {
 			o.Voters++
 			if m.Reachable {
@@ -99,16 +95,12 @@ func (p *Page) overview(*http.Request) (any, error) {
 	return o, nil
 }
 
-func memberOf(m service.Member, self string, furthest uint64) member {
-	shown := member{
+func memberOf(m service.Member, self string) member {
+	return member{
 		Tag: m.Tag, ID: m.ID, Role: roles[m.Role], Self: m.ID == self,
-		Reachable: m.Reachable, Applied: m.AppliedIndex,
+		Reachable: m.Reachable, Applied: m.AppliedIndex, Behind: m.Behind,
 		GRPC: m.GRPCAddress, Raft: m.RaftAddress, HTTP: m.HTTPAddress,
 	}
-	if m.Reachable {
-		shown.Behind = furthest - m.AppliedIndex
-	}
-	return shown
 }
 
 var roles = map[service.Role]string{

@@ -105,7 +105,9 @@ func (w *world) Status() service.ClusterStatus {
 	defer w.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: hex.EncodeToString(clusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
-		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Reached: map[string]uint64{"A": w.index, "B": w.index - 1},
+		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Conditions: map[string]service.Condition{
+			"A": {Reachable: true, AppliedIndex: w.index}, "B": {Reachable: true, AppliedIndex: w.index - 1},
+		},
 	}
 	if w.fail != nil {
 		status.LeaderTag, status.HasQuorum, status.QuorumMissing = "", false, 90*time.Second

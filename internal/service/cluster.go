@@ -46,11 +46,27 @@ type Member struct {
 	Votes bool
 	// LogFormat is the newest log format the member can read.
 	LogFormat uint32
-	// Reachable says that the member answered the last ping of the node asked;
-	// true for that node itself. AppliedIndex is how far the member's state was
-	// then; 0 if it is not reachable.
-	Reachable    bool
+	Condition
+	// Behind is by how many log entries its state is behind the furthest one.
+	Behind uint64
+}
+
+// Condition is how a member is, as the node asked heard it last.
+type Condition struct {
+	// Reachable says that the member answered the last ping; true for the node asked
+	// itself. What follows is unset if it did not.
+	Reachable bool
+	// SilentFor is for how long it has not answered; 0 if it does.
+	SilentFor time.Duration
+	// AppliedIndex is how far its state was.
 	AppliedIndex uint64
+	// StorageFull says that the free space of its disk was below the mark.
+	StorageFull bool
+	// Version is that of its program; empty if it does not say.
+	Version string
+	// CertificateEnds is when its certificate does; zero without TLS, or if it does
+	// not say.
+	CertificateEnds time.Time
 }
 
 // ClusterStatus is what a node's Raft part knows of the cluster by itself.
@@ -78,9 +94,18 @@ type ClusterStatus struct {
 	StorageFull bool
 	// Warnings say what is wrong with how the node was started.
 	Warnings []string
-	// Reached has, by tag, the applied index of each member that is in reach, this
-	// node among them.
-	Reached map[string]uint64
+	// Conditions are those of the members, by tag, this node among them.
+	Conditions map[string]Condition
+}
+
+// Furthest is the newest log entry that the state of any member in reach has. The
+// commit index is often some entries above it: Raft's own, which are no state's.
+func (c ClusterStatus) Furthest() uint64 {
+	var furthest uint64
+	for _, m := range c.Conditions {
+		furthest = max(furthest, m.AppliedIndex)
+	}
+	return furthest
 }
 
 // Cluster shows and changes the cluster itself. Errors of the changes are
@@ -149,13 +174,17 @@ func (s *Service) GetStatus() Status {
 }
 
 func memberOf(m *raftlogv1.Member, status ClusterStatus) Member {
-	applied, reachable := status.Reached[m.GetTag()]
-	return Member{
+	condition := status.Conditions[m.GetTag()]
+	member := Member{
 		Tag: m.GetTag(), ID: hex.EncodeToString(m.GetId()),
 		GRPCAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HTTPAddress: m.GetHttpAddress(),
 		Role: roleOf(m, status), Votes: m.GetVoter(), LogFormat: m.GetLogFormat(),
-		Reachable: reachable, AppliedIndex: applied,
+		Condition: condition,
 	}
+	if condition.Reachable {
+		member.Behind = status.Furthest() - condition.AppliedIndex
+	}
+	return member
 }
 
 func roleOf(m *raftlogv1.Member, status ClusterStatus) Role {

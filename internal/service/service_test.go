@@ -209,7 +209,8 @@ func TestStatusAndMembers(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, func(c *Config) { c.Version = "v1" })
 	n.cluster.status.LeaderTag, n.cluster.status.HasQuorum = "A", true
-	n.cluster.status.Reached = map[string]uint64{"A": 7}
+	condition := Condition{Reachable: true, AppliedIndex: 7, StorageFull: true, Version: "v1"}
+	n.cluster.status.Conditions = map[string]Condition{"A": condition, "B": {Reachable: true, AppliedIndex: 9}}
 	status := n.GetStatus()
 	index, hash := w.state.Hash()
 	if status.StateIndex != index || status.StateHash != hash || status.Version != "v1" || !status.HasQuorum {
@@ -217,7 +218,7 @@ func TestStatusAndMembers(t *testing.T) {
 	}
 	self := Member{
 		Tag: "A", ID: n.cluster.status.SelfID, GRPCAddress: "a:7400", RaftAddress: "a:7401",
-		Role: RoleLeader, LogFormat: 1, Reachable: true, AppliedIndex: 7,
+		Role: RoleLeader, Votes: true, LogFormat: 1, Condition: condition, Behind: 2,
 	}
 	same(t, status.Self, self)
 	same(t, status.Members, []Member{self})

@@ -223,13 +223,19 @@ var (
 	// volatile is what differs from run to run: numbers, times, ids, and who leads.
 	volatile = regexp.MustCompile(`[0-9a-f]{16,}|\d[0-9.:]*((ms|s|m|h)[0-9.]*)*`)
 	leads    = regexp.MustCompile(`leader|follower`)
-	blanks   = regexp.MustCompile(`\s+`)
+	// built is the version of a program that no release set.
+	built = regexp.MustCompile(`\b(v\d[0-9a-zA-Z.+-]*|devel[0-9a-zA-Z.+-]*)`)
+	// answers is how a member answered its last ping, which a busy machine may hold up.
+	answers = regexp.MustCompile(`\b(yes # ok|no(, #)? - -) - (built|-)`)
+	blanks  = regexp.MustCompile(`\s+`)
 )
 
 // shape returns a line without what differs from run to run.
 func shape(line string) string {
-	line = volatile.ReplaceAllString(strings.TrimSpace(line), "#")
-	return blanks.ReplaceAllString(leads.ReplaceAllString(line, "voter"), " ")
+	line = built.ReplaceAllString(strings.TrimSpace(line), "built")
+	line = volatile.ReplaceAllString(line, "#")
+	line = blanks.ReplaceAllString(leads.ReplaceAllString(line, "voter"), " ")
+	return answers.ReplaceAllString(line, "heard")
 }
 
 // differs compares what was printed with what is shown, by its shape. A line with
@@ -270,6 +276,9 @@ func TestShapes(t *testing.T) {
 		{"for 1.685s; x", "for 1m20.5s; x", true},
 		{"A leader   127.0.0.1:7400 f703c038946314fea35bf3fe22b69a4b", "A  follower 127.9.9.9:7410  1ebcd82a2c9cff8e33e15be77bb37d7a", true},
 		{"A leader", "B leader", false},
+		{"A leader yes 0 ok - v1.2.0 127.0.0.1:7400", "A follower  yes  3  ok  -  v0.0.0-20261122-abcdef+dirty  127.9.9.9:7410", true},
+		{"A leader yes 0 ok - v1.2.0 127.0.0.1:7400", "A follower  no, 1m2s  -  -  -  -  127.9.9.9:7410", true},
+		{"A leader yes 0 ok - v1.2.0 127.0.0.1:7400", "A follower  yes  3  full  -  v1.2.0  127.9.9.9:7410", false},
 		{"a\nb", "a", false},
 		{"a", "a\nb", false},
 		{"a\n…\nb", "a\nb", true},

@@ -184,9 +184,26 @@ type Member struct {
 	// What it does in the cluster.
 	Role Role `protobuf:"varint,6,opt,name=role,proto3,enum=idnode.v1.Role" json:"role,omitempty"`
 	// The newest log format it can read.
-	LogFormat     uint32 `protobuf:"varint,7,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LogFormat uint32 `protobuf:"varint,7,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
+	// Whether it answered the last ping of the node asked, a second ago or less; true
+	// for that node itself. What follows is what it answered then, and unset if it did
+	// not.
+	Reachable bool `protobuf:"varint,8,opt,name=reachable,proto3" json:"reachable,omitempty"`
+	// For how long it has not answered; 0 for one that answers, or was removed.
+	UnreachableFor *durationpb.Duration `protobuf:"bytes,9,opt,name=unreachable_for,json=unreachableFor,proto3" json:"unreachable_for,omitempty"`
+	// How far its state is.
+	AppliedIndex uint64 `protobuf:"varint,10,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// By how many log entries its state is behind the furthest one.
+	Behind uint64 `protobuf:"varint,11,opt,name=behind,proto3" json:"behind,omitempty"`
+	// Free space on its disk is below the mark.
+	StorageFull bool `protobuf:"varint,12,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
+	// The version of its program; empty for older ones that do not say.
+	Version string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
+	// For how many days its certificate is still valid, rounded down; below zero once
+	// it is not. Unset without TLS, and for older programs that do not say.
+	CertificateDays *int32 `protobuf:"varint,14,opt,name=certificate_days,json=certificateDays,proto3,oneof" json:"certificate_days,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -268,6 +285,55 @@ func (x *Member) GetLogFormat() uint32 {
 	return 0
 }
 
+func (x *Member) GetReachable() bool {
+	if x != nil {
+		return x.Reachable
+	}
+	return false
+}
+
+func (x *Member) GetUnreachableFor() *durationpb.Duration {
+	if x != nil {
+		return x.UnreachableFor
+	}
+	return nil
+}
+
+func (x *Member) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *Member) GetBehind() uint64 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *Member) GetStorageFull() bool {
+	if x != nil {
+		return x.StorageFull
+	}
+	return false
+}
+
+func (x *Member) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Member) GetCertificateDays() int32 {
+	if x != nil && x.CertificateDays != nil {
+		return *x.CertificateDays
+	}
+	return 0
+}
+
 // GetStatusRequest asks a node for its view.
 type GetStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -338,7 +404,10 @@ type GetStatusResponse struct {
 	// What is wrong with how the node was started, in words: why it finds no place in a
 	// cluster, as with a wrong list of peers, or that a node it was told of belongs to
 	// another cluster. Empty if nothing is known to be.
-	Warnings      []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Free space is below the mark on this node or on a majority, so that calls are
+	// refused with STORAGE_FULL.
+	StorageFull   bool `protobuf:"varint,15,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +538,13 @@ func (x *GetStatusResponse) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *GetStatusResponse) GetStorageFull() bool {
+	if x != nil {
+		return x.StorageFull
+	}
+	return false
 }
 
 // StateCounts is the size of the replicated state.
@@ -1751,7 +1827,7 @@ var File_idnode_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bidnode/v1/consistency.proto\"\xd7\x01\n" +
+	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bidnode/v1/consistency.proto\"\xf8\x03\n" +
 	"\x06Member\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -1760,8 +1836,17 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\fhttp_address\x18\x05 \x01(\tR\vhttpAddress\x12#\n" +
 	"\x04role\x18\x06 \x01(\x0e2\x0f.idnode.v1.RoleR\x04role\x12\x1d\n" +
 	"\n" +
-	"log_format\x18\a \x01(\rR\tlogFormat\"\x12\n" +
-	"\x10GetStatusRequest\"\x82\x04\n" +
+	"log_format\x18\a \x01(\rR\tlogFormat\x12\x1c\n" +
+	"\treachable\x18\b \x01(\bR\treachable\x12B\n" +
+	"\x0funreachable_for\x18\t \x01(\v2\x19.google.protobuf.DurationR\x0eunreachableFor\x12#\n" +
+	"\rapplied_index\x18\n" +
+	" \x01(\x04R\fappliedIndex\x12\x16\n" +
+	"\x06behind\x18\v \x01(\x04R\x06behind\x12!\n" +
+	"\fstorage_full\x18\f \x01(\bR\vstorageFull\x12\x18\n" +
+	"\aversion\x18\r \x01(\tR\aversion\x12.\n" +
+	"\x10certificate_days\x18\x0e \x01(\x05H\x00R\x0fcertificateDays\x88\x01\x01B\x13\n" +
+	"\x11_certificate_days\"\x12\n" +
+	"\x10GetStatusRequest\"\xa5\x04\n" +
 	"\x11GetStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12%\n" +
@@ -1782,7 +1867,8 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x06counts\x18\v \x01(\v2\x16.idnode.v1.StateCountsR\x06counts\x12\x18\n" +
 	"\aversion\x18\f \x01(\tR\aversion\x12+\n" +
 	"\amembers\x18\r \x03(\v2\x11.idnode.v1.MemberR\amembers\x12\x1a\n" +
-	"\bwarnings\x18\x0e \x03(\tR\bwarnings\"\xb0\x01\n" +
+	"\bwarnings\x18\x0e \x03(\tR\bwarnings\x12!\n" +
+	"\fstorage_full\x18\x0f \x01(\bR\vstorageFull\"\xb0\x01\n" +
 	"\vStateCounts\x12\x1c\n" +
 	"\tdatabases\x18\x01 \x01(\x03R\tdatabases\x12\x1e\n" +
 	"\n" +
@@ -1945,46 +2031,47 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	2,  // 1: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	27, // 2: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
-	5,  // 3: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
-	2,  // 4: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	28, // 5: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
-	2,  // 6: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	2,  // 7: idnode.v1.JoinResponse.member:type_name -> idnode.v1.Member
-	28, // 8: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	14, // 9: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	14, // 10: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	1,  // 11: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	19, // 12: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	20, // 13: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	21, // 14: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	28, // 15: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	22, // 16: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	22, // 17: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
-	3,  // 18: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	6,  // 19: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	8,  // 20: idnode.v1.ClusterService.Join:input_type -> idnode.v1.JoinRequest
-	10, // 21: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
-	12, // 22: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	15, // 23: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	17, // 24: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	23, // 25: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	25, // 26: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 27: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 28: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 29: idnode.v1.ClusterService.Join:output_type -> idnode.v1.JoinResponse
-	11, // 30: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
-	13, // 31: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	16, // 32: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	18, // 33: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	24, // 34: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	26, // 35: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	27, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
+	27, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
+	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
+	28, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
+	2,  // 8: idnode.v1.JoinResponse.member:type_name -> idnode.v1.Member
+	28, // 9: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	14, // 10: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	14, // 11: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 12: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	19, // 13: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	20, // 14: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	21, // 15: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	28, // 16: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	22, // 17: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	22, // 18: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	3,  // 19: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	6,  // 20: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	8,  // 21: idnode.v1.ClusterService.Join:input_type -> idnode.v1.JoinRequest
+	10, // 22: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
+	12, // 23: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	15, // 24: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	17, // 25: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	23, // 26: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	25, // 27: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 28: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 29: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 30: idnode.v1.ClusterService.Join:output_type -> idnode.v1.JoinResponse
+	11, // 31: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
+	13, // 32: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	16, // 33: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	18, // 34: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	24, // 35: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	26, // 36: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	28, // [28:37] is the sub-list for method output_type
+	19, // [19:28] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }
@@ -1993,6 +2080,7 @@ func file_idnode_v1_cluster_proto_init() {
 		return
 	}
 	file_idnode_v1_consistency_proto_init()
+	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
 	file_idnode_v1_cluster_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

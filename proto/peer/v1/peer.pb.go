@@ -517,8 +517,12 @@ type PingResponse struct {
 	Process uint64 `protobuf:"fixed64,9,opt,name=process,proto3" json:"process,omitempty"`
 	// An index that it knows to be committed, and has in its log.
 	CommittedIndex uint64 `protobuf:"varint,10,opt,name=committed_index,json=committedIndex,proto3" json:"committed_index,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The version of its program; empty from older ones.
+	Version string `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
+	// When its certificate ends, in Unix seconds; 0 without TLS, and from older programs.
+	CertificateEnds int64 `protobuf:"varint,12,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PingResponse) Reset() {
@@ -617,6 +621,20 @@ func (x *PingResponse) GetProcess() uint64 {
 func (x *PingResponse) GetCommittedIndex() uint64 {
 	if x != nil {
 		return x.CommittedIndex
+	}
+	return 0
+}
+
+func (x *PingResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PingResponse) GetCertificateEnds() int64 {
+	if x != nil {
+		return x.CertificateEnds
 	}
 	return 0
 }
@@ -1129,7 +1147,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xbc\x02\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\x81\x03\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1143,7 +1161,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"state_hash\x18\b \x01(\x04R\tstateHash\x12\x18\n" +
 	"\aprocess\x18\t \x01(\x06R\aprocess\x12'\n" +
 	"\x0fcommitted_index\x18\n" +
-	" \x01(\x04R\x0ecommittedIndex\"9\n" +
+	" \x01(\x04R\x0ecommittedIndex\x12\x18\n" +
+	"\aversion\x18\v \x01(\tR\aversion\x12)\n" +
+	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\"9\n" +
 	"\vJoinRequest\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x87\x01\n" +
 	"\fJoinResponse\x12\x1d\n" +

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// fullMeans says what a node without room does.
+const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL until there is room"
+
+// printMembers prints a line for each member: how it is as the node asked heard it
+// last, and where it is.
+func printMembers(w io.Writer, members []*idnodev1.Member) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "TAG\tROLE\tANSWERS\tBEHIND\tSTORAGE\tCERTIFICATE\tVERSION\tGRPC\tRAFT\tHTTP\tID")
+	for _, m := range members {
+		c := conditionOf(m)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
+			c.answers, c.behind, c.storage, c.certificate, c.version,
+			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
+	}
+	_ = tw.Flush()
+}
+
+// printPlaces prints who the members are and where: all that a backup knows of them.
+func printPlaces(w io.Writer, members []*idnodev1.Member) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "TAG\tROLE\tGRPC\tRAFT\tHTTP\tID")
+	for _, m := range members {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
+			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
+	}
+	_ = tw.Flush()
+}
+
+// condition is how a member is, in words; "-" for what is not known.
+type condition struct{ answers, behind, storage, certificate, version string }
+
+func conditionOf(m *idnodev1.Member) condition {
+	c := condition{answers: "no", behind: "-", storage: "-", certificate: "-", version: "-"}
+	switch {
+	case m.GetRole() == idnodev1.Role_ROLE_REMOVED:
+		c.answers = "-"
+		return c
+	case !m.GetReachable():
+		if d := m.GetUnreachableFor().AsDuration(); d > 0 {
+			c.answers = "no, " + d.Round(time.Second).String()
+		}
+		return c
+	}
+	c.answers, c.behind, c.storage = "yes", fmt.Sprint(m.GetBehind()), "ok"
+	if m.GetStorageFull() {
+		c.storage = "full"
+	}
+	if m.CertificateDays != nil {
+		c.certificate = fmt.Sprintf("%dd", m.GetCertificateDays())
+	}
+	c.version = cmp.Or(m.GetVersion(), "-")
+	return c
+}
