@@ -144,10 +144,12 @@ func randomID() string {
 type progress struct {
 	plan
 	// since is the newest log index known before the first try, or the caller's.
-	since     uint64
-	last      *Error
-	node      *node
-	tries     int
+	since uint64
+	last  *Error
+	node  *node
+	tries int
+	// foreign is how many of the newest tries found a node of another cluster.
+	foreign   int
 	overloads int
 	// unknown says that a try may have taken effect.
 	unknown bool
@@ -192,7 +194,7 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		if at.begunTooOld() && at.renew(c.router.latest(bound)) {
 			continue
 		}
-		if at.last.effect() == effectRefused || at.overloads > maxOverloads {
+		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(c.router.given)) {
 			return at.fail(ctx, at.last)
 		}
 		if at.last.Reason != reasonOverloaded {
@@ -211,9 +213,17 @@ func (c *Client) try(within *span, n *node, since *uint64, try func(context.Cont
 			return err
 		}
 	}
+	dialled, err := c.own(within, n)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(within.present(), c.cfg.TryTimeout)
 	defer cancel()
-	return try(ctx, n, since)
+	err = try(ctx, n, since)
+	if foreign := c.stillOwn(within, n, dialled); foreign != nil {
+		return foreign
+	}
+	return err
 }
 
 // retrySince is what a retry says was known before the first try; nil for calls
@@ -227,13 +237,25 @@ func (p *progress) retrySince() *uint64 {
 
 // note takes in a failed try.
 func (p *progress) note(n *node, err *Error) {
-	p.node, p.last = n, err
+	p.node = n
+	// Of two nodes that did nothing, the one of another cluster tells more.
+	if p.last == nil || p.last.Reason != reasonOtherCluster || err.Reason != reasonNoEndpoint {
+		p.last = err
+	}
 	p.tries++
+	p.foreign++
+	if err.Reason != reasonOtherCluster {
+		p.foreign = 0
+	}
 	if err.Reason == reasonOverloaded {
 		p.overloads++
 	}
 	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
 }
+
+// allForeign says that as many tries as there are endpoints found only nodes of another
+// cluster. Where an endpoint does not answer, it may be the one that is meant.
+func (p *progress) allForeign(endpoints int) bool { return p.foreign >= endpoints }
 
 // begunTooOld says that the index named was forgotten before the first try came, and
 // that the call may begin again with a newer one: nobody else has sent its request

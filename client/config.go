@@ -28,6 +28,10 @@ type Config struct {
 	// one. They are tried in order. Other nodes of the cluster are found through
 	// them.
 	Endpoints []string
+	// ClusterID is the cluster that is called, as 'idnode cluster status' shows it;
+	// empty means that of the first node that answers. Each new connection is asked for
+	// it, and nodes of another cluster are refused with ErrOtherCluster.
+	ClusterID string
 	// Database is the database whose ids are given; empty means "default".
 	Database string
 	// TLS is used for all connections; nil means plain connections. An empty

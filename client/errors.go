@@ -28,6 +28,8 @@ const (
 	reasonNotFormed   = "NOT_FORMED"
 	reasonNotMember   = "TAG_NOT_MEMBER"
 	reasonCorrupt     = "CORRUPT"
+
+	reasonOtherCluster = "OTHER_CLUSTER"
 )
 
 // kind is what an Err… value stands for: a reason of the API, or a code.
@@ -45,6 +47,9 @@ var (
 	ErrNoQuorum error = &kind{reason: "NO_QUORUM", text: "the cluster has no quorum"}
 	// ErrNoEndpoint: no node could be reached. Nothing happened.
 	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
+	// ErrOtherCluster: the nodes that answer belong to another cluster than the client.
+	// Nothing happened in its own.
+	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
 	// ErrOutcomeUnknown: the call may or may not have happened. The same call
 	// with Error.RequestID counts once.
 	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
@@ -205,7 +210,7 @@ func (e *Error) effect() effect {
 	switch e.Reason {
 	case reasonUnknown:
 		return effectUnknown
-	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt:
+	case reasonOverloaded, reasonNoTag, reasonNotFormed, reasonNotMember, reasonCorrupt, reasonOtherCluster:
 		return effectNone
 	case "":
 		return e.foreignEffect()

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeCluster is what its nodes agree on.
 type fakeCluster struct {
+	// id is what its nodes say of themselves.
+	id    string
 	nodes []*fakeNode
 
 	mu sync.Mutex
@@ -65,7 +67,7 @@ type fakeNode struct {
 func newCluster(t testing.TB, size int) *fakeCluster {
 	t.Helper()
 	c := &fakeCluster{
-		leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]hilo.Counter{},
+		id: "c", leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]hilo.Counter{},
 		claims: map[string]bool{}, answers: map[string]proto.Message{},
 	}
 	for i := range size {
@@ -199,7 +201,7 @@ func (n *fakeNode) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idno
 func (n *fakeNode) view() *idnodev1.GetStatusResponse {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s := &idnodev1.GetStatusResponse{ClusterId: "c", LeaderTag: n.leader, HasQuorum: true, Term: 1, AppliedIndex: n.index}
+	s := &idnodev1.GetStatusResponse{ClusterId: n.id, LeaderTag: n.leader, HasQuorum: true, Term: 1, AppliedIndex: n.index}
 	for _, m := range n.nodes {
 		s.Members = append(s.Members, &idnodev1.Member{Tag: m.tag, GrpcAddress: m.advertised})
 	}

@@ -66,14 +66,14 @@ func (r *router) find(heard func()) {
 	r.settle(r.reach(ctx, seen))
 }
 
-// ask returns a node's view, nil if it has none in time.
+// ask returns a node's view, nil if it has none in time, or is of another cluster.
 func (r *router) ask(ctx context.Context, n *node) *idnodev1.GetStatusResponse {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if n.ready(ctx) != nil {
 		return nil
 	}
-	s, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	s, err := r.status(ctx, n)
 	if err != nil {
 		return nil
 	}

@@ -43,6 +43,7 @@ type node struct {
 	ids     idnodev1.IdsServiceClient
 	cluster idnodev1.ClusterServiceClient
 	lane    *lane
+	belongs belonging
 	// suspectUntil is until when others are asked first, in nanoseconds since epoch;
 	// 0 if the last try went well.
 	suspectUntil atomic.Int64
@@ -63,10 +64,15 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	if dial == nil {
 		dial = dialTCP
 	}
+	n := &node{address: address, belongs: belonging{asking: make(chan struct{}, 1)}}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(creds),
-		grpc.WithContextDialer(dial),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dial(ctx, address)
+			n.belongs.dialled.Add(1)
+			return conn, err
+		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)),
@@ -77,10 +83,7 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	if err != nil {
 		return nil, err
 	}
-	n := &node{
-		address: address, conn: conn,
-		ids: idnodev1.NewIdsServiceClient(conn), cluster: idnodev1.NewClusterServiceClient(conn),
-	}
+	n.conn, n.ids, n.cluster = conn, idnodev1.NewIdsServiceClient(conn), idnodev1.NewClusterServiceClient(conn)
 	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.ids.Exchange(ctx) }}
 	return n, nil
 }

@@ -37,6 +37,8 @@ type router struct {
 	// nanoseconds since epoch, a node last said that it had come so far.
 	newest   atomic.Uint64
 	newestAt atomic.Int64
+	// clusterID is the cluster that all nodes must be of; nil until one has said it.
+	clusterID atomic.Pointer[string]
 
 	mu sync.Mutex
 	// learned are nodes at addresses that the cluster told.
@@ -55,6 +57,9 @@ type router struct {
 func newRouter(cfg Config) (*router, error) {
 	r := &router{cfg: cfg, learned: make(map[string]*node)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if cfg.ClusterID != "" {
+		r.clusterID.Store(&cfg.ClusterID)
+	}
 	for _, e := range cfg.Endpoints {
 		n, err := newNode(r.ctx, cfg, e, r.start)
 		if err != nil {

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// belonging is what is known of the cluster behind a node's connections. Each new
+// connection may lead to another node, so each is asked once.
+//
+// Invariant: dialled is raised before a connection can carry a call. So an answer came
+// over a connection that was asked if dialled is still what it was when known was
+// compared with it before the call.
+type belonging struct {
+	// dialled counts the connections that were made.
+	dialled atomic.Uint64
+	// known is the newest of them whose node is known to be of the client's cluster.
+	known atomic.Uint64
+	// asking lets one caller ask, while the others wait for the answer.
+	asking chan struct{}
+}
+
+// status asks a node for its view, and whether it is of the client's cluster, which is
+// that of the first node that says so unless the configuration names it.
+func (r *router) status(ctx context.Context, n *node) (*idnodev1.GetStatusResponse, error) {
+	for {
+		dialled := n.belongs.dialled.Load()
+		s, err := n.cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		if err != nil {
+			return nil, unreachable(n.address, err)
+		}
+		if dialled == n.belongs.dialled.Load() {
+			return s, r.judge(n, dialled, s.GetClusterId())
+		}
+	}
+}
+
+// judge notes whether a connection leads to the client's cluster.
+func (r *router) judge(n *node, dialled uint64, id string) error {
+	if id == "" {
+		return nil // It has none yet, and may get any.
+	}
+	r.clusterID.CompareAndSwap(nil, &id)
+	if own := *r.clusterID.Load(); own != id {
+		return otherCluster(n.address, own, id)
+	}
+	n.belongs.known.Store(dialled)
+	return nil
+}
+
+func otherCluster(address, own, other string) *Error {
+	return &Error{
+		Code: codes.FailedPrecondition, Reason: reasonOtherCluster,
+		Message: fmt.Sprintf("the node at %s belongs to cluster %s, and this client to cluster %s", address, other, own),
+	}
+}
+
+// own returns the number of the node's newest connection once that is known to lead to
+// the client's cluster, or why no call may be made over it.
+func (c *Client) own(within *span, n *node) (dialled uint64, err error) {
+	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
+		return dialled, nil
+	}
+	ctx, cancel := context.WithTimeout(within.context(), c.cfg.TryTimeout)
+	defer cancel()
+	select {
+	case n.belongs.asking <- struct{}{}:
+		defer func() { <-n.belongs.asking }()
+	case <-ctx.Done():
+		return 0, unreachable(n.address, ctx.Err())
+	}
+	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
+		return dialled, nil
+	}
+	if _, err := c.router.status(ctx, n); err != nil {
+		return 0, err
+	}
+	if dialled = n.belongs.known.Load(); dialled == 0 {
+		return 0, &Error{Code: codes.Unavailable, Reason: reasonNotFormed, Message: "the node at " + n.address + " has no cluster yet"}
+	}
+	return dialled, nil
+}
+
+// stillOwn checks what a try has got if there has been another connection meanwhile: it
+// may have come over that one. What the cluster did is not known then.
+func (c *Client) stillOwn(within *span, n *node, dialled uint64) error {
+	if n.belongs.dialled.Load() == dialled {
+		return nil
+	}
+	_, err := c.own(within, n)
+	if err == nil {
+		return nil
+	}
+	e := *errorOf(err)
+	if e.Reason != reasonOtherCluster {
+		e.Reason = "" // Unlike before a try, something may have happened.
+	}
+	return &e
+}
