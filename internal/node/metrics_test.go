@@ -404,7 +404,7 @@ func TestMetricsPort(t *testing.T) {
 	c.Metrics = "127.0.0.1:0"
 	n := run(t, c)
 	for _, path := range []string{"/metrics", "/livez", "/readyz"} {
-		if status, _ := n.get(path); status != http.StatusNotFound {
+		if status, _ := n.get(path); status != http.StatusBadRequest {
 			t.Errorf("%s on the HTTP port: %d", path, status)
 		}
 	}
