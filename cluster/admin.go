@@ -200,8 +200,9 @@ func (e *engine) awaitSuccessor(ctx context.Context) (string, error) {
 }
 
 // Invite asks a waiting node to join, through this one, and returns it as it was
-// registered. An empty tag leaves it to the node, or the cluster.
-func (n *Node) Invite(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error) {
+// registered. An empty tag leaves it to the node, or the cluster. The token is what it
+// joins by; empty where it needs none.
+func (n *Node) Invite(ctx context.Context, address, tag, token string, watcher bool) (*raftlogv1.Member, error) {
 	if _, err := n.engine(); err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func (n *Node) Invite(ctx context.Context, address, tag string, watcher bool) (*
 	if _, err := n.cfg.Peers.Hello(ctx, tag, address, &peerv1.HelloRequest{Self: n.member()}); err != nil {
 		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, fmt.Sprintf("no node answers at %s: %v", address, err))
 	}
-	reply, err := n.cfg.Peers.Invite(ctx, tag, address, &peerv1.InviteRequest{Address: n.cfg.Advertise.GRPC, Tag: tag, Watcher: watcher})
+	reply, err := n.cfg.Peers.Invite(ctx, tag, address, &peerv1.InviteRequest{Address: n.cfg.Advertise.GRPC, Tag: tag, Watcher: watcher, Token: token})
 	if err != nil {
 		return nil, err
 	}

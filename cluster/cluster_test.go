@@ -521,7 +521,7 @@ func TestInvite(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	m, err := n.servers[0].node.Invite(ctx, w.grpc, "W", true)
+	m, err := n.servers[0].node.Invite(ctx, w.grpc, "W", "", true)
 	if err != nil {
 		t.Fatalf("Invite: %v", err)
 	}

@@ -119,6 +119,9 @@ type Config struct {
 	PeerList map[string]string
 	// Join lists gRPC addresses of members to join through.
 	Join []string
+	// JoinToken returns the token to join by, asked for only by a node that joins; nil
+	// is none.
+	JoinToken func() (string, error)
 	// Standby makes a node without a cluster wait for an invitation.
 	Standby bool
 	// Watcher makes the node a member that never votes.

@@ -46,7 +46,7 @@ type Registry interface {
 	Format() uint32
 
 	BootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte
-	JoinOperation(m *raftlogv1.Member) []byte
+	JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte
 	AnnounceOperation(m *raftlogv1.Member) []byte
 	PromoteOperation(id []byte) []byte
 	RemoveOperation(tag string, principal *string) []byte

@@ -76,14 +76,14 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 	return reply, nil
 }
 
-// HandleJoin takes a node into the cluster. Asking again with the same Raft id
-// gives the same answer.
-func (n *Node) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+// Admit takes a node into the cluster, in the name of principal unless that is nil.
+// Asking again with the same Raft id gives the same answer.
+func (n *Node) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
 	e, err := n.engine()
 	if err != nil {
 		return nil, err
 	}
-	result, err := e.change(ctx, n.cfg.Registry.JoinOperation(req.GetMember()))
+	result, err := e.change(ctx, n.cfg.Registry.JoinOperation(join, principal))
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +97,11 @@ func (n *Node) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1
 	}, nil
 }
 
+// HandleJoin is Admit without asking who the newcomer is, or for its token.
+func (n *Node) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	return n.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember()}, nil)
+}
+
 // errNotWaiting means that an invited node does not wait for an invitation.
 var errNotWaiting = errors.New("this node does not wait for an invitation: it was not started for that, or has a cluster already")
 
@@ -106,7 +111,7 @@ func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*pe
 		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, errNotWaiting.Error())
 	}
 	answer := make(chan member.InvitationAnswer, 1)
-	invitation := member.Invitation{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher(), Answer: answer}
+	invitation := member.Invitation{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher(), Token: req.GetToken(), Answer: answer}
 	select {
 	case n.invitations <- invitation:
 	case <-ctx.Done():

@@ -88,7 +88,7 @@ func (n *Node) seek(ctx context.Context) (member.Place, error) {
 	case len(n.cfg.PeerList) > 0:
 		return member.FirstStart{Self: self, Peers: n.cfg.PeerList, Greeter: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
 	case len(n.cfg.Join) > 0:
-		return member.Join{Self: self, Addresses: n.cfg.Join, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
+		return n.join(ctx, self, tell)
 	case n.cfg.Standby:
 		return n.standBy(ctx)
 	case n.cfg.Watcher:
@@ -98,6 +98,18 @@ func (n *Node) seek(ctx context.Context) (member.Place, error) {
 		self.Tag = "A"
 	}
 	return member.Alone(self), nil
+}
+
+// join asks members to be taken in, and tells what each request failed with.
+func (n *Node) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
+	token := ""
+	if n.cfg.JoinToken != nil {
+		var err error
+		if token, err = n.cfg.JoinToken(); err != nil {
+			return member.Place{}, err
+		}
+	}
+	return member.Join{Self: self, Addresses: n.cfg.Join, Token: token, Joiner: n.cfg.Peers, Logger: n.log, Tell: tell}.Run(ctx)
 }
 
 // standBy waits for an invitation that leads to a place.
@@ -128,7 +140,7 @@ func (n *Node) follow(ctx context.Context, invitation member.Invitation) (member
 		self.Tag = invitation.Tag
 	}
 	self.Watcher = self.Watcher || invitation.Watcher
-	place, err := member.Join{Self: self, Addresses: []string{invitation.Address}, Joiner: n.cfg.Peers, Logger: n.log}.Run(ctx)
+	place, err := member.Join{Self: self, Addresses: []string{invitation.Address}, Token: invitation.Token, Joiner: n.cfg.Peers, Logger: n.log}.Run(ctx)
 	if err == nil {
 		err = n.settle(place)
 	}

@@ -142,7 +142,9 @@ func (c *contents) dispatchCluster(dst []byte, now moment, op *operation) ([]byt
 	case opBootstrap:
 		return c.bootstrap(dst, now, op)
 	case opMemberJoin:
-		return c.memberJoin(dst, op)
+		return c.memberJoin(dst, now, op)
+	case opMemberInvite:
+		return c.memberInvite(dst, now, op)
 	case opMemberAnnounce:
 		return c.memberAnnounce(dst, now, op)
 	case opMemberPromote:

@@ -58,6 +58,8 @@ type contents struct {
 	floor floor
 	// roles is nil if there are none.
 	roles *roles
+	// invitations are the tokens by which nodes may become members.
+	invitations map[tokenHash]invitation
 
 	// answeredAgain is no part of the state: it is told of repeated calls, and may
 	// be nil.
@@ -82,6 +84,8 @@ func newContents() *contents {
 		etags:      map[nodeID]*etagRecord{},
 		requests:   newRequestWindow(),
 		settings:   newSettings(),
+
+		invitations: map[tokenHash]invitation{},
 	}
 }
 

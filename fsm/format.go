@@ -20,7 +20,7 @@ func (c *contents) strict() bool { return c.format >= StrictFormat }
 // format is the log format from which on nodes can read the operation.
 func (op *operation) format() uint32 {
 	switch {
-	case op.request.before != 0:
+	case op.request.before != 0 || op.kind == opMemberInvite:
 		return StrictFormat
 	case op.kind == opMerge || op.kind == opMergeCluster:
 		return MergeFormat

@@ -23,7 +23,7 @@ func FuzzApplyOperation(f *testing.F) {
 	} {
 		f.Add(encodeOperation(op))
 	}
-	f.Add(JoinOperation(testMember("D")))
+	f.Add(JoinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}, nil))
 	f.Add(AnnounceOperation(testMember("A")))
 	f.Add(RemoveOperation("A", nil))
 	f.Add(FormatRaiseOperation(1))

@@ -46,6 +46,7 @@ const (
 	recordFloor
 	recordReleased
 	recordMembership
+	recordInvitation
 )
 
 // record is a record's canonical encoding: the kind, then numbers in eight

@@ -59,6 +59,9 @@ func hashFromScratch(c *contents) uint64 {
 	h.add(hashFormat(c.format))
 	h.add(hashMembership(c.membership))
 	h.add(hashFloor(c.floor))
+	for hash, i := range c.invitations {
+		h.add(hashInvitation(hash, i))
+	}
 	if c.roles != nil {
 		h.add(hashRoles(c.roles))
 	}

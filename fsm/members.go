@@ -99,7 +99,7 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 }
 
 // memberJoin registers a node that may then be added to Raft's configuration.
-func (c *contents) memberJoin(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) memberJoin(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var join raftlogv1.MemberJoin
 	if err := decodePayload(op, &join); err != nil {
 		return dst, err
@@ -111,6 +111,9 @@ func (c *contents) memberJoin(dst []byte, op *operation) ([]byte, *refusal) {
 	if have := c.members[nodeID(m.GetId())]; have != nil {
 		return joinAgain(dst, m, have)
 	}
+	if err := c.admit(now, op, &join); err != nil {
+		return dst, err
+	}
 	tag, err := c.tagFor(m.GetTag())
 	if err != nil {
 		return dst, err
@@ -120,6 +123,9 @@ func (c *contents) memberJoin(dst []byte, op *operation) ([]byte, *refusal) {
 	}
 	joined := newMember(m, tag)
 	c.putMember(joined)
+	if hash := join.GetTokenHash(); len(hash) > 0 {
+		c.dropInvitation(tokenHash(hash)) // It lets one node in.
+	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
 }
 

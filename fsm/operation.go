@@ -36,6 +36,7 @@ const (
 	opMerge          protowire.Number = 27
 	opMergeCluster   protowire.Number = 28
 	opRolesSet       protowire.Number = 30
+	opMemberInvite   protowire.Number = 31
 )
 
 // operation is a raftlog.v1.Operation, decoded by hand: the generated code takes
@@ -95,7 +96,7 @@ func decodeOperation(data []byte) (op operation, err error) {
 
 // isKind says whether a field is one of what an operation may do.
 func isKind(num protowire.Number) bool {
-	return num >= opIdentityNext && num <= opMergeCluster || num == opRolesSet
+	return num >= opIdentityNext && num <= opMergeCluster || num == opRolesSet || num == opMemberInvite
 }
 
 // decodeRequestKey decodes a raftlog.v1.RequestKey.

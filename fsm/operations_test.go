@@ -44,9 +44,9 @@ func TestABadOperationFailsAlone(t *testing.T) {
 		"name too long":            encodeOperation(opNext(strings.Repeat("x", 2001), 1)),
 		"tag too long":             encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: strings.Repeat("x", 2001)})),
 		"id too long":              encodeOperation(opClaimID(strings.Repeat("x", 2026))),
-		"member without id":        JoinOperation(&raftlogv1.Member{Tag: "X"}),
-		"no member":                JoinOperation(nil),
-		"member of nowhere":        JoinOperation(&raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}),
+		"member without id":        JoinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Tag: "X"}}, nil),
+		"no member":                JoinOperation(&raftlogv1.MemberJoin{Member: nil}, nil),
+		"member of nowhere":        JoinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}}, nil),
 		"announcement of nobody":   AnnounceOperation(nil),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,10 +57,10 @@ func BootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte {
 }
 
 // JoinOperation returns the operation that registers a new member. An empty tag
-// asks for the next free one.
-func JoinOperation(m *raftlogv1.Member) []byte {
-	join := &raftlogv1.MemberJoin{Member: m}
-	return encodeOperation(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberJoin{MemberJoin: join}})
+// asks for the next free one. principal is who asks for it; nil where there are no
+// roles to judge him by.
+func JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte {
+	return encodeOperation(&raftlogv1.Operation{Principal: principal, Op: &raftlogv1.Operation_MemberJoin{MemberJoin: join}})
 }
 
 // AnnounceOperation returns the operation by which a member says that it
@@ -134,7 +134,9 @@ func (s *State) BootstrapOperation(clusterID []byte, members []*raftlogv1.Member
 }
 
 // JoinOperation is the function of that name.
-func (s *State) JoinOperation(m *raftlogv1.Member) []byte { return JoinOperation(m) }
+func (s *State) JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte {
+	return JoinOperation(join, principal)
+}
 
 // AnnounceOperation is the function of that name.
 func (s *State) AnnounceOperation(m *raftlogv1.Member) []byte { return AnnounceOperation(m) }

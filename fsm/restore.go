@@ -138,6 +138,8 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.restoreFloor(r.Floor)
 	case *raftlogv1.SnapshotRecord_Roles:
 		return c.restoreRoles(r.Roles)
+	case *raftlogv1.SnapshotRecord_Invitation:
+		return c.restoreInvitation(r.Invitation)
 	default:
 		return corrupt("a record of no known kind")
 	}

@@ -155,7 +155,7 @@ func needOf(op *operation) (rights.Right, []byte) {
 		return rights.Seed, nameIn(op.payload)
 	case opClaim, opRelease:
 		return rights.Claims, nameIn(op.payload)
-	case opSettingSet, opRolesSet, opMerge, opMergeCluster, opMemberRemove:
+	case opSettingSet, opRolesSet, opMerge, opMergeCluster, opMemberRemove, opMemberInvite:
 		return rights.Cluster, nil
 	default:
 		return 0, nil

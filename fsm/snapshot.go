@@ -34,6 +34,8 @@ type Snapshot struct {
 	settings   settings
 	floor      floor
 	roles      *roles
+
+	invitations []*raftlogv1.MemberInvite
 }
 
 // sessionView is a session, frozen.
@@ -89,6 +91,8 @@ func (c *contents) snapshot() *Snapshot {
 		settings:   c.settings,
 		floor:      c.floor,
 		roles:      c.roles,
+
+		invitations: c.invitationRecords(),
 	}
 }
 

@@ -36,6 +36,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	out.frame(s.header)
 	s.writeCluster(out)
 	s.writeSessions(out)
+	s.writeInvitations(out)
 	s.writeNames(out)
 	out.released(s.released)
 	s.writeRequests(out)
@@ -43,7 +44,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 }
 
 // EachRecord calls f for each record but those of sessions, which mean nothing
-// outside the log, and of released ids, in the snapshot's order, until f returns an error, and returns
+// outside the log, of invitations, which another cluster must not take over, and of released ids, in the snapshot's order, until f returns an error, and returns
 // that. A record is good until f returns. It may run beside Apply.
 func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	out := &snapshotWriter{each: f}
@@ -82,6 +83,13 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 func (s *Snapshot) writeSessions(out *snapshotWriter) {
 	for i := range s.sessions {
 		s.sessions[i].write(out)
+	}
+}
+
+// writeInvitations writes the tokens by which nodes may join.
+func (s *Snapshot) writeInvitations(out *snapshotWriter) {
+	for _, i := range s.invitations {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Invitation{Invitation: i}})
 	}
 }
 

@@ -138,7 +138,7 @@ func TestRegistryMethodsAreTheFunctions(t *testing.T) {
 	s, m := New(Config{}), testMember("A")
 	for _, pair := range [][2][]byte{
 		{BootstrapOperation(testCluster, []*raftlogv1.Member{m}), s.BootstrapOperation(testCluster, []*raftlogv1.Member{m})},
-		{JoinOperation(m), s.JoinOperation(m)},
+		{JoinOperation(&raftlogv1.MemberJoin{Member: m}, nil), s.JoinOperation(&raftlogv1.MemberJoin{Member: m}, nil)},
 		{AnnounceOperation(m), s.AnnounceOperation(m)},
 		{PromoteOperation(m.GetId()), s.PromoteOperation(m.GetId())},
 		{RemoveOperation("A", nil), s.RemoveOperation("A", nil)},
@@ -167,7 +167,7 @@ func TestAppliedEntriesAreNotKept(t *testing.T) {
 	for i, op := range ops {
 		g.Operations = append(g.Operations, encodeOperation(keyed(op, key(i+1, 3))))
 	}
-	g.Operations = append(g.Operations, JoinOperation(testMember("D")), AnnounceOperation(testMember("D")))
+	g.Operations = append(g.Operations, JoinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}, nil), AnnounceOperation(testMember("D")))
 	data := l.encode(g)
 	if _, err := l.state.Apply(9, data); err != nil {
 		t.Fatal(err)

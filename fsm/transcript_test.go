@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"strings"
@@ -240,6 +241,18 @@ func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
 	return p.membership(l)
 }
 
+// invite understands a line of a token, the tag it is for, and how long it is valid.
+func (p *transcript) invite(l line) *raftlogv1.Operation {
+	hash := sha256.Sum256([]byte(l.name(0)))
+	valid, err := time.ParseDuration(l.text("for", "1h"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+		TokenHash: hash[:], Tag: l.text("tag", ""), Watcher: l.is("watcher"), ExpiresUnixNano: p.now.Add(valid).UnixNano(),
+	}}}
+}
+
 // roles understands a line of roles, each as principal:rights:database:prefix.
 func (p *transcript) roles(l line) *raftlogv1.Operation {
 	var list []rights.Role
@@ -299,7 +312,14 @@ func (p *transcript) membership(l line) *raftlogv1.Operation {
 		}
 		data = BootstrapOperation([]byte(l.text("cluster", string(testCluster))), members)
 	case "join":
-		data = JoinOperation(m)
+		join := &raftlogv1.MemberJoin{Member: m}
+		if token, ok := l.options["token"]; ok {
+			hash := sha256.Sum256([]byte(token))
+			join.TokenHash = hash[:]
+		}
+		data = JoinOperation(join, nil)
+	case "invite":
+		return p.invite(l)
 	case "announce":
 		data = AnnounceOperation(m)
 	case "promote":

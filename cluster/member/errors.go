@@ -16,6 +16,8 @@ var (
 	ErrMismatch = errors.New("the data directory is incomplete")
 	// ErrTagTaken means the cluster knows the node's tag under another Raft id.
 	ErrTagTaken = errors.New("the tag belongs to another data directory")
+	// ErrNotAdmitted means that the node has neither the right to join nor a token.
+	ErrNotAdmitted = errors.New("the cluster does not let this node in")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
 	// ErrOtherCluster means that the nodes which the node was told of belong to another

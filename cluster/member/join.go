@@ -31,8 +31,10 @@ type Join struct {
 	// Self is this node; an empty tag asks for the next free one.
 	Self      *raftlogv1.Member
 	Addresses []string
-	Joiner    Joiner
-	Logger    *slog.Logger
+	// Token lets the node in; empty if it has none.
+	Token  string
+	Joiner Joiner
+	Logger *slog.Logger
 	// Tell, if set, is called with what each request failed with.
 	Tell func(error)
 	// Pause is the first wait between two requests; zero means 200 ms. It
@@ -41,7 +43,7 @@ type Join struct {
 }
 
 // Run asks until the node is a member, ctx ends, or the cluster refuses for
-// good: then the error wraps ErrTagTaken or ErrRemoved, or is a *RefusedError.
+// good: then the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *RefusedError.
 // Asking twice is harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
@@ -74,14 +76,14 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 // final says whether asking again is useless.
 func final(err error) bool {
 	refusal := refusalOf(err)
-	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrRemoved) || denied(err)
+	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrNotAdmitted) || errors.Is(err, ErrRemoved) || denied(err)
 }
 
 // ask makes one request.
 func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	response, err := j.Joiner.Join(ctx, "", address, &peerv1.JoinRequest{Member: j.Self})
+	response, err := j.Joiner.Join(ctx, "", address, &peerv1.JoinRequest{Member: j.Self, Token: j.Token})
 	if err != nil {
 		return Place{}, j.refusal(address, err)
 	}
@@ -101,6 +103,8 @@ func (j Join) refusal(address string, err error) error {
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag",
 			ErrTagTaken, address, refusal.GetDetail(), j.Self.GetTag())
+	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
+		return fmt.Errorf("%w: %s says: %s; 'idnode cluster invite' makes a token, with which --join-token lets the node in", ErrNotAdmitted, address, refusal.GetDetail())
 	case refusal != nil && lasting(refusal.GetReason()):
 		return &RefusedError{Refusal: refusal}
 	}
@@ -119,6 +123,8 @@ type Invitation struct {
 	Address string
 	Tag     string
 	Watcher bool
+	// Token lets the node in; empty if it needs none.
+	Token string
 	// Answer takes the outcome; it has room for it.
 	Answer chan<- InvitationAnswer
 }

@@ -21,7 +21,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
-	}, a.clusterStatus(), a.clusterMembers(), a.clusterJoin(), a.clusterRemove(),
+	}, a.clusterStatus(), a.clusterMembers(), a.clusterInvite(), a.clusterJoin(), a.clusterRemove(),
 		a.clusterTransfer(), a.clusterSettings(), a.clusterSet(),
 		a.clusterRoles(), a.clusterSetRoles())
 }
@@ -127,7 +127,8 @@ func (a *app) clusterJoin() *cobra.Command {
 		Use:   "join HOST:PORT",
 		Short: "Take in a node that was started with --standby and waits",
 		Long: `Takes in the node that waits at this gRPC address and prints its tag. It gets the
-tag it asks for, or the next free one, unless --tag names one.`,
+tag it asks for, or the next free one, unless --tag names one. A node that joins by
+itself needs a token, where there are roles: see invite.`,
 		Example: "  idnode cluster join 10.0.0.4:7400 --tag D",
 		Args:    cobra.ExactArgs(1),
 	}

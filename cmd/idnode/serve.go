@@ -37,10 +37,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Runs one node until it is told to stop (Ctrl-C, SIGTERM), and then stops cleanly.
 It ends by itself, with one line that says why, when it cannot go on. Exit code 1:
 its disk stalls, a port is taken, or the like; starting it again may help. 4: its
-data is damaged; 5: the cluster does not take it, for it was removed, its tag is
-another node's, the nodes in --peer or --join belong to another cluster than its
-data, or the cluster writes a newer log format than this program reads. Those two
-need a person.
+data is damaged; 5: the cluster does not take it, for it was removed, has no token to
+join by where it needs one, its tag is another node's, the nodes in --peer or --join
+belong to another cluster than its data, or the cluster writes a newer log format
+than this program reads. Those two need a person.
 
 Every flag can also come from the environment (--leader-wait is
 IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag

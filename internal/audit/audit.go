@@ -31,6 +31,7 @@ const (
 	EventSetting = "setting.set"
 	EventJoin    = "member.join"
 	EventRemove  = "member.remove"
+	EventInvite  = "member.invite"
 	EventRestore = "cluster.restore"
 	EventRecover = "cluster.recover"
 	// EventTorn says that the end of the file was cut off by a crash; Before is how

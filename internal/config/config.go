@@ -41,6 +41,9 @@ type Config struct {
 	// Join holds gRPC addresses of members of a cluster to join. Of Peer and Join,
 	// where both are given, Load keeps the one that is this node's way.
 	Join []string
+	// JoinToken is the token to join by, or @ and the file that holds it; empty for
+	// none. See JoinTokenText.
+	JoinToken string
 	// Standby makes a node without a cluster wait until one takes it in.
 	Standby bool
 	// Watcher makes a node that joins a member that never votes.

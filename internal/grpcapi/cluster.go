@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/internal/service"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -97,6 +98,14 @@ func (s clusterServer) Join(ctx context.Context, req *idnodev1.JoinRequest) (*id
 		return nil, statusError(err)
 	}
 	return &idnodev1.JoinResponse{Member: member(m)}, nil
+}
+
+func (s clusterServer) Invite(ctx context.Context, req *idnodev1.InviteRequest) (*idnodev1.InviteResponse, error) {
+	res, err := s.service.Invite(ctx, service.InviteRequest{Tag: req.GetTag(), Watcher: req.GetWatcher(), For: req.GetValidFor().AsDuration()})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.InviteResponse{Token: res.Token, ExpiresAt: timestamppb.New(res.Expires), LogIndex: res.LogIndex}, nil
 }
 
 func (s clusterServer) Remove(ctx context.Context, req *idnodev1.RemoveRequest) (*idnodev1.RemoveResponse, error) {

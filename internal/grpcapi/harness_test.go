@@ -123,7 +123,7 @@ func (b *backend) Status() service.ClusterStatus {
 	}
 }
 
-func (b *backend) Join(context.Context, string, string, bool) (*raftlogv1.Member, error) {
+func (b *backend) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
 	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B", Watcher: true}, nil
 }
 

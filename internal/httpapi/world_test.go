@@ -139,7 +139,7 @@ func (p place) Status() service.ClusterStatus {
 	return status
 }
 
-func (place) Join(context.Context, string, string, bool) (*raftlogv1.Member, error) {
+func (place) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
 	return nil, errors.ErrUnsupported
 }
 

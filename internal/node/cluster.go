@@ -61,8 +61,8 @@ func voterTags(members []cluster.MemberStatus) []string {
 }
 
 // Join implements service.Cluster.
-func (v clusterView) Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error) {
-	return v.node.Invite(ctx, address, tag, watcher)
+func (v clusterView) Join(ctx context.Context, req service.JoinRequest, token string) (*raftlogv1.Member, error) {
+	return v.node.Invite(ctx, req.Address, req.Tag, token, req.Watcher)
 }
 
 // peerSide is what other nodes ask of this one.
@@ -76,8 +76,9 @@ var _ peer.Node = peerSide{}
 // HandleJoin implements peer.Node.
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse
-	err := p.service.Admit(ctx, req.GetMember().GetId(), req.GetMember().GetTag(), func() (_ *raftlogv1.Member, err error) {
-		response, err = p.Node.HandleJoin(ctx, req)
+	newcomer := service.Newcomer{ID: req.GetMember().GetId(), Tag: req.GetMember().GetTag(), Token: req.GetToken()}
+	err := p.service.Admit(ctx, newcomer, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
+		response, err = p.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember(), TokenHash: tokenHash}, principal)
 		return response.GetMember(), err
 	})
 	return response, err

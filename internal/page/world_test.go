@@ -115,7 +115,7 @@ func (w *world) Status() service.ClusterStatus {
 	return status
 }
 
-func (*world) Join(context.Context, string, string, bool) (*raftlogv1.Member, error) {
+func (*world) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
 	return nil, errors.ErrUnsupported
 }
 

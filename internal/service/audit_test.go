@@ -97,7 +97,7 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	ctx := as("ops")
 	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
 	admit := func(m *raftlogv1.Member, err error) error {
-		return n.Admit(ctx, m.GetId(), m.GetTag(), func() (*raftlogv1.Member, error) { return m, err })
+		return n.Admit(ctx, Newcomer{ID: m.GetId(), Tag: m.GetTag()}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
 	}
 	if err := admit(newcomer, nil); err != nil {
 		t.Fatal(err)

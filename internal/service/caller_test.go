@@ -148,6 +148,10 @@ var calls = map[string]struct {
 		_, err := n.Join(ctx, JoinRequest{Address: "h:1"})
 		return err
 	}},
+	"invite": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.Invite(ctx, InviteRequest{Tag: "D"})
+		return err
+	}},
 	"remove": {rights.Cluster, func(ctx context.Context, n node) error {
 		_, err := n.Remove(ctx, "B", false)
 		return err
@@ -176,7 +180,7 @@ var calls = map[string]struct {
 
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
-	"guid", "databases", "own etags", "setting", "join", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+	"guid", "databases", "own etags", "setting", "join", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {

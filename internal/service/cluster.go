@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"net"
@@ -112,8 +111,8 @@ func (c ClusterStatus) Furthest() uint64 {
 // *outcome.Error, or carry the state's refusal in a method Refused.
 type Cluster interface {
 	Status() ClusterStatus
-	// Join takes in the node that waits at address, under tag if it is not empty.
-	Join(ctx context.Context, address, tag string, watcher bool) (*raftlogv1.Member, error)
+	// Join takes in a node that waits, by a token unless that is empty.
+	Join(ctx context.Context, req JoinRequest, token string) (*raftlogv1.Member, error)
 	// Remove removes a member, in the name of principal unless that is nil, and
 	// returns the index of the log entry. Without force it is refused if too few
 	// voters would answer afterwards.
@@ -293,7 +292,11 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 	defer cancel()
 	var joined Member
 	err := s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: req.Tag, After: req}, func() (change, error) {
-		m, err := s.cfg.Cluster.Join(ctx, req.Address, req.Tag, req.Watcher)
+		token, err := s.tokenFor(ctx, req)
+		if err != nil {
+			return change{}, err
+		}
+		m, err := s.cfg.Cluster.Join(ctx, req, token)
 		if err != nil {
 			return change{}, proposalError(err, false)
 		}
@@ -301,23 +304,6 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 		return change{after: joined}, nil
 	})
 	return joined, err
-}
-
-// Admit takes in a node that asks for it by itself, which take does, and records
-// it: nobody but the node asked knows of it. A node asks until it is in; what is
-// asked of a member changes nothing and is not recorded.
-func (s *Service) Admit(ctx context.Context, id []byte, tag string, take func() (*raftlogv1.Member, error)) error {
-	if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), id) }) {
-		_, err := take()
-		return err
-	}
-	return s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: tag}, func() (change, error) {
-		m, err := take()
-		if err != nil {
-			return change{}, err
-		}
-		return change{after: memberOf(m, s.cfg.Cluster.Status())}, nil
-	})
 }
 
 // Remove removes a member for good and returns the index of the log entry. Without

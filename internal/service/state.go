@@ -22,6 +22,7 @@ type State interface {
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles
+	Invited(tokenHash []byte) bool
 	// Snapshot is the state as it is now; its user closes it.
 	Snapshot() *fsm.Snapshot
 	// PreviewMerge says what a merge would change.

@@ -137,13 +137,14 @@ func (w *world) proposals() int {
 type fakeCluster struct {
 	status ClusterStatus
 	asked  string
+	token  string
 	err    error
 }
 
 func (c *fakeCluster) Status() ClusterStatus { return c.status }
 
-func (c *fakeCluster) Join(_ context.Context, address, tag string, _ bool) (*raftlogv1.Member, error) {
-	c.asked = "join " + address + " " + tag
+func (c *fakeCluster) Join(_ context.Context, req JoinRequest, token string) (*raftlogv1.Member, error) {
+	c.asked, c.token = "join "+req.Address+" "+req.Tag, token
 	if c.err != nil {
 		return nil, c.err
 	}

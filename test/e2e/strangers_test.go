@@ -101,3 +101,66 @@ func hasMembers(t *testing.T, c *harness.Cluster, want ...string) {
 		t.Errorf("the members are %v, want %v", have, want)
 	}
 }
+
+// TestJoiningNeedsATokenOrTheRight: where there are roles, the certificate of a node
+// alone does not let it in. A token does so once, and only the node that it is for.
+func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
+	certs := harness.Certificates(t, "A", "B", "C", "D", "E", "F")
+	c := harness.StartCluster(t, harness.Config{Certs: certs})
+	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
+	through := func(n *harness.Node, flags ...string) []string { return append([]string{"--join", n.GRPC}, flags...) }
+	turnedAway := func(tag, why string, place []string) {
+		n := c.Stranger(t, tag, place...)
+		n.Start(t)
+		if code := n.Process.Wait(t, changed); code != 5 {
+			t.Errorf("node %s ended with exit code %d, want 5", tag, code)
+		}
+		ends(t, n, why)
+	}
+	turnedAway("D", "idnode cluster invite", through(c.Nodes[0]))
+	turnedAway("D", "there is no such token", through(c.Nodes[1], "--join-token", "guessed"))
+
+	token := invite(t, c.Nodes[1], &idnodev1.InviteRequest{Tag: "D"})
+	turnedAway("E", "the token is for node D", through(c.Nodes[0], "--join-token", token))
+	d := c.Add(t, "D", through(c.Nodes[2])...)
+	d.Env = []string{"IDNODE_JOIN_TOKEN=" + token}
+	d.Start(t)
+	d.Settled(t)
+	awaitRole(t, c.Nodes[0], "D", idnodev1.Role_ROLE_FOLLOWER)
+	turnedAway("E", "a node has joined by it", through(c.Nodes[0], "--join-token", token))
+
+	e := c.Add(t, "E", "--standby")
+	e.Start(t)
+	takeIn(t, c.Nodes[0], e)
+	f := c.Add(t, "F", through(c.Nodes[0])...)
+	f.Start(t)
+	f.Settled(t)
+
+	d.Process.Stop(t)
+	d.Env = nil // A member needs its token no more.
+	d.Start(t)
+	d.WaitReady(t)
+	hasMembers(t, c, "A", "B", "C", "D", "E", "F")
+}
+
+// invite makes a token through n.
+func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), changed)
+	defer cancel()
+	r, err := n.Cluster.Invite(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.GetToken()
+}
+
+// takeIn takes in a node that waits, asking n.
+func takeIn(t *testing.T, n, waiting *harness.Node) {
+	t.Helper()
+	harness.Eventually(t, changed, "node "+waiting.Tag+" is taken in", func(ctx context.Context) error {
+		_, err := n.Cluster.Join(ctx, &idnodev1.JoinRequest{Address: waiting.GRPC, Tag: waiting.Tag})
+		return err
+	})
+	waiting.WaitReady(t)
+}

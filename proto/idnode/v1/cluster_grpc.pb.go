@@ -22,6 +22,7 @@ const (
 	ClusterService_GetStatus_FullMethodName          = "/idnode.v1.ClusterService/GetStatus"
 	ClusterService_ListMembers_FullMethodName        = "/idnode.v1.ClusterService/ListMembers"
 	ClusterService_Join_FullMethodName               = "/idnode.v1.ClusterService/Join"
+	ClusterService_Invite_FullMethodName             = "/idnode.v1.ClusterService/Invite"
 	ClusterService_Remove_FullMethodName             = "/idnode.v1.ClusterService/Remove"
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
 	ClusterService_ListSettings_FullMethodName       = "/idnode.v1.ClusterService/ListSettings"
@@ -42,6 +43,8 @@ type ClusterServiceClient interface {
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
 	// Join takes in a node that was started with --standby and waits.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Invite makes a token with which one node can join by itself, once.
+	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
 	// Remove removes a member for good; its tag is never given again.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 	// TransferLeadership hands leadership over to another voter.
@@ -88,6 +91,16 @@ func (c *clusterServiceClient) Join(ctx context.Context, in *JoinRequest, opts .
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(JoinResponse)
 	err := c.cc.Invoke(ctx, ClusterService_Join_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InviteResponse)
+	err := c.cc.Invoke(ctx, ClusterService_Invite_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +179,8 @@ type ClusterServiceServer interface {
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
 	// Join takes in a node that was started with --standby and waits.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Invite makes a token with which one node can join by itself, once.
+	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
 	// Remove removes a member for good; its tag is never given again.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	// TransferLeadership hands leadership over to another voter.
@@ -196,6 +211,9 @@ func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembe
 }
 func (UnimplementedClusterServiceServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedClusterServiceServer) Invite(context.Context, *InviteRequest) (*InviteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Invite not implemented")
 }
 func (UnimplementedClusterServiceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
@@ -286,6 +304,24 @@ func _ClusterService_Join_Handler(srv interface{}, ctx context.Context, dec func
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).Join(ctx, req.(*JoinRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_Invite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InviteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).Invite(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_Invite_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).Invite(ctx, req.(*InviteRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -416,6 +452,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _ClusterService_Join_Handler,
+		},
+		{
+			MethodName: "Invite",
+			Handler:    _ClusterService_Invite_Handler,
 		},
 		{
 			MethodName: "Remove",

@@ -643,7 +643,9 @@ func (x *PingResponse) GetCertificateEnds() int64 {
 type JoinRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The newcomer; an empty tag asks for the next free one.
-	Member        *v1.Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Member *v1.Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// The token that lets it in; empty if it has none.
+	Token         string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +685,13 @@ func (x *JoinRequest) GetMember() *v1.Member {
 		return x.Member
 	}
 	return nil
+}
+
+func (x *JoinRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
 }
 
 // JoinResponse grants membership.
@@ -757,7 +766,9 @@ type InviteRequest struct {
 	// The tag it shall ask for; empty for its own choice.
 	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
 	// It shall never vote.
-	Watcher       bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	Watcher bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// The token that lets it in; empty if it needs none.
+	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -811,6 +822,13 @@ func (x *InviteRequest) GetWatcher() bool {
 		return x.Watcher
 	}
 	return false
+}
+
+func (x *InviteRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
 }
 
 // InviteResponse says who it became.
@@ -1163,18 +1181,20 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fcommitted_index\x18\n" +
 	" \x01(\x04R\x0ecommittedIndex\x12\x18\n" +
 	"\aversion\x18\v \x01(\tR\aversion\x12)\n" +
-	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\"9\n" +
+	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\"O\n" +
 	"\vJoinRequest\x12*\n" +
-	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x87\x01\n" +
+	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\x87\x01\n" +
 	"\fJoinResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12*\n" +
 	"\x06member\x18\x02 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12,\n" +
-	"\amembers\x18\x03 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"U\n" +
+	"\amembers\x18\x03 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"k\n" +
 	"\rInviteRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
-	"\awatcher\x18\x03 \x01(\bR\awatcher\"<\n" +
+	"\awatcher\x18\x03 \x01(\bR\awatcher\x12\x14\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\"<\n" +
 	"\x0eInviteResponse\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"#\n" +
 	"\x0fTransferRequest\x12\x10\n" +

@@ -436,6 +436,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Floor
 	//	*SnapshotRecord_Roles
 	//	*SnapshotRecord_Released
+	//	*SnapshotRecord_Invitation
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -586,6 +587,15 @@ func (x *SnapshotRecord) GetReleased() *ClaimRecord {
 	return nil
 }
 
+func (x *SnapshotRecord) GetInvitation() *MemberInvite {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Invitation); ok {
+			return x.Invitation
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -652,6 +662,11 @@ type SnapshotRecord_Released struct {
 	Released *ClaimRecord `protobuf:"bytes,13,opt,name=released,proto3,oneof"`
 }
 
+type SnapshotRecord_Invitation struct {
+	// A token by which a node may become a member. Log format 3.
+	Invitation *MemberInvite `protobuf:"bytes,14,opt,name=invitation,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -675,6 +690,8 @@ func (*SnapshotRecord_Floor) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_Roles) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Released) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Invitation) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -1577,7 +1594,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
 	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\x12)\n" +
-	"\x10membership_index\x18\t \x01(\x04R\x0fmembershipIndex\"\xeb\x04\n" +
+	"\x10membership_index\x18\t \x01(\x04R\x0fmembershipIndex\"\xa7\x05\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1591,7 +1608,10 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x05floor\x18\n" +
 	" \x01(\v2\x17.raftlog.v1.FloorRecordH\x00R\x05floor\x12/\n" +
 	"\x05roles\x18\f \x01(\v2\x17.raftlog.v1.RolesRecordH\x00R\x05roles\x125\n" +
-	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleasedB\b\n" +
+	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleased\x12:\n" +
+	"\n" +
+	"invitation\x18\x0e \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\n" +
+	"invitationB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1686,6 +1706,7 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*FloorRecord)(nil),      // 17: raftlog.v1.FloorRecord
 	(*SnapshotTrailer)(nil),  // 18: raftlog.v1.SnapshotTrailer
 	(*Member)(nil),           // 19: raftlog.v1.Member
+	(*MemberInvite)(nil),     // 20: raftlog.v1.MemberInvite
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1701,14 +1722,15 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	17, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
 	14, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
 	9,  // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
-	8,  // 13: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	12, // 14: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	16, // 15: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	20, // 13: raftlog.v1.SnapshotRecord.invitation:type_name -> raftlog.v1.MemberInvite
+	8,  // 14: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
+	12, // 15: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	16, // 16: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1730,6 +1752,7 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Floor)(nil),
 		(*SnapshotRecord_Roles)(nil),
 		(*SnapshotRecord_Released)(nil),
+		(*SnapshotRecord_Invitation)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

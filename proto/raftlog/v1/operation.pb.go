@@ -196,6 +196,7 @@ type Operation struct {
 	//	*Operation_Merge
 	//	*Operation_MergeCluster
 	//	*Operation_RolesSet
+	//	*Operation_MemberInvite
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -439,6 +440,15 @@ func (x *Operation) GetRolesSet() *RolesSet {
 	return nil
 }
 
+func (x *Operation) GetMemberInvite() *MemberInvite {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_MemberInvite); ok {
+			return x.MemberInvite
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -543,6 +553,11 @@ type Operation_RolesSet struct {
 	RolesSet *RolesSet `protobuf:"bytes,30,opt,name=roles_set,json=rolesSet,proto3,oneof"`
 }
 
+type Operation_MemberInvite struct {
+	// Let a node become a member by a token. Format 3.
+	MemberInvite *MemberInvite `protobuf:"bytes,31,opt,name=member_invite,json=memberInvite,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -582,6 +597,8 @@ func (*Operation_Merge) isOperation_Op() {}
 func (*Operation_MergeCluster) isOperation_Op() {}
 
 func (*Operation_RolesSet) isOperation_Op() {}
+
+func (*Operation_MemberInvite) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -1484,7 +1501,9 @@ func (x *Bootstrap) GetMembers() []*Member {
 type MemberJoin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member; an empty tag asks for the next free one.
-	Member        *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// The SHA-256 of the token that lets it in; empty if it has none. Format 3.
+	TokenHash     []byte `protobuf:"bytes,2,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1526,6 +1545,87 @@ func (x *MemberJoin) GetMember() *Member {
 	return nil
 }
 
+func (x *MemberJoin) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+// MemberInvite lets one node become a member, once.
+type MemberInvite struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The SHA-256 of the token. The token itself is nowhere but with who asked for it.
+	TokenHash []byte `protobuf:"bytes,1,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
+	// The tag that the node must have; empty for any.
+	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	// It shall never vote.
+	Watcher bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// Until when, in nanoseconds since 1970. It is compared with the time in the entry
+	// of the join.
+	ExpiresUnixNano int64 `protobuf:"varint,4,opt,name=expires_unix_nano,json=expiresUnixNano,proto3" json:"expires_unix_nano,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *MemberInvite) Reset() {
+	*x = MemberInvite{}
+	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberInvite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberInvite) ProtoMessage() {}
+
+func (x *MemberInvite) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberInvite.ProtoReflect.Descriptor instead.
+func (*MemberInvite) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MemberInvite) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
+func (x *MemberInvite) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *MemberInvite) GetWatcher() bool {
+	if x != nil {
+		return x.Watcher
+	}
+	return false
+}
+
+func (x *MemberInvite) GetExpiresUnixNano() int64 {
+	if x != nil {
+		return x.ExpiresUnixNano
+	}
+	return 0
+}
+
 // MemberAnnounce says that a member started.
 type MemberAnnounce struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1537,7 +1637,7 @@ type MemberAnnounce struct {
 
 func (x *MemberAnnounce) Reset() {
 	*x = MemberAnnounce{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1649,7 @@ func (x *MemberAnnounce) String() string {
 func (*MemberAnnounce) ProtoMessage() {}
 
 func (x *MemberAnnounce) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1662,7 @@ func (x *MemberAnnounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberAnnounce.ProtoReflect.Descriptor instead.
 func (*MemberAnnounce) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MemberAnnounce) GetMember() *Member {
@@ -1583,7 +1683,7 @@ type MemberPromote struct {
 
 func (x *MemberPromote) Reset() {
 	*x = MemberPromote{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1695,7 @@ func (x *MemberPromote) String() string {
 func (*MemberPromote) ProtoMessage() {}
 
 func (x *MemberPromote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[15]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1708,7 @@ func (x *MemberPromote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberPromote.ProtoReflect.Descriptor instead.
 func (*MemberPromote) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MemberPromote) GetId() []byte {
@@ -1629,7 +1729,7 @@ type MemberRemove struct {
 
 func (x *MemberRemove) Reset() {
 	*x = MemberRemove{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1741,7 @@ func (x *MemberRemove) String() string {
 func (*MemberRemove) ProtoMessage() {}
 
 func (x *MemberRemove) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[16]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1754,7 @@ func (x *MemberRemove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRemove.ProtoReflect.Descriptor instead.
 func (*MemberRemove) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MemberRemove) GetTag() string {
@@ -1675,7 +1775,7 @@ type FormatRaise struct {
 
 func (x *FormatRaise) Reset() {
 	*x = FormatRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1787,7 @@ func (x *FormatRaise) String() string {
 func (*FormatRaise) ProtoMessage() {}
 
 func (x *FormatRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[17]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1800,7 @@ func (x *FormatRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormatRaise.ProtoReflect.Descriptor instead.
 func (*FormatRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FormatRaise) GetFormat() uint32 {
@@ -1723,7 +1823,7 @@ type EtagRaise struct {
 
 func (x *EtagRaise) Reset() {
 	*x = EtagRaise{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1835,7 @@ func (x *EtagRaise) String() string {
 func (*EtagRaise) ProtoMessage() {}
 
 func (x *EtagRaise) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[18]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1848,7 @@ func (x *EtagRaise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRaise.ProtoReflect.Descriptor instead.
 func (*EtagRaise) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EtagRaise) GetNode() []byte {
@@ -1778,7 +1878,7 @@ type EtagRaiseTo struct {
 
 func (x *EtagRaiseTo) Reset() {
 	*x = EtagRaiseTo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1890,7 @@ func (x *EtagRaiseTo) String() string {
 func (*EtagRaiseTo) ProtoMessage() {}
 
 func (x *EtagRaiseTo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[19]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1903,7 @@ func (x *EtagRaiseTo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRaiseTo.ProtoReflect.Descriptor instead.
 func (*EtagRaiseTo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{19}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EtagRaiseTo) GetDatabase() string {
@@ -1838,7 +1938,7 @@ type EtagCleanStop struct {
 
 func (x *EtagCleanStop) Reset() {
 	*x = EtagCleanStop{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1950,7 @@ func (x *EtagCleanStop) String() string {
 func (*EtagCleanStop) ProtoMessage() {}
 
 func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[20]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1963,7 @@ func (x *EtagCleanStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCleanStop.ProtoReflect.Descriptor instead.
 func (*EtagCleanStop) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{20}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EtagCleanStop) GetNode() []byte {
@@ -1907,7 +2007,7 @@ type EtagLast struct {
 
 func (x *EtagLast) Reset() {
 	*x = EtagLast{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2019,7 @@ func (x *EtagLast) String() string {
 func (*EtagLast) ProtoMessage() {}
 
 func (x *EtagLast) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[21]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2032,7 @@ func (x *EtagLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagLast.ProtoReflect.Descriptor instead.
 func (*EtagLast) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EtagLast) GetDatabase() string {
@@ -1962,7 +2062,7 @@ type RolesSet struct {
 
 func (x *RolesSet) Reset() {
 	*x = RolesSet{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2074,7 @@ func (x *RolesSet) String() string {
 func (*RolesSet) ProtoMessage() {}
 
 func (x *RolesSet) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[22]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2087,7 @@ func (x *RolesSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesSet.ProtoReflect.Descriptor instead.
 func (*RolesSet) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RolesSet) GetTable() []byte {
@@ -2017,7 +2117,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2129,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[23]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2142,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoleTable) GetRoles() []*Role {
@@ -2074,7 +2174,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2186,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[24]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2199,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Role) GetName() string {
@@ -2139,7 +2239,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2251,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[25]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2264,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Grant) GetDatabase() string {
@@ -2203,7 +2303,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2315,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[26]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2328,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -2268,7 +2368,7 @@ type Merge struct {
 
 func (x *Merge) Reset() {
 	*x = Merge{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2380,7 @@ func (x *Merge) String() string {
 func (*Merge) ProtoMessage() {}
 
 func (x *Merge) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[27]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2393,7 @@ func (x *Merge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Merge.ProtoReflect.Descriptor instead.
 func (*Merge) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Merge) GetIdentities() []*MergeIdentity {
@@ -2332,7 +2432,7 @@ type MergeIdentity struct {
 
 func (x *MergeIdentity) Reset() {
 	*x = MergeIdentity{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2444,7 @@ func (x *MergeIdentity) String() string {
 func (*MergeIdentity) ProtoMessage() {}
 
 func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[28]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2457,7 @@ func (x *MergeIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeIdentity.ProtoReflect.Descriptor instead.
 func (*MergeIdentity) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MergeIdentity) GetName() string {
@@ -2396,7 +2496,7 @@ type MergeHiLo struct {
 
 func (x *MergeHiLo) Reset() {
 	*x = MergeHiLo{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2508,7 @@ func (x *MergeHiLo) String() string {
 func (*MergeHiLo) ProtoMessage() {}
 
 func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[29]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2521,7 @@ func (x *MergeHiLo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeHiLo.ProtoReflect.Descriptor instead.
 func (*MergeHiLo) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MergeHiLo) GetTag() string {
@@ -2466,7 +2566,7 @@ type MergeCluster struct {
 
 func (x *MergeCluster) Reset() {
 	*x = MergeCluster{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2578,7 @@ func (x *MergeCluster) String() string {
 func (*MergeCluster) ProtoMessage() {}
 
 func (x *MergeCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[30]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2591,7 @@ func (x *MergeCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeCluster.ProtoReflect.Descriptor instead.
 func (*MergeCluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MergeCluster) GetFloor() int64 {
@@ -2544,7 +2644,7 @@ type GivenTag struct {
 
 func (x *GivenTag) Reset() {
 	*x = GivenTag{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2656,7 @@ func (x *GivenTag) String() string {
 func (*GivenTag) ProtoMessage() {}
 
 func (x *GivenTag) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[31]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2669,7 @@ func (x *GivenTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GivenTag.ProtoReflect.Descriptor instead.
 func (*GivenTag) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GivenTag) GetId() []byte {
@@ -2624,7 +2724,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2736,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[32]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2749,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Result) GetLogIndex() uint64 {
@@ -2844,7 +2944,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +2956,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[33]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +2969,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Refusal) GetReason() RefusalReason {
@@ -2906,7 +3006,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3018,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[34]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3031,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{34}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Values) GetFirst() int64 {
@@ -2959,7 +3059,7 @@ type IdentityNextResult struct {
 
 func (x *IdentityNextResult) Reset() {
 	*x = IdentityNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3071,7 @@ func (x *IdentityNextResult) String() string {
 func (*IdentityNextResult) ProtoMessage() {}
 
 func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[35]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3084,7 @@ func (x *IdentityNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdentityNextResult.ProtoReflect.Descriptor instead.
 func (*IdentityNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{35}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *IdentityNextResult) GetValues() []*Values {
@@ -3017,7 +3117,7 @@ type HiLoNextResult struct {
 
 func (x *HiLoNextResult) Reset() {
 	*x = HiLoNextResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +3129,7 @@ func (x *HiLoNextResult) String() string {
 func (*HiLoNextResult) ProtoMessage() {}
 
 func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[36]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3142,7 @@ func (x *HiLoNextResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoNextResult.ProtoReflect.Descriptor instead.
 func (*HiLoNextResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{36}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HiLoNextResult) GetLow() int64 {
@@ -3107,7 +3207,7 @@ type HiLoReturnResult struct {
 
 func (x *HiLoReturnResult) Reset() {
 	*x = HiLoReturnResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3219,7 @@ func (x *HiLoReturnResult) String() string {
 func (*HiLoReturnResult) ProtoMessage() {}
 
 func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[37]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3132,7 +3232,7 @@ func (x *HiLoReturnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLoReturnResult.ProtoReflect.Descriptor instead.
 func (*HiLoReturnResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{37}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HiLoReturnResult) GetReturned() bool {
@@ -3168,7 +3268,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3280,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[38]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3293,7 @@ func (x *MergeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeResult.ProtoReflect.Descriptor instead.
 func (*MergeResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{38}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MergeResult) GetCreated() int64 {
@@ -3248,7 +3348,7 @@ type MergeClusterResult struct {
 
 func (x *MergeClusterResult) Reset() {
 	*x = MergeClusterResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3360,7 @@ func (x *MergeClusterResult) String() string {
 func (*MergeClusterResult) ProtoMessage() {}
 
 func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[39]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3373,7 @@ func (x *MergeClusterResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeClusterResult.ProtoReflect.Descriptor instead.
 func (*MergeClusterResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{39}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MergeClusterResult) GetFloor() int64 {
@@ -3316,7 +3416,7 @@ type EtagResult struct {
 
 func (x *EtagResult) Reset() {
 	*x = EtagResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3428,7 @@ func (x *EtagResult) String() string {
 func (*EtagResult) ProtoMessage() {}
 
 func (x *EtagResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[40]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3441,7 @@ func (x *EtagResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagResult.ProtoReflect.Descriptor instead.
 func (*EtagResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EtagResult) GetRefused() []string {
@@ -3366,7 +3466,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3378,7 +3478,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[41]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3391,7 +3491,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemberResult) GetMember() *Member {
@@ -3432,7 +3532,7 @@ type EtagState struct {
 
 func (x *EtagState) Reset() {
 	*x = EtagState{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3544,7 @@ func (x *EtagState) String() string {
 func (*EtagState) ProtoMessage() {}
 
 func (x *EtagState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[42]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3557,7 @@ func (x *EtagState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagState.ProtoReflect.Descriptor instead.
 func (*EtagState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{42}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EtagState) GetStart() uint64 {
@@ -3505,7 +3605,7 @@ type EtagDatabase struct {
 
 func (x *EtagDatabase) Reset() {
 	*x = EtagDatabase{}
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3517,7 +3617,7 @@ func (x *EtagDatabase) String() string {
 func (*EtagDatabase) ProtoMessage() {}
 
 func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_operation_proto_msgTypes[43]
+	mi := &file_raftlog_v1_operation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3530,7 +3630,7 @@ func (x *EtagDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagDatabase.ProtoReflect.Descriptor instead.
 func (*EtagDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{43}
+	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EtagDatabase) GetDatabase() string {
@@ -3566,7 +3666,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\"\xac\n" +
+	"raftlog.v1\"\xed\n" +
 	"\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
@@ -3596,7 +3696,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x0fetag_clean_stop\x18\x1a \x01(\v2\x19.raftlog.v1.EtagCleanStopH\x00R\retagCleanStop\x12)\n" +
 	"\x05merge\x18\x1b \x01(\v2\x11.raftlog.v1.MergeH\x00R\x05merge\x12?\n" +
 	"\rmerge_cluster\x18\x1c \x01(\v2\x18.raftlog.v1.MergeClusterH\x00R\fmergeCluster\x123\n" +
-	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSetB\x04\n" +
+	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSet\x12?\n" +
+	"\rmember_invite\x18\x1f \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\fmemberInviteB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"\x9b\x01\n" +
@@ -3671,10 +3772,18 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12,\n" +
-	"\amembers\x18\x02 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"8\n" +
+	"\amembers\x18\x02 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"W\n" +
 	"\n" +
 	"MemberJoin\x12*\n" +
-	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"<\n" +
+	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x02 \x01(\fR\ttokenHash\"\x85\x01\n" +
+	"\fMemberInvite\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x01 \x01(\fR\ttokenHash\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
+	"\awatcher\x18\x03 \x01(\bR\awatcher\x12*\n" +
+	"\x11expires_unix_nano\x18\x04 \x01(\x03R\x0fexpiresUnixNano\"<\n" +
 	"\x0eMemberAnnounce\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x1f\n" +
 	"\rMemberPromote\x12\x0e\n" +
@@ -3852,7 +3961,7 @@ func file_raftlog_v1_operation_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_operation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_raftlog_v1_operation_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_raftlog_v1_operation_proto_goTypes = []any{
 	(RefusalReason)(0),         // 0: raftlog.v1.RefusalReason
 	(*Operation)(nil),          // 1: raftlog.v1.Operation
@@ -3869,36 +3978,37 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*Member)(nil),             // 12: raftlog.v1.Member
 	(*Bootstrap)(nil),          // 13: raftlog.v1.Bootstrap
 	(*MemberJoin)(nil),         // 14: raftlog.v1.MemberJoin
-	(*MemberAnnounce)(nil),     // 15: raftlog.v1.MemberAnnounce
-	(*MemberPromote)(nil),      // 16: raftlog.v1.MemberPromote
-	(*MemberRemove)(nil),       // 17: raftlog.v1.MemberRemove
-	(*FormatRaise)(nil),        // 18: raftlog.v1.FormatRaise
-	(*EtagRaise)(nil),          // 19: raftlog.v1.EtagRaise
-	(*EtagRaiseTo)(nil),        // 20: raftlog.v1.EtagRaiseTo
-	(*EtagCleanStop)(nil),      // 21: raftlog.v1.EtagCleanStop
-	(*EtagLast)(nil),           // 22: raftlog.v1.EtagLast
-	(*RolesSet)(nil),           // 23: raftlog.v1.RolesSet
-	(*RoleTable)(nil),          // 24: raftlog.v1.RoleTable
-	(*Role)(nil),               // 25: raftlog.v1.Role
-	(*Grant)(nil),              // 26: raftlog.v1.Grant
-	(*CallerLimit)(nil),        // 27: raftlog.v1.CallerLimit
-	(*Merge)(nil),              // 28: raftlog.v1.Merge
-	(*MergeIdentity)(nil),      // 29: raftlog.v1.MergeIdentity
-	(*MergeHiLo)(nil),          // 30: raftlog.v1.MergeHiLo
-	(*MergeCluster)(nil),       // 31: raftlog.v1.MergeCluster
-	(*GivenTag)(nil),           // 32: raftlog.v1.GivenTag
-	(*Result)(nil),             // 33: raftlog.v1.Result
-	(*Refusal)(nil),            // 34: raftlog.v1.Refusal
-	(*Values)(nil),             // 35: raftlog.v1.Values
-	(*IdentityNextResult)(nil), // 36: raftlog.v1.IdentityNextResult
-	(*HiLoNextResult)(nil),     // 37: raftlog.v1.HiLoNextResult
-	(*HiLoReturnResult)(nil),   // 38: raftlog.v1.HiLoReturnResult
-	(*MergeResult)(nil),        // 39: raftlog.v1.MergeResult
-	(*MergeClusterResult)(nil), // 40: raftlog.v1.MergeClusterResult
-	(*EtagResult)(nil),         // 41: raftlog.v1.EtagResult
-	(*MemberResult)(nil),       // 42: raftlog.v1.MemberResult
-	(*EtagState)(nil),          // 43: raftlog.v1.EtagState
-	(*EtagDatabase)(nil),       // 44: raftlog.v1.EtagDatabase
+	(*MemberInvite)(nil),       // 15: raftlog.v1.MemberInvite
+	(*MemberAnnounce)(nil),     // 16: raftlog.v1.MemberAnnounce
+	(*MemberPromote)(nil),      // 17: raftlog.v1.MemberPromote
+	(*MemberRemove)(nil),       // 18: raftlog.v1.MemberRemove
+	(*FormatRaise)(nil),        // 19: raftlog.v1.FormatRaise
+	(*EtagRaise)(nil),          // 20: raftlog.v1.EtagRaise
+	(*EtagRaiseTo)(nil),        // 21: raftlog.v1.EtagRaiseTo
+	(*EtagCleanStop)(nil),      // 22: raftlog.v1.EtagCleanStop
+	(*EtagLast)(nil),           // 23: raftlog.v1.EtagLast
+	(*RolesSet)(nil),           // 24: raftlog.v1.RolesSet
+	(*RoleTable)(nil),          // 25: raftlog.v1.RoleTable
+	(*Role)(nil),               // 26: raftlog.v1.Role
+	(*Grant)(nil),              // 27: raftlog.v1.Grant
+	(*CallerLimit)(nil),        // 28: raftlog.v1.CallerLimit
+	(*Merge)(nil),              // 29: raftlog.v1.Merge
+	(*MergeIdentity)(nil),      // 30: raftlog.v1.MergeIdentity
+	(*MergeHiLo)(nil),          // 31: raftlog.v1.MergeHiLo
+	(*MergeCluster)(nil),       // 32: raftlog.v1.MergeCluster
+	(*GivenTag)(nil),           // 33: raftlog.v1.GivenTag
+	(*Result)(nil),             // 34: raftlog.v1.Result
+	(*Refusal)(nil),            // 35: raftlog.v1.Refusal
+	(*Values)(nil),             // 36: raftlog.v1.Values
+	(*IdentityNextResult)(nil), // 37: raftlog.v1.IdentityNextResult
+	(*HiLoNextResult)(nil),     // 38: raftlog.v1.HiLoNextResult
+	(*HiLoReturnResult)(nil),   // 39: raftlog.v1.HiLoReturnResult
+	(*MergeResult)(nil),        // 40: raftlog.v1.MergeResult
+	(*MergeClusterResult)(nil), // 41: raftlog.v1.MergeClusterResult
+	(*EtagResult)(nil),         // 42: raftlog.v1.EtagResult
+	(*MemberResult)(nil),       // 43: raftlog.v1.MemberResult
+	(*EtagState)(nil),          // 44: raftlog.v1.EtagState
+	(*EtagDatabase)(nil),       // 45: raftlog.v1.EtagDatabase
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -3913,45 +4023,46 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	11, // 9: raftlog.v1.Operation.setting_set:type_name -> raftlog.v1.SettingSet
 	13, // 10: raftlog.v1.Operation.bootstrap:type_name -> raftlog.v1.Bootstrap
 	14, // 11: raftlog.v1.Operation.member_join:type_name -> raftlog.v1.MemberJoin
-	15, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
-	16, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
-	17, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
-	18, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
-	19, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
-	21, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
-	28, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
-	31, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
-	23, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
-	12, // 21: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 22: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
-	12, // 23: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	20, // 24: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	22, // 25: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	25, // 26: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	27, // 27: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	26, // 28: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	29, // 29: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	30, // 30: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	32, // 31: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	20, // 32: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
-	34, // 33: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	36, // 34: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	37, // 35: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	38, // 36: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	42, // 37: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	39, // 38: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	40, // 39: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	41, // 40: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	0,  // 41: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	35, // 42: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 43: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	43, // 44: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	44, // 45: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	16, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
+	17, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
+	18, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
+	19, // 15: raftlog.v1.Operation.format_raise:type_name -> raftlog.v1.FormatRaise
+	20, // 16: raftlog.v1.Operation.etag_raise:type_name -> raftlog.v1.EtagRaise
+	22, // 17: raftlog.v1.Operation.etag_clean_stop:type_name -> raftlog.v1.EtagCleanStop
+	29, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
+	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
+	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
+	15, // 21: raftlog.v1.Operation.member_invite:type_name -> raftlog.v1.MemberInvite
+	12, // 22: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 23: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
+	12, // 24: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	21, // 25: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
+	23, // 26: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
+	26, // 27: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	28, // 28: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	27, // 29: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	30, // 30: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	31, // 31: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	33, // 32: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	21, // 33: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
+	35, // 34: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	37, // 35: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	38, // 36: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	39, // 37: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	43, // 38: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	40, // 39: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	41, // 40: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	42, // 41: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	0,  // 42: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	36, // 43: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 44: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	44, // 45: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	45, // 46: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -3980,10 +4091,11 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_Merge)(nil),
 		(*Operation_MergeCluster)(nil),
 		(*Operation_RolesSet)(nil),
+		(*Operation_MemberInvite)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[22].OneofWrappers = []any{}
-	file_raftlog_v1_operation_proto_msgTypes[32].OneofWrappers = []any{
+	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
+	file_raftlog_v1_operation_proto_msgTypes[33].OneofWrappers = []any{
 		(*Result_IdentityNext)(nil),
 		(*Result_Value)(nil),
 		(*Result_HiloNext)(nil),
@@ -4000,7 +4112,7 @@ func file_raftlog_v1_operation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_operation_proto_rawDesc), len(file_raftlog_v1_operation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func (a *app) clusterInvite() *cobra.Command {
+	var msg idnodev1.InviteRequest
+	var validFor time.Duration
+	cmd := &cobra.Command{
+		Use:   "invite",
+		Short: "Make a token with which one node can join, and print it",
+		Long: `Makes a token and prints it. One node can join with it, once, and until its time is
+over: 'idnode serve --join ... --join-token TOKEN', or IDNODE_JOIN_TOKEN, or
+--join-token @FILE. The cluster keeps the token's hash alone, so it cannot be shown
+again. Where joining needs no right, it needs no token either.`,
+		Example: "  idnode cluster invite --tag D\n  idnode cluster invite --watcher --for 10m",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
+	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
+	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
+	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+		msg.ValidFor = durationpb.New(validFor)
+		var res *idnodev1.InviteResponse
+		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewClusterServiceClient(conn).Invite(ctx, &msg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.out.value(res, res.GetToken())
+		return nil
+	})
+}

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/rights"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// newInvitingNode is one whose cluster knows tokens.
+func newInvitingNode(t *testing.T) (node, *auditor) {
+	n, a := newAuditedNode(t)
+	n.world.raiseFormat(fsm.StrictFormat)
+	return n, a
+}
+
+// asked is how a node was taken in.
+type asked struct {
+	times     int
+	hash      []byte
+	principal *string
+}
+
+// admit lets node D ask for membership as a principal.
+func (n node) admit(principal, token string) (asked, error) {
+	var a asked
+	err := n.Admit(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token}, func(hash []byte, author *string) (*raftlogv1.Member, error) {
+		a = asked{a.times + 1, hash, author}
+		return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
+	})
+	return a, err
+}
+
+// TestATokenIsNowhereButWithItsOwner: the state gets its hash, and the audit log the
+// beginning of that.
+func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
+	n, a := newInvitingNode(t)
+	before := time.Now()
+	res, err := n.Invite(as("ops"), InviteRequest{Tag: "D", For: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256([]byte(res.Token))
+	if len(res.Token) < 26 || !n.world.state.Invited(hash[:]) || n.world.state.Invited([]byte(res.Token)) {
+		t.Errorf("%q is not the token of what the state knows", res.Token)
+	}
+	if res.Expires.Before(before.Add(time.Minute)) || res.Expires.After(time.Now().Add(time.Minute)) {
+		t.Errorf("it expires at %s", res.Expires)
+	}
+	got := a.take(t)
+	if len(got) != 2 || got[0].Event != audit.EventInvite || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone || got[1].Index != res.LogIndex {
+		t.Errorf("%+v", got)
+	}
+	if record := got[1].After.(invited); strings.Contains(record.Token, res.Token) || record.Token != shownToken(hash[:]) {
+		t.Errorf("%+v", record)
+	}
+	taken, err := n.admit("ops", res.Token)
+	if err != nil || string(taken.hash) != string(hash[:]) {
+		t.Errorf("%+v, %v", taken, err)
+	}
+	if joined := a.take(t); len(joined) != 2 || joined[0].Event != audit.EventJoin || joined[0].After.(invited).Token != got[1].After.(invited).Token {
+		t.Errorf("%+v", joined)
+	}
+}
+
+// TestWhoHasNeitherTokenNorRightIsNotTakenIn, and is not recorded.
+func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
+	n, a := newInvitingNode(t)
+	n.setRoles(t, everything(), shop(everything().Grants[0].Rights&^rights.Cluster))
+	a.take(t)
+	for _, who := range []string{"shop", "", "D"} {
+		for _, token := range []string{"", "guessed"} {
+			var r interface{ Refused() *raftlogv1.Refusal }
+			taken, err := n.admit(who, token)
+			if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+				t.Errorf("%q with token %q: %v", who, token, err)
+			}
+		}
+	}
+	if got := a.take(t); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
+		t.Errorf("with the right: %+v, %v", taken, err)
+	}
+}
+
+// TestAWaitingNodeIsGivenAToken where it needs one.
+func TestAWaitingNodeIsGivenAToken(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1"}); err != nil || n.cluster.token != "" {
+		t.Errorf("without roles: token %q, %v", n.cluster.token, err)
+	}
+	w.raiseFormat(fsm.StrictFormat)
+	n.setRoles(t, everything())
+	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: "D"}); err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256([]byte(n.cluster.token))
+	if !w.state.Invited(hash[:]) {
+		t.Errorf("it was given %q", n.cluster.token)
+	}
+}
+
+// TestARefusalOfTheStateIsRecordedAsOne, and passed on.
+func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
+	n, a := newInvitingNode(t)
+	refusal := &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
+	err := n.Admit(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
+	if !errors.Is(err, refusal) {
+		t.Errorf("%v", err)
+	}
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestInvitationsAreBounded in time.
+func TestInvitationsAreBounded(t *testing.T) {
+	n, _ := newInvitingNode(t)
+	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
+		_, err := n.Invite(as("ops"), InviteRequest{For: bad})
+		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
+	}
+	_, err := n.Invite(as("ops"), InviteRequest{Tag: "d"})
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+}
