@@ -106,14 +106,13 @@ func moveFile(from, to string) error {
 // download writes a backup into a file, from the first endpoint that gives all of
 // it. The timeout is for each piece: the whole may take long.
 func (s *session) download(ctx context.Context, file *os.File, p *progress, consistency idnodev1.Consistency) error {
-	failed := &callError{}
+	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
 		err := s.downloadFrom(ctx, endpoint, file, p, consistency)
 		if err == nil {
 			return nil
 		}
-		failed.err = err
-		failed.tried = append(failed.tried, endpoint)
+		failed.failedAt(endpoint, err)
 		if effectOf(err) == effectRefused || ctx.Err() != nil {
 			return failed
 		}

@@ -54,12 +54,17 @@ type endedError struct{ err error }
 func (e *endedError) Error() string { return e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// report prints err as one line and returns the exit code it stands for.
+// report prints err as one line, with -v one more for each endpoint, and returns the exit code it stands for.
 func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
 	fmt.Fprintf(a.stderr, "idnode: %s\n", oneLine(describe(err)))
+	if failed := callErrorIn(err); failed != nil && failed.verbose {
+		for _, at := range failed.tried {
+			fmt.Fprintf(a.stderr, "idnode: %s: %s\n", at.endpoint, oneLine(describeStatus(at.err)))
+		}
+	}
 	return exitCode(err)
 }
 
@@ -138,11 +143,15 @@ func describeEnd(err error) string {
 	}
 }
 
-// describeCall names what is left open by the attempts before the last one.
+// describeCall names what is left open by the other attempts.
 func describeCall(e *callError) string {
 	text := describeStatus(e.err)
 	if len(e.tried) > 1 {
-		text += " (tried " + strings.Join(e.tried, ", ") + ")"
+		var endpoints []string
+		for _, at := range e.tried {
+			endpoints = append(endpoints, at.endpoint)
+		}
+		text += " (tried " + strings.Join(endpoints, ", ") + ")"
 	}
 	if !e.unknown {
 		return text

@@ -26,6 +26,7 @@ type clientFlags struct {
 	database   string
 	timeout    time.Duration
 	output     string
+	verbose    bool
 	cert       string
 	key        string
 	ca         string
@@ -43,6 +44,7 @@ func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&c.database, "database", getenv("IDNODE_DATABASE"), `database whose counters are used; empty means "default" (IDNODE_DATABASE)`)
 	f.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer, over all endpoints")
 	f.StringVarP(&c.output, "output", "o", "text", "text, or json: one object a line")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "if a call fails, list what each endpoint said")
 	c.registerTLS(f, getenv)
 }
 
@@ -89,7 +91,7 @@ func (c *clientFlags) session(a *app) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, tls: tlsConfig, out: out}, nil
+	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig, out: out}, nil
 }
 
 // checkEndpoints refuses what is no HOST:PORT.

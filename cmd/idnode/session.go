@@ -29,6 +29,8 @@ type session struct {
 	endpoints []string
 	database  string
 	timeout   time.Duration
+	// verbose lists what each endpoint said when a call fails.
+	verbose bool
 	// tls is nil for plain connections.
 	tls *tls.Config
 	out *printer
@@ -55,14 +57,52 @@ const (
 
 // callError is a call that failed at every endpoint it was tried at.
 type callError struct {
-	// err is why the last attempt failed.
+	// err says most about why.
 	err error
 	// tried has the endpoints asked, in order.
-	tried []string
+	tried []endpointError
+	// verbose says that all of them are to be listed.
+	verbose bool
 	// unknown says that the call may have changed something.
 	unknown bool
 	// request repeats the call safely; nil if it had no request id.
 	request *request
+}
+
+// endpointError is why an endpoint did not do it.
+type endpointError struct {
+	endpoint string
+	err      error
+}
+
+// failedAt takes note of an attempt. Of two errors that say as much, the later one
+// counts.
+func (e *callError) failedAt(endpoint string, err error) {
+	e.tried = append(e.tried, endpointError{endpoint, err})
+	if e.err == nil || telling(err) >= telling(e.err) {
+		e.err = err
+	}
+}
+
+// telling says how much an error tells of the cluster: what a node says about it all
+// is more than what it says about itself, and that is more than that an endpoint is
+// no node, or is not there.
+func telling(err error) int {
+	var unreachable *unreachableError
+	switch reason := reasonOf(err); {
+	case effectOf(err) == effectRefused:
+		return 5
+	case reason == "STARTING", reason == "STOPPING":
+		return 3
+	case reason != "":
+		return 4
+	case errors.As(err, &unreachable):
+		return 0
+	case codeOf(err) == codes.Unimplemented:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func (e *callError) Error() string { return e.err.Error() }
@@ -114,14 +154,13 @@ func (s *session) once(ctx context.Context, r *request, call func(context.Contex
 func (s *session) try(ctx context.Context, safe safety, call attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	failed := &callError{}
+	failed := &callError{verbose: s.verbose}
 	for i, endpoint := range s.endpoints {
 		err := s.tryOne(ctx, endpoint, len(s.endpoints)-i, safe, call)
 		if err == nil {
 			return nil
 		}
-		failed.err = err
-		failed.tried = append(failed.tried, endpoint)
+		failed.failedAt(endpoint, err)
 		effect := effectOf(err)
 		failed.unknown = failed.unknown || effect == effectUnknown
 		if effect == effectRefused || ctx.Err() != nil || effect == effectUnknown && safe == onceOnly {
