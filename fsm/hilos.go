@@ -105,6 +105,10 @@ func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *ref
 	if failed != nil {
 		return dst, refuseHiLo(failed, found)
 	}
+	if c.strict() && next.GetMaxHigh() > 0 && issued.High > next.GetMaxHigh() {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
+			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
+	}
 	c.changeHiLo(op, found, counter)
 	return appendMessage(dst, resultHiLoNext, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,

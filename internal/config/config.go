@@ -93,6 +93,10 @@ type Config struct {
 	// TrailingLogs is how many log entries a snapshot leaves for slow followers.
 	TrailingLogs uint64
 
+	// RavenDBExactNumbers says that all clients of RavenDB's HTTP calls read whole
+	// numbers above 2^53 exactly, so that they may have HiLo ranges there.
+	RavenDBExactNumbers bool
+
 	// LeaderWait is how long a call waits for a leader.
 	LeaderWait time.Duration
 	// CallTimeout bounds every call, whatever its own deadline. It is above

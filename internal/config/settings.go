@@ -68,6 +68,7 @@ func groups(c *Config) []group {
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},
 		{"Calls", []setting{
+			{"ravendb-exact-numbers", "all clients of RavenDB's HTTP calls read numbers above 2^53 exactly, unlike JavaScript: give them HiLo ranges there", &c.RavenDBExactNumbers},
 			{"leader-wait", "how long a call waits for a leader", &c.LeaderWait},
 			{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
 			{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},

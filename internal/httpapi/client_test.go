@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/service"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // decode returns the body of an answer that must have this status.
@@ -134,11 +137,7 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 		m.LogFormat, m.HttpAddress = fsm.StrictFormat, address
 		return fsm.AnnounceOperation(m)
 	}
-	for _, tag := range []string{"A", "B", "C"} {
-		m := member(tag)
-		m.LogFormat = fsm.StrictFormat
-		w.mustPropose(fsm.AnnounceOperation(m))
-	}
+	w.knowFormat()
 	etag := int64(1)
 	for i, step := range []struct {
 		operation []byte
@@ -167,5 +166,37 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 		if len(said) != 1 {
 			t.Errorf("step %d: %v", i, said)
 		}
+	}
+}
+
+// TestRangesThatDoublesCannotCount: JavaScript would give ids twice from them, so they
+// are kept from it, in logs of all formats. Exact clients have them.
+func TestRangesThatDoublesCannotCount(t *testing.T) {
+	for name, strict := range map[string]bool{"format 1": false, "format 3": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if strict {
+				w.raiseFormat()
+			}
+			raise := &raftlogv1.HiLoSet{Tag: "orders", Max: maxExact - 32}
+			operation, err := proto.Marshal(&raftlogv1.Operation{Database: "shop", Op: &raftlogv1.Operation_HiloSet{HiloSet: raise}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mustPropose(operation)
+			const next = "/databases/shop/hilo/next?tag=orders"
+			s := w.newServer("A", Config{}, "")
+			if got := decode[rangeAnswer](t, do(s, http.MethodGet, next), http.StatusCreated); got.High != maxExact {
+				t.Fatalf("%+v, want a range to 2^53", got)
+			}
+			got := decode[problem](t, do(s, http.MethodGet, next), http.StatusBadRequest)
+			if got.Type != overflowException || !strings.Contains(got.Message, "--ravendb-exact-numbers") {
+				t.Errorf("%+v", got)
+			}
+			exact := w.newServer("A", Config{ExactNumbers: true}, "")
+			if got := decode[rangeAnswer](t, do(exact, http.MethodGet, next), http.StatusCreated); got.Low <= maxExact || strict && got.Low != maxExact+1 {
+				t.Errorf("%+v, want the range after 2^53", got)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +11,10 @@ import (
 
 // hiloDocuments begins the id of every HiLo document, in any case.
 const hiloDocuments = "Raven/Hilo/"
+
+// maxExact is the number up to which a double can be any whole number. JavaScript
+// reads numbers as doubles: above it, a client gives some ids twice.
+const maxExact = 1 << 53
 
 // rangeAnswer is a reserved range.
 type rangeAnswer struct {
@@ -27,19 +32,31 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 	req := service.NextRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
 		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0), HasLastRange: has, LastRangeAt: at,
+		MaxHigh: a.maxHigh,
 	}
 	if p.err != nil {
 		return p.err
 	}
 	res, err := a.service.NextRange(r.Context(), req)
 	if err != nil {
-		return err
+		return a.withExactHint(err)
 	}
 	writeJSON(w, http.StatusCreated, rangeAnswer{
 		Prefix: res.Prefix, Low: res.Low, High: res.High, LastSize: res.Size,
 		ServerTag: res.NodeTag, LastRangeAt: res.RangeAt.UTC().Format(timeFormat),
 	})
 	return nil
+}
+
+// withExactHint says of a range that is refused how it could be had.
+func (a *api) withExactHint(err error) error {
+	var e *service.Error
+	if a.maxHigh == 0 || !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
+		return err
+	}
+	hinted := *e
+	hinted.Message += "; clients that read numbers as doubles would repeat ids above 2^53: --ravendb-exact-numbers says that there are none"
+	return &hinted
 }
 
 // returnRange gives the rest of a range back. Clients do so when they close, be

@@ -23,6 +23,8 @@ type api struct {
 	service *service.Service
 	// scheme is that of every node's HTTP port: http or https.
 	scheme string
+	// maxHigh is where ranges must end; 0 for no such bound.
+	maxHigh int64
 	// refused is told of each call that did not come to the service.
 	refused func(reason string, calls int)
 	// extend gives an answer that is long more time to be read.

@@ -42,6 +42,9 @@ type Config struct {
 	ReadTimeout    time.Duration
 	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration
+	// ExactNumbers says that all clients of RavenDB's calls read whole numbers above
+	// 2^53 exactly; otherwise no range ends above.
+	ExactNumbers bool
 	// Principal names the other side of a connection with TLS; nil names nobody.
 	Principal func(tls.ConnectionState) string
 	// Logger gets the log of requests; nil discards it.
@@ -86,6 +89,9 @@ func NewServer(cfg Config, svc *service.Service) *Server {
 	}}
 	if cfg.TLS != nil {
 		a.scheme = "https"
+	}
+	if !cfg.ExactNumbers {
+		a.maxHigh = maxExact
 	}
 	a.register(s.mux)
 	return s

@@ -107,6 +107,23 @@ func (w *world) mustPropose(operation []byte) {
 	}
 }
 
+// knowFormat says that all members know the newest log format, and raiseFormat has
+// it written too.
+func (w *world) knowFormat() {
+	w.t.Helper()
+	for _, tag := range []string{"A", "B", "C"} {
+		m := member(tag)
+		m.LogFormat = fsm.StrictFormat
+		w.mustPropose(fsm.AnnounceOperation(m))
+	}
+}
+
+func (w *world) raiseFormat() {
+	w.t.Helper()
+	w.knowFormat()
+	w.mustPropose(fsm.FormatRaiseOperation(fsm.StrictFormat))
+}
+
 func (w *world) set(change func(*world)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,7 +23,7 @@ func (n *Node) openHTTP(certificates *tlsconf.Material) (err error) {
 		return err
 	}
 	cfg := n.httpConfig(certificates)
-	cfg.Around, cfg.Refused = n.tracing.Handler, n.metrics.Refused
+	cfg.Around, cfg.Refused, cfg.ExactNumbers = n.tracing.Handler, n.metrics.Refused, n.cfg.RavenDBExactNumbers
 	n.http = httpapi.NewServer(cfg, n.service)
 	n.openPage()
 	return nil

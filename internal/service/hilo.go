@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"time"
 
@@ -37,7 +38,9 @@ type NextRangeRequest struct {
 	// LastMax is the highest number the client knows to be taken, 0 for none.
 	LastMax int64
 	// Size is the size wanted, 1 to 1,048,576; 0 lets the policy decide.
-	Size      int64
+	Size int64
+	// MaxHigh, if not 0, refuses a range that would end above it.
+	MaxHigh   int64
 	RequestID *RequestID
 }
 
@@ -104,6 +107,13 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 		return NextRangeResponse{}, err
 	}
 	res, err := rangeResponse(req.Tag, separator, result)
+	if err == nil && req.MaxHigh > 0 && res.High > req.MaxHigh {
+		// The log is of an older format, in which the state does not refuse it.
+		return NextRangeResponse{}, &Error{
+			Code: OutOfRange, Reason: ReasonCounterExhausted,
+			Message: fmt.Sprintf("the range would end at %d, above the %d that the caller allows", res.High, req.MaxHigh),
+		}
+	}
 	if mutant.On(mutant.RangeTagJoined) {
 		res.NodeTag = s.confirmedTag()
 	}
@@ -166,7 +176,7 @@ func (s *Service) rangeOperation(database string, req NextRangeRequest) (*raftlo
 	}
 	next := &raftlogv1.HiLoNext{
 		Tag: docid.Fold(req.Tag), Size: req.Size, LastSize: req.LastSize, LastMax: req.LastMax,
-		Token: newToken(), ServerTag: tag, ServerPrefix: s.cfg.ServerPrefix,
+		Token: newToken(), ServerTag: tag, ServerPrefix: s.cfg.ServerPrefix, MaxHigh: req.MaxHigh,
 	}
 	if req.HasLastRange {
 		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
@@ -196,6 +206,9 @@ func (r NextRangeRequest) fingerprint() fingerprint {
 	f := r.fingerprintBefore()
 	if r.HasLastRange {
 		f = f.number(r.LastRangeAt.UnixNano())
+	}
+	if r.MaxHigh > 0 {
+		f = f.number(r.MaxHigh)
 	}
 	return f
 }

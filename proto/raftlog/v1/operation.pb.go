@@ -897,7 +897,10 @@ type HiLoNext struct {
 	// The tag of the node that served the caller; goes into the result.
 	ServerTag string `protobuf:"bytes,8,opt,name=server_tag,json=serverTag,proto3" json:"server_tag,omitempty"`
 	// The server prefix of that node; goes into the result.
-	ServerPrefix  string `protobuf:"bytes,9,opt,name=server_prefix,json=serverPrefix,proto3" json:"server_prefix,omitempty"`
+	ServerPrefix string `protobuf:"bytes,9,opt,name=server_prefix,json=serverPrefix,proto3" json:"server_prefix,omitempty"`
+	// The highest number that the caller can tell from the next one; 0 for all.
+	// Log format 3.
+	MaxHigh       int64 `protobuf:"varint,10,opt,name=max_high,json=maxHigh,proto3" json:"max_high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -993,6 +996,13 @@ func (x *HiLoNext) GetServerPrefix() string {
 		return x.ServerPrefix
 	}
 	return ""
+}
+
+func (x *HiLoNext) GetMaxHigh() int64 {
+	if x != nil {
+		return x.MaxHigh
+	}
+	return 0
 }
 
 // HiLoReturn gives a range back.
@@ -3720,7 +3730,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\t_expected\"<\n" +
 	"\x0eIdentityDelete\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06forget\x18\x02 \x01(\bR\x06forget\"\x99\x02\n" +
+	"\x06forget\x18\x02 \x01(\bR\x06forget\"\xb4\x02\n" +
 	"\bHiLoNext\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1b\n" +
@@ -3731,7 +3741,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05token\x18\a \x01(\x06R\x05token\x12\x1d\n" +
 	"\n" +
 	"server_tag\x18\b \x01(\tR\tserverTag\x12#\n" +
-	"\rserver_prefix\x18\t \x01(\tR\fserverPrefix\"\x8f\x01\n" +
+	"\rserver_prefix\x18\t \x01(\tR\fserverPrefix\x12\x19\n" +
+	"\bmax_high\x18\n" +
+	" \x01(\x03R\amaxHigh\"\x8f\x01\n" +
 	"\n" +
 	"HiLoReturn\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
