@@ -173,6 +173,9 @@ type Config struct {
 	// Peers calls other nodes.
 	Peers  Peers
 	Logger *slog.Logger
+	// OnRemoved is called when a member was removed: connections with it should end.
+	// Those of the Raft port do by themselves.
+	OnRemoved func(*raftlogv1.Member)
 	// OnAnnounce is called with the answer to each announcement of this node,
 	// the first of which comes some time after Start. It must be quick.
 	OnAnnounce func(*raftlogv1.MemberResult)

@@ -165,6 +165,9 @@ func (e *engine) disconnectMoved(before, now []*raftlogv1.Member) {
 			continue
 		}
 		e.transport.Disconnect(member.ServerID(m.GetId()))
+		if m.GetRemoved() && e.node.cfg.OnRemoved != nil {
+			e.node.cfg.OnRemoved(m)
+		}
 	}
 }
 

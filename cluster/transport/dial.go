@@ -37,7 +37,8 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 		return nil, err
 	}
 	c, ok := s.conns.add(open.conn, open.raw, peer.ID)
-	if !ok {
+	if !ok || s.removed(peer.ID) {
+		_ = c.Close()
 		return nil, net.ErrClosed
 	}
 	return c, nil

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -295,4 +297,31 @@ func TestConfigIsValidated(t *testing.T) {
 			}
 		})
 	}
+}
+
+// removedAfter is a Directory where a member is removed once it was looked up.
+type removedAfter struct {
+	*book
+	id    string
+	looks atomic.Int32
+}
+
+func (r *removedAfter) Lookup(id string) (Peer, bool) {
+	p, ok := r.book.Lookup(id)
+	p.Removed = p.Removed || id == r.id && r.looks.Add(1) > 1
+	return p, ok
+}
+
+// TestARemovalDuringTheGreeting: a member that is removed after its greeting was
+// judged, and before its connection is known, has none.
+func TestARemovalDuringTheGreeting(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", func(c *Config) { c.Directory = &removedAfter{book: b, id: idOf("B")} })
+	dialled, err := start(t, b, "B", nil).stream.dial(t.Context(), idOf("A"))
+	must(t, err)
+	must(t, dialled.SetReadDeadline(time.Now().Add(20*time.Second)))
+	if n, err := dialled.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("its connection is open: read %d bytes, %v", n, err)
+	}
+	eventually(t, "no connection", func() bool { return open(a) == 0 })
 }

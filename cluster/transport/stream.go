@@ -112,11 +112,22 @@ func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
 	if !ok {
 		return
 	}
+	if s.removed(peer) {
+		_ = c.Close()
+		return
+	}
 	select {
 	case s.ready <- c:
 	case <-s.ctx.Done():
 		_ = c.Close()
 	}
+}
+
+// removed says whether a member was removed since its greeting was judged. Whoever is
+// removed later is found among the connections.
+func (s *stream) removed(id string) bool {
+	peer, ok := s.cfg.Directory.Lookup(id)
+	return ok && peer.Removed
 }
 
 // logRefusal logs once in a while, per host and status, that a connection was

@@ -30,6 +30,7 @@ func (n *Node) assemble() error {
 		return err
 	}
 	n.metrics = metrics.New(n.version)
+	n.connections = peer.NewConnections()
 	n.certs = certificates
 	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
 	if err := n.openCluster(certificates); err != nil {
@@ -79,7 +80,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
 		LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
-		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
+		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
 	return err
 }
@@ -110,6 +111,12 @@ func (n *Node) introduce() peer.Introduction {
 // announced passes on what the cluster knows of this node's etags. The cluster
 // node announces itself only after Start, when there is a keeper.
 func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
+
+// disconnect ends the connections with a member that was removed, on the gRPC port.
+func (n *Node) disconnect(m *raftlogv1.Member) {
+	n.connections.Disconnect(m.GetId())
+	n.pool.Disconnect(m.GetTag())
+}
 
 // etagFloors passes on where a node's etags must go on, if it is this one. Like
 // announced it is called only after Start.
@@ -155,6 +162,7 @@ func (n *Node) openServer(certificates *tlsconf.Material) {
 	if certificates != nil {
 		creds, authorize = credentials.NewTLS(certificates.Server()), n.namesMember
 	}
+	creds = n.connections.Credentials(creds)
 	guard := peer.NewGuard(n.cluster, authorize)
 	n.health = grpcapi.NewHealth()
 	n.server = grpcapi.NewServer(grpcapi.Config{

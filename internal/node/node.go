@@ -65,13 +65,15 @@ type Node struct {
 	watch   func(*fsm.State) cluster.StateMachine
 
 	// What New makes, in the order in which it is made.
-	state    *fsm.State
-	pool     *peer.Pool
-	cluster  *cluster.Node
-	counters *etag.Counters
-	keeper   *service.EtagKeeper
-	service  *service.Service
-	health   *grpcapi.Health
+	state *fsm.State
+	pool  *peer.Pool
+	// connections are those of the gRPC port.
+	connections *peer.Connections
+	cluster     *cluster.Node
+	counters    *etag.Counters
+	keeper      *service.EtagKeeper
+	service     *service.Service
+	health      *grpcapi.Health
 	// certs is nil on a node without TLS.
 	certs *tlsconf.Material
 	// oldCertificates holds the tags of which oldCertificate has warned.

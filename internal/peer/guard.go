@@ -79,6 +79,9 @@ func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool)
 	if !bytes.Equal(own, caller.ClusterID) {
 		return denied("the caller belongs to another cluster")
 	}
+	if !ping {
+		callsAs(ctx, caller.ID)
+	}
 	m, ok := g.registry.Member(caller.ID)
 	switch {
 	case !ok:

@@ -87,6 +87,8 @@ type pair struct {
 	node   *fakeNode
 	server *grpc.Server
 	pool   *Pool
+	// connections are the server's.
+	connections *Connections
 	// self is who the pool says it is.
 	mu   sync.Mutex
 	self Introduction
@@ -97,10 +99,11 @@ type pair struct {
 func newPair(t *testing.T, authorize Authorize) *pair {
 	t.Helper()
 	p := &pair{
-		node: &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
+		connections: NewConnections(),
+		node:        &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
 	}
 	guard := NewGuard(p.node, authorize)
-	p.server = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
+	p.server = grpc.NewServer(grpc.Creds(p.connections.Credentials(nil)), grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
 	NewServer(p.node, withTraceparent).Register(p.server)
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan struct{})

@@ -129,6 +129,22 @@ func (p *Pool) drop(l *link) {
 	l.close()
 }
 
+// Disconnect closes the connections to a node; the next call makes a new one.
+func (p *Pool) Disconnect(tag string) {
+	p.mu.Lock()
+	var dropped []*link
+	for to, l := range p.links {
+		if to.tag == tag {
+			dropped = append(dropped, l)
+			delete(p.links, to)
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range dropped {
+		l.close()
+	}
+}
+
 // dial prepares a connection. Nothing is sent yet. The address is looked up at
 // each try to connect, because a node may come back with another IP.
 func (p *Pool) dial(to target) (*grpc.ClientConn, error) {

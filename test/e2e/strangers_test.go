@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,4 +164,45 @@ func takeIn(t *testing.T, n, waiting *harness.Node) {
 		return err
 	})
 	waiting.WaitReady(t)
+}
+
+// TestARemovedMembersConnectionsEnd: a member that does not end by itself when it is
+// removed is cut off by the others.
+func TestARemovedMembersConnectionsEnd(t *testing.T) {
+	certs := harness.Certificates(t, "A", "B", "C", "D")
+	c := harness.StartCluster(t, harness.Config{Certs: certs})
+	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", invite(t, c.Nodes[0], &idnodev1.InviteRequest{Tag: "D"}))
+	d.Start(t)
+	d.Settled(t)
+	awaitRole(t, c.Nodes[0], "D", idnodev1.Role_ROLE_FOLLOWER)
+
+	leader := c.LeaderAmong(t, c.Nodes[:3])
+	conn := harness.DialAs(t, leader.GRPC, certs, "D").Conn
+	member, ctx := peerv1.NewPeerServiceClient(conn), asMember(t.Context(), t, c, "D")
+	stream, err := member.Forward(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := member.ReadIndex(ctx, &peerv1.ReadIndexRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := stream.Recv()
+		ended <- err
+	}()
+	d.Process.Signal(t, syscall.SIGSTOP) // It hears of nothing.
+	remove(t, leader, "D")
+	select {
+	case err := <-ended:
+		t.Logf("the stream of groups ended with %v", err)
+	case <-time.After(changed):
+		t.Error("the stream of groups is still open")
+	}
+	if _, err := member.ReadIndex(ctx, &peerv1.ReadIndexRequest{}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a call afterwards: %v, want PermissionDenied", err)
+	}
+	d.Process.Kill()
+	hasMembers(t, c, "A", "B", "C")
 }
