@@ -197,6 +197,9 @@ func (n devNode) flags(all []devNode) []string {
 	for _, peer := range all {
 		args = append(args, "--peer", peer.tag+"="+peer.grpc)
 	}
+	if len(all) == 1 {
+		args = append(args, "--single-node")
+	}
 	return args
 }
 

@@ -155,7 +155,7 @@ func TestAdvertisedAddresses(t *testing.T) {
 		want  [3]string
 	}{
 		"where it listens":   {alone, [3]string{"127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"}},
-		"its entry as peer":  {with(everywhere, "--peer=A=idnode-a:17400"), [3]string{"idnode-a:17400", "idnode-a:7401", "idnode-a:7402"}},
+		"its entry as peer":  {with(everywhere, "--peer=A=idnode-a:17400,B=idnode-b:17400"), [3]string{"idnode-a:17400", "idnode-a:7401", "idnode-a:7402"}},
 		"the host of gRPC":   {with(everywhere, "--advertise-grpc=10.0.0.7:1"), [3]string{"10.0.0.7:1", "10.0.0.7:7401", "10.0.0.7:7402"}},
 		"as it is told":      {with(everywhere, "--advertise-grpc=h:1", "--advertise-raft=r:2", "--advertise-http=p:3"), [3]string{"h:1", "r:2", "p:3"}},
 		"without HTTP":       {with(alone, "--http="), [3]string{"127.0.0.1:7400", "127.0.0.1:7401", ""}},
@@ -198,6 +198,32 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// TestAloneOnPurpose: a list of peers that names only the node itself may be a slip, after
+// which each node would be a cluster by itself. The error says what to do.
+func TestAloneOnPurpose(t *testing.T) {
+	self := with(alone, "--peer=A=a:1")
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	if err := fs.Parse(self); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.Load(fs, nil)
+	if err == nil {
+		t.Fatal("a node is a cluster by itself by a list that names nobody else")
+	}
+	for _, way := range []string{"all first nodes", "join", "single-node"} {
+		if !strings.Contains(err.Error(), way) {
+			t.Errorf("%v does not tell of %s", err, way)
+		}
+	}
+	mustLoad(t, with(self, "--single-node"), nil)
+	mustLoad(t, with(alone, "--single-node"), nil)
+	both := mustLoad(t, []string{"--data-dir=/data", "--tag=B", "--single-node", "--peer=A=a:1", "--join=a:1"}, nil)
+	if both.SingleNode || len(both.Join) != 1 {
+		t.Errorf("a node that joins with the file of the first one: %+v", both)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags []string
@@ -210,15 +236,19 @@ func TestRefused(t *testing.T) {
 		"tag in small letters":       {with(alone, "--tag=a"), "tag"},
 		"tag RAFT":                   {with(alone, "--tag=RAFT"), "tag"},
 		"own tag not among peers":    {with(alone, "--peer=B=b:1"), "peer"},
+		"only this node among peers": {with(alone, "--peer=A=a:1"), "peer"},
+		"alone, with other peers":    {with(alone, "--single-node", "--peer=A=a:1,B=b:1"), "single-node"},
+		"alone, and joins":           {with(alone, "--single-node", "--join=b:1"), "single-node"},
+		"alone, and stands by":       {with(alone, "--single-node", "--standby"), "single-node"},
 		"bad tag among peers":        {with(alone, "--peer=A=a:1,b2=b:1"), "peer"},
-		"bad address among peers":    {with(alone, "--peer=A=a"), "peer"},
+		"bad address among peers":    {with(alone, "--peer=A=a,B=b:1"), "peer"},
 		"two peers at one address":   {with(alone, "--peer=A=a:1,B=a:1"), "peer"},
-		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1"), "peer"},
+		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1,B=b:1"), "peer"},
 		"join and standby":           {with(alone, "--standby", "--join=b:1"), "join"},
-		"peer and standby":           {with(alone, "--standby", "--peer=A=a:1"), "peer"},
+		"peer and standby":           {with(alone, "--standby", "--peer=A=a:1,B=b:1"), "peer"},
 		"join at a bad address":      {with(alone, "--join=b"), "join"},
 		"watcher alone":              {with(alone, "--watcher"), "watcher"},
-		"watcher among peers":        {with(alone, "--watcher", "--peer=A=a:1"), "watcher"},
+		"watcher among peers":        {with(alone, "--watcher", "--peer=A=a:1,B=b:1"), "watcher"},
 		"server prefix with slash":   {with(alone, "--server-prefix=a/b"), "server-prefix"},
 		"server prefix with pipe":    {with(alone, "--server-prefix=a|"), "server-prefix"},
 		"long server prefix":         {with(alone, "--server-prefix="+strings.Repeat("x", 129)), "server-prefix"},
@@ -246,7 +276,7 @@ func TestRefused(t *testing.T) {
 		"admin without CA":           {with(alone, "--admin=x"), "admin"},
 		"CA alone":                   {with(alone, "--tls-ca=a"), "tls-ca"},
 		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},
-		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1"), "tls-ca"},
+		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1,B=b:1"), "tls-ca"},
 		"TLS, open Raft, no CA":      {with(alone, "--tls-cert=c", "--tls-key=k", "--raft=10.0.0.1:1"), "tls-ca"},
 		"lease above heartbeat":      {with(alone, "--leader-lease-timeout=251ms"), "leader-lease-timeout"},
 		"election below heartbeat":   {with(alone, "--election-timeout=249ms"), "election-timeout"},

@@ -41,6 +41,6 @@ func (c *Config) chooseWay() {
 	if _, first := c.Peer[c.Tag]; first {
 		c.Join = nil
 	} else {
-		c.Peer = nil
+		c.Peer, c.SingleNode = nil, false
 	}
 }

@@ -110,8 +110,21 @@ func (c *Config) checkRole(p *problems) {
 		p.add("peer", "this node's own tag %q is not among them", c.Tag)
 	}
 	checkTwice(p, "peer", c.Peer)
+	c.checkAlone(p)
 	for _, address := range c.Join {
 		p.check("join", checkDial(address))
+	}
+}
+
+// checkAlone keeps a node from being a cluster by itself because the others were left out
+// by a slip: each of them would give the same ids.
+func (c *Config) checkAlone(p *problems) {
+	_, own := c.Peer[c.Tag]
+	switch {
+	case c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0 || c.Standby):
+		p.add("single-node", "contradicts other peers, join and standby: it is for a node that begins a cluster alone")
+	case len(c.Peer) == 1 && own && !c.SingleNode:
+		p.add("peer", "names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 	}
 }
 

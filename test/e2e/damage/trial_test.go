@@ -148,6 +148,9 @@ func (p *past) open(dir, tag string) error {
 	for i, peer := range p.Tags {
 		args = append(args, "--peer", fmt.Sprintf("%s=127.0.0.1:%d", peer, i+1)) // nobody is called
 	}
+	if len(p.Tags) == 1 {
+		args = append(args, "--single-node")
+	}
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -130,6 +130,9 @@ func (n *Node) Args() []string {
 		args = append(args, "--tag", n.Tag)
 	}
 	args = append(args, n.place...)
+	if n.place == nil && n.cluster.cfg.Size == 1 {
+		args = append(args, "--single-node")
+	}
 	for j, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
 		if n.place == nil {
 			args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
