@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/backup"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -24,17 +25,22 @@ func (a *app) backupCommand() *cobra.Command {
 		Short:   "Write a backup of the whole cluster into a file",
 		Long: `Writes everything the cluster knows at one moment into FILE: counters, claims,
 tags, settings, and the remembered request ids. Any node gives it while it serves.
-The file is read back and checked before it gets its name.
+The file is read back and checked before it gets its name. If FILE is -, it goes to
+the standard output, and counts only if the exit code is 0.
 
 With --stale it is what the node asked knows by itself: that needs no quorum, and
 may lack the newest ids.`,
 		Example: `  idnode backup today.backup
+  kubectl exec idnode-0 -- /idnode backup - > today.backup
   idnode backup inspect today.backup`,
 		Args: cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
 	sure.register(cmd.Flags())
 	a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		if args[0] == standardOutput {
+			return streamBackup(ctx, s, a.stdout, newProgress(a.stderr), consistency(stale))
+		}
 		return takeBackup(ctx, s, sure.of(cmd), args[0], consistency(stale))
 	})
 	cmd.AddCommand(a.backupInspect())
@@ -84,11 +90,80 @@ func takeBackup(ctx context.Context, s *session, sure *confirmation, path string
 	if err != nil {
 		return err
 	}
+	if err := likeReplaced(draft.Name(), path); err != nil {
+		return err
+	}
 	if err := moveFile(draft.Name(), path); err != nil {
 		return err
 	}
 	s.out.result(info, func(w io.Writer) { printBackup(w, path, info) })
 	return nil
+}
+
+// standardOutput is the name of a file that is none.
+const standardOutput = "-"
+
+// streamBackup writes a backup to the standard output as it comes, and checks it on
+// the way. What was written cannot be taken back: another endpoint is asked only as
+// long as nothing was.
+func streamBackup(ctx context.Context, s *session, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
+	unchecked, tee := io.Pipe()
+	checked := make(chan error, 1)
+	go func() {
+		err := checkBackup(unchecked)
+		_ = unchecked.CloseWithError(err) // It ends the writer, and never fails.
+		checked <- err
+	}()
+	to := &countingWriter{w: io.MultiWriter(out, tee)}
+	failed := &callError{verbose: s.verbose}
+	for _, endpoint := range s.endpoints {
+		err := s.downloadFrom(ctx, endpoint, to, p, consistency)
+		if err == nil {
+			return errors.Join(tee.Close(), <-checked)
+		}
+		failed.failedAt(endpoint, err)
+		if to.n > 0 || effectOf(err) == effectRefused || ctx.Err() != nil {
+			break
+		}
+	}
+	_ = tee.CloseWithError(failed) // It ends the check, and never fails.
+	<-checked
+	return failed
+}
+
+// checkBackup reads a backup to its end.
+func checkBackup(in io.Reader) error {
+	r, err := backup.NewReader(in)
+	for err == nil {
+		_, err = r.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// countingWriter counts what is written.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// likeReplaced gives a file that replaces another the other's mode; and its owner,
+// where this user may: a backup that root renews stays readable for whoever reads it.
+func likeReplaced(draft, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // It replaces nothing.
+	}
+	return errors.Join(os.Chmod(draft, info.Mode().Perm()), keepOwnerOf(draft, path))
 }
 
 // moveFile gives a file its name; both are durable when it returns.
@@ -126,7 +201,7 @@ func (s *session) download(ctx context.Context, file *os.File, p *progress, cons
 	return failed
 }
 
-func (s *session) downloadFrom(ctx context.Context, endpoint string, file *os.File, p *progress, consistency idnodev1.Consistency) error {
+func (s *session) downloadFrom(ctx context.Context, endpoint string, file io.Writer, p *progress, consistency idnodev1.Consistency) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })

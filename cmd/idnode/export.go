@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"compress/gzip"
 	"errors"
@@ -14,11 +15,17 @@ import (
 	"github.com/idnode/idnode/internal/counterfile"
 )
 
-// exportBackup writes the counters of a backup into a file.
-func exportBackup(s *session, from, path, form string) error {
+// exportBackup writes the counters of a backup into a file, or to the standard output.
+func exportBackup(s *session, from, path, form string, a *app) error {
 	b, err := openBackup(from)
 	if err != nil {
 		return err
+	}
+	if path == standardOutput {
+		out := bufio.NewWriter(a.stdout)
+		written, left, err := export(b, out, path, form, s.database)
+		sayExported(a.stderr, b, "standard output", form, written, left)
+		return errors.Join(err, out.Flush())
 	}
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
 	if err != nil {
@@ -29,18 +36,25 @@ func exportBackup(s *session, from, path, form string) error {
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
+	if err := likeReplaced(draft.Name(), path); err != nil {
+		return err
+	}
 	if err := moveFile(draft.Name(), path); err != nil {
 		return err
 	}
 	if !s.out.json {
-		fmt.Fprintf(s.out.w, "%s: %d counters and claims of log index %d, as %s\n", path, written, b.info.GetLogIndex(), form)
-		if left > 0 {
-			fmt.Fprintf(s.out.w, "left out: %d claims, which RavenDB does not have\n", left)
-		}
+		sayExported(s.out.w, b, path, form, written, left)
 		return nil
 	}
 	s.out.object(b.info)
 	return nil
+}
+
+func sayExported(w io.Writer, b *backupFile, path, form string, written, left int) {
+	fmt.Fprintf(w, "%s: %d counters and claims of log index %d, as %s\n", path, written, b.info.GetLogIndex(), form)
+	if left > 0 {
+		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
+	}
 }
 
 // counterWriter writes a form.

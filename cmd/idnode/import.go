@@ -135,7 +135,8 @@ import reads:
            packed if the name ends with .gz or .ravendbdump. Claims are left out.
   csv      everything, of all databases unless --database names one
 
-With --from it is what a backup holds, without a cluster.`,
+With --from it is what a backup holds, without a cluster. If FILE is -, it goes to
+the standard output, and what was written is told on the standard error.`,
 		Example: `  idnode export shop.ravendbdump --database shop
   idnode export all.csv
   idnode export all.csv --from today.backup`,
@@ -153,16 +154,20 @@ With --from it is what a backup holds, without a cluster.`,
 			return err
 		}
 		if from != "" {
-			return exportBackup(s, from, args[0], form)
+			return exportBackup(s, from, args[0], form, a)
 		}
-		return exportCluster(ctx, s, &sure, args[0], form)
+		return exportCluster(ctx, s, &sure, args[0], form, a)
 	})
 }
 
 // exportCluster takes a backup that does not stay, and exports that: the counters
 // are then of one moment.
-func exportCluster(ctx context.Context, s *session, sure *confirmation, path, form string) error {
-	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
+func exportCluster(ctx context.Context, s *session, sure *confirmation, path, form string, a *app) error {
+	dir := filepath.Dir(path)
+	if path == standardOutput {
+		dir = "" // The system's, for what is temporary.
+	}
+	draft, err := os.CreateTemp(dir, filepath.Base(path)+".part-*")
 	if err != nil {
 		return err
 	}
@@ -171,13 +176,21 @@ func exportCluster(ctx context.Context, s *session, sure *confirmation, path, fo
 	if err := errors.Join(err, draft.Close()); err != nil {
 		return err
 	}
-	return exportBackup(s, draft.Name(), path, form)
+	return exportBackup(s, draft.Name(), path, form, a)
 }
 
-// replace asks before a file is replaced.
+// replace asks before a file is replaced. Anything else than a file, such as a device,
+// is not: the file would take its place.
 func (c *confirmation) replace(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	if path == standardOutput {
 		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err == nil && !info.Mode().IsRegular():
+		return usagef("%s is no regular file and is not replaced; - is the standard output", path)
 	}
 	return c.ask(path + " exists already and will be replaced.")
 }

@@ -209,6 +209,7 @@ func (r *recovery) rewrite(ctx context.Context, a *app) (done fsm.Recovered, err
 	if err != nil {
 		return done, err
 	}
+	defer func() { err = errors.Join(err, keepOwner(r.dir)) }()
 	state := fsm.New(fsm.Config{Logger: logger})
 	fmt.Fprintf(a.stderr, "reading what is stored in %s, and writing it anew\n", r.dir)
 	err = cluster.Recover(ctx, cluster.Recovery{
@@ -270,7 +271,15 @@ func (r *recovery) openAudit() (*audit.Log, error) {
 	if r.audit == "" {
 		return nil, nil
 	}
-	return audit.Open(r.audit)
+	log, err := audit.Open(r.audit)
+	if err != nil {
+		return nil, err
+	}
+	// The node goes on with it, under its own user.
+	if err := keepOwnerOf(r.audit, r.dir); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return log, nil
 }
 
 // localUser is who runs this command.

@@ -1,0 +1,64 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// keepOwner gives what this user made in a directory to the directory's owner: run as
+// root, it would leave files that the node, under its own user, cannot open. What has
+// several names is left alone, because one of them may be elsewhere.
+func keepOwner(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	owner, err := statOf(dir)
+	if err != nil || int(owner.Uid) == os.Geteuid() {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return give(path, entry.IsDir(), owner)
+	})
+}
+
+// keepOwnerOf does the same for one file that belongs to a node.
+func keepOwnerOf(file, dir string) error {
+	owner, err := statOf(dir)
+	if err != nil || int(owner.Uid) == os.Geteuid() {
+		return err
+	}
+	return give(file, false, owner)
+}
+
+func give(path string, isDir bool, owner *syscall.Stat_t) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	now, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(now.Uid) != os.Geteuid() || !isDir && (!info.Mode().IsRegular() || now.Nlink > 1) {
+		return nil
+	}
+	return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+}
+
+func statOf(path string) (*syscall.Stat_t, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return stat, nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/idnode/idnode/backup"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// backupNode gives one backup, in pieces.
+type backupNode struct {
+	idnodev1.UnimplementedAdminServiceServer
+	data []byte
+}
+
+func (n backupNode) Backup(_ *idnodev1.BackupRequest, stream grpc.ServerStreamingServer[idnodev1.BackupResponse]) error {
+	for piece := n.data; len(piece) > 0; {
+		size := min(len(piece), 100)
+		if err := stream.Send(&idnodev1.BackupResponse{Data: piece[:size]}); err != nil {
+			return err
+		}
+		piece = piece[size:]
+	}
+	return nil
+}
+
+// aBackup is a backup with one identity.
+func aBackup(t *testing.T) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*raftlogv1.SnapshotRecord{
+		{Record: &raftlogv1.SnapshotRecord_Database{Database: "default"}},
+		{Record: &raftlogv1.SnapshotRecord_Identity{Identity: &raftlogv1.IdentityRecord{Name: "invoices", Last: 7}}},
+	} {
+		if err := w.Record(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// TestBackupToTheStandardOutput: the bytes of the backup and nothing else; what is
+// damaged is noticed.
+func TestBackupToTheStandardOutput(t *testing.T) {
+	whole := aBackup(t)
+	node := serveBackup(t, whole)
+	got := command(t, "backup", "-", "--endpoint", unusedAddr(t), "--endpoint", node)
+	if got.code != exitOK || got.stdout != string(whole) {
+		t.Errorf("backup: exit code %d, %d bytes of %d: %s", got.code, len(got.stdout), len(whole), got.stderr)
+	}
+	if got := command(t, "backup", "-", "--endpoint", serveBackup(t, whole[:len(whole)-1])); got.code != exitFailed {
+		t.Errorf("a backup that was cut off: %+v", got)
+	}
+	got = command(t, "export", "-", "--form", "csv", "--endpoint", node)
+	if got.code != exitOK || got.stdout != "database,kind,name,value\ndefault,identity,invoices,7\n" || !strings.Contains(got.stderr, "1 counters") {
+		t.Errorf("export: %+v", got)
+	}
+}
+
+// TestOnlyFilesAreReplaced: a device, a pipe or a folder is no place for a backup,
+// whatever was confirmed.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	device := filepath.Join(dir, "device")
+	if err := os.Symlink(os.DevNull, device); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{dir, device, os.DevNull} {
+		for _, name := range []string{"backup", "export"} {
+			got := command(t, name, target, "--yes", "--endpoint", serveBackup(t, aBackup(t)))
+			if got.code != exitUsage || !strings.Contains(got.stderr, "no regular file") {
+				t.Errorf("%s %s: %+v", name, target, got)
+			}
+		}
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&os.ModeDevice == 0 {
+		t.Fatalf("%s was replaced: %v %v", os.DevNull, info, err)
+	}
+}
+
+// serveBackup starts a node that gives a backup, and returns its address.
+func serveBackup(t *testing.T, data []byte) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	idnodev1.RegisterAdminServiceServer(srv, backupNode{data: data})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(lis) // It ends with Stop.
+	}()
+	t.Cleanup(func() {
+		srv.Stop()
+		<-done
+	})
+	return lis.Addr().String()
+}
