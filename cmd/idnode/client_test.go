@@ -84,13 +84,13 @@ func TestCommands(t *testing.T) {
 			"3\n", `{"name":"users","value":"3"}`,
 		},
 		{
-			"identity seed users --force --expected 0 --request-id r -- -5",
+			"identity seed users --force --yes --expected 0 --request-id r -- -5",
 			&idnodev1.SeedIdentityResponse{Value: -5},
 			&idnodev1.SeedIdentityRequest{Name: "users", Value: -5, Force: true, Expected: proto.Int64(0), RequestId: id},
 			"-5\n", `{"value":"-5","logIndex":"0"}`,
 		},
 		{
-			"identity delete users --forget --request-id r",
+			"identity delete users --forget --yes --request-id r",
 			&idnodev1.DeleteIdentityResponse{Value: 8},
 			&idnodev1.DeleteIdentityRequest{Name: "users", Forget: true, RequestId: id},
 			"8\n", `{"value":"8","logIndex":"0"}`,

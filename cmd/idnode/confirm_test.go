@@ -4,6 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 // TestConfirmation: a question is answered by a person with yes, or beforehand with
@@ -51,7 +55,7 @@ func TestConfirmation(t *testing.T) {
 
 // TestWhatAsks sends nothing to a node unless it was confirmed.
 func TestWhatAsks(t *testing.T) {
-	for _, line := range []string{"cluster remove C", "cluster remove C --force"} {
+	for _, line := range []string{"cluster remove C", "cluster remove C --force", "identity delete users --forget"} {
 		node := newFakeNode(t, answer(nil))
 		got := command(t, append(strings.Fields(line), "--endpoint", node.addr)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, "say --yes") {
@@ -59,6 +63,34 @@ func TestWhatAsks(t *testing.T) {
 		}
 		if asked := node.requests(); len(asked) != 0 {
 			t.Errorf("%s sent %v", line, asked)
+		}
+	}
+}
+
+// TestSeedingDownAsks, and only that: a value that rises harms nobody.
+func TestSeedingDownAsks(t *testing.T) {
+	for _, tt := range []struct {
+		value, force string
+		asks         bool
+	}{
+		{"4", "--force", true},
+		{"5", "--force", false},
+		{"6", "--force", false},
+		{"4", "--force=false", false},
+		{"4", "--force --yes", false},
+	} {
+		seeds := 0
+		node := newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+			if _, ok := req.(*idnodev1.GetIdentityRequest); ok {
+				return &idnodev1.GetIdentityResponse{Identity: &idnodev1.Identity{Name: "users", Value: 5}}, nil
+			}
+			seeds++
+			return &idnodev1.SeedIdentityResponse{Value: 4}, nil
+		})
+		node.applied = 1
+		got := command(t, strings.Fields("identity seed users "+tt.value+" "+tt.force+" --endpoint "+node.addr)...)
+		if asked := got.code == exitUsage && strings.Contains(got.stderr, "say --yes"); asked != tt.asks || (seeds == 0) != tt.asks {
+			t.Errorf("%s %s: %+v, %d seeds, want a question: %t", tt.value, tt.force, got, seeds, tt.asks)
 		}
 	}
 }

@@ -71,13 +71,14 @@ func (a *app) identitySeed() *cobra.Command {
 		req      requestFlags
 		msg      idnodev1.SeedIdentityRequest
 		expected int64
+		sure     confirmation
 	)
 	cmd := &cobra.Command{
 		Use:   "seed NAME VALUE",
 		Short: "Move the last used value up, or with --force anywhere",
 		Long: `Sets the last used value to the larger of VALUE and the current one, and prints it;
 the next id lies above it. With --force exactly VALUE is set: a lower one makes
-values come twice.`,
+values come twice, which is asked about.`,
 		Example: `  idnode identity seed users 1000
   idnode identity seed users --force -- -1
   idnode identity seed users 2000 --expected 1000`,
@@ -87,6 +88,7 @@ values come twice.`,
 	f.BoolVar(&msg.Force, "force", false, "set exactly VALUE, also a lower one")
 	f.Int64Var(&expected, "expected", 0, "only if this is the current value")
 	req.register(f)
+	sure.register(f)
 	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
 		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
 			return err
@@ -95,8 +97,33 @@ values come twice.`,
 			msg.Expected = &expected
 		}
 		msg.Database, msg.Name = s.database, args[0]
+		if err := askToLower(ctx, s, sure.of(cmd), &msg); err != nil {
+			return err
+		}
 		return identitySeed(ctx, s, &req, &msg)
 	})
+}
+
+// askToLower asks before a seed that may lower the value. Where the present one is not
+// known, as without a quorum, it may.
+func askToLower(ctx context.Context, s *session, sure *confirmation, msg *idnodev1.SeedIdentityRequest) error {
+	if !msg.GetForce() || sure.yes {
+		return nil
+	}
+	var now *idnodev1.GetIdentityResponse
+	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		now, err = idnodev1.NewIdsServiceClient(conn).GetIdentity(ctx, &idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
+		return err
+	})
+	value := now.GetIdentity().GetValue()
+	if err == nil && msg.GetValue() >= value {
+		return nil
+	}
+	was := fmt.Sprintf(" from %d", value)
+	if err != nil {
+		was = ""
+	}
+	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.", quote(msg.GetName()), was, msg.GetValue()))
 }
 
 func identitySeed(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
@@ -117,19 +144,26 @@ func (a *app) identityDelete() *cobra.Command {
 	var (
 		req    requestFlags
 		forget bool
+		sure   confirmation
 	)
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Hide an identity, or with --forget remove its value too",
 		Long: `Hides the identity and prints its last used value, which is kept: using the name
 again goes on above it. With --forget the value goes too: the identity starts at 1
-again, and values come twice.`,
+again, and values come twice, which is asked about.`,
 		Example: "  idnode identity delete users",
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().BoolVar(&forget, "forget", false, "remove the last used value too")
 	req.register(cmd.Flags())
+	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		if forget {
+			if err := sure.of(cmd).ask(fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.", quote(args[0]))); err != nil {
+				return err
+			}
+		}
 		var res *idnodev1.DeleteIdentityResponse
 		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{
