@@ -51,7 +51,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 	if err != nil && !a.entered {
 		// Everything that fails before a command's own code runs is cobra
 		// refusing the command line.
-		err = usagef("%w; usage: %s", err, cmd.UseLine())
+		err = usagef("%s; usage: %s", plainly(err.Error()), cmd.UseLine())
 	}
 	return a.report(err)
 }

@@ -16,10 +16,32 @@ func versionText() string {
 	if version != "" {
 		return version
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
 	}
-	return "devel"
+	return builtFrom(info)
+}
+
+// builtFrom names the module's version, else the revision that was built, and whether
+// anything was changed besides.
+func builtFrom(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	built := map[string]string{}
+	for _, s := range info.Settings {
+		built[s.Key] = s.Value
+	}
+	revision := built["vcs.revision"]
+	if revision == "" {
+		return "devel"
+	}
+	text := "devel-" + revision[:min(12, len(revision))]
+	if built["vcs.modified"] == "true" {
+		text += "+dirty"
+	}
+	return text
 }
 
 func (a *app) versionCommand() *cobra.Command {
