@@ -108,6 +108,7 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 	panics := recovered(c.Logger)
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
+		refuseCompressed(),
 		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
 		grpc.MaxSendMsgSize(c.MaxSendBytes),
 		grpc.MaxConcurrentStreams(c.MaxStreams),
