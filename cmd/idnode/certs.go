@@ -11,28 +11,29 @@ import (
 func (a *app) certsCommand() *cobra.Command {
 	var o tlsconf.MakeOptions
 	cmd := &cobra.Command{
-		Use:     "certs DIR --node TAG",
+		Use:     "certs DIR",
 		GroupID: groupServer,
 		Short:   "Make certificates for nodes and a client, to begin with",
 		Long: `Writes a CA, a certificate for each node and one for a client into DIR: ca.crt,
 TAG.crt and TAG.key, client.crt and client.key. A CA that is there is used again,
-so nodes can be added later. --client NAME adds NAME.crt and NAME.key.
+so nodes can be added later. --client NAME adds NAME.crt and NAME.key, also alone.
 
 A node's certificate says that it is one, by the URI idnode://*/node/TAG. It names
 its tag, localhost, 127.0.0.1, ::1, idnode-tag (in small letters) and every --host.`,
 		Example: `  idnode certs ./certs --node A --node B --node C
   idnode certs ./certs --node D --host ids.example.org --host 10.0.0.4
-  idnode certs ./certs --node E --client webshop --client operator`,
+  idnode certs ./certs --node E --client webshop --client operator
+  idnode certs ./certs --client reports`,
 		Args: cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Nodes, "node", nil, "tag of a node; once for each node (required)")
+	f.StringSliceVar(&o.Nodes, "node", nil, "tag of a node; once for each node")
 	f.StringSliceVar(&o.Hosts, "host", nil, "further host name or IP address for every node's certificate")
 	f.StringSliceVar(&o.Clients, "client", nil, "name of a further client, which its certificate names; once for each")
 	f.BoolVar(&o.Overwrite, "overwrite", false, "replace the certificates that are there; the CA stays")
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
-		if len(o.Nodes) == 0 {
-			return usagef("--node is required: the tag of each node")
+		if len(o.Nodes) == 0 && len(o.Clients) == 0 {
+			return usagef("--node TAG or --client NAME is required: for whom")
 		}
 		if err := tlsconf.MakeCerts(args[0], o); err != nil {
 			return err

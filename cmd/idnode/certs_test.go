@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,11 +14,34 @@ import (
 )
 
 func TestCertsWrongUsage(t *testing.T) {
-	if got := command(t, "certs", t.TempDir()); got.code != exitUsage || !strings.Contains(got.stderr, "--node is required") {
+	if got := command(t, "certs", t.TempDir()); got.code != exitUsage || !strings.Contains(got.stderr, "--node TAG or --client NAME is required") {
 		t.Errorf("%+v", got)
 	}
 	if got := command(t, "certs", t.TempDir(), "--node", "toolong"); got.code != exitFailed || !strings.Contains(got.stderr, "no node tag") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestACertificateForAClientAlone: nodes that are there already are left alone, and so
+// is what the first client has.
+func TestACertificateForAClientAlone(t *testing.T) {
+	dir := t.TempDir()
+	if got := command(t, "certs", dir, "--node", "A"); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	first, err := os.ReadFile(filepath.Join(dir, "client.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, "certs", dir, "--client", "webshop", "--overwrite"); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	files := tlsconf.Files{Cert: filepath.Join(dir, "webshop.crt"), Key: filepath.Join(dir, "webshop.key"), CA: filepath.Join(dir, "ca.crt")}
+	if _, err := tlsconf.LoadClient(files); err != nil {
+		t.Error(err)
+	}
+	if now, err := os.ReadFile(filepath.Join(dir, "client.crt")); err != nil || string(now) != string(first) {
+		t.Errorf("the first client's certificate was replaced: %v", err)
 	}
 }
 

@@ -76,7 +76,11 @@ func MakeCerts(dir string, opts MakeOptions) error {
 			return err
 		}
 	}
-	for _, name := range append([]string{"client"}, opts.Clients...) {
+	clients := opts.Clients
+	if len(opts.Nodes) > 0 {
+		clients = append([]string{"client"}, clients...)
+	}
+	for _, name := range clients {
 		base := filepath.Join(dir, name)
 		if !opts.Overwrite && anyExists(base+".crt", base+".key") {
 			continue
@@ -89,8 +93,8 @@ func MakeCerts(dir string, opts MakeOptions) error {
 }
 
 func (o MakeOptions) validate(dir string) error {
-	if len(o.Nodes) == 0 {
-		return errors.New("tlsconf: no node is named")
+	if len(o.Nodes) == 0 && len(o.Clients) == 0 {
+		return errors.New("tlsconf: neither a node nor a client is named")
 	}
 	seen := make(map[string]bool)
 	for _, tag := range o.Nodes {
