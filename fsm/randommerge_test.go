@@ -198,11 +198,17 @@ func (r *mergeRun) give(t *rapid.T, key, owner string) {
 	r.released[key] = false
 }
 
-// forgetIssued forgets what an identity issued: by force it may come again.
+// forgetIssued forgets what an identity issued: by force it may come again. An id that
+// was claimed nevertheless, by a merge, has the claim alone from then on.
 func (r *mergeRun) forgetIssued(identity string) {
 	maps.DeleteFunc(r.owners, func(key, owner string) bool {
 		return owner == "identity" && (strings.HasPrefix(key, identity+"/") || strings.HasPrefix(key, identity+"#"))
 	})
+	for _, id := range numberedClaims {
+		if key := place("x", id); r.owners[key] == "" && r.straight.Claimed("x", id) {
+			r.owners[key] = "claim"
+		}
+	}
 }
 
 // passedInState says whether identity a in database x, hidden or not known, has passed
