@@ -19,7 +19,8 @@ import (
 // it is decompressed, and before anything judges or serves the call, on every service.
 func TestCompressedMessagesAreRefused(t *testing.T) {
 	var served atomic.Int32
-	r := serve(t, Config{Options: []grpc.ServerOption{
+	const limit = 64 << 10
+	r := serve(t, Config{MaxRecvBytes: limit, Options: []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			served.Add(1)
 			return handler(ctx, req)
@@ -27,7 +28,7 @@ func TestCompressedMessagesAreRefused(t *testing.T) {
 	}}, nil)
 	zip := grpc.UseCompressor(gzip.Name)
 	// What it stands for is larger than a message may be.
-	bomb := strings.Repeat("0", 2*DefaultMaxMessageBytes)
+	bomb := strings.Repeat("0", 2*limit)
 	stream := func(call *idnodev1.ExchangeRequest) error {
 		s, err := r.ids.Exchange(bounded(t), zip)
 		if err != nil {
