@@ -14,13 +14,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// newInvitingNode is one whose cluster knows tokens.
-func newInvitingNode(t *testing.T) (node, *auditor) {
-	n, a := newAuditedNode(t)
-	n.world.raiseFormat(fsm.StrictFormat)
-	return n, a
-}
-
 // asked is how a node was taken in.
 type asked struct {
 	times     int
@@ -41,7 +34,7 @@ func (n node) admit(principal, token string) (asked, error) {
 // TestATokenIsNowhereButWithItsOwner: the state gets its hash, and the audit log the
 // beginning of that.
 func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
-	n, a := newInvitingNode(t)
+	n, a := newAuditedNode(t)
 	before := time.Now()
 	res, err := n.Invite(as("ops"), InviteRequest{Tag: "D", For: time.Minute})
 	if err != nil {
@@ -72,7 +65,7 @@ func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 
 // TestWhoHasNeitherTokenNorRightIsNotTakenIn, and is not recorded.
 func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
-	n, a := newInvitingNode(t)
+	n, a := newAuditedNode(t)
 	n.setRoles(t, everything(), shop(everything().Grants[0].Rights&^rights.Cluster))
 	a.take(t)
 	for _, who := range []string{"shop", "", "D"} {
@@ -112,7 +105,7 @@ func TestAWaitingNodeIsGivenAToken(t *testing.T) {
 
 // TestARefusalOfTheStateIsRecordedAsOne, and passed on.
 func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
-	n, a := newInvitingNode(t)
+	n, a := newAuditedNode(t)
 	refusal := &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
 	err := n.Admit(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
 	if !errors.Is(err, refusal) {
@@ -125,7 +118,7 @@ func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 
 // TestInvitationsAreBounded in time.
 func TestInvitationsAreBounded(t *testing.T) {
-	n, _ := newInvitingNode(t)
+	n, _ := newAuditedNode(t)
 	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
 		_, err := n.Invite(as("ops"), InviteRequest{For: bad})
 		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
