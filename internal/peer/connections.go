@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -77,8 +76,14 @@ type conn struct {
 	// raw is what is below TLS, if there is TLS.
 	raw net.Conn
 	all *Connections
-	// member is the raw Raft id of the member that has made calls on it, nil before.
-	member atomic.Pointer[string]
+
+	mu sync.Mutex
+	// members are the raw Raft ids of the members that have made calls on it. A
+	// connection is one node's, but nothing keeps a hostile one from speaking for
+	// others too, which must not hide whose streams are open here.
+	//
+	// Invariant: they were members, so there are no more than the cluster has.
+	members map[string]struct{}
 }
 
 // Close implements net.Conn.
@@ -93,8 +98,24 @@ func (c *conn) Close() error {
 func (c *conn) RemoteAddr() net.Addr { return remote{c.Conn.RemoteAddr(), c} }
 
 func (c *conn) isOf(id []byte) bool {
-	member := c.member.Load()
-	return member != nil && *member == string(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.members[string(id)]
+	return ok
+}
+
+// note takes note of a member that makes calls, and says whether it is the first time.
+func (c *conn) note(id []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.members[string(id)]; ok {
+		return false
+	}
+	if c.members == nil {
+		c.members = map[string]struct{}{}
+	}
+	c.members[string(id)] = struct{}{}
+	return true
 }
 
 // remote is the address of the other end, with the connection to it.
@@ -103,15 +124,14 @@ type remote struct {
 	conn *conn
 }
 
-// callsAs takes note of who makes the call of ctx. It comes before the member is
-// looked up: whoever is removed after that is found here.
-func callsAs(ctx context.Context, id []byte) {
+// callsAs takes note of the member that makes the call of ctx, and says whether its
+// connection did not know of it. Then the member must be looked up again: Disconnect
+// has not found it here if it was removed before this.
+func callsAs(ctx context.Context, id []byte) bool {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
-		return
+		return false
 	}
-	if at, ok := p.Addr.(remote); ok && !at.conn.isOf(id) {
-		member := string(id)
-		at.conn.member.Store(&member)
-	}
+	at, ok := p.Addr.(remote)
+	return ok && at.conn.note(id)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,70 @@ func TestAMembersConnectionsAreEnded(t *testing.T) {
 		t.Errorf("the connection is open: %v", err)
 	}
 	p.node.forward = nil
+}
+
+// TestAMemberDoesNotHideBehindAnotherID: a call under an id that is none, or another
+// member's, on the same connection changes nothing for the stream that is open.
+func TestAMemberDoesNotHideBehindAnotherID(t *testing.T) {
+	for name, other := range map[string][]byte{"a stranger's": idStranger, "a removed member's": idGone, "another member's": idB} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, nil)
+			taken := make(chan struct{}, 1)
+			p.node.forward = func(ctx context.Context, _ []byte) (raftlog.GroupResult, error) {
+				taken <- struct{}{}
+				<-ctx.Done()
+				return raftlog.GroupResult{}, ctx.Err()
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := p.pool.Forward(soon(t), "B", "b", []byte{1})
+				ended <- err
+			}()
+			<-taken
+			p.self.ID = other
+			_, _ = p.pool.ReadIndex(soon(t), "B", "b")
+			p.connections.Disconnect(idA)
+			select {
+			case err := <-ended:
+				if outcome.ReasonOf(err) == outcome.Deadline {
+					t.Errorf("the stream stayed open: %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("the stream stayed open")
+			}
+		})
+	}
+}
+
+// TestARemovedMembersStreamIsAskedForEachGroup: also before its connection ends.
+func TestARemovedMembersStreamIsAskedForEachGroup(t *testing.T) {
+	p := newPair(t, nil)
+	var groups atomic.Int32
+	p.node.forward = func(context.Context, []byte) (raftlog.GroupResult, error) {
+		groups.Add(1)
+		return raftlog.GroupResult{Status: raftlog.Applied}, nil
+	}
+	if _, err := p.pool.Forward(soon(t), "B", "b", []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	p.node.removed.Store(true)
+	_, err := p.pool.Forward(soon(t), "B", "b", []byte{2})
+	want(t, err, outcome.NotApplied, outcome.NotLeader)
+	if groups.Load() != 1 {
+		t.Error("a removed member's group was taken")
+	}
+}
+
+// TestARemovalBetweenTheLookAndTheNote of a call is found by the second look.
+func TestARemovalBetweenTheLookAndTheNote(t *testing.T) {
+	p := newPair(t, nil)
+	p.node.lookedUp = func(id []byte) {
+		if !p.node.removed.Swap(true) {
+			p.connections.Disconnect(id)
+		}
+	}
+	_, err := p.pool.ReadIndex(soon(t), "B", "b")
+	want(t, err, outcome.NotApplied, outcome.NotLeader)
 }
 
 // TestANodeDropsConnectionsItDialled, and makes new ones when it needs them.

@@ -79,9 +79,14 @@ func (g *Guard) checkMember(ctx context.Context, caller Introduction, ping bool)
 	if !bytes.Equal(own, caller.ClusterID) {
 		return denied("the caller belongs to another cluster")
 	}
-	if !ping {
-		callsAs(ctx, caller.ID)
+	if err := g.checkPresent(ctx, caller, ping); err != nil || ping || !callsAs(ctx, caller.ID) {
+		return err
 	}
+	return g.checkPresent(ctx, caller, ping)
+}
+
+// checkPresent checks that the caller is a member and shows its certificate.
+func (g *Guard) checkPresent(ctx context.Context, caller Introduction, ping bool) error {
 	m, ok := g.registry.Member(caller.ID)
 	switch {
 	case !ok:

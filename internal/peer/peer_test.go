@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,12 +38,19 @@ type fakeNode struct {
 	forward func(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	answer  error
 	caller  []byte
+	// removed says that A was removed; lookedUp, if set, is called after each look
+	// for a member.
+	removed  atomic.Bool
+	lookedUp func(id []byte)
 }
 
 func (n *fakeNode) ClusterID() []byte { return n.cluster }
 
 func (n *fakeNode) Member(id []byte) (*raftlogv1.Member, bool) {
-	for _, m := range []*raftlogv1.Member{{Id: idA, Tag: "A"}, {Id: idB, Tag: "B"}, {Id: idGone, Tag: "C", Removed: true}} {
+	if n.lookedUp != nil {
+		defer n.lookedUp(id)
+	}
+	for _, m := range []*raftlogv1.Member{{Id: idA, Tag: "A", Removed: n.removed.Load()}, {Id: idB, Tag: "B"}, {Id: idGone, Tag: "C", Removed: true}} {
 		if string(m.GetId()) == string(id) {
 			return m, true
 		}

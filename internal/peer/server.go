@@ -21,6 +21,7 @@ const maxStreamGroups = 64
 
 // Node answers the calls. *cluster.Node is one.
 type Node interface {
+	Registry
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 	HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	HandleReadIndex(ctx context.Context) (uint64, error)
@@ -122,6 +123,7 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 	var sending sync.Mutex
 	var working sync.WaitGroup
 	defer working.Wait()
+	caller := introductionOf(stream.Context()).ID
 	slots := make(chan struct{}, maxStreamGroups)
 	for {
 		req, err := stream.Recv()
@@ -134,7 +136,7 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 		slots <- struct{}{}
 		working.Go(func() {
 			defer func() { <-slots }()
-			response := s.forward(stream.Context(), req)
+			response := s.forward(stream.Context(), caller, req)
 			sending.Lock()
 			defer sending.Unlock()
 			_ = stream.Send(response) // A broken stream ends in Recv.
@@ -142,9 +144,18 @@ func (s *Server) Forward(stream grpc.BidiStreamingServer[peerv1.ForwardRequest, 
 	}
 }
 
-// forward handles one group.
-func (s *Server) forward(ctx context.Context, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
+// errNoMember means that the caller was removed after its stream was taken.
+var errNoMember = errors.New("the caller is no member any more")
+
+// forward handles one group. The guard has seen the stream's beginning only, so
+// whether the caller is a member is asked for each group.
+func (s *Server) forward(ctx context.Context, caller []byte, req *peerv1.ForwardRequest) *peerv1.ForwardResponse {
 	response := &peerv1.ForwardResponse{Correlation: req.GetCorrelation()}
+	if m, ok := s.node.Member(caller); !ok || m.GetRemoved() {
+		response.Status = peerv1.ForwardResponse_STATUS_NOT_APPLIED
+		response.Reason, response.Detail = uint32(outcome.NotLeader), errNoMember.Error()
+		return response
+	}
 	if s.trace != nil && req.GetTraceparent() != "" {
 		ctx = s.trace(ctx, req.GetTraceparent())
 	}
