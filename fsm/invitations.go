@@ -59,13 +59,12 @@ func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, 
 }
 
 // admit refuses a newcomer whom nobody let in: with roles it needs the right to the
-// cluster, or a token, which then says what it becomes. Nodes below StrictFormat let
-// everybody in, and know no tokens.
+// cluster, or a token, which then says what it becomes. Below StrictFormat everybody is
+// let in, and a token is not looked at: nodes of format 2 do not know that field, and
+// this one must come to the same state.
 func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) *refusal {
 	hash := join.GetTokenHash()
 	switch {
-	case !c.strict() && len(hash) > 0:
-		return invalid("", "%v", errOperation)
 	case !c.strict():
 		return nil
 	case len(hash) > 0:

@@ -123,7 +123,7 @@ func (c *contents) memberJoin(dst []byte, now moment, op *operation) ([]byte, *r
 	}
 	joined := newMember(m, tag)
 	c.putMember(joined)
-	if hash := join.GetTokenHash(); len(hash) > 0 {
+	if hash := join.GetTokenHash(); c.strict() && len(hash) > 0 {
 		c.dropInvitation(tokenHash(hash)) // It lets one node in.
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
