@@ -175,6 +175,10 @@ func (n *Node) Self() Self {
 	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: tag}
 }
 
+// Members returns the members as this node knows them, removed ones too. It works from
+// Open on. Nobody may change them.
+func (n *Node) Members() []*raftlogv1.Member { return n.roster.refresh().members }
+
 // Member returns the member with this raw Raft id as this node knows it, removed
 // ones too.
 func (n *Node) Member(id []byte) (*raftlogv1.Member, bool) {

@@ -71,12 +71,23 @@ func checkDial(address string) error {
 	return nil
 }
 
+// checkHostName checks the name of a host, without a port.
+func checkHostName(name string) error {
+	if name == "" || strings.ContainsAny(name, notInHosts+":*") {
+		return fmt.Errorf("%q is not the name of a host alone", name)
+	}
+	return nil
+}
+
+// notInHosts are characters that no host has, and addresses given by mistake do.
+const notInHosts = " \t\r\n/@=,"
+
 func checkAddress(address string, zeroPort bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%q is not HOST:PORT", address)
 	}
-	if strings.ContainsAny(host, " \t\r\n/@=,") {
+	if strings.ContainsAny(host, notInHosts) {
 		return fmt.Errorf("%q has a host that is none", address)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)

@@ -35,6 +35,10 @@ type Config struct {
 	// node. Load fills in those that are not given; see fillAdvertised.
 	AdvertiseGRPC, AdvertiseRaft, AdvertiseHTTP string
 
+	// HTTPHost holds further host names under which HTTP is called without TLS, such as
+	// those of balancers.
+	HTTPHost []string
+
 	// Peer holds the gRPC addresses of all first nodes by tag, this one's
 	// included.
 	Peer map[string]string

@@ -132,6 +132,9 @@ func TestKubernetesPods(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", pod, diff)
 		}
+		if service := "idnode." + all["Service idnode"].Metadata.Namespace + ".svc"; !slices.Contains(c.HTTPHost, service) {
+			t.Errorf("%s: without TLS it would not be called as %s, only as %q", pod, service, c.HTTPHost)
+		}
 		checkCertificate(t, all, pod, tag, host, c)
 	}
 }

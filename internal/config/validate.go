@@ -173,6 +173,12 @@ func (c *Config) checkAddresses(p *problems) {
 	if c.HTTP == "" && c.AdvertiseHTTP != "" {
 		p.add("advertise-http", "there is no http to advertise")
 	}
+	if c.HTTP == "" && len(c.HTTPHost) > 0 {
+		p.add("http-host", "there is no http that could be called")
+	}
+	for _, name := range c.HTTPHost {
+		p.check("http-host", checkHostName(name))
+	}
 }
 
 // checkListener checks one address to listen on against those in bound, and adds

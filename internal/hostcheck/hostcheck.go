@@ -1,33 +1,29 @@
-// Package hostcheck tells requests under the cluster's own host names from those
-// under a name that a foreign site may own. Such a site can have its own name lead
+// Package hostcheck finds the requests under a host name that a foreign site may own. Such a site can have its own name lead
 // to a node once its page is loaded (DNS rebinding), and that page would then be of
 // the same origin as the node.
 //
-// It owns the rule. What a refusal looks like is its callers' business.
+// It owns the rule for names that nobody else can have. Which others are the
+// cluster's, its callers say.
 package hostcheck
 
 import (
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 )
 
-// Foreign returns the host name of a request if a foreign site may own it, and ""
-// otherwise. addresses returns the host:port of members; it is called only if it
-// matters. Over TLS there are none: the certificate prevents it.
-func Foreign(r *http.Request, addresses func() []string) string {
-	name := hostName(r.Host)
+// Check judges the host name of a request if a foreign site may own it, in lower case and
+// without its port; any other is good. Over TLS every name is: the certificate prevents it.
+func Check(r *http.Request, judge func(name string) error) error {
+	name := Name(r.Host)
 	if r.TLS != nil || isLocalName(name) {
-		return ""
+		return nil
 	}
-	if slices.ContainsFunc(addresses(), func(address string) bool { return hostName(address) == name }) {
-		return ""
-	}
-	return name
+	return judge(name)
 }
 
-func hostName(hostPort string) string {
+// Name returns the name in an address, or in a name alone, in lower case.
+func Name(hostPort string) string {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		host = hostPort

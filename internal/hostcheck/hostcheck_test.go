@@ -2,25 +2,30 @@ package hostcheck
 
 import (
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"testing"
 )
 
-// TestForeign: a host name is foreign unless it can only be the cluster's.
-func TestForeign(t *testing.T) {
-	members := func() []string { return []string{"a.example:7402", "B.Example:7400", "", "c:7402"} }
+// TestCheck: a host name is judged unless no foreign site can have it.
+func TestCheck(t *testing.T) {
+	refused := errors.New("refused")
 	for host, want := range map[string]string{
 		"localhost:7402": "", "LOCALHOST": "", "127.0.0.1:7402": "", "[::1]:7402": "", "[2001:db8::1]": "", "192.0.2.1": "", "": "",
-		"c:7402": "", "node.localhost": "", "a.example:1": "", "A.Example": "", "b.example": "",
-		"evil.example": "evil.example", "Evil.Example:7402": "evil.example", "c.example:7402": "c.example",
+		"c:7402": "", "node.localhost": "", "a.example:1": "a.example", "A.Example": "a.example",
 		"127.0.0.1.evil.example:7402": "127.0.0.1.evil.example", "localhost.evil.example": "localhost.evil.example",
 		"a.example.evil.example": "a.example.evil.example", "evil.example.": "evil.example.",
 	} {
-		if got := Foreign(&http.Request{Host: host}, members); got != want {
-			t.Errorf("%s: %q, want %q", host, got, want)
+		judged := ""
+		judge := func(name string) error {
+			judged = name
+			return refused
 		}
-		if got := Foreign(&http.Request{Host: host, TLS: &tls.ConnectionState{}}, members); got != "" {
-			t.Errorf("%s over TLS: %q", host, got)
+		if err := Check(&http.Request{Host: host}, judge); judged != want || (err != nil) != (want != "") {
+			t.Errorf("%s: judged as %q, want %q: %v", host, judged, want, err)
+		}
+		if err := Check(&http.Request{Host: host, TLS: &tls.ConnectionState{}}, judge); err != nil {
+			t.Errorf("%s over TLS: %v", host, err)
 		}
 	}
 }

@@ -94,7 +94,11 @@ func noRoute(w http.ResponseWriter, r *http.Request) {
 // not by the mux, to which a HEAD is a GET: it would take a range unseen.
 func (a *api) handler(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.foreignHost(w, r) {
+		// It can be of a foreign site's page, and its origin does not show that.
+		if err := hostcheck.Check(r, a.service.CheckHost); err != nil {
+			f := failureOf(err)
+			a.refused(f.reason, 1)
+			writeFailure(w, r, f)
 			return
 		}
 		if r.Method != route.method {
@@ -112,22 +116,6 @@ func (a *api) handler(route route) http.Handler {
 			a.answerError(w, r, err, p)
 		}
 	})
-}
-
-// foreignHost answers a request under a host name that may not be the cluster's: it
-// can be of a foreign site's page, and its origin does not show that.
-func (a *api) foreignHost(w http.ResponseWriter, r *http.Request) bool {
-	name := hostcheck.Foreign(r, func() []string { return a.service.GetStatus().Addresses() })
-	if name == "" {
-		return false
-	}
-	a.refused(service.ReasonInvalidRequest, 1)
-	writeFailure(w, r, failure{
-		status: http.StatusForbidden, exception: operationException, reason: service.ReasonInvalidRequest,
-		message: service.ReasonInvalidRequest + ": without TLS the node does not answer as " + name + ": use its address, " +
-			"or advertise that name with --advertise-http on a node of the cluster",
-	})
-	return true
 }
 
 // answerError answers with an error. The service tells of those that are its own.

@@ -162,6 +162,28 @@ func TestForeignHosts(t *testing.T) {
 	}
 }
 
+// TestHostsOfANodeThatStarts: until it knows a member it cannot tell whose a name is, and
+// sends callers to the next node, as with all that it cannot tell yet. Its own name, and
+// those it was told, are known at once.
+func TestHostsOfANodeThatStarts(t *testing.T) {
+	w := newWorld(t)
+	address := serve(t, w.newServer("A", Config{}, ""))
+	ask := func(host string) string {
+		return converse(t, address, "GET /build/version HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+	}
+	check := func(hosts map[string]string) {
+		t.Helper()
+		for host, want := range hosts {
+			if got := ask(host); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") || want == "503" && !strings.Contains(got, "STARTING: ") {
+				t.Errorf("%s: %s, want %s", host, got, want)
+			}
+		}
+	}
+	check(map[string]string{"a.example:7402": "200", "IDS.example": "200", "b.example:7402": "200", "evil.example": "403"})
+	w.set(func(w *world) { w.addresses = nil })
+	check(map[string]string{"a.example:7402": "200", "IDS.example": "200", "b.example:7402": "503", "evil.example": "503"})
+}
+
 // TestPanic: a bad request ends for its caller alone, and the log says why.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer

@@ -44,13 +44,15 @@ type world struct {
 	fail    error
 	applied bool
 	boom    bool
+	// addresses are those of the members that nodes know.
+	addresses []string
 	// voterTags are what nodes believe of Raft's configuration.
 	voterTags []string
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), now: time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC)}
+	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a:7402", "b.example:7402", "c:7402"}, now: time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC)}
 	members := []*raftlogv1.Member{member("A"), member("B"), member("C")}
 	if _, err := w.Propose(context.Background(), fsm.BootstrapOperation(clusterID, members)); err != nil {
 		t.Fatal(err)
@@ -148,7 +150,7 @@ func (p place) Status() service.ClusterStatus {
 	defer p.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: "c1", SelfID: hex.EncodeToString(nodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
-		VoterTags: p.voterTags,
+		VoterTags: p.voterTags, Addresses: p.addresses,
 	}
 	if p.fail != nil {
 		status.LeaderTag, status.HasQuorum = "", false
@@ -174,7 +176,7 @@ func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 	p := place{w, tag}
 	svc, err := service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
-		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1",
+		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -51,24 +51,11 @@ func change[T any](do func(r *http.Request, body T) (any, error)) read {
 	}
 }
 
-// checkHost refuses a call under a host name that may not be the cluster's.
-func (p *Page) checkHost(r *http.Request) error {
-	name := hostcheck.Foreign(r, func() []string { return p.service.GetStatus().Addresses() })
-	if name == "" {
-		return nil
-	}
-	return &problem{
-		Status: http.StatusForbidden, Reason: service.ReasonInvalidRequest,
-		Message: "the page is not served as " + name + ": open it under the node's address, " +
-			"or advertise that name with --advertise-http on a node of the cluster",
-	}
-}
-
 // handler answers a call with JSON, whatever becomes of it.
 func (p *Page) handler(call read) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if err := p.checkHost(r); err != nil {
+		if err := hostcheck.Check(r, p.service.CheckHost); err != nil {
 			writeError(w, err)
 			return
 		}

@@ -43,13 +43,15 @@ type world struct {
 	mu    sync.Mutex
 	index uint64
 	etag  uint64
+	// addresses are those of the members that the node knows.
+	addresses []string
 	// fail is what becomes of proposals and linearizable reads.
 	fail error
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{})}
+	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
 	members := []*raftlogv1.Member{
 		{Id: selfID, Tag: "A", Voter: true, LogFormat: 1, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401", HttpAddress: "a.example:7402"},
 		{Id: []byte("node-b----------"), Tag: "B", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.2:7400", RaftAddress: "10.0.0.2:7401"},
@@ -105,7 +107,7 @@ func (w *world) Status() service.ClusterStatus {
 	defer w.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: hex.EncodeToString(clusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
-		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Conditions: map[string]service.Condition{
+		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Addresses: w.addresses, Conditions: map[string]service.Condition{
 			"A": {Reachable: true, AppliedIndex: w.index}, "B": {Reachable: true, AppliedIndex: w.index - 1},
 		},
 	}
@@ -135,7 +137,7 @@ func (w *world) loseQuorum() {
 func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
 	svc, err := service.New(service.Config{
-		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Admins: w.admins,
+		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Admins: w.admins, Hosts: []string{"ids.example"},
 		Tag: func() (string, bool) { return "A", true },
 		OwnEtags: func() []service.OwnEtag {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}

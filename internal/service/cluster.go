@@ -86,6 +86,10 @@ type ClusterStatus struct {
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string
+	// Addresses are those that members announce for their callers, as the node knew them
+	// last: from its start on, long before its state is restored. None means that it
+	// knows no member.
+	Addresses []string
 	// QuorumMissing is for how long no quorum has been in reach; 0 if one is.
 	QuorumMissing time.Duration
 	// StorageFull says that free space is below the mark on this node or on a
@@ -138,15 +142,6 @@ type Status struct {
 	// clients see; 0 if there was none since there are such indexes. Statuses with
 	// equal ones have the same members, addresses and votes, on all nodes.
 	MembershipIndex uint64
-}
-
-// Addresses are those that members announce for their callers.
-func (s Status) Addresses() []string {
-	addresses := make([]string, 0, 2*len(s.Members))
-	for _, m := range s.Members {
-		addresses = append(addresses, m.HTTPAddress, m.GRPCAddress)
-	}
-	return addresses
 }
 
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no

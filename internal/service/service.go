@@ -49,7 +49,7 @@ type Etags interface {
 }
 
 // Config is what a Service is made of. Everything but the limits, CaughtUp,
-// OwnEtags, ServerPrefix, Version and Logger must be given.
+// OwnEtags, Hosts, ServerPrefix, Version and Logger must be given.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
@@ -72,6 +72,10 @@ type Config struct {
 	// Admins are the principals to whom dangerous calls are kept as long as there
 	// are no roles; empty keeps them to nobody.
 	Admins []string
+
+	// Hosts are names and addresses under which the node is called over HTTP, beside
+	// those of the members: its own, and those it was told. See CheckHost.
+	Hosts []string
 
 	// Audit, if set, keeps the record of what changes the cluster.
 	Audit Auditor

@@ -1,0 +1,28 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/idnode/idnode/internal/hostcheck"
+)
+
+// CheckHost refuses a call over HTTP under a host name that a foreign site may own:
+// one that is neither this node's nor a member's. A node that knows no member yet
+// cannot tell, and its callers are to try the next node.
+func (s *Service) CheckHost(name string) error {
+	own := func(address string) bool { return hostcheck.Name(address) == name }
+	if slices.ContainsFunc(s.cfg.Hosts, own) {
+		return nil
+	}
+	members := s.cfg.Cluster.Status().Addresses
+	switch {
+	case slices.ContainsFunc(members, own):
+		return nil
+	case len(members) == 0:
+		return unavailable(ReasonStarting, "the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)
+	}
+	return &Error{
+		Code: PermissionDenied, Reason: ReasonInvalidRequest,
+		Message: "without TLS the node does not answer as " + name + ": use a member's address, or name it with --http-host on every node",
+	}
+}
