@@ -45,6 +45,19 @@ func awaitRole(t *testing.T, n *harness.Node, tag string, want idnodev1.Role) {
 	})
 }
 
+// awaitVote waits until n says that the member with this tag votes. One that votes may
+// win the next election.
+func awaitVote(t *testing.T, n *harness.Node, tag string) {
+	t.Helper()
+	harness.Eventually(t, changed, fmt.Sprintf("%s votes, says node %s", tag, n.Tag), func(ctx context.Context) error {
+		role, err := roleOf(ctx, n, tag)
+		if err == nil && role != idnodev1.Role_ROLE_FOLLOWER && role != idnodev1.Role_ROLE_LEADER {
+			err = fmt.Errorf("it is %s", role)
+		}
+		return err
+	})
+}
+
 // letLead hands leadership to n, asking a member, until all say that n leads. One
 // slow sync makes a handover fail, and another leader may be elected under it: it
 // takes an election timeout for each half. Whether handovers work is judged by
@@ -142,7 +155,7 @@ func joined(t *testing.T) error {
 		t.Fatalf("the fourth node got the tag %s, want D", d.Tag)
 	}
 	for _, n := range c.Others(leader) {
-		awaitRole(t, n, "D", idnodev1.Role_ROLE_FOLLOWER)
+		awaitVote(t, n, "D")
 	}
 	take(t, d, ledger, "orders")
 	if first := etags(t, d, ledger, 5); first != 1 {

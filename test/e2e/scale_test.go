@@ -243,7 +243,7 @@ func joinFresh(t *testing.T, c *harness.Cluster, leader *harness.Node) {
 	begin := time.Now()
 	fresh.Start(t)
 	fresh.Settled(t)
-	awaitRole(t, leader, fresh.Tag, idnodev1.Role_ROLE_FOLLOWER)
+	awaitVote(t, leader, fresh.Tag)
 	load.Stop()
 	noFailures(t, load)
 	c.Agree(t)

@@ -127,7 +127,7 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	d.Env = []string{"IDNODE_JOIN_TOKEN=" + token}
 	d.Start(t)
 	d.Settled(t)
-	awaitRole(t, c.Nodes[0], "D", idnodev1.Role_ROLE_FOLLOWER)
+	awaitVote(t, c.Nodes[0], "D")
 	turnedAway("E", "a node has joined by it", through(c.Nodes[0], "--join-token", token))
 
 	e := c.Add(t, "E", "--standby")
@@ -144,22 +144,26 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	hasMembers(t, c, "A", "B", "C", "D", "E", "F")
 }
 
-// invite makes a token through n.
-func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) string {
+// invite makes a token through n. A try whose answer is lost leaves one that nobody
+// has.
+func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) (token string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), changed)
-	defer cancel()
-	r, err := n.Cluster.Invite(ctx, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.GetToken()
+	harness.Eventually(t, changed, "a token for "+req.GetTag(), func(ctx context.Context) error {
+		r, err := n.Cluster.Invite(ctx, req)
+		token = r.GetToken()
+		return err
+	})
+	return token
 }
 
-// takeIn takes in a node that waits, asking n.
+// takeIn takes in a node that waits, asking n. A try that is cut short may have begun
+// it: the node goes on by itself, and waits no more.
 func takeIn(t *testing.T, n, waiting *harness.Node) {
 	t.Helper()
 	harness.Eventually(t, changed, "node "+waiting.Tag+" is taken in", func(ctx context.Context) error {
+		if _, err := roleOf(ctx, n, waiting.Tag); err == nil {
+			return nil
+		}
 		_, err := n.Cluster.Join(ctx, &idnodev1.JoinRequest{Address: waiting.GRPC, Tag: waiting.Tag})
 		return err
 	})
@@ -175,18 +179,25 @@ func TestARemovedMembersConnectionsEnd(t *testing.T) {
 	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", invite(t, c.Nodes[0], &idnodev1.InviteRequest{Tag: "D"}))
 	d.Start(t)
 	d.Settled(t)
-	awaitRole(t, c.Nodes[0], "D", idnodev1.Role_ROLE_FOLLOWER)
+	leader := c.Nodes[0]
+	awaitVote(t, leader, "D")
 
-	leader := c.LeaderAmong(t, c.Nodes[:3])
-	conn := harness.DialAs(t, leader.GRPC, certs, "D").Conn
-	member, ctx := peerv1.NewPeerServiceClient(conn), asMember(t.Context(), t, c, "D")
-	stream, err := member.Forward(ctx)
-	if err != nil {
-		t.Fatal(err)
+	member := peerv1.NewPeerServiceClient(harness.DialAs(t, leader.GRPC, certs, "D").Conn)
+	as := asMember(t.Context(), t, c, "D")
+	readIndex := func() error {
+		ctx, cancel := context.WithTimeout(as, 5*time.Second)
+		defer cancel()
+		_, err := member.ReadIndex(ctx, &peerv1.ReadIndexRequest{})
+		return err
 	}
-	if _, err := member.ReadIndex(ctx, &peerv1.ReadIndexRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	var stream peerv1.PeerService_ForwardClient
+	harness.Eventually(t, changed, "node "+leader.Tag+" leads and takes D's calls", func(context.Context) (err error) {
+		letLead(t, c, leader, leader)
+		if stream, err = member.Forward(as); err != nil {
+			return err
+		}
+		return readIndex()
+	})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := stream.Recv()
@@ -200,7 +211,7 @@ func TestARemovedMembersConnectionsEnd(t *testing.T) {
 	case <-time.After(changed):
 		t.Error("the stream of groups is still open")
 	}
-	if _, err := member.ReadIndex(ctx, &peerv1.ReadIndexRequest{}); status.Code(err) != codes.PermissionDenied {
+	if err := readIndex(); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("a call afterwards: %v, want PermissionDenied", err)
 	}
 	d.Process.Kill()
