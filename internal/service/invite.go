@@ -128,23 +128,24 @@ type Newcomer struct {
 // cluster, or a token; the state judges again, in the order of the log. A node asks
 // until it is in; what is asked of a member changes nothing and is not recorded.
 func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
-	if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
-		_, err := take(nil, s.principal(ctx))
-		return err
-	}
 	var hash []byte
 	asks := invited{Tag: n.Tag}
 	if n.Token != "" {
 		sum := sha256.Sum256([]byte(n.Token))
 		hash, asks.Token = sum[:], shownToken(sum[:])
 	}
-	if err := s.checkNewcomer(ctx, n, hash); err != nil {
+	member, err := s.judgeNewcomer(ctx, n, hash)
+	if member {
+		_, err := take(nil, s.principal(ctx))
+		return err
+	}
+	if err != nil {
 		who := s.caller(ctx)
 		s.cfg.Logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
-	err := s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
+	err = s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
 		principal := s.principal(ctx)
 		var m *raftlogv1.Member
 		if m, failed = take(hash, principal); unnamed(failed, principal) {
@@ -158,26 +159,38 @@ func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []b
 	return cmp.Or(failed, err)
 }
 
-// checkNewcomer refuses a node that has neither the right to the cluster nor a token
-// that there is. So strangers do not fill the audit log.
+// judgeNewcomer says whether a node is a member already, and refuses one that is not
+// and has neither the right to the cluster nor a token that there is. So strangers do
+// not fill the audit log.
+//
+// A refusal ends the node that asks. So it is never that of a state that is behind:
+// the node may have been let in, its token made, or the roles set through another.
+func (s *Service) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
+	judge := func() (bool, error) {
+		if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
+			return true, nil
+		}
+		return false, s.checkNewcomer(ctx, n, hash)
+	}
+	if member, err := judge(); err == nil {
+		return member, nil
+	}
+	if _, err := s.settle(ctx, Linearizable); err != nil {
+		return false, err
+	}
+	return judge()
+}
+
+// checkNewcomer is judgeNewcomer for a node that is no member.
 func (s *Service) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
-	if hash == nil {
+	switch {
+	case hash == nil:
 		if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
 		}
-		return nil
-	}
-	if s.cfg.State.Format() < fsm.StrictFormat {
+	case s.cfg.State.Format() < fsm.StrictFormat:
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
-	}
-	if s.cfg.State.Invited(hash) {
-		return nil
-	}
-	// It may have been made through another node just now.
-	if _, err := s.settle(ctx, Linearizable); err != nil {
-		return err
-	}
-	if !s.cfg.State.Invited(hash) {
+	case !s.cfg.State.Invited(hash):
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "there is no such token, or a node has joined by it")
 	}
 	return nil

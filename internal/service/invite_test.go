@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -82,6 +84,44 @@ func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
 	}
 	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
 		t.Errorf("with the right: %+v, %v", taken, err)
+	}
+}
+
+// TestANodeThatIsBehindRefusesNobodyForGood: a refusal ends the node that asks, so the
+// one asked first learns what others have done.
+func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
+	noCluster := shop(everything().Grants[0].Rights &^ rights.Cluster)
+	for name, tt := range map[string]struct {
+		principal, token string
+		// behind is what this node has not heard of yet.
+		behind func(*testing.T, node)
+	}{
+		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
+			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
+			who := "ops"
+			n.world.must(n.world.state.JoinOperation(&raftlogv1.MemberJoin{Member: d}, &who))
+		}},
+		"roles give it the right": {"shop", "", func(t *testing.T, n node) {
+			n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: everything().Grants})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, a := newAuditedNode(t)
+			n.setRoles(t, everything(), noCluster)
+			a.take(t)
+			n.world.set(func(w *world) { w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+			var refused interface{ Refused() *raftlogv1.Refusal }
+			if taken, err := n.admit(tt.principal, tt.token); err == nil || errors.As(err, &refused) || taken.times > 0 {
+				t.Errorf("without a quorum: %+v, %v", taken, err)
+			}
+			n.world.set(func(w *world) {
+				w.unreadable = nil
+				w.catchUp = sync.OnceFunc(func() { tt.behind(t, n) })
+			})
+			if taken, err := n.admit(tt.principal, tt.token); err != nil || taken.times != 1 {
+				t.Errorf("%+v, %v", taken, err)
+			}
+		})
 	}
 }
 

@@ -38,6 +38,8 @@ type world struct {
 	waiting int
 	// unreadable is what Linearize returns.
 	unreadable error
+	// catchUp, if set, is called by Linearize: what this node did not know before.
+	catchUp func()
 }
 
 var nodeA = []byte("node-a----------")
@@ -110,8 +112,12 @@ func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 // Linearize implements Linearizer.
 func (w *world) Linearize(context.Context) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.unreadable
+	catchUp, err := w.catchUp, w.unreadable
+	w.mu.Unlock()
+	if catchUp != nil {
+		catchUp()
+	}
+	return err
 }
 
 func (w *world) set(change func(*world)) {
