@@ -291,6 +291,7 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 		if err != nil {
 			return change{}, err
 		}
+		defer s.expected.expect(req.Tag)()
 		m, err := s.cfg.Cluster.Join(ctx, req, token)
 		if err != nil {
 			return change{}, proposalError(err, false)

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/idnode/idnode/fsm"
@@ -104,13 +105,45 @@ func errTooOldForTokens() error {
 }
 
 // tokenFor returns the token by which a node that waits can join; empty where nobody
-// needs one.
+// needs one, or the log format knows none. Then the caller holds the door open.
 func (s *Service) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
-	if !s.cfg.State.Roles().Table.Set() && len(s.cfg.Admins) == 0 {
+	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && len(s.cfg.Admins) == 0 {
 		return "", nil
 	}
 	res, err := s.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
 	return res.Token, err
+}
+
+// expected are the tags of the nodes that this one asks to join, each as often as it
+// asks. Below StrictFormat there are no tokens by which to know these nodes when they
+// come; no other member keeps anybody out then.
+type expected struct {
+	mu   sync.Mutex
+	tags map[string]int
+}
+
+// expect lets nodes with a tag in, or with any if it is empty, until done is called.
+func (e *expected) expect(tag string) (done func()) {
+	e.add(tag, 1)
+	return func() { e.add(tag, -1) }
+}
+
+func (e *expected) add(tag string, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tags == nil {
+		e.tags = map[string]int{}
+	}
+	if e.tags[tag] += n; e.tags[tag] == 0 {
+		delete(e.tags, tag)
+	}
+}
+
+// has says whether a node with the tag is expected.
+func (e *expected) has(tag string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tags[tag] > 0 || e.tags[""] > 0
 }
 
 // Newcomer is a node that asks for membership by itself.
@@ -183,12 +216,14 @@ func (s *Service) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 
 // checkNewcomer is judgeNewcomer for a node that is no member.
 func (s *Service) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
+	strict := s.cfg.State.Format() >= fsm.StrictFormat
 	switch {
+	case hash == nil && !strict && s.expected.has(n.Tag):
 	case hash == nil:
 		if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
 		}
-	case s.cfg.State.Format() < fsm.StrictFormat:
+	case !strict:
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
 	case !s.cfg.State.Invited(hash):
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "there is no such token, or a node has joined by it")

@@ -146,6 +146,8 @@ type Service struct {
 	inFlight atomic.Int64
 	// limiter counts for callers with limits of their own.
 	limiter limiter
+	// expected are the nodes that Join has asked to come.
+	expected expected
 	// backingUp is set while a backup is written.
 	backingUp atomic.Bool
 	// draining is set once, by Drain: enter lets nobody in any more.

@@ -145,12 +145,17 @@ type fakeCluster struct {
 	asked  string
 	token  string
 	err    error
+	// joining, if set, is called while a node is asked to join.
+	joining func()
 }
 
 func (c *fakeCluster) Status() ClusterStatus { return c.status }
 
 func (c *fakeCluster) Join(_ context.Context, req JoinRequest, token string) (*raftlogv1.Member, error) {
 	c.asked, c.token = "join "+req.Address+" "+req.Tag, token
+	if c.joining != nil {
+		c.joining()
+	}
 	if c.err != nil {
 		return nil, c.err
 	}
