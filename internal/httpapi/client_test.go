@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -128,8 +129,45 @@ func TestManyIdentities(t *testing.T) {
 	}
 }
 
+// TestTopologyHeldAtAnOlderFormat: below log format 3 the state does not say when the members
+// changed, and clients learn it all the same: each node counts the changes that it sees.
+func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
+	w := newWorld(t)
+	a, c := w.newServer("A", Config{}, ""), w.newServer("C", Config{}, "")
+	topology := func(s *Server) int64 {
+		return decode[struct{ Etag int64 }](t, do(s, http.MethodGet, "/topology?name=shop"), http.StatusOK).Etag
+	}
+	refreshed := func(etag int64) bool {
+		sent := strconv.FormatInt(etag, 10)
+		return do(a, http.MethodGet, "/databases/shop/stats", "Topology-Etag", sent).Header().Get("Refresh-Topology") == "true"
+	}
+	have := topology(a)
+	do(a, http.MethodPost, "/databases/shop/identity/next?name=users")
+	if got := topology(a); got != have || refreshed(have) {
+		t.Errorf("the etag %d, was %d, though the members are the same", got, have)
+	}
+	w.knowFormat() // Clients do not see that.
+	replaced := member("A")
+	replaced.LogFormat, replaced.HttpAddress = fsm.StrictFormat, "a:7403"
+	for _, change := range [][]byte{fsm.AnnounceOperation(replaced), fsm.RemoveOperation("B", nil), fsm.FormatRaiseOperation(fsm.StrictFormat)} {
+		w.mustPropose(change)
+		if !refreshed(have) {
+			t.Errorf("a client with the etag %d does not hear of a change", have)
+		}
+		got := topology(a)
+		if got <= have || refreshed(got) {
+			t.Errorf("the etag %d after %d", got, have)
+		}
+		if other := topology(c); other <= have || other > int64(w.index) {
+			t.Errorf("another node says %d at log index %d, after %d", other, w.index, have)
+		}
+		have = got
+	}
+}
+
 // TestTopologyIsOfTheMembers: it is the same on all nodes, whatever each knows of the
-// moment, and its etag rises with each change of the members, and only then.
+// moment, and its etag rises with each change of the members, and only then. That is so from
+// log format 3 on.
 func TestTopologyIsOfTheMembers(t *testing.T) {
 	w := newWorld(t)
 	announce := func(address string) []byte {
@@ -137,14 +175,12 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 		m.LogFormat, m.HttpAddress = fsm.StrictFormat, address
 		return fsm.AnnounceOperation(m)
 	}
-	w.knowFormat()
-	etag := int64(1)
+	w.raiseFormat()
+	etag := int64(w.index)
 	for i, step := range []struct {
 		operation []byte
 		changes   bool
 	}{
-		{announce("a:7402"), false},
-		{fsm.FormatRaiseOperation(fsm.StrictFormat), true},
 		{announce("a:7402"), false},
 		{announce("a:7403"), true},
 		{fsm.RemoveOperation("B", nil), true},

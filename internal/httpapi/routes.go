@@ -25,6 +25,8 @@ type api struct {
 	scheme string
 	// maxHigh is where ranges must end; 0 for no such bound.
 	maxHigh int64
+	// topology tells the etag of the topology.
+	topology topologyEtag
 	// refused is told of each call that did not come to the service.
 	refused func(reason string, calls int)
 	// extend gives an answer that is long more time to be read.

@@ -21,9 +21,9 @@ type serverNode struct {
 // databaseTopology tells a client which nodes there are: every voter, in the order
 // of tags. It is what this node knows by itself: clients ask when a node has failed.
 //
-// Invariant: with the same etag it is the same on all nodes, so it depends on
-// nothing but the replicated members. Clients prefer the first node, and come back
-// to it when it is healthy again; they take over a topology only with a higher etag.
+// Invariant: from log format 3 on, with the same etag it is the same on all nodes, so it
+// depends on nothing but the replicated members. Clients prefer the first node, and come
+// back to it when it is healthy again; they take over a topology only with a higher etag.
 // One in which each node names itself first would keep them where they fled to.
 func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params) error {
 	database := p.needed(paramName)
@@ -47,7 +47,7 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	writeJSON(w, http.StatusOK, struct {
 		Nodes []serverNode
 		Etag  int64
-	}{nodes, etag(status)})
+	}{nodes, a.topology.of(status)})
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (a *api) clusterTopology(w http.ResponseWriter, _ *http.Request, _ *params)
 
 func (a *api) clusterNodes(status service.Status) clusterNodes {
 	nodes := clusterNodes{
-		TopologyID: status.ClusterID, Etag: etag(status),
+		TopologyID: status.ClusterID, Etag: a.topology.of(status),
 		AllNodes: map[string]string{}, Members: map[string]string{}, Promotables: map[string]string{}, Watchers: map[string]string{},
 	}
 	for _, m := range status.Members {
@@ -155,11 +155,7 @@ func (a *api) hintTopology(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < etag(status) {
+	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < a.topology.of(status) {
 		w.Header().Set(refreshTopologyHeader, "true")
 	}
 }
-
-// etag is that of the topology. Clients keep the topology with the higher one,
-// whatever node it came from.
-func etag(status service.Status) int64 { return max(1, int64(status.MembershipIndex)) }
