@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/client"
 )
 
@@ -117,7 +119,7 @@ func TestAPinnedClusterThatIsNotThere(t *testing.T) {
 		timeout time.Duration
 	}{
 		"all endpoints answer":       {0, time.Hour},
-		"one of two does not answer": {1, time.Second},
+		"one of two does not answer": {1, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := named(t, "other", 2)
@@ -133,4 +135,67 @@ func TestAPinnedClusterThatIsNotThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusals returns a dialler, and a channel that tells of each of its dials that failed.
+func refusals() (dial func(context.Context, string) (net.Conn, error), failed <-chan error) {
+	told := make(chan error)
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			select {
+			case told <- err:
+			case <-ctx.Done():
+			}
+		}
+		return conn, err
+	}, told
+}
+
+// TestAnswersOfANodeThatStops: a node that stops answers the calls that it has, and
+// takes no connection any more. That another call dials in vain does not put the answers
+// in doubt: they came over a connection whose cluster is known.
+func TestAnswersOfANodeThatStops(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		own := named(t, "own", 1)
+		var failed <-chan error
+		cfg.Dial, failed = refusals()
+		cfg.Endpoints, cfg.Timeout, cfg.TryTimeout = own.addrs(), 20*time.Second, 20*time.Second
+		c := connect(t, cfg)
+		if _, err := c.Next(t.Context(), "orders|"); err != nil {
+			t.Fatal(err)
+		}
+		begun, release := make(chan struct{}), make(chan struct{})
+		first := sync.OnceFunc(func() { close(begun) })
+		own.nodes[0].hook(func(context.Context, proto.Message) error {
+			first()
+			<-release
+			return nil
+		}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		defer calls.Wait()
+		defer cancel()
+		calls.Go(func() {
+			defer cancel()
+			if _, err := c.Next(t.Context(), "orders|"); err != nil {
+				t.Errorf("the call under way: %v", err)
+			}
+		})
+		<-begun
+		go own.nodes[0].server.GracefulStop()
+		calls.Go(func() {
+			for ctx.Err() == nil { // The first may go before the client hears of the stop.
+				short, done := context.WithTimeout(ctx, 100*time.Millisecond)
+				_, _ = c.Next(short, "orders|")
+				done()
+			}
+		})
+		for range 2 { // The second dial begins when the client has taken in that the first failed.
+			<-failed
+		}
+		close(release)
+		<-ctx.Done()
+	})
 }

@@ -70,7 +70,9 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			conn, err := dial(ctx, address)
-			n.belongs.dialled.Add(1)
+			if err == nil {
+				n.belongs.dialled.Add(1)
+			}
 			return conn, err
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
