@@ -209,6 +209,9 @@ func (r *Reconciler) raiseFormat(ctx context.Context, members []*raftlogv1.Membe
 	if newest <= max(r.Format(), 1) {
 		return nil
 	}
+	if err := r.RaiseFormat(ctx, newest); err != nil {
+		return fmt.Errorf("raising the log format to %d: %w", newest, err)
+	}
 	r.Logger.Info("all members read a newer log format", "format", newest)
-	return r.RaiseFormat(ctx, newest)
+	return nil
 }

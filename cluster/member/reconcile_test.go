@@ -1,11 +1,13 @@
 package member
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,6 +246,40 @@ func TestReconcileFormat(t *testing.T) {
 	})
 	if b.raised != 2 {
 		t.Errorf("raised to %d, want 2", b.raised)
+	}
+}
+
+// TestReconcileFormatNotRaised: a format that cannot be raised, say because a disk is
+// full, is tried at each look. The log tells of the first failure and then now and then,
+// and of the raise once it has come about.
+func TestReconcileFormatNotRaised(t *testing.T) {
+	a := testMember("A", 1)
+	a.LogFormat = 2
+	b := newBench(newFakeRaft(testID(1)), a)
+	var log bytes.Buffer
+	b.r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	raise, full, tries := b.r.RaiseFormat, true, 0
+	b.r.RaiseFormat = func(ctx context.Context, f uint32) error {
+		if tries++; full {
+			return errors.New("the disk is full")
+		}
+		return raise(ctx, f)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*complainAfter)
+		defer cancel()
+		b.r.Run(ctx)
+		if told := strings.Count(log.String(), "\n"); tries < 10 || told < 1 || told > 3 || strings.Contains(log.String(), "all members") {
+			t.Errorf("%d tries, and %d lines:\n%s", tries, told, log.String())
+		}
+		log.Reset()
+		full = false
+		ctx, cancel = context.WithTimeout(t.Context(), complainAfter)
+		defer cancel()
+		b.r.Run(ctx)
+	})
+	if told := log.String(); b.raised != 2 || strings.Count(told, "\n") != 1 || !strings.Contains(told, "all members") {
+		t.Errorf("raised to %d, and told:\n%s", b.raised, told)
 	}
 }
 
