@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -79,37 +80,46 @@ func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) 
 
 // admitByToken makes of a newcomer what its token says.
 func (c *contents) admitByToken(now moment, hash []byte, m *raftlogv1.Member) *refusal {
-	if len(hash) != len(tokenHash{}) {
-		return invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
-	}
-	i, ok := c.invitations[tokenHash(hash)]
-	switch {
-	case !ok:
-		return notAdmitted("there is no such token, or a node has joined by it")
-	case i.expires <= now.unixNano:
-		return notAdmitted("the token is no longer valid")
-	case i.tag != "" && m.GetTag() != "" && m.GetTag() != i.tag:
-		return notAdmitted("the token is for node %s", i.tag)
+	i, err := c.invited(hash, m.GetTag(), now.unixNano)
+	if err != nil {
+		return err
 	}
 	m.Tag = cmp.Or(m.GetTag(), i.tag)
 	m.Watcher = m.GetWatcher() || i.watcher
 	return nil
 }
 
+// invited returns the invitation of a node with a tag, empty for one without, by the
+// hash of its token.
+func (c *contents) invited(hash []byte, tag string, unixNano int64) (invitation, *refusal) {
+	if len(hash) != len(tokenHash{}) {
+		return invitation{}, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
+	}
+	i, ok := c.invitations[tokenHash(hash)]
+	switch {
+	case !ok:
+		return i, notAdmitted("there is no such token, or a node has joined by it")
+	case i.expires <= unixNano:
+		return i, notAdmitted("the token is no longer valid")
+	case i.tag != "" && tag != "" && tag != i.tag:
+		return i, notAdmitted("the token is for node %s", i.tag)
+	}
+	return i, nil
+}
+
 func notAdmitted(format string, args ...any) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", format, args...)
 }
 
-// Invited says whether a node may become a member by the token with this hash, as far
-// as its time is not over.
-func (s *State) Invited(hash []byte) bool {
-	if len(hash) != len(tokenHash{}) {
-		return false
-	}
+// Invited returns nil if a node with a tag, empty for one without, may become a member
+// by the token with this hash now, and else how the state would refuse it.
+func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	_, ok := s.contents.invitations[tokenHash(hash)]
-	return ok
+	if _, err := s.contents.invited(hash, tag, now.UnixNano()); err != nil {
+		return &raftlogv1.Refusal{Reason: err.reason, Field: err.field, Detail: err.detail}
+	}
+	return nil
 }
 
 // putInvitation stores an invitation.

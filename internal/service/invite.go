@@ -219,14 +219,17 @@ func (s *Service) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) er
 	strict := s.cfg.State.Format() >= fsm.StrictFormat
 	switch {
 	case hash == nil && !strict && s.expected.has(n.Tag):
+		return nil
 	case hash == nil:
 		if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
 		}
+		return nil
 	case !strict:
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
-	case !s.cfg.State.Invited(hash):
-		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "there is no such token, or a node has joined by it")
+	}
+	if refusal := s.cfg.State.Invited(hash, n.Tag, time.Now()); refusal != nil {
+		return &refused{refusal}
 	}
 	return nil
 }

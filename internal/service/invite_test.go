@@ -43,7 +43,7 @@ func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(res.Token))
-	if len(res.Token) < 26 || !n.world.state.Invited(hash[:]) || n.world.state.Invited([]byte(res.Token)) {
+	if len(res.Token) < 26 || n.world.state.Invited(hash[:], "D", before) != nil || n.world.state.Invited([]byte(res.Token), "D", before) == nil {
 		t.Errorf("%q is not the token of what the state knows", res.Token)
 	}
 	if res.Expires.Before(before.Add(time.Minute)) || res.Expires.After(time.Now().Add(time.Minute)) {
@@ -84,6 +84,34 @@ func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
 	}
 	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
 		t.Errorf("with the right: %+v, %v", taken, err)
+	}
+}
+
+// TestATokenThatLetsNobodyInIsNotRecorded: one whose time is over, or that is for
+// another node, is refused at the door, in the state's own words.
+func TestATokenThatLetsNobodyInIsNotRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	// The entries' clock is years behind this node's, so the state still takes it.
+	over := sha256.Sum256([]byte("over"))
+	if _, err := n.propose(as("ops"), &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+		TokenHash: over[:], ExpiresUnixNano: time.Now().Add(-time.Minute).UnixNano(),
+	}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	other, err := n.Invite(as("ops"), InviteRequest{Tag: "E", For: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.take(t)
+	for token, want := range map[string]string{"over": "the token is no longer valid", other.Token: "the token is for node E"} {
+		var r interface{ Refused() *raftlogv1.Refusal }
+		taken, err := n.admit("D", token)
+		if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetDetail() != want {
+			t.Errorf("%s: %+v, %v", want, taken, err)
+		}
+	}
+	if got := a.take(t); len(got) > 0 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -138,7 +166,7 @@ func TestAWaitingNodeIsGivenAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(n.cluster.token))
-	if !w.state.Invited(hash[:]) {
+	if w.state.Invited(hash[:], "D", time.Now()) != nil {
 		t.Errorf("it was given %q", n.cluster.token)
 	}
 }

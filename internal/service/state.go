@@ -1,6 +1,8 @@
 package service
 
 import (
+	"time"
+
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
@@ -22,7 +24,8 @@ type State interface {
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles
-	Invited(tokenHash []byte) bool
+	// Invited returns nil if a node may join by a token now.
+	Invited(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
 	// Snapshot is the state as it is now; its user closes it.
 	Snapshot() *fsm.Snapshot
 	// PreviewMerge says what a merge would change.
