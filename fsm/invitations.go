@@ -145,6 +145,13 @@ func (c *contents) dropExpired(now moment) {
 	}
 }
 
+// dropInvitations forgets all of them.
+func (c *contents) dropInvitations() {
+	for hash := range c.invitations {
+		c.dropInvitation(hash)
+	}
+}
+
 // invitationRecords returns all invitations, by the hashes of their tokens.
 func (c *contents) invitationRecords() []*raftlogv1.MemberInvite {
 	var records []*raftlogv1.MemberInvite

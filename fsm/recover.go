@@ -55,7 +55,10 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	c.setFormat(max(c.format, MergeFormat))
 	done.Removed = c.removeOthers(keep)
 	c.forgetStarts(keep)
-	c.settleMembership(0) // The same on all survivors, however far their logs go.
+	c.dropInvitations() // One may have let in a node that only the lost members know of.
+	// Not by the log's index, which need not be the same on all survivors. Those that
+	// know of different members still differ in this too.
+	c.settleMembership(0)
 	done.Raised = c.skipAhead(r.SkipAhead)
 	c.setFloor(floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch})
 	c.hash.remove(hashCluster(c.clusterID))

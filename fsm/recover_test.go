@@ -2,8 +2,10 @@ package fsm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"math"
 	"testing"
+	"time"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -60,6 +62,28 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 	_, want := l.state.Hash()
 	if _, got := restored(t, snapshotOf(t, l.state)).Hash(); got != want {
 		t.Errorf("hash %x after a snapshot, before %x", got, want)
+	}
+}
+
+// TestARecoveryDropsInvitations: a token may have let a node in where only the lost
+// members know of it, and must not let in another.
+func TestARecoveryDropsInvitations(t *testing.T) {
+	l := newMergeLog(t)
+	hash := sha256.Sum256([]byte("token"))
+	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+		TokenHash: hash[:], ExpiresUnixNano: l.now.Add(time.Hour).UnixNano(),
+	}}}))
+	if refusal := l.state.Invited(hash[:], "D", l.now); refusal != nil {
+		t.Fatal(refusal)
+	}
+	if _, err := l.state.Recover(Recovery{Keep: []string{"A"}}); err != nil {
+		t.Fatal(err)
+	}
+	if l.state.Invited(hash[:], "D", l.now) == nil {
+		t.Error("the token lets a node in")
+	}
+	if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
+		t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
 	}
 }
 
