@@ -59,10 +59,13 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	roles := asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: encodedRoles(t)})
 	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
 	for name, data := range map[string][]byte{
-		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
-		"format zero":              forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
-		"fold version zero":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
-		"log format zero":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"wrong hash":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
+		"format zero":       forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
+		"fold version zero": forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
+		"log format zero":   forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"membership in format 2": forge(head(func(h *raftlogv1.SnapshotHeader) {
+			h.LogFormat, h.MembershipIndex, h.StateHash = MergeFormat, 7, membershipHash(MergeFormat, 7)
+		})),
 		"short cluster id":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
 		"empty record":             forge(plain, &raftlogv1.SnapshotRecord{}),
 		"identity without db":      forge(plain, identity),
@@ -105,6 +108,16 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// membershipHash is that of a state of nothing but a log format and the index of a
+// change of the membership.
+func membershipHash(format uint32, index uint64) uint64 {
+	c := newContents()
+	c.setFormat(format)
+	c.setMembership(index)
+	c.hash.add(hashRequestFloor(0))
+	return uint64(c.hash)
 }
 
 // asRecord wraps a piece of state.

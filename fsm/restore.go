@@ -102,6 +102,9 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 		return corrupt("log format %d", h.GetLogFormat())
 	}
 	c.setFormat(h.GetLogFormat())
+	if !c.strict() && h.GetMembershipIndex() != 0 {
+		return corrupt("a change of the membership at %d in log format %d", h.GetMembershipIndex(), c.format)
+	}
 	c.setMembership(h.GetMembershipIndex())
 	c.applied = h.GetAppliedIndex()
 	c.requests.floor = h.GetRequestFloor()
