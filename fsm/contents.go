@@ -107,21 +107,25 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 		return nil, err
 	}
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
-	results := make([]raftlog.GroupResult, len(e.Groups))
-	if mutant.On(mutant.GroupsInMapOrder) {
-		for _, i := range rand.Perm(len(e.Groups)) {
-			results[i] = c.applyGroup(now, &e.Groups[i])
-		}
-		c.applied = index
-		c.settleMembership(index)
-		return results, nil
-	}
-	for i := range e.Groups {
-		results[i] = c.applyGroup(now, &e.Groups[i])
-	}
+	results := c.applyGroups(now, e.Groups)
 	c.applied = index
 	c.settleMembership(index)
 	return results, nil
+}
+
+// applyGroups applies an entry's groups, in their order.
+func (c *contents) applyGroups(now moment, groups []raftlog.Group) []raftlog.GroupResult {
+	results := make([]raftlog.GroupResult, len(groups))
+	if mutant.On(mutant.GroupsInMapOrder) {
+		for _, i := range rand.Perm(len(groups)) {
+			results[i] = c.applyGroup(now, &groups[i])
+		}
+		return results
+	}
+	for i := range groups {
+		results[i] = c.applyGroup(now, &groups[i])
+	}
+	return results
 }
 
 // nodeID is a node's Raft id.
