@@ -57,9 +57,25 @@ func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *st
 	if err != nil {
 		return 0, err
 	}
+	result, err := n.remove(ctx, e, tag, force, principal)
+	for overtaken(err) && ctx.Err() == nil {
+		result, err = n.remove(ctx, e, tag, force, principal)
+	}
+	if err != nil {
+		return 0, err
+	}
+	e.awaitGone(ctx, tag)
+	return result.GetLogIndex(), nil
+}
+
+// remove judges a removal, unless it is forced, and brings it through the log. It is
+// refused if the members have changed in between.
+func (n *Node) remove(ctx context.Context, e *engine, tag string, force bool, principal *string) (*raftlogv1.Result, error) {
+	var judged uint64
 	if !force {
-		if err := n.mayRemove(ctx, e, tag); err != nil {
-			return 0, err
+		var err error
+		if judged, err = n.mayRemove(ctx, e, tag); err != nil {
+			return nil, err
 		}
 	}
 	if leader, ok := e.leader(); ok && leader.GetTag() == tag && len(e.voters()) > 1 {
@@ -67,12 +83,14 @@ func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *st
 			n.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
 		}
 	}
-	result, err := e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal))
-	if err != nil {
-		return 0, err
-	}
-	e.awaitGone(ctx, tag)
-	return result.GetLogIndex(), nil
+	return e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal, judged))
+}
+
+// overtaken says whether a removal was refused because the members have changed since
+// it was judged.
+func overtaken(err error) bool {
+	var refused *member.RefusedError
+	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
 }
 
 // awaitGone waits a moment for a removed member to leave Raft's configuration as

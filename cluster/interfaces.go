@@ -42,6 +42,9 @@ type Registry interface {
 	ClusterID() []byte
 	// Members returns copies of all members, removed ones too, sorted by tag.
 	Members() []*raftlogv1.Member
+	// Membership returns the same, and the log index of the last change of the members;
+	// 0 where the log format has no such index.
+	Membership() ([]*raftlogv1.Member, uint64)
 	// Format is the log format that is written.
 	Format() uint32
 
@@ -49,7 +52,7 @@ type Registry interface {
 	JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte
 	AnnounceOperation(m *raftlogv1.Member) []byte
 	PromoteOperation(id []byte) []byte
-	RemoveOperation(tag string, principal *string) []byte
+	RemoveOperation(tag string, principal *string, judged uint64) []byte
 	FormatRaiseOperation(format uint32) []byte
 	// KeyedOperation makes an operation count once, and have the same result
 	// each time, however often it is proposed.

@@ -133,10 +133,11 @@ func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest
 	if err != nil {
 		return nil, err
 	}
-	if err := e.mayRemove(ctx, req.GetTag()); err != nil {
+	judged, err := e.mayRemove(ctx, req.GetTag())
+	if err != nil {
 		return nil, err
 	}
-	return &peerv1.MayRemoveResponse{}, nil
+	return &peerv1.MayRemoveResponse{MembershipIndex: judged}, nil
 }
 
 // HandleTransfer hands this node's leadership over.

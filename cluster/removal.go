@@ -26,17 +26,18 @@ const (
 )
 
 // mayRemove asks the leader whether enough voters would answer after a removal. It is
-// the leader that must reach them. Errors are *outcome.Error or a refusal.
-func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) error {
+// the leader that must reach them. It returns the index of the membership that was judged, 0 if there is
+// none. Errors are *outcome.Error or a refusal.
+func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	for {
 		if _, err := e.gatherer.WaitLeader(ctx); err != nil {
-			return err
+			return 0, err
 		}
-		err := n.askMayRemove(ctx, e, tag)
+		judged, err := n.askMayRemove(ctx, e, tag)
 		if err == nil || isRefusal(err) {
-			return err
+			return judged, err
 		}
 		sleep(ctx, adminPause) // The leader may be gone; WaitLeader says when to give up.
 	}
@@ -47,35 +48,37 @@ func isRefusal(err error) bool {
 	return errors.As(err, &refused)
 }
 
-func (n *Node) askMayRemove(ctx context.Context, e *engine, tag string) error {
+func (n *Node) askMayRemove(ctx context.Context, e *engine, tag string) (uint64, error) {
 	leader, ok := e.leader()
 	switch {
 	case !ok:
-		return outcome.NewNotApplied(outcome.NoQuorum, nil)
+		return 0, outcome.NewNotApplied(outcome.NoQuorum, nil)
 	case e.isSelf(leader):
 		return e.mayRemove(ctx, tag)
 	}
-	_, err := n.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
+	reply, err := n.cfg.Peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
 	var older interface{ Unimplemented() bool }
 	if errors.As(err, &older) && older.Unimplemented() {
-		return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
+		return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
 			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: hand leadership to a newer one, or force the removal")
 	}
-	return err
+	return reply.GetMembershipIndex(), err
 }
 
 // mayRemove refuses a removal, on the leader, after which fewer than a majority of the
-// voters would answer it.
-func (e *engine) mayRemove(ctx context.Context, tag string) error {
+// voters would answer it. It returns the index of the membership that it judged: the
+// members are read after it, so they are no older.
+func (e *engine) mayRemove(ctx context.Context, tag string) (uint64, error) {
+	_, judged := e.node.cfg.Registry.Membership()
 	rest := votersWithout(e.node.roster.refresh().members, tag)
 	if len(rest) == 0 {
-		return nil // Nothing changes for the quorum, or the state refuses.
+		return judged, nil // Nothing changes for the quorum, or the state refuses.
 	}
 	silent, err := e.silent(ctx, rest)
 	if err != nil || len(silent) == 0 {
-		return err
+		return judged, err
 	}
-	return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
+	return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
 		"without %s, %d of the remaining voters %s must answer, and these do not: %s",
 		tag, len(rest)/2+1, tagsOf(rest), tagsOf(silent)))
 }

@@ -25,7 +25,7 @@ func FuzzApplyOperation(f *testing.F) {
 	}
 	f.Add(JoinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}, nil))
 	f.Add(AnnounceOperation(testMember("A")))
-	f.Add(RemoveOperation("A", nil))
+	f.Add(RemoveOperation("A", nil, 0))
 	f.Add(FormatRaiseOperation(1))
 	base := restoredAt(f, 5)
 	f.Fuzz(func(t *testing.T, data []byte) {

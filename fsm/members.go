@@ -259,7 +259,9 @@ func (c *contents) memberPromote(dst []byte, op *operation) ([]byte, *refusal) {
 
 // memberRemove removes a member for good: its tag stays taken, its id never
 // comes back, its session ends and its etags are forgotten with it. Removing one
-// that was removed changes nothing.
+// that was removed changes nothing. One that was judged counts only in the membership for
+// which it was: of two removals at once, each safe by itself, the second must be judged
+// again. Below StrictFormat there is no index of it.
 func (c *contents) memberRemove(dst []byte, op *operation) ([]byte, *refusal) {
 	var remove raftlogv1.MemberRemove
 	if err := decodePayload(op, &remove); err != nil {
@@ -270,6 +272,9 @@ func (c *contents) memberRemove(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %q", remove.GetTag())
 	}
 	if !m.GetRemoved() {
+		if judged := remove.GetMembershipIndex(); judged != 0 && c.strict() && (judged != c.membership || c.membershipMoved) {
+			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "tag", "the members have changed meanwhile")
+		}
 		if m.GetVoter() && c.voters() == 1 {
 			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
 		}

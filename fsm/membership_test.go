@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
 )
 
 // TestTheMembershipHasTheIndexOfItsLastChange: what clients see of the members has
@@ -36,8 +37,8 @@ func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
 				{"the same newcomer", JoinOperation(&raftlogv1.MemberJoin{Member: member("D", same)}, nil), false},
 				{"its vote", PromoteOperation(nodeNamed("node D")), true},
 				{"its vote again", PromoteOperation(nodeNamed("node D")), false},
-				{"a removal", RemoveOperation("B", nil), true},
-				{"the same removal", RemoveOperation("B", nil), false},
+				{"a removal", RemoveOperation("B", nil, 0), true},
+				{"the same removal", RemoveOperation("B", nil, 0), false},
 			} {
 				l.mustApplied(l.raw(step.op))
 				if step.changes {
@@ -47,6 +48,42 @@ func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
 				wantMembership(t, step.name+", from a snapshot", restored(t, snapshotOf(t, l.state)), map[bool]uint64{true: want}[format >= StrictFormat])
 			}
 		})
+	}
+}
+
+// TestARemovalCountsInTheMembershipThatWasJudged: of two at once, also in one log entry,
+// the second is refused, whatever it would do; the same one again is not.
+func TestARemovalCountsInTheMembershipThatWasJudged(t *testing.T) {
+	reason := func(r *raftlogv1.Result) raftlogv1.RefusalReason { return r.GetRefusal().GetReason() }
+	const none, changed = raftlogv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED, raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
+	l := newLogOf(t, StrictFormat)
+	_, judged := l.state.Membership()
+	for _, step := range []struct {
+		name string
+		op   []byte
+		want raftlogv1.RefusalReason
+	}{
+		{"of an older membership", RemoveOperation("B", nil, judged-1), changed},
+		{"of the newest", RemoveOperation("B", nil, judged), none},
+		{"the same again", RemoveOperation("B", nil, judged), none},
+		{"another", RemoveOperation("C", nil, judged), changed},
+		{"one that nobody judged", RemoveOperation("C", nil, 0), none},
+	} {
+		if got := reason(l.raw(step.op)); got != step.want {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+
+	l = newLogOf(t, StrictFormat)
+	_, judged = l.state.Membership()
+	entry := l.apply(raftlog.Group{Operations: [][]byte{RemoveOperation("B", nil, judged), RemoveOperation("C", nil, judged)}})[0]
+	if first, second := reason(l.result(entry, 0)), reason(l.result(entry, 1)); first != none || second != changed {
+		t.Errorf("in one entry: %s, %s", first, second)
+	}
+
+	l = newLogOf(t, MergeFormat)
+	if got := reason(l.raw(RemoveOperation("B", nil, 1))); got != none {
+		t.Errorf("below format 3: %s", got)
 	}
 }
 

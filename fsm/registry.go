@@ -81,9 +81,10 @@ func PromoteOperation(id []byte) []byte {
 }
 
 // RemoveOperation returns the operation that removes the member with a tag.
-// principal is who asks for it; nil where there are no roles to judge him by.
-func RemoveOperation(tag string, principal *string) []byte {
-	remove := &raftlogv1.MemberRemove{Tag: tag}
+// principal is who asks for it; nil where there are no roles to judge him by. judged is
+// the index of the only membership in which it counts; 0 for any. See State.Membership.
+func RemoveOperation(tag string, principal *string, judged uint64) []byte {
+	remove := &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged}
 	return encodeOperation(&raftlogv1.Operation{Principal: principal, Op: &raftlogv1.Operation_MemberRemove{MemberRemove: remove}})
 }
 
@@ -145,8 +146,8 @@ func (s *State) AnnounceOperation(m *raftlogv1.Member) []byte { return AnnounceO
 func (s *State) PromoteOperation(id []byte) []byte { return PromoteOperation(id) }
 
 // RemoveOperation is the function of that name.
-func (s *State) RemoveOperation(tag string, principal *string) []byte {
-	return RemoveOperation(tag, principal)
+func (s *State) RemoveOperation(tag string, principal *string, judged uint64) []byte {
+	return RemoveOperation(tag, principal, judged)
 }
 
 // FormatRaiseOperation is the function of that name.

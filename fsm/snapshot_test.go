@@ -35,7 +35,7 @@ func richLog(t testing.TB) *testLog {
 	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"x": 1 << 20, "y": 5})))
 	l.mustApplied(l.do(opCleanStop("B", 1, map[string]uint64{"x": 77})))
 	l.mustApplied(l.raw(JoinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("late"), Watcher: true}}, nil)))
-	l.mustApplied(l.raw(RemoveOperation("C", nil)))
+	l.mustApplied(l.raw(RemoveOperation("C", nil, 0)))
 	return l
 }
 

@@ -141,7 +141,7 @@ func TestRegistryMethodsAreTheFunctions(t *testing.T) {
 		{JoinOperation(&raftlogv1.MemberJoin{Member: m}, nil), s.JoinOperation(&raftlogv1.MemberJoin{Member: m}, nil)},
 		{AnnounceOperation(m), s.AnnounceOperation(m)},
 		{PromoteOperation(m.GetId()), s.PromoteOperation(m.GetId())},
-		{RemoveOperation("A", nil), s.RemoveOperation("A", nil)},
+		{RemoveOperation("A", nil, 0), s.RemoveOperation("A", nil, 0)},
 		{FormatRaiseOperation(2), s.FormatRaiseOperation(2)},
 		{KeyedOperation(nil, [16]byte{1}), s.KeyedOperation(nil, [16]byte{1})},
 	} {

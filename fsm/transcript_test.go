@@ -325,7 +325,7 @@ func (p *transcript) membership(l line) *raftlogv1.Operation {
 	case "promote":
 		data = PromoteOperation(m.GetId())
 	case "remove":
-		data = RemoveOperation(l.name(0), nil)
+		data = RemoveOperation(l.name(0), nil, 0)
 	case "raise-format":
 		data = FormatRaiseOperation(uint32(l.number(0)))
 	case "raise-etags":

@@ -149,7 +149,7 @@ func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
 	w.knowFormat() // Clients do not see that.
 	replaced := member("A")
 	replaced.LogFormat, replaced.HttpAddress = fsm.StrictFormat, "a:7403"
-	for _, change := range [][]byte{fsm.AnnounceOperation(replaced), fsm.RemoveOperation("B", nil), fsm.FormatRaiseOperation(fsm.StrictFormat)} {
+	for _, change := range [][]byte{fsm.AnnounceOperation(replaced), fsm.RemoveOperation("B", nil, 0), fsm.FormatRaiseOperation(fsm.StrictFormat)} {
 		w.mustPropose(change)
 		if !refreshed(have) {
 			t.Errorf("a client with the etag %d does not hear of a change", have)
@@ -183,7 +183,7 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 	}{
 		{announce("a:7402"), false},
 		{announce("a:7403"), true},
-		{fsm.RemoveOperation("B", nil), true},
+		{fsm.RemoveOperation("B", nil, 0), true},
 		{announce("a:7403"), false},
 	} {
 		w.mustPropose(step.operation)

@@ -1018,9 +1018,11 @@ func (x *MayRemoveRequest) GetTag() string {
 // MayRemoveResponse says that the leader sees nothing against it; else the call
 // fails with a refusal.
 type MayRemoveResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the membership that was judged; 0 below log format 3.
+	MembershipIndex uint64 `protobuf:"varint,1,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *MayRemoveResponse) Reset() {
@@ -1051,6 +1053,13 @@ func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
 func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
 	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
+	if x != nil {
+		return x.MembershipIndex
+	}
+	return 0
 }
 
 // Failure says more about a failed call than its code does.
@@ -1202,8 +1211,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x10TransferResponse\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\fR\x06leader\"$\n" +
 	"\x10MayRemoveRequest\x12\x10\n" +
-	"\x03tag\x18\x01 \x01(\tR\x03tag\"\x13\n" +
-	"\x11MayRemoveResponse\"\x84\x01\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\">\n" +
+	"\x11MayRemoveResponse\x12)\n" +
+	"\x10membership_index\x18\x01 \x01(\x04R\x0fmembershipIndex\"\x84\x01\n" +
 	"\aFailure\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\rR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12-\n" +

@@ -1732,9 +1732,13 @@ func (x *MemberPromote) GetId() []byte {
 type MemberRemove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its tag.
-	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// The index of the membership for which the leader found that enough voters would
+	// answer; 0 if nobody asked it. It is refused with CONCURRENCY when the members have
+	// changed since. Format 3.
+	MembershipIndex uint64 `protobuf:"varint,2,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *MemberRemove) Reset() {
@@ -1772,6 +1776,13 @@ func (x *MemberRemove) GetTag() string {
 		return x.Tag
 	}
 	return ""
+}
+
+func (x *MemberRemove) GetMembershipIndex() uint64 {
+	if x != nil {
+		return x.MembershipIndex
+	}
+	return 0
 }
 
 // FormatRaise raises the log format.
@@ -3799,9 +3810,10 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x0eMemberAnnounce\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"\x1f\n" +
 	"\rMemberPromote\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\fR\x02id\" \n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\"K\n" +
 	"\fMemberRemove\x12\x10\n" +
-	"\x03tag\x18\x01 \x01(\tR\x03tag\"%\n" +
+	"\x03tag\x18\x01 \x01(\tR\x03tag\x12)\n" +
+	"\x10membership_index\x18\x02 \x01(\x04R\x0fmembershipIndex\"%\n" +
 	"\vFormatRaise\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\"N\n" +
 	"\tEtagRaise\x12\x12\n" +

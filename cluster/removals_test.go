@@ -1,0 +1,43 @@
+package cluster_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/fsm"
+)
+
+// TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther: with one of four voters down, either of
+// two others can be removed, and not both: the two that remained would be no majority.
+func TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther(t *testing.T) {
+	n := startNetwork(t, 4)
+	leader := n.leader()
+	for _, s := range n.servers {
+		eventually(t, "the log format with which removals are judged", func() bool { return s.state.Format() >= fsm.StrictFormat })
+	}
+	others := n.others(leader)
+	others[2].stop(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var removals sync.WaitGroup
+	for _, s := range others[:2] {
+		removals.Go(func() {
+			if _, err := leader.node.Remove(ctx, s.tag, false, nil); err != nil {
+				t.Logf("removing %s: %v", s.tag, err)
+			}
+		})
+	}
+	removals.Wait()
+	var removed []string
+	for _, m := range leader.state.Members() {
+		if m.GetRemoved() {
+			removed = append(removed, m.GetTag())
+		}
+	}
+	// On a busy machine both may be refused.
+	if len(removed) > 1 {
+		t.Errorf("removed: %v", removed)
+	}
+}
