@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/node"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -24,6 +25,8 @@ func endCode(err error) int {
 	var refused *member.RefusedError
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
+	case isOne(config.ErrAlone):
+		return exitUsage
 	case errors.As(err, &damaged):
 		return exitDamaged
 	case slices.ContainsFunc(refusals, isOne), errors.As(err, &newer), errors.As(err, &refused):

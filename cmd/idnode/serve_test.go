@@ -67,6 +67,7 @@ func TestServe(t *testing.T) {
 		{"too old a program", func(context.Context) error {
 			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
 		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
+		{"alone by a slip", func(context.Context) error { return config.ErrAlone }, exitUsage, "idnode: " + config.ErrAlone.Error() + "\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}
 	for _, tt := range tests {

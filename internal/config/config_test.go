@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -199,25 +200,28 @@ func TestAccepted(t *testing.T) {
 }
 
 // TestAloneOnPurpose: a list of peers that names only the node itself may be a slip, after
-// which each node would be a cluster by itself. The error says what to do.
+// which each node would be a cluster by itself. The error says what to do. It is for a
+// node without a cluster: one that is in a cluster of one, begun before the setting
+// existed, starts as it did.
 func TestAloneOnPurpose(t *testing.T) {
 	self := with(alone, "--peer=A=a:1")
-	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	config.AddFlags(fs)
-	if err := fs.Parse(self); err != nil {
-		t.Fatal(err)
-	}
-	_, err := config.Load(fs, nil)
-	if err == nil {
-		t.Fatal("a node is a cluster by itself by a list that names nobody else")
+	err := mustLoad(t, self, nil).CheckFirstStart()
+	if !errors.Is(err, config.ErrAlone) {
+		t.Fatalf("a node becomes a cluster by itself by a list that names nobody else: %v", err)
 	}
 	for _, way := range []string{"all first nodes", "join", "single-node"} {
 		if !strings.Contains(err.Error(), way) {
 			t.Errorf("%v does not tell of %s", err, way)
 		}
 	}
-	mustLoad(t, with(self, "--single-node"), nil)
-	mustLoad(t, with(alone, "--single-node"), nil)
+	for name, flags := range map[string][]string{
+		"on purpose": with(self, "--single-node"), "no list": alone, "no list, on purpose": with(alone, "--single-node"),
+		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"),
+	} {
+		if err := mustLoad(t, flags, nil).CheckFirstStart(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	both := mustLoad(t, []string{"--data-dir=/data", "--tag=B", "--single-node", "--peer=A=a:1", "--join=a:1"}, nil)
 	if both.SingleNode || len(both.Join) != 1 {
 		t.Errorf("a node that joins with the file of the first one: %+v", both)
@@ -236,7 +240,6 @@ func TestRefused(t *testing.T) {
 		"tag in small letters":       {with(alone, "--tag=a"), "tag"},
 		"tag RAFT":                   {with(alone, "--tag=RAFT"), "tag"},
 		"own tag not among peers":    {with(alone, "--peer=B=b:1"), "peer"},
-		"only this node among peers": {with(alone, "--peer=A=a:1"), "peer"},
 		"alone, with other peers":    {with(alone, "--single-node", "--peer=A=a:1,B=b:1"), "single-node"},
 		"alone, and joins":           {with(alone, "--single-node", "--join=b:1"), "single-node"},
 		"alone, and stands by":       {with(alone, "--single-node", "--standby"), "single-node"},

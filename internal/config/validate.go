@@ -116,16 +116,24 @@ func (c *Config) checkRole(p *problems) {
 	}
 }
 
-// checkAlone keeps a node from being a cluster by itself because the others were left out
-// by a slip: each of them would give the same ids.
+// checkAlone keeps single-node to where it can be meant.
 func (c *Config) checkAlone(p *problems) {
-	_, own := c.Peer[c.Tag]
-	switch {
-	case c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0 || c.Standby):
+	if c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0 || c.Standby) {
 		p.add("single-node", "contradicts other peers, join and standby: it is for a node that begins a cluster alone")
-	case len(c.Peer) == 1 && own && !c.SingleNode:
-		p.add("peer", "names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 	}
+}
+
+// ErrAlone means that a list of peers names only the node itself, which has no cluster.
+var ErrAlone = errors.New("config: peer: names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
+
+// CheckFirstStart is asked before a node without a cluster begins one. It keeps the node
+// from being one by itself because the others were left out by a slip: each of them would
+// give the same ids. A node that is in a cluster has nothing to begin.
+func (c *Config) CheckFirstStart() error {
+	if len(c.Peer) == 1 && !c.SingleNode {
+		return ErrAlone
+	}
+	return nil
 }
 
 func checkMap(p *problems, name string, addresses map[string]string) {

@@ -83,6 +83,9 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
+	if err == nil && len(n.cluster.ClusterID()) == 0 {
+		err = c.CheckFirstStart()
+	}
 	return err
 }
 
