@@ -10,6 +10,8 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/freeport"
+	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -97,11 +99,10 @@ func TestAnotherClustersDirectory(t *testing.T) {
 // so asking goes on. The node that is at the wrong place ends, and not those that
 // belong there.
 func TestAnotherClustersDirectoryInAColdStart(t *testing.T) {
-	own, other := startNetwork(t, 1), startNetwork(t, 3)
+	own, other := startNetwork(t, 3), startNetwork(t, 3)
 	mine, theirs := own.servers[0], other.servers[0]
 	ownID, otherID := mine.node.ClusterID(), theirs.node.ClusterID()
-	mine.stop(false)
-	for _, s := range other.servers {
+	for _, s := range append(own.servers, other.servers...) {
 		s.stop(false)
 	}
 	lost := mine.seated(theirs)
@@ -165,4 +166,63 @@ func TestAddressesOfTheListThatAreNobodysAnyMore(t *testing.T) {
 		n.run(s)
 		n.goesOn()
 	}
+}
+
+// TestAForeignNodeBeforeAnybodyVouches: of those listed one is of another cluster and the
+// other is silent. The node may be at the wrong place, so it refuses callers, and does
+// not end; until its own cluster's quorum is in reach.
+func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
+	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
+	a, silent := own.servers[0], freeport.For(t)
+	for _, s := range own.servers {
+		s.stop(false)
+	}
+	a.open(func(c *cluster.Config) {
+		c.PeerList = map[string]string{"A": a.grpc, "B": stranger.servers[0].grpc, "C": silent}
+	})
+	a.start()
+	eventually(t, "warning", func() bool { return len(a.node.Warnings()) > 0 })
+	if a.node.Standing() == nil {
+		t.Error("the node does not say that it may be at the wrong place")
+	}
+	_, err := a.next(t.Context(), "orders")
+	wantOutcome(t, err, outcome.NotApplied, outcome.Starting)
+
+	own.run(own.servers[1:]...)
+	own.goesOn()
+	if err := a.node.Standing(); err != nil {
+		t.Errorf("with its own cluster in reach: %v", err)
+	}
+}
+
+// TestALoneNodeVouchesNotForItself: a cluster of one always has its quorum, so that says
+// nothing against another cluster's node among those listed.
+func TestALoneNodeVouchesNotForItself(t *testing.T) {
+	own, stranger := startNetwork(t, 1), startNetwork(t, 1)
+	a, silent := own.servers[0], freeport.For(t)
+	a.stop(false)
+	a.open(func(c *cluster.Config) { c.Join = []string{stranger.servers[0].grpc, silent} })
+	a.start()
+	eventually(t, "quorum", a.node.HasQuorum)
+	eventually(t, "warning", func() bool { return len(a.node.Warnings()) > 0 })
+	_, err := a.next(t.Context(), "orders")
+	wantOutcome(t, err, outcome.NotApplied, outcome.Starting)
+	if err := a.node.Err(); err != nil {
+		t.Errorf("it ended: %v", err)
+	}
+}
+
+// TestAForeignNodeThatComesLater: the only address that a node was told of is another
+// cluster's some day. A node that has been in reach of its quorum goes on.
+func TestAForeignNodeThatComesLater(t *testing.T) {
+	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
+	b, late := own.servers[1], stranger.servers[0]
+	late.stop(false)
+	b.stop(false)
+	b.open(func(c *cluster.Config) { c.Join = []string{late.grpc} })
+	b.start()
+	own.goesOn()
+	stranger.run(late)
+	eventually(t, "warning", func() bool { return len(b.node.Warnings()) > 0 })
+	own.goesOn()
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,20 +18,26 @@ import (
 const listWait = 500 * time.Millisecond
 
 // compareList compares the nodes that this one was told of with its cluster: at once as
-// far as they answer soon, and in the background from then on. An error ends the node,
-// whenever it is found.
+// far as they answer soon, and in the background from then on. An error ends the node.
 func (n *Node) compareList(ctx context.Context) error {
-	check := member.ListCheck{
-		Self: n.member, ClusterID: n.ClusterID(), Listed: member.ListOf(n.cfg.PeerList, n.cfg.Join),
-		Members: func() []*raftlogv1.Member { return n.roster.refresh().members }, Greeter: n.cfg.Peers, Tell: n.doubtList,
-	}
-	if len(check.Listed) == 0 {
+	listed := member.ListOf(n.cfg.PeerList, n.cfg.Join)
+	if len(listed) == 0 {
 		return nil
 	}
 	judged, verdict := make(chan struct{}), make(chan error, 1)
 	once := sync.OnceFunc(func() { close(judged) })
+	check := member.ListCheck{
+		Self: n.member, ClusterID: n.ClusterID(), Listed: listed,
+		Members: func() []*raftlogv1.Member { return n.roster.refresh().members }, Greeter: n.cfg.Peers,
+		Vouched: n.standing.vouched.Load, Tell: n.doubtList,
+		Report: func(own, foreign bool) {
+			n.standing.report(own, foreign)
+			once()
+		},
+	}
+	n.standing.asking.Store(true)
 	n.life.run(func(ctx context.Context) {
-		err := check.Run(ctx, once)
+		err := check.Run(ctx)
 		if err != nil {
 			err = fmt.Errorf("cluster: %w", err)
 			n.life.fail(err)
@@ -46,6 +53,57 @@ func (n *Node) compareList(ctx context.Context) error {
 	}
 	return nil
 }
+
+// standing is what is known of whether the node is where it belongs, and not in the
+// place of another cluster's node, whose callers it would serve.
+//
+// Invariant: once it is vouched for it stays so until the process ends.
+type standing struct {
+	// asking is set until the answers of the nodes listed count, foreign while one of
+	// them is of another cluster.
+	asking, foreign, vouched atomic.Bool
+}
+
+// report takes what the nodes listed said.
+func (s *standing) report(own, foreign bool) {
+	if own {
+		s.vouched.Store(true)
+	}
+	s.foreign.Store(foreign)
+	s.asking.Store(false)
+}
+
+// quorum takes note that a quorum of the node's own cluster is in reach. One that is the
+// node alone says nothing against an answer of another cluster.
+func (s *standing) quorum(ofOthers bool) {
+	if !s.asking.Load() && (ofOthers || !s.foreign.Load()) {
+		s.vouched.Store(true)
+	}
+}
+
+// The reasons for which a node keeps from callers whom it may not be there for.
+var (
+	errStillAsking = errors.New("the nodes listed are being asked for their cluster")
+	errNotVouched  = errors.New("a node listed belongs to another cluster, and none of this one's own has answered")
+)
+
+func (s *standing) err() error {
+	switch {
+	case s.vouched.Load():
+		return nil
+	case s.asking.Load():
+		return errStillAsking
+	case s.foreign.Load():
+		return errNotVouched
+	}
+	return nil
+}
+
+// Standing returns nil unless this node could be in the place of another cluster's. Then
+// it serves no callers: a node that it was told of belongs to another cluster, and
+// neither another such node nor a quorum of its own cluster has vouched for it since it
+// was started.
+func (n *Node) Standing() error { return n.standing.err() }
 
 // doubtList makes known that the nodes that this one was told of are not all of its
 // cluster.

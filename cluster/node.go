@@ -26,7 +26,8 @@ type Node struct {
 	space    *space
 	store    Store
 
-	quorum *verdict
+	quorum   *verdict
+	standing standing
 	// warnings are for callers; the log has them too.
 	warnings warnings
 
@@ -105,11 +106,23 @@ func (n *Node) engine() (*engine, error) {
 	}
 }
 
+// callersEngine returns the engine for the work of callers, or why there is none for them.
+func (n *Node) callersEngine() (*engine, error) {
+	e, err := n.engine()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.standing.err(); err != nil {
+		return nil, outcome.NewNotApplied(outcome.Starting, err)
+	}
+	return e, nil
+}
+
 // Propose brings one operation through the log and returns what the state
 // machine said. The operation must not change any more. Errors are
 // *outcome.Error; ctx bounds the wait.
 func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
-	e, err := n.engine()
+	e, err := n.callersEngine()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +132,7 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 // ProposeAll brings several operations through the log together and returns, in
 // their order, what became of each, as Propose does for one.
 func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
-	e, err := n.engine()
+	e, err := n.callersEngine()
 	if err != nil {
 		errs = make([]error, len(operations))
 		for i := range errs {

@@ -11,7 +11,7 @@ import (
 // Linearize waits until the local state is at least as new as the call. Errors
 // are *outcome.Error with NotApplied.
 func (n *Node) Linearize(ctx context.Context) error {
-	e, err := n.engine()
+	e, err := n.callersEngine()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -87,10 +88,14 @@ func (e *engine) evidence(now time.Time, leader string) time.Time {
 
 // judge passes the verdict on to whom it concerns.
 func (e *engine) judge(seen *contact, now, evidence time.Time) {
-	if m := e.answers.majority(now, string(e.id()), e.voters()); m.After(evidence) {
+	self, voters := string(e.id()), e.voters()
+	if m := e.answers.majority(now, self, voters); m.After(evidence) {
 		evidence = m
 	}
 	present := seen.look(now, evidence)
+	if present {
+		e.node.standing.quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
+	}
 	e.gatherer.SetQuorum(present)
 	if e.node.quorum.set(present) {
 		e.node.log.Info("whether a quorum is in reach has changed", "in_reach", present)

@@ -147,7 +147,7 @@ func (n *Node) openEtags() error {
 		return errors.Join(err, store.Close())
 	}
 	n.keeper = service.NewEtagKeeper(service.EtagKeeperConfig{
-		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.StartWait, Logger: n.log,
+		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.StartWait, Standing: n.cluster.Standing, Logger: n.log,
 	})
 	return nil
 }

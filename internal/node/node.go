@@ -177,6 +177,9 @@ func (n *Node) ready(ctx context.Context) error {
 
 // ownReady returns what the node itself is not ready for yet.
 func (n *Node) ownReady() error {
+	if err := n.cluster.Standing(); err != nil {
+		return err
+	}
 	if _, confirmed := n.cluster.Tag(); !confirmed {
 		return errors.New("the node's tag is not confirmed yet")
 	}

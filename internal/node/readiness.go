@@ -43,6 +43,9 @@ func (n *Node) warnings() []string {
 
 // startingFor returns what a node waits for that has never been ready.
 func (n *Node) startingFor() error {
+	if err := n.cluster.Standing(); err != nil {
+		return err
+	}
 	if !n.cluster.HasQuorum() {
 		return errors.New("no majority of the voters is in reach yet")
 	}

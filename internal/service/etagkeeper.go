@@ -60,6 +60,9 @@ type EtagKeeperConfig struct {
 	RaiseTimeout time.Duration
 	// StopTimeout bounds telling the cluster of a clean stop.
 	StopTimeout time.Duration
+	// Standing, if set, returns why the node serves no callers as yet: it may be in the
+	// place of another cluster's.
+	Standing func() error
 	// Logger hears of a disk that was set back, and of failures.
 	Logger *slog.Logger
 }
@@ -73,6 +76,9 @@ func (c EtagKeeperConfig) withDefaults() EtagKeeperConfig {
 	}
 	if c.StopTimeout <= 0 {
 		c.StopTimeout = DefaultStopTimeout
+	}
+	if c.Standing == nil {
+		c.Standing = func() error { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -153,6 +159,9 @@ func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
 func (k *EtagKeeper) NextBlock(database string, n int) (uint64, error) {
 	switch k.phase.Load() {
 	case keeperServing:
+		if err := k.cfg.Standing(); err != nil {
+			return 0, unavailable(ReasonStarting, err.Error(), retryStarting, nil)
+		}
 		if k.isBeyond(database) && !mutant.On(mutant.EtagWithoutCeiling) {
 			return 0, etag.ErrTooManyDatabases
 		}

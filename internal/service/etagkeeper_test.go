@@ -227,6 +227,18 @@ func TestDiskSetBack(t *testing.T) {
 	}
 }
 
+// TestNoEtagsAtTheWrongPlace: a node that may be in the place of another cluster's gives
+// that one's callers nothing, also where the cluster has answered.
+func TestNoEtagsAtTheWrongPlace(t *testing.T) {
+	w, d := newWorld(t), &disk{}
+	var doubt error = errors.New("who is there")
+	r := start(t, w, d, true, func(c *EtagKeeperConfig) { c.Standing = func() error { return doubt } })
+	_, err := r.keeper.NextBlock("default", 1)
+	wantError(t, err, Unavailable, ReasonStarting, "")
+	doubt = nil
+	r.next()
+}
+
 // TestStartWaits: no etag before the cluster has answered.
 func TestStartWaits(t *testing.T) {
 	w, d := newWorld(t), &disk{}
