@@ -120,7 +120,7 @@ func TestAnotherClustersDirectoryInAColdStart(t *testing.T) {
 // members say, or as its own table of members says, does not end because of one
 // address behind which a node of another cluster answers.
 func TestAForeignNodeAmongThoseListed(t *testing.T) {
-	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
+	own, stranger := startNetwork(t, 3, patient), startNetwork(t, 1)
 	a, b := own.servers[0], own.servers[1]
 	withForeign := func(c *cluster.Config, tag string) {
 		c.PeerList = maps.Clone(own.peers)
