@@ -26,18 +26,26 @@ const (
 )
 
 // mayRemove asks the leader whether enough voters would answer after a removal. It is
-// the leader that must reach them. It returns the index of the membership that was judged, 0 if there is
-// none. Errors are *outcome.Error or a refusal.
+// the leader that must reach them. It returns the index of the membership that was
+// judged, 0 if there is none. Errors are a refusal, or carry an *outcome.Error and, when
+// the time was over, why the last question was not answered.
 func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
+	var last error
 	for {
 		if _, err := e.gatherer.WaitLeader(ctx); err != nil {
+			if last != nil {
+				err = fmt.Errorf("%w; before that: %w", err, last)
+			}
 			return 0, err
 		}
 		judged, err := n.askMayRemove(ctx, e, tag)
 		if err == nil || isRefusal(err) {
 			return judged, err
+		}
+		if ctx.Err() == nil { // One that was cut short tells nothing.
+			last = err
 		}
 		sleep(ctx, adminPause) // The leader may be gone; WaitLeader says when to give up.
 	}
