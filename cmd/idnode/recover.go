@@ -261,7 +261,7 @@ func (r *recovery) audited(record *member.Record, recover func() (fsm.Recovered,
 		{"members", strings.Join(r.keep, ", ")},
 		{"lost", strings.Join(done.Removed, ", ")},
 		{"raised", fmt.Sprintf("%d counters by %d; unknown names begin above at least %d", done.Raised, r.skip, r.skip)},
-		{"next", "start the node; then let new nodes join, under new tags"},
+		{"next", "start the node, with a certificate for the new cluster if its own was for the old one alone; then let new nodes join, under new tags"},
 	})
 	return nil
 }

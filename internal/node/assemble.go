@@ -83,10 +83,16 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
-	if err == nil && len(n.cluster.ClusterID()) == 0 {
-		err = c.CheckFirstStart()
+	switch {
+	case err != nil:
+		return err
+	case len(n.cluster.ClusterID()) == 0:
+		return c.CheckFirstStart()
+	case certificates == nil:
+		return nil
 	}
-	return err
+	// When it was read, the cluster was not known yet.
+	return n.checkCertificate(certificates.Leaf())
 }
 
 // stateMachine is what the log is applied to.

@@ -448,11 +448,8 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 // certificate of the CA sees nothing.
 func TestMetricsOverTLS(t *testing.T) {
 	c := configs(t, "A")["A"]
-	dir := t.TempDir()
-	if err := tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{"A"}}); err != nil {
-		t.Fatal(err)
-	}
-	c.TLSCA, c.TLSCert, c.TLSKey = filepath.Join(dir, "ca.crt"), filepath.Join(dir, "A.crt"), filepath.Join(dir, "A.key")
+	secured(t, c)
+	dir := filepath.Dir(c.TLSCA)
 	c.Metrics = "127.0.0.1:0"
 	n := run(t, c)
 	n.url = "https://" + n.MetricsAddr()

@@ -75,6 +75,9 @@ func (n Nodes) named(cert *x509.Certificate, tag string) error {
 			return nil
 		}
 	}
+	if own != "" {
+		return fmt.Errorf("it is that of %q, and the cluster is %s", names, own)
+	}
 	return fmt.Errorf("it is that of %q", names)
 }
 
