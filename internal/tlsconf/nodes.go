@@ -53,8 +53,12 @@ func (n Nodes) Check(cert *x509.Certificate, tag string) error {
 		return err
 	}
 	// One that says which node it is, but wrongly, is no older one.
-	if plain := plainTags(cert); errors.Is(err, errNoNode) && (tag == "" && len(plain) > 0 || slices.Contains(plain, strings.ToUpper(tag))) {
-		n.Plain(plain[0])
+	plain, asked := plainTags(cert), strings.ToUpper(tag)
+	if asked == "" && len(plain) > 0 {
+		asked = plain[0]
+	}
+	if errors.Is(err, errNoNode) && slices.Contains(plain, asked) {
+		n.Plain(asked)
 		return nil
 	}
 	return err

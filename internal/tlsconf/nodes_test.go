@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,19 @@ func TestOldCertificatesOfNodes(t *testing.T) {
 	told = nil
 	if err := nodes.Check(certificate(t, "idnode://*/node/B B", serves, calls), "B"); err != nil || told != nil {
 		t.Errorf("a new certificate: %v, told of %v", err, told)
+	}
+}
+
+// TestAnOldCertificateIsToldOfByTheTagAskedFor, whatever other short names it has; by
+// its first where any node will do.
+func TestAnOldCertificateIsToldOfByTheTagAskedFor(t *testing.T) {
+	var told []string
+	nodes := tlsconf.Nodes{Plain: func(tag string) { told = append(told, tag) }}
+	for _, tag := range []string{"B", "b", "A", ""} {
+		must(t, nodes.Check(certificate(t, "a b", serves, calls), tag))
+	}
+	if want := []string{"B", "B", "A", "A"}; !slices.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
 	}
 }
 
