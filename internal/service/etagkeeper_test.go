@@ -92,7 +92,10 @@ func (s *syncBuffer) String() string {
 // start opens the counters on d. With announced the cluster answers at once.
 func start(t *testing.T, w *world, d *disk, announced bool, change func(*EtagKeeperConfig)) *run {
 	t.Helper()
-	counters, err := etag.Open(d, etag.Config{BlockSize: 100, MaxDatabases: w.maxDatabases})
+	counters, err := etag.Open(d, etag.Config{
+		BlockSize: 100, MaxDatabases: w.maxDatabases,
+		MaxWait: time.Minute, CloseWait: 2 * time.Minute, // A busy machine is no disk that does not answer.
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
