@@ -21,6 +21,7 @@ import (
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/peer"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -40,9 +41,17 @@ var (
 	_ cluster.StateMachine = (*fsm.State)(nil)
 	_ cluster.Registry     = (*fsm.State)(nil)
 	_ cluster.Peers        = (*peer.Pool)(nil)
-	_ peer.Node            = (*cluster.Node)(nil)
+	_ peer.Node            = peerSide{}
 	_ peer.Registry        = (*cluster.Node)(nil)
 )
+
+// peerSide takes in every node that asks: who may join is not the cluster's to say.
+type peerSide struct{ *cluster.Node }
+
+// HandleJoin implements peer.Node.
+func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	return p.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember()}, nil)
+}
 
 // server is one node with everything it needs, in this process.
 type server struct {
@@ -130,7 +139,7 @@ func (s *server) open(change func(*cluster.Config)) {
 	s.node = node
 	guard := peer.NewGuard(node, nil)
 	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	peer.NewServer(node, nil).Register(s.api)
+	peer.NewServer(peerSide{node}, nil).Register(s.api)
 	s.serve()
 }
 

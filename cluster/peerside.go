@@ -97,11 +97,6 @@ func (n *Node) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal 
 	}, nil
 }
 
-// HandleJoin is Admit without asking who the newcomer is, or for its token.
-func (n *Node) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
-	return n.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember()}, nil)
-}
-
 // errNotWaiting means that an invited node does not wait for an invitation.
 var errNotWaiting = errors.New("this node does not wait for an invitation: it was not started for that, or has a cluster already")
 

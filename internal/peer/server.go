@@ -19,7 +19,8 @@ import (
 // node sends a few; more waits in the stream.
 const maxStreamGroups = 64
 
-// Node answers the calls. *cluster.Node is one.
+// Node answers the calls. *cluster.Node does, but for Join: whoever serves it judges
+// who may become a member.
 type Node interface {
 	Registry
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
