@@ -256,24 +256,24 @@ type configurator struct{ e *engine }
 var _ member.Raft = configurator{}
 
 // Configuration implements member.Raft.
-func (c configurator) Configuration() ([]raft.Server, uint64, error) {
+func (c configurator) Configuration() ([]raft.Server, error) {
 	f := c.e.raft.GetConfiguration()
-	return f.Configuration().Servers, f.Index(), f.Error()
+	return f.Configuration().Servers, f.Error()
 }
 
 // AddVoter implements member.Raft.
-func (c configurator) AddVoter(id raft.ServerID, prev uint64) error {
-	return c.await(func() raft.IndexFuture { return c.e.raft.AddVoter(id, transport.Address(id), prev, changeTimeout) })
+func (c configurator) AddVoter(id raft.ServerID) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddVoter(id, transport.Address(id), 0, changeTimeout) })
 }
 
 // AddNonvoter implements member.Raft.
-func (c configurator) AddNonvoter(id raft.ServerID, prev uint64) error {
-	return c.await(func() raft.IndexFuture { return c.e.raft.AddNonvoter(id, transport.Address(id), prev, changeTimeout) })
+func (c configurator) AddNonvoter(id raft.ServerID) error {
+	return c.await(func() raft.IndexFuture { return c.e.raft.AddNonvoter(id, transport.Address(id), 0, changeTimeout) })
 }
 
 // RemoveServer implements member.Raft.
-func (c configurator) RemoveServer(id raft.ServerID, prev uint64) error {
-	err := c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, prev, changeTimeout) })
+func (c configurator) RemoveServer(id raft.ServerID) error {
+	err := c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, 0, changeTimeout) })
 	if err == nil {
 		// Greeting again, it hears that it was removed.
 		c.e.transport.Disconnect(id)

@@ -25,14 +25,13 @@ const (
 )
 
 // Raft is what the loop needs of Raft on the leader. The calls that change
-// something fail if the configuration is not the one at index prev, and are
-// bounded in time.
+// something are bounded in time.
 type Raft interface {
-	// Configuration returns the newest configuration and its index.
-	Configuration() (servers []raft.Server, index uint64, err error)
-	AddVoter(id raft.ServerID, prev uint64) error
-	AddNonvoter(id raft.ServerID, prev uint64) error
-	RemoveServer(id raft.ServerID, prev uint64) error
+	// Configuration returns the servers of the newest configuration.
+	Configuration() ([]raft.Server, error)
+	AddVoter(id raft.ServerID) error
+	AddNonvoter(id raft.ServerID) error
+	RemoveServer(id raft.ServerID) error
 	// HandOver gives the leadership to another voter.
 	HandOver(ctx context.Context) error
 }
@@ -41,9 +40,14 @@ type Raft interface {
 // members, on the leader. The table says what is wanted, and only the log
 // changes it; so a change that a leader did not finish is finished by the next.
 //
-// Invariant: one change at a time, each conditional on the configuration it was
-// derived from, and a server gets a vote only after it has caught up: a voter
-// that is far behind, or does not exist, can cost the quorum.
+// Invariant: one change at a time, and a server gets a vote only after it has caught
+// up: a voter that is far behind, or does not exist, can cost the quorum.
+//
+// A change cannot be made conditional on the configuration that it was derived from:
+// the library does not tell that one's index. If another leader has changed it in
+// between, the change is one that the table wanted a moment ago, Raft makes it only
+// when it is the leader and the change before is committed, and the next round puts
+// right what is no longer wanted.
 type Reconciler struct {
 	Self ID
 	Raft Raft
@@ -90,13 +94,13 @@ func (r *Reconciler) Run(ctx context.Context) {
 // step makes at most one change of Raft's configuration. A change that fails
 // does not keep the next one waiting: it may be what the first one waits for.
 func (r *Reconciler) step(ctx context.Context) error {
-	servers, index, err := r.Raft.Configuration()
+	servers, err := r.Raft.Configuration()
 	if err != nil {
 		return err
 	}
-	view := configuration{index: index, servers: map[raft.ServerID]raft.Server{}}
+	view := configuration{}
 	for _, s := range servers {
-		view.servers[s.ID] = s
+		view[s.ID] = s
 	}
 	members := r.Members()
 	var problems []error
@@ -113,17 +117,14 @@ func (r *Reconciler) step(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// configuration is Raft's, as it was at index.
-type configuration struct {
-	index   uint64
-	servers map[raft.ServerID]raft.Server
-}
+// configuration is Raft's, as it was when the round began.
+type configuration map[raft.ServerID]raft.Server
 
 // remove takes removed members out of Raft's configuration. It goes first: a
 // server that does not exist any more costs the quorum.
 func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
-	if _, present := c.servers[id]; !m.GetRemoved() || !present {
+	if _, present := c[id]; !m.GetRemoved() || !present {
 		return false, nil
 	}
 	if id == r.Self.ServerID() && r.handovers < maxHandovers {
@@ -135,7 +136,7 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 		return true, nil
 	}
 	r.Logger.Info("removing a server from raft", "tag", m.GetTag(), "id", id)
-	if err := r.Raft.RemoveServer(id, c.index); err != nil {
+	if err := r.Raft.RemoveServer(id); err != nil {
 		return false, fmt.Errorf("removing %s: %w", m.GetTag(), err)
 	}
 	return true, nil
@@ -145,11 +146,11 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 // no addresses: where a server is, the table says, at each dial.
 func (r *Reconciler) add(_ context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
-	if _, present := c.servers[id]; m.GetRemoved() || present {
+	if _, present := c[id]; m.GetRemoved() || present {
 		return false, nil
 	}
 	r.Logger.Info("adding a server to raft", "tag", m.GetTag(), "id", id)
-	if err := r.Raft.AddNonvoter(id, c.index); err != nil {
+	if err := r.Raft.AddNonvoter(id); err != nil {
 		return false, fmt.Errorf("adding %s: %w", m.GetTag(), err)
 	}
 	return true, nil
@@ -159,7 +160,7 @@ func (r *Reconciler) add(_ context.Context, c configuration, m *raftlogv1.Member
 // in Raft.
 func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
-	server, present := c.servers[id]
+	server, present := c[id]
 	if m.GetRemoved() || m.GetWatcher() || !present || server.Suffrage == raft.Voter {
 		delete(r.caughtUp, id)
 		return false, nil
@@ -173,7 +174,7 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 		}
 	}
 	r.Logger.Info("a member has caught up and votes from now on", "tag", m.GetTag(), "id", id)
-	if err := r.Raft.AddVoter(id, c.index); err != nil {
+	if err := r.Raft.AddVoter(id); err != nil {
 		return false, fmt.Errorf("giving %s its vote: %w", m.GetTag(), err)
 	}
 	return true, nil

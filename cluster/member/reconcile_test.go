@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -22,7 +21,6 @@ import (
 // fakeRaft is a Raft configuration, and what was done to it.
 type fakeRaft struct {
 	servers []raft.Server
-	index   uint64
 	log     []string
 	// broken makes every change fail.
 	broken    bool
@@ -30,32 +28,26 @@ type fakeRaft struct {
 }
 
 func newFakeRaft(voters ...ID) *fakeRaft {
-	f := &fakeRaft{index: 1}
+	f := &fakeRaft{}
 	for _, id := range voters {
 		f.servers = append(f.servers, raft.Server{ID: id.ServerID(), Suffrage: raft.Voter})
 	}
 	return f
 }
 
-func (f *fakeRaft) Configuration() ([]raft.Server, uint64, error) {
-	return slices.Clone(f.servers), f.index, nil
-}
+func (f *fakeRaft) Configuration() ([]raft.Server, error) { return slices.Clone(f.servers), nil }
 
-func (f *fakeRaft) change(what string, id raft.ServerID, prev uint64, do func(i int)) error {
-	if prev != f.index {
-		return fmt.Errorf("the configuration is at %d, not %d", f.index, prev)
-	}
+func (f *fakeRaft) change(what string, id raft.ServerID, do func(i int)) error {
 	if f.broken {
 		return errors.New("broken")
 	}
-	f.index++
 	f.log = append(f.log, what+" "+string(id[:2]))
 	do(slices.IndexFunc(f.servers, func(s raft.Server) bool { return s.ID == id }))
 	return nil
 }
 
-func (f *fakeRaft) AddVoter(id raft.ServerID, prev uint64) error {
-	return f.change("voter", id, prev, func(i int) {
+func (f *fakeRaft) AddVoter(id raft.ServerID) error {
+	return f.change("voter", id, func(i int) {
 		if i < 0 {
 			panic("a server got a vote at once")
 		}
@@ -63,14 +55,14 @@ func (f *fakeRaft) AddVoter(id raft.ServerID, prev uint64) error {
 	})
 }
 
-func (f *fakeRaft) AddNonvoter(id raft.ServerID, prev uint64) error {
-	return f.change("nonvoter", id, prev, func(int) {
+func (f *fakeRaft) AddNonvoter(id raft.ServerID) error {
+	return f.change("nonvoter", id, func(int) {
 		f.servers = append(f.servers, raft.Server{ID: id, Suffrage: raft.Nonvoter})
 	})
 }
 
-func (f *fakeRaft) RemoveServer(id raft.ServerID, prev uint64) error {
-	return f.change("remove", id, prev, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
+func (f *fakeRaft) RemoveServer(id raft.ServerID) error {
+	return f.change("remove", id, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
 }
 
 func (f *fakeRaft) HandOver(context.Context) error {
