@@ -31,6 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // server counts as idnode does, but for what a test makes it do wrong.
 type server struct {
 	idnodev1.UnimplementedIdsServiceServer
+	idnodev1.UnimplementedClusterServiceServer
 	last  atomic.Int64
 	calls atomic.Int64
 	// fail, if set, may refuse the n-th call.
@@ -52,6 +53,11 @@ func (s *server) take(count int64) (first, last int64, err error) {
 	}
 	last = s.last.Add(count)
 	return last - count + 1, last, nil
+}
+
+// GetStatus tells the cluster, without which the client takes no answer.
+func (s *server) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnodev1.GetStatusResponse, error) {
+	return &idnodev1.GetStatusResponse{ClusterId: "c", HasQuorum: true}, nil
 }
 
 func (s *server) NextIdentity(_ context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
@@ -132,6 +138,7 @@ func serve(t *testing.T, s *server) served {
 	lis := bufconn.Listen(1 << 20)
 	g := grpc.NewServer()
 	idnodev1.RegisterIdsServiceServer(g, s)
+	idnodev1.RegisterClusterServiceServer(g, s)
 	h := health.NewServer()
 	h.SetServingStatus(liveService, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(g, h)

@@ -103,7 +103,9 @@ func TestIDsOfACaller(t *testing.T) {
 
 // TestClaimsOfACaller are ids, in both ways to claim one.
 func TestClaimsOfACaller(t *testing.T) {
-	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: 10})
+	const perSecond = 10
+	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: perSecond})
+	given, begin := 0, time.Now()
 	for i := range 2 * minBurst {
 		id, err := "users/"+strconv.Itoa(i), error(nil)
 		if i%2 == 0 {
@@ -111,12 +113,18 @@ func TestClaimsOfACaller(t *testing.T) {
 		} else {
 			_, err = n.Generate(as("shop"), GenerateRequest{Template: id, Claim: true})
 		}
-		if i < minBurst && err != nil {
+		switch {
+		case err == nil:
+			given++
+		case i < minBurst:
 			t.Fatalf("claim %d: %v", i, err)
-		}
-		if i >= minBurst+minBurst/2 { // Long before then the seconds that the test took are used up.
+		default:
 			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
 		}
+	}
+	// What the time gave that the test took.
+	if most := minBurst + 1 + int(perSecond*time.Since(begin).Seconds()); given > most {
+		t.Errorf("%d claims were let in, more than %d", given, most)
 	}
 }
 
