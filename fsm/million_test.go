@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/cputime"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -154,9 +155,9 @@ func (t took) String() string { return fmt.Sprintf("%v (%v of processor time)", 
 
 // measure runs f, on a locked thread.
 func measure(f func()) took {
-	began, used := time.Now(), threadTime()
+	began, used := time.Now(), cputime.Thread()
 	f()
-	return took{time.Since(began), threadTime() - used}
+	return took{time.Since(began), cputime.Thread() - used}
 }
 
 // measureSnapshot takes a snapshot and writes it while operations are applied.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/history/check"
 )
@@ -50,11 +51,11 @@ func TestSpeed(t *testing.T) {
 		n = 500_000
 	}
 	checker := check.New(check.Options{Longest: time.Second})
-	begin := threadTime()
+	begin := cputime.Thread()
 	stream(n, checker.Add)
-	fed := threadTime() - begin
+	fed := cputime.Thread() - begin
 	report := checker.Report()
-	took := threadTime() - begin
+	took := cputime.Thread() - begin
 	if err := report.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func timeToSort(n int) time.Duration {
 	for i := range numbers {
 		numbers[i] = r.Int64()
 	}
-	begin := threadTime()
+	begin := cputime.Thread()
 	slices.Sort(numbers)
-	return threadTime() - begin
+	return cputime.Thread() - begin
 }
