@@ -41,7 +41,7 @@ func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, er
 			return 0, err
 		}
 		judged, err := n.askMayRemove(ctx, e, tag)
-		if err == nil || isRefusal(err) {
+		if err == nil || member.RefusalOf(err) != nil {
 			return judged, err
 		}
 		if ctx.Err() == nil { // One that was cut short tells nothing.
@@ -49,11 +49,6 @@ func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, er
 		}
 		sleep(ctx, adminPause) // The leader may be gone; WaitLeader says when to give up.
 	}
-}
-
-func isRefusal(err error) bool {
-	var refused interface{ Refused() *raftlogv1.Refusal }
-	return errors.As(err, &refused)
 }
 
 func (n *Node) askMayRemove(ctx context.Context, e *engine, tag string) (uint64, error) {

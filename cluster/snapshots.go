@@ -100,12 +100,7 @@ func (k *boundedSink) Write(b []byte) (int, error) {
 
 // awaitTurn waits before a snapshot that all nodes want at the same entry.
 func (e *engine) awaitTurn(ctx context.Context) {
-	timer := time.NewTimer(turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	sleep(ctx, turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
 }
 
 // turn is how long a node waits: the nodes' turns are spread over half an interval, in

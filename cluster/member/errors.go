@@ -53,8 +53,8 @@ func (e *RefusedError) Error() string {
 // with this one method, so that they need not know this package.
 func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
 
-// refusalOf returns the refusal in err, or nil.
-func refusalOf(err error) *raftlogv1.Refusal {
+// RefusalOf returns the refusal in err, or nil.
+func RefusalOf(err error) *raftlogv1.Refusal {
 	var refused interface{ Refused() *raftlogv1.Refusal }
 	if errors.As(err, &refused) {
 		return refused.Refused()

@@ -75,7 +75,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 
 // final says whether asking again is useless.
 func final(err error) bool {
-	refusal := refusalOf(err)
+	refusal := RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrNotAdmitted) || errors.Is(err, ErrRemoved) || denied(err)
 }
 
@@ -96,7 +96,7 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 
 // refusal says what an error means for this node.
 func (j Join) refusal(address string, err error) error {
-	refusal := refusalOf(err)
+	refusal := RefusalOf(err)
 	switch {
 	case removed(err):
 		return fmt.Errorf("%w: %s says so", ErrRemoved, address)

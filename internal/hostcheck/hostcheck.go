@@ -1,6 +1,6 @@
-// Package hostcheck finds the requests under a host name that a foreign site may own. Such a site can have its own name lead
-// to a node once its page is loaded (DNS rebinding), and that page would then be of
-// the same origin as the node.
+// Package hostcheck finds the requests under a host name that a foreign site may
+// own. Such a site can have its own name lead to a node once its page is loaded (DNS
+// rebinding), and that page would then be of the same origin as the node.
 //
 // It owns the rule for names that nobody else can have. Which others are the
 // cluster's, its callers say.

@@ -48,7 +48,8 @@ func (n *Node) assemble() error {
 		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.started.Load, OwnEtags: n.ownEtags,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
-		Caller: callerOf, Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC), Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
+		Caller: callerOf, Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
+		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
 	if err != nil {
 		return err

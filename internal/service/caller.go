@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -125,9 +124,5 @@ const operationPrincipal protowire.Number = 3
 // caller: roles came to be after this node had looked for them. Nothing happened,
 // so it is proposed again with the name.
 func unnamed(err error, principal *string) bool {
-	if err == nil || principal != nil {
-		return false
-	}
-	var r interface{ Refused() *raftlogv1.Refusal }
-	return errors.As(err, &r) && r.Refused().GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
+	return principal == nil && refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }
