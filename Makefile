@@ -9,7 +9,7 @@ COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose
 # The nodes' ports as deploy/docker-compose.yml publishes them.
 ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
-.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants
+.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants stress
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -36,6 +36,10 @@ replay: ## one SEED of the simulation, in WebAssembly: every run is the same
 DURATION ?= 30m
 chaos: ## all kinds of faults in real processes for DURATION, drawn from SEED
 	IDNODE_E2E_CHAOS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestF29Mixture$$' ./test/e2e/matrix
+
+# make stress PACKAGE=./cluster
+stress: ## many copies of one PACKAGE's tests at once, with the race detector: finds tests that rest on timing
+	.ci/stress $(PACKAGE)
 
 # Each row of the matrix at full length takes hours; LENGTH=medium is half an hour.
 LENGTH ?= full
@@ -75,7 +79,7 @@ certs: $(CERTS)/ca.crt ## certificates for three nodes and a client, once
 # The containers run as a user of their own, who must be able to read the keys.
 # Certificates for a cluster that others can reach belong in a secret store.
 $(CERTS)/ca.crt: | build
-	bin/idnode certs $(CERTS) --node A --node B --node C
+	bin/idnode certs $(CERTS) --node A --node B --node C --client prometheus
 	chmod 755 $(CERTS)
 	chmod 644 $(CERTS)/A.key $(CERTS)/B.key $(CERTS)/C.key
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -31,6 +33,18 @@ type census struct {
 	// silent has, for each member that does not answer, the first ping that it did not.
 	silent     map[string]time.Time
 	divergence *divergence
+	// newest is the newest round; nil before the first has ended.
+	newest atomic.Pointer[round]
+}
+
+// round is what this node and all members that answered said when they were asked at
+// the same time: their indexes can be compared.
+type round struct {
+	at time.Time
+	// replies are by raw Raft id.
+	replies map[string]*peerv1.PingResponse
+	// differing are the members whose state was another than this node's.
+	differing map[string]bool
 }
 
 func newCensus(e *engine) *census {
@@ -52,6 +66,8 @@ func (c *census) run(ctx context.Context) {
 func (c *census) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
+	began, own := time.Now(), c.e.node.condition()
+	defer func() { c.newest.Store(c.round(began, own)) }()
 	var wg sync.WaitGroup
 	for _, m := range c.e.node.roster.refresh().members {
 		if m.GetRemoved() || c.e.isSelf(m) {
@@ -65,6 +81,24 @@ func (c *census) ask(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+// round returns the newest replies as those of one round.
+func (c *census) round(at time.Time, own *peerv1.PingResponse) *round {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &round{at: at, replies: maps.Clone(c.replies), differing: c.divergence.differing(time.Now())}
+	r.replies[string(own.GetId())] = own
+	return r
+}
+
+// shown returns the newest round; before the first has ended, this node alone.
+func (c *census) shown() *round {
+	if r := c.newest.Load(); r != nil {
+		return r
+	}
+	own := c.e.node.condition()
+	return &round{at: time.Now(), replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
 // record remembers the newest reply; a member that does not answer has none.

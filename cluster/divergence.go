@@ -91,6 +91,17 @@ func (d *divergence) made(now time.Time, id string, c comparison) bool {
 	return begins
 }
 
+// differing returns those whose state differs from the node's, by id.
+func (d *divergence) differing(now time.Time) map[string]bool {
+	all := map[string]bool{}
+	for id, c := range d.newest {
+		if c.fresh(now) && !c.same() {
+			all[id] = true
+		}
+	}
+	return all
+}
+
 // against returns the comparison by which this node's state is the wrong one, and
 // with whom it was. That is so if a majority of the voters have another state; or
 // if the leader has another one and no majority is known to have this node's. The

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +143,25 @@ func TestADifferenceIsReportedWhenItBegins(t *testing.T) {
 		began := d.see(time.Unix(1000, 0).Add(time.Duration(l.at)*time.Millisecond), own, l.states)
 		if (len(began) == 1) != l.begins {
 			t.Errorf("at %d ms: %v begins", l.at, began)
+		}
+	}
+}
+
+// TestWhoDiffers: shown is who had another state lately, until he has the same again.
+func TestWhoDiffers(t *testing.T) {
+	own, d := &states{}, newDivergence()
+	own.add(10, 'a')
+	now := time.Unix(1000, 0)
+	for _, step := range []struct {
+		pass         time.Duration
+		states, want string
+	}{
+		{0, "2:a 3:a", ""}, {time.Second, "2:b 3:a", "2"}, {time.Second, "3:b", "23"}, {time.Second, "2:a", "3"}, {time.Minute, "", ""},
+	} {
+		now = now.Add(step.pass)
+		d.see(now, own, step.states)
+		if got := strings.Join(slices.Sorted(maps.Keys(d.differing(now))), ""); got != step.want {
+			t.Errorf("after %q: %q differ, want %q", step.states, got, step.want)
 		}
 	}
 }

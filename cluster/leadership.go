@@ -234,7 +234,7 @@ func (e *engine) reconciler() *member.Reconciler {
 	return &member.Reconciler{
 		Self: n.identity.get().ID, Raft: configurator{e}, Members: n.cfg.Registry.Members,
 		Progress: e.census.progress, Commit: e.raft.CommitIndex,
-		Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
+		MayVote: e.mayVote, Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
 		Stable: n.cfg.PromoteAfter, Logger: n.log,
 	}
 }

@@ -52,14 +52,8 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 		// to a node that was down until now may be waiting for its next try.
 		n.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
 	}
-	reply := &peerv1.PingResponse{
-		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
-		StorageFull: n.space.below.Load(), CallerRemoved: ok && m.GetRemoved(),
-		Version: n.cfg.Version,
-	}
-	if n.cfg.CertificateEnds != nil {
-		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()
-	}
+	reply := n.condition()
+	reply.CallerRemoved = ok && m.GetRemoved()
 	if e := n.up.Load(); e != nil {
 		if ok && !m.GetRemoved() {
 			e.census.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
@@ -74,6 +68,26 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 		}
 	}
 	return reply, nil
+}
+
+// condition is how this node is, as far as it says so to everybody.
+func (n *Node) condition() *peerv1.PingResponse {
+	reply := &peerv1.PingResponse{
+		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
+		StorageFull: n.space.below.Load(), Version: n.cfg.Version,
+	}
+	if n.cfg.CertificateEnds != nil {
+		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()
+	}
+	if n.cfg.Figures != nil {
+		f := n.cfg.Figures()
+		reply.Figures = &peerv1.Figures{
+			IdentitiesPerSecond: f.IdentitiesPerSecond, IdsPerSecond: f.IDsPerSecond,
+			CommitP99Micros: uint64(f.CommitP99.Microseconds()), WriteP99Micros: uint64(f.WriteP99.Microseconds()),
+			FreeBytes: n.space.left.Load(),
+		}
+	}
+	return reply
 }
 
 // Admit takes a node into the cluster, in the name of principal unless that is nil.

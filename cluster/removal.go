@@ -77,13 +77,35 @@ func (e *engine) mayRemove(ctx context.Context, tag string) (uint64, error) {
 	if len(rest) == 0 {
 		return judged, nil // Nothing changes for the quorum, or the state refuses.
 	}
-	silent, err := e.silent(ctx, rest)
-	if err != nil || len(silent) == 0 {
-		return judged, err
+	if err := e.majorityAnswers(ctx, "without "+tag, rest); err != nil {
+		return 0, err
 	}
-	return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
-		"without %s, %d of the remaining voters %s must answer, and these do not: %s",
-		tag, len(rest)/2+1, tagsOf(rest), tagsOf(silent)))
+	return judged, nil
+}
+
+// mayVote refuses to give a member its vote, on the leader, as long as fewer than a
+// majority of the voters, it among them, answer. A newcomer that answers makes up for the
+// larger majority; one that has fallen silent since it caught up would cost the quorum.
+func (e *engine) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error {
+	var voters []*raftlogv1.Member
+	for _, m := range e.node.roster.refresh().members {
+		if !m.GetRemoved() && (m.GetVoter() || m.GetTag() == newcomer.GetTag()) {
+			voters = append(voters, m)
+		}
+	}
+	return e.majorityAnswers(ctx, "with "+newcomer.GetTag(), voters)
+}
+
+// majorityAnswers refuses what would leave the voters given if the leader hears from
+// fewer than a majority of them.
+func (e *engine) majorityAnswers(ctx context.Context, change string, voters []*raftlogv1.Member) error {
+	silent, err := e.silent(ctx, voters)
+	if err != nil || len(silent) == 0 {
+		return err
+	}
+	return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
+		"%s, %d of the voters %s must answer, and these do not: %s",
+		change, len(voters)/2+1, tagsOf(voters), tagsOf(silent)))
 }
 
 // votersWithout returns the voters that remain when the member with a tag is removed;

@@ -13,6 +13,8 @@ type space struct {
 	mark  uint64
 	log   *slog.Logger
 	below atomic.Bool
+	// left is the free space in bytes when it was last asked for; 0 where it cannot be known.
+	left atomic.Uint64
 	// others says that a quorum of nodes reports the same.
 	others atomic.Bool
 }
@@ -33,6 +35,7 @@ func (s *space) look() {
 		}
 		return
 	}
+	s.left.Store(free)
 	if below := free < s.mark; s.below.Swap(below) != below {
 		s.log.Warn("free space on disk crossed the mark", "below", below, "free_bytes", free, "mark_bytes", s.mark)
 	}

@@ -56,6 +56,24 @@ type MemberStatus struct {
 	// CertificateEnds is when its certificate does; zero without TLS, or if it does
 	// not say.
 	CertificateEnds time.Time
+	// StateDiffers says that it had another state than the node asked, at the same log
+	// index.
+	StateDiffers bool
+	// Figures are those of its last seconds; nil if it does not say.
+	Figures *Figures
+}
+
+// Figures are what a node did in its last seconds, and the space left to it.
+type Figures struct {
+	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
+	// ids of all kinds; of HiLo, the numbers of its ranges.
+	IdentitiesPerSecond, IDsPerSecond float64
+	// CommitP99 is what 99 of 100 of its groups took at most, from their first sending
+	// to their results, and WriteP99 its writes to the log, fsync included; 0 if there
+	// was none.
+	CommitP99, WriteP99 time.Duration
+	// FreeBytes is the space left on its disk; 0 if it is not known.
+	FreeBytes uint64
 }
 
 // Status is a node's view of its cluster. It may be stale: LastContact and the
@@ -88,8 +106,10 @@ type Status struct {
 	// Warnings say, in words, what is wrong with how the node was started: why it finds
 	// no place in a cluster, or that a node it was told of belongs to another.
 	Warnings []string
-	// Members are the members, removed ones too, sorted by tag.
-	Members []MemberStatus
+	// Members are the members, removed ones too, sorted by tag. How they are is of one
+	// moment, MembersAt.
+	Members   []MemberStatus
+	MembersAt time.Time
 }
 
 // Status returns this node's view of its cluster. It works from Open on.
@@ -122,6 +142,8 @@ func (n *Node) StorageFull() bool { return n.space.full() }
 
 // addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
+	newest := e.census.shown()
+	s.MembersAt = newest.at
 	servers := map[raft.ServerID]raft.Server{}
 	for _, server := range e.servers() {
 		servers[server.ID] = server
@@ -129,39 +151,38 @@ func (e *engine) addMembers(s *Status) {
 	for _, m := range e.node.roster.refresh().members {
 		server, present := servers[member.ServerID(m.GetId())]
 		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
-		switch {
-		case e.isSelf(m):
-			e.addSelf(&status, s)
-		case !m.GetRemoved():
-			e.addHeard(&status)
+		if e.isSelf(m) {
+			status.Self, s.Role = true, status.Role
+		}
+		if status.Self || !m.GetRemoved() {
+			e.addHeard(&status, newest)
 		}
 		s.Members = append(s.Members, status)
 	}
 }
 
-// addSelf adds what this node knows of itself.
-func (e *engine) addSelf(status *MemberStatus, s *Status) {
-	s.Role = status.Role
-	status.Self, status.Reachable, status.Applied = true, true, s.Applied
-	status.StorageFull, status.Version = e.node.space.below.Load(), e.node.cfg.Version
-	if ends := e.node.cfg.CertificateEnds; ends != nil {
-		status.CertificateEnds = ends()
-	}
-}
-
-// addHeard adds what another member said last.
-func (e *engine) addHeard(status *MemberStatus) {
-	reply, ok := e.census.reply(status.Member.GetId())
+// addHeard adds what a member said in a round.
+func (e *engine) addHeard(status *MemberStatus, in *round) {
+	reply, ok := in.replies[string(status.Member.GetId())]
 	if !ok {
 		status.SilentSince = e.census.silentSince(status.Member.GetId())
 		return
 	}
 	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
 	status.StorageFull, status.Version = reply.GetStorageFull(), reply.GetVersion()
+	status.StateDiffers = in.differing[string(status.Member.GetId())]
 	if ends := reply.GetCertificateEnds(); ends != 0 {
 		status.CertificateEnds = time.Unix(ends, 0)
 	}
+	if f := reply.GetFigures(); f != nil {
+		status.Figures = &Figures{
+			IdentitiesPerSecond: f.GetIdentitiesPerSecond(), IDsPerSecond: f.GetIdsPerSecond(),
+			CommitP99: micros(f.GetCommitP99Micros()), WriteP99: micros(f.GetWriteP99Micros()), FreeBytes: f.GetFreeBytes(),
+		}
+	}
 }
+
+func micros(n uint64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // role returns what a member does, by Raft's configuration.
 func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, leader string) Role {

@@ -99,7 +99,7 @@ func (c *contents) addClaim(item claimItem, steppedOver claimValue) {
 		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
 		c.numbered.Set(n)
 	}
-	c.nameBytes += int64(len(item.id))
+	c.countName(item.db, item.id, 1)
 	c.hash.add(hashClaim(item, steppedOver))
 }
 
@@ -127,7 +127,7 @@ func (c *contents) removeClaim(item claimItem, ref table.Ref) {
 		c.numbered.Delete(n)
 		c.full.forget(n)
 	}
-	c.nameBytes -= int64(len(item.id))
+	c.countName(item.db, item.id, -1)
 }
 
 // claim claims an id: the first one wins.
@@ -143,7 +143,7 @@ func (c *contents) claim(dst []byte, op *operation) ([]byte, *refusal) {
 	if err := c.checkFree(item); err != nil {
 		return dst, err
 	}
-	if err := c.room(op, settingMaxClaims, c.claims.Len(), len(item.id)); err != nil {
+	if err := c.checkNew(op, settingMaxClaims, c.claims.Len(), "id", item.id); err != nil {
 		return dst, err
 	}
 	c.useDatabase(op)

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -12,7 +13,13 @@ type databases struct {
 	// names is only appended to, so a copy of the slice is a snapshot.
 	names   []string
 	numbers map[string]uint32
+	// used is by number, and derived.
+	used []databaseUse
 }
+
+// databaseUse is how many names a database has, hidden identities included, and how
+// many bytes they have.
+type databaseUse struct{ names, bytes int64 }
 
 // number returns a database's number, false if it was never used.
 func (d *databases) number(name string) (uint32, bool) {
@@ -44,8 +51,45 @@ func (c *contents) useDatabase(op *operation) {
 func (c *contents) addDatabase(name string) {
 	n := uint32(len(c.databases.names))
 	c.databases.names = append(c.databases.names, name)
+	c.databases.used = append(c.databases.used, databaseUse{})
 	c.databases.numbers[name] = n
 	c.hash.add(hashDatabase(n, name))
+}
+
+// countName counts a name that is added, or with -1 one that is removed.
+func (c *contents) countName(db uint32, name string, by int64) {
+	used, bytes := &c.databases.used[db], by*int64(len(name))
+	used.names += by
+	used.bytes += bytes
+	c.nameBytes += bytes
+}
+
+// checkNew refuses a new name, tag or claimed id if it has a control character, or if
+// room refuses it. A merge does not ask for the former: what existed when there was
+// no such rule can be restored.
+func (c *contents) checkNew(op *operation, limit settingID, used int, field, text string) *refusal {
+	if r, found := docid.FirstControl(text); found && c.strict() {
+		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)
+	}
+	if err := c.databaseRoom(c.databaseNumber(op), 1, len(text)); err != nil {
+		return err
+	}
+	return c.room(op, limit, used, len(text))
+}
+
+// databaseRoom refuses new names if a limit of their database is reached.
+func (c *contents) databaseRoom(db uint32, names, bytes int) *refusal {
+	var used databaseUse
+	if int(db) < len(c.databases.used) {
+		used = c.databases.used[db]
+	}
+	switch {
+	case used.names+int64(names) > c.settings.value(settingMaxDatabaseNames):
+		return c.quota(settingMaxDatabaseNames)
+	case used.bytes+int64(bytes) > c.settings.value(settingMaxDatabaseNameBytes):
+		return c.quota(settingMaxDatabaseNameBytes)
+	}
+	return nil
 }
 
 // room refuses a new name of the given size if a limit is reached: the named

@@ -50,7 +50,7 @@ func (c *contents) putHiLo(f foundHiLo, now hilo.Counter) {
 func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
 	packed := packHiLo(now)
 	c.hilos.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
-	c.nameBytes += int64(len(tag))
+	c.countName(db, tag, 1)
 	c.hash.add(hashHiLo(db, tag, packed))
 }
 
@@ -61,7 +61,7 @@ func (c *contents) changeHiLo(op *operation, f foundHiLo, now hilo.Counter) {
 }
 
 // findHiLoFor looks up the counter that an operation is about to change; it
-// refuses a bad tag, and a new one if a limit is reached.
+// refuses a bad tag, and a new one as checkNew does.
 func (c *contents) findHiLoFor(op *operation, tag string) (foundHiLo, *refusal) {
 	if err := checkHiLo(op, tag); err != nil {
 		return foundHiLo{}, err
@@ -70,7 +70,7 @@ func (c *contents) findHiLoFor(op *operation, tag string) (foundHiLo, *refusal) 
 	if found.exists {
 		return found, nil
 	}
-	return found, c.room(op, settingMaxHiLos, c.hilos.Len(), len(tag))
+	return found, c.checkNew(op, settingMaxHiLos, c.hilos.Len(), "tag", tag)
 }
 
 // checkHiLo refuses a request with a bad database or tag.

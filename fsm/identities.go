@@ -65,7 +65,7 @@ func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
 // addIdentity stores an identity that does not exist.
 func (c *contents) addIdentity(db uint32, name string, now identity.Counter) {
 	c.identityTable(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
-	c.nameBytes += int64(len(name))
+	c.countName(db, name, 1)
 	c.hash.add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
@@ -90,7 +90,7 @@ func (c *contents) identityNext(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	found := c.findIdentity(c.databaseNumber(op), string(next.name))
-	if err := c.roomForIdentity(op, found); err != nil {
+	if err := c.checkNewIdentity(op, found); err != nil {
 		return dst, err
 	}
 	if c.full.has(found, next) {
@@ -132,12 +132,12 @@ func checkIdentity[T ~string | ~[]byte](op *operation, name T) *refusal {
 	return checkText("name", name, docid.MaxNameBytes)
 }
 
-// roomForIdentity refuses a new name if a limit is reached.
-func (c *contents) roomForIdentity(op *operation, f foundIdentity) *refusal {
+// checkNewIdentity is checkNew for an identity, if it is new.
+func (c *contents) checkNewIdentity(op *operation, f foundIdentity) *refusal {
 	if f.exists {
 		return nil
 	}
-	return c.room(op, settingMaxIdentities, c.identityCount(), len(f.name))
+	return c.checkNew(op, settingMaxIdentities, c.identityCount(), "name", f.name)
 }
 
 // claimedValues returns the claimed values of an identity under a separator, as
@@ -168,7 +168,7 @@ func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	found := c.findIdentity(c.databaseNumber(op), seed.GetName())
-	if err := c.roomForIdentity(op, found); err != nil {
+	if err := c.checkNewIdentity(op, found); err != nil {
 		return dst, err
 	}
 	counter, err := found.counter().Seed(seed.GetValue(), seed.GetForce(), seed.Expected)
@@ -223,7 +223,7 @@ func (c *contents) identityDelete(dst []byte, op *operation) ([]byte, *refusal) 
 func (c *contents) forgetIdentity(f foundIdentity) {
 	c.identityTable(f.hidden).Delete(f.ref)
 	c.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
-	c.nameBytes -= int64(len(f.name))
+	c.countName(f.db, f.name, -1)
 }
 
 // refuseIdentity translates an error of package identity.

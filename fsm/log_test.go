@@ -241,9 +241,10 @@ func sortedKeys(m map[string]uint64) []string {
 	return keys
 }
 
-// keyed returns a copy of an operation with a request key.
+// keyed returns a copy of an operation with a request key, by a caller without a name
+// if it names none.
 func keyed(op *raftlogv1.Operation, k *raftlogv1.RequestKey) *raftlogv1.Operation {
 	op = proto.CloneOf(op)
-	op.Request = k
+	op.Request, op.Principal = k, proto.String(op.GetPrincipal())
 	return op
 }

@@ -199,6 +199,11 @@ func (c *contents) roomForMerge(op *operation, db uint32, m *raftlogv1.Merge) *r
 		claims.want(!known, id)
 	}
 	bytes := identities.bytes + hilos.bytes + claims.bytes
+	if names := identities.names + hilos.names + claims.names; names > 0 {
+		if err := c.databaseRoom(db, names, bytes); err != nil {
+			return err
+		}
+	}
 	for _, w := range []wanted{identities, hilos, claims} {
 		if w.names == 0 {
 			continue

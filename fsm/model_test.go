@@ -78,6 +78,7 @@ func newModel() *model {
 		settings: map[string]int64{
 			"request-window": 1_000_000, "max-identities": 5_000_000, "max-hilos": 5_000_000,
 			"max-claims": 5_000_000, "max-databases": 10_000, "max-name-bytes-total": 1 << 30,
+			"max-names-per-database": 300_000_000, "max-name-bytes-per-database": 1 << 40,
 		},
 		sessions: map[string]*modelSession{}, etags: map[string]*modelEtags{},
 	}
@@ -202,6 +203,9 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	case *raftlogv1.Operation_MergeCluster:
 		return m.raiseFloor(o.MergeCluster.GetFloor())
 	case *raftlogv1.Operation_SettingSet:
+		if m.format < StrictFormat && strings.HasSuffix(o.SettingSet.GetKey(), "-per-database") {
+			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID)
+		}
 		m.settings[o.SettingSet.GetKey()] = o.SettingSet.GetValue()
 		m.evict()
 		return m.value(o.SettingSet.GetValue())
@@ -209,17 +213,28 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	return m.runCluster(op)
 }
 
-// full says whether a new name does not fit any more.
-func (m *model) full(setting string, used int, db, name string) bool {
-	bytes := len(name)
+// unfit refuses a new name that has a control character, or does not fit any more.
+func (m *model) unfit(setting string, used int, db, name string) *raftlogv1.Result {
+	if m.format >= StrictFormat && strings.ContainsAny(name, "\n\u202e") {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
+	}
+	bytes, ownNames, ownBytes := len(name), 1, len(name)
 	for _, names := range [][]string{mapKeys(m.ids), mapKeys(m.hilos), mapKeys(m.claims)} {
 		for _, k := range names {
-			bytes += len(k) - strings.Index(k, "\x00") - 1
+			of, name, _ := strings.Cut(k, "\x00")
+			bytes += len(name)
+			if of == db {
+				ownNames, ownBytes = ownNames+1, ownBytes+len(name)
+			}
 		}
 	}
 	newDB := !slices.Contains(m.dbs, db)
-	return int64(used) >= m.settings[setting] || int64(bytes) > m.settings["max-name-bytes-total"] ||
-		newDB && int64(len(m.dbs)) >= m.settings["max-databases"]
+	if int64(used) >= m.settings[setting] || int64(bytes) > m.settings["max-name-bytes-total"] ||
+		int64(ownNames) > m.settings["max-names-per-database"] || int64(ownBytes) > m.settings["max-name-bytes-per-database"] ||
+		newDB && int64(len(m.dbs)) >= m.settings["max-databases"] {
+		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+	}
+	return nil
 }
 
 func mapKeys[V any](in map[string]V) []string {
@@ -243,8 +258,8 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 	}
 	id := m.ids[place(db, o.GetName())]
 	if id == nil {
-		if m.full("max-identities", len(m.ids), db, o.GetName()) {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		if r := m.unfit("max-identities", len(m.ids), db, o.GetName()); r != nil {
+			return r
 		}
 		id = &modelIdentity{last: m.names}
 	}
@@ -280,8 +295,8 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 	id := m.ids[place(db, o.GetName())]
 	if id == nil {
-		if m.full("max-identities", len(m.ids), db, o.GetName()) {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		if r := m.unfit("max-identities", len(m.ids), db, o.GetName()); r != nil {
+			return r
 		}
 		id = &modelIdentity{last: m.names}
 	}
@@ -340,8 +355,8 @@ func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
 	}
 	h := m.hilos[place(db, o.GetTag())]
 	if h == nil {
-		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		if r := m.unfit("max-hilos", len(m.hilos), db, o.GetTag()); r != nil {
+			return r
 		}
 		h = &modelHiLo{max: m.names, peak: m.names}
 	}
@@ -402,8 +417,8 @@ func (h *modelHiLo) giveBack(o *raftlogv1.HiLoReturn) bool {
 func (m *model) hiloSet(db string, o *raftlogv1.HiLoSet) *raftlogv1.Result {
 	h := m.hilos[place(db, o.GetTag())]
 	if h == nil {
-		if m.full("max-hilos", len(m.hilos), db, o.GetTag()) {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+		if r := m.unfit("max-hilos", len(m.hilos), db, o.GetTag()); r != nil {
+			return r
 		}
 		h = &modelHiLo{max: m.names, peak: m.names}
 	}
@@ -428,8 +443,8 @@ func (m *model) claim(db, id string) *raftlogv1.Result {
 	if m.issued(db, id) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED)
 	}
-	if m.full("max-claims", len(m.claims), db, id) {
-		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
+	if r := m.unfit("max-claims", len(m.claims), db, id); r != nil {
+		return r
 	}
 	m.use(db)
 	m.addClaim(place(db, id))

@@ -1,7 +1,10 @@
 package fsm
 
 import (
+	"crypto/sha256"
+
 	"github.com/idnode/idnode/internal/mutant"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -93,7 +96,20 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 		result, _ := c.run(dst, now, op)
 		return result
 	}
-	if position, ok := c.requests.positions[op.request.key]; ok {
+	given := op.request.key
+	if op.isCallers() && c.strict() {
+		if !op.named {
+			return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
+				"the request id does not say whose it is"))
+		}
+		op.request.key = ownKey(given, op.principal)
+	}
+	position, ok := c.requests.positions[op.request.key]
+	if !ok {
+		// As it was remembered before the format said whose it is.
+		position, ok = c.requests.positions[given]
+	}
+	if ok {
 		return c.answerAgain(dst, now, op, position)
 	}
 	if c.forgotten(&op.request) {
@@ -105,6 +121,21 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 		c.remember(&op.request, now.index, result)
 	}
 	return result
+}
+
+// isCallers says whether a request key is made from a caller's request id. Those of
+// operations on the cluster itself are random, and their nodes' own.
+func (op *operation) isCallers() bool { return op.kind <= opRelease }
+
+// ownKey returns the key under which a principal's request is remembered, so that the
+// same request id of two principals is two. It is a hash again: nobody can choose a
+// request id with which he finds what another's is remembered under.
+func ownKey(key [16]byte, principal []byte) [16]byte {
+	var space [128]byte
+	// A node that did not know the newest format when it proposed writes the kind of
+	// the principal only where it must.
+	sum := sha256.Sum256(append(append(space[:0], key[:]...), rights.Principal(string(principal))...))
+	return [16]byte(sum[:16])
 }
 
 // forgotten says that an earlier try of a request id that is not remembered may

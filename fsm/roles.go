@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -61,6 +62,9 @@ func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *ref
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d", set.GetExpected(), before)
 	}
 	table, err := rights.Decode(set.GetTable())
+	if err == nil && !c.strict() && table.Exact() {
+		err = errors.New("roles with unknown fields") // So say nodes that do not know these.
+	}
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}

@@ -26,6 +26,8 @@ const (
 	settingMaxClaims
 	settingMaxDatabases
 	settingMaxNameBytes
+	settingMaxDatabaseNames
+	settingMaxDatabaseNameBytes
 	settingCount
 )
 
@@ -55,6 +57,14 @@ var settingTable = [settingCount]SettingInfo{
 	settingMaxNameBytes: {
 		Key: "max-name-bytes-total", Default: 1 << 30, Min: 0, Max: 1 << 40,
 		Description: "how many bytes the names of all identities, HiLo counters and claims may have together",
+	},
+	settingMaxDatabaseNames: {
+		Key: "max-names-per-database", Default: 300_000_000, Min: 0, Max: 300_000_000,
+		Description: "how many identities, HiLo counters and claims one database may have together",
+	},
+	settingMaxDatabaseNameBytes: {
+		Key: "max-name-bytes-per-database", Default: 1 << 40, Min: 0, Max: 1 << 40,
+		Description: "how many bytes the names of one database may have together",
 	},
 }
 
@@ -98,7 +108,7 @@ func (c *contents) settingSet(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	id, ok := settingByKey(set.GetKey())
-	if !ok {
+	if perDatabase := id == settingMaxDatabaseNames || id == settingMaxDatabaseNameBytes; !ok || perDatabase && !c.strict() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %q", set.GetKey())
 	}
 	if err := checkSetting(id, set.GetValue()); err != nil {

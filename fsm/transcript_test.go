@@ -253,12 +253,17 @@ func (p *transcript) invite(l line) *raftlogv1.Operation {
 	}}}
 }
 
-// roles understands a line of roles, each as principal:rights:database:prefix.
+// roles understands a line of roles, each as principal:rights:database:prefix, with a $
+// behind a prefix that ends at a boundary and an @ before a name.
 func (p *transcript) roles(l line) *raftlogv1.Operation {
 	var list []rights.Role
 	for i, name := range l.names {
 		parts := strings.SplitN(name, ":", 4)
-		grant := rights.Grant{Database: parts[2], Prefix: parts[3]}
+		grant := rights.Grant{Database: parts[2]}
+		grant.Prefix, grant.Boundary = strings.CutSuffix(parts[3], "$")
+		if name, ok := strings.CutPrefix(parts[3], "@"); ok {
+			grant.Prefix, grant.Name = "", name
+		}
 		for _, word := range strings.Split(parts[1], ",") {
 			right, _ := rights.Parse(word)
 			grant.Rights |= right

@@ -366,6 +366,7 @@ func TestTheMergerWaitsForCompany(t *testing.T) {
 			t.Error(diff)
 		}
 		time.Sleep(bound)
+		synctest.Wait() // The timer of the wait before, which ends now, would end the next one too.
 		entry.apply()
 
 		c := r.submit(bg, "6")

@@ -41,7 +41,8 @@ type Raft interface {
 // changes it; so a change that a leader did not finish is finished by the next.
 //
 // Invariant: one change at a time, and a server gets a vote only after it has caught
-// up: a voter that is far behind, or does not exist, can cost the quorum.
+// up, and while a majority answers that it is part of: a voter that is far behind, or
+// does not exist, can cost the quorum.
 //
 // A change cannot be made conditional on the configuration that it was derived from:
 // the library does not tell that one's index. If another leader has changed it in
@@ -57,6 +58,8 @@ type Reconciler struct {
 	Progress func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
 	// Commit returns the commit index here.
 	Commit func() uint64
+	// MayVote fails as long as a member's vote would cost the quorum.
+	MayVote func(ctx context.Context, m *raftlogv1.Member) error
 	// Promote brings it through the log that a member may vote.
 	Promote func(ctx context.Context, id []byte) error
 	// Format is the log format that is written; RaiseFormat brings a newer one
@@ -167,6 +170,9 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 	}
 	if ready, err := r.keepsUp(ctx, id, m); !ready {
 		return false, err
+	}
+	if err := r.MayVote(ctx, m); err != nil {
+		return false, fmt.Errorf("%s does not vote yet: %w", m.GetTag(), err)
 	}
 	if !m.GetVoter() {
 		if err := r.Promote(ctx, m.GetId()); err != nil {

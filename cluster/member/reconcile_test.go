@@ -75,10 +75,12 @@ func (f *fakeRaft) HandOver(context.Context) error {
 
 // bench is a Reconciler with fakes around it.
 type bench struct {
-	raft     *fakeRaft
-	members  []*raftlogv1.Member
-	applied  map[string]uint64
-	commit   uint64
+	raft    *fakeRaft
+	members []*raftlogv1.Member
+	applied map[string]uint64
+	commit  uint64
+	// lone says that a vote would cost the quorum.
+	lone     error
 	promoted []string
 	format   uint32
 	raised   uint32
@@ -96,7 +98,8 @@ func newBench(raft *fakeRaft, members ...*raftlogv1.Member) *bench {
 			}
 			return applied, nil
 		},
-		Commit: func() uint64 { return b.commit },
+		Commit:  func() uint64 { return b.commit },
+		MayVote: func(context.Context, *raftlogv1.Member) error { return b.lone },
 		Promote: func(_ context.Context, id []byte) error {
 			for _, m := range b.members {
 				if string(m.GetId()) == string(id) {
@@ -157,6 +160,26 @@ func TestReconcileNewcomer(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestReconcileVoteThatLosesTheQuorum: a newcomer that has caught up gets no vote, in the
+// table or in Raft, as long as too few would answer with it.
+func TestReconcileVoteThatLosesTheQuorum(t *testing.T) {
+	promoted := testMember("E", 5)
+	promoted.Voter = true
+	b := newBench(newFakeRaft(testID(1)), testMember("A", 1), testMember("D", 4), promoted)
+	b.applied["D"], b.applied["E"], b.lone = 10_000, 10_000, errors.New("too few answer")
+	b.run(t, func(wait func(time.Duration)) {
+		wait(time.Minute)
+		if diff := cmp.Diff([]string{"nonvoter 04", "nonvoter 05"}, b.raft.log); diff != "" || len(b.promoted) > 0 {
+			t.Errorf("promoted %v; %s", b.promoted, diff)
+		}
+		b.lone = nil
+		wait(time.Second)
+	})
+	if diff := cmp.Diff([]string{"nonvoter 04", "nonvoter 05", "voter 04", "voter 05"}, b.raft.log); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestReconcileWatcher never gives a watcher a vote.

@@ -18,9 +18,10 @@ import (
 
 func (a *app) backupCommand() *cobra.Command {
 	var stale bool
+	var keep int
 	var sure confirmation
 	cmd := &cobra.Command{
-		Use:     "backup FILE",
+		Use:     "backup FILE|DIR",
 		GroupID: groupData,
 		Short:   "Write a backup of the whole cluster into a file",
 		Long: `Writes everything the cluster knows at one moment into FILE: counters, claims,
@@ -28,16 +29,25 @@ tags, settings, and the remembered request ids. Any node gives it while it serve
 The file is read back and checked before it gets its name. If FILE is -, it goes to
 the standard output, and counts only if the exit code is 0.
 
+With --keep N it goes into the directory DIR, under a name made of its time, its log
+index and the cluster's id, and of that cluster's backups there the N newest stay. The
+others are deleted only after the new one is whole. That is for timers: it never asks.
+
 With --stale it is what the node asked knows by itself: that needs no quorum, and
 may lack the newest ids.`,
 		Example: `  idnode backup today.backup
-  kubectl exec idnode-0 -- /idnode backup - > today.backup
+  kubectl exec idnode-a-0 -- /idnode backup - > today.backup
+  idnode backup /var/backups/idnode --keep 14
   idnode backup inspect today.backup`,
 		Args: cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
+	cmd.Flags().IntVar(&keep, "keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
 	sure.register(cmd.Flags())
 	a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+		if cmd.Flags().Changed("keep") {
+			return addBackup(ctx, s, newProgress(a.stderr), args[0], keep, consistency(stale))
+		}
 		if args[0] == standardOutput {
 			return streamBackup(ctx, s, a.stdout, newProgress(a.stderr), consistency(stale))
 		}
@@ -77,27 +87,39 @@ func takeBackup(ctx context.Context, s *session, sure *confirmation, path string
 	if err := sure.replace(path); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
+	draft, info, err := draftBackup(ctx, s, newProgress(sure.err), filepath.Dir(path), filepath.Base(path), consistency)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(draft.Name()) }() // Gone already when all went well.
-	err = s.download(ctx, draft, newProgress(sure.err), consistency)
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+	defer func() { _ = os.Remove(draft) }() // Gone already when all went well.
+	if err := likeReplaced(draft, path); err != nil {
 		return err
 	}
-	info, err := inspectBackup(draft.Name())
-	if err != nil {
-		return err
-	}
-	if err := likeReplaced(draft.Name(), path); err != nil {
-		return err
-	}
-	if err := moveFile(draft.Name(), path); err != nil {
+	if err := moveFile(draft, path); err != nil {
 		return err
 	}
 	s.out.result(info, func(w io.Writer) { printBackup(w, path, info) })
 	return nil
+}
+
+// draftBackup writes a backup into a new file in dir, which its owner alone can read, and
+// checks what is on the disk.
+func draftBackup(ctx context.Context, s *session, p *progress, dir, name string, consistency idnodev1.Consistency) (draft string, info *idnodev1.BackupInfo, err error) {
+	file, err := os.CreateTemp(dir, name+".part-*")
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	err = s.download(ctx, file, p, consistency)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return "", nil, err
+	}
+	info, err = inspectBackup(file.Name())
+	return file.Name(), info, err
 }
 
 // standardOutput is the name of a file that is none.

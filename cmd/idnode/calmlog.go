@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 )
 
 // calm is a log handler that leaves warnings out while the nodes of dev start
 // and stop. A node that starts before the others, or stops after them, rightly
 // warns of what is missing; where all of them do so together on purpose, that
-// only hides the warning that matters. Errors always pass.
+// only hides the warning that matters. Errors pass, but not the Raft library's own lines
+// of any level: a node says by itself what comes of what that tells.
 type calm struct {
 	slog.Handler
 	// expected says that warnings are expected; all handlers made of one share it.
@@ -33,6 +35,9 @@ func (c calm) Enabled(ctx context.Context, level slog.Level) bool {
 
 // WithAttrs implements slog.Handler.
 func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if slices.ContainsFunc(attrs, slog.String("part", "raft").Equal) {
+		return slog.DiscardHandler
+	}
 	return calm{Handler: c.Handler.WithAttrs(attrs), expected: c.expected}
 }
 

@@ -22,6 +22,7 @@ func TestCalmLeavesOutExpectedWarnings(t *testing.T) {
 	early.Warn("serving")
 	slog.New(h).WithGroup("raft").Warn("serving too")
 	early.Info("below the level")
+	early.With("part", "raft").Error("the library's")
 	h.expected.Store(true)
 	early.Warn("stopping")
 	text := out.String()

@@ -29,6 +29,9 @@ func TestACertificateForAClientAlone(t *testing.T) {
 	if got := command(t, "certs", dir, "--node", "A"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
+	if got := command(t, "certs", dir, "--node", "B"); !strings.Contains(got.stdout, "--admin client\n") {
+		t.Errorf("who is the administrator is not said: %q", got.stdout)
+	}
 	first, err := os.ReadFile(filepath.Join(dir, "client.crt"))
 	if err != nil {
 		t.Fatal(err)

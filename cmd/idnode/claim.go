@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -38,7 +38,7 @@ letters, is refused, and identities step over it.`,
 		if err != nil {
 			return err
 		}
-		s.out.value(res, res.GetId())
+		s.out.value(res, docid.Escape(res.GetId()))
 		return nil
 	})
 }
@@ -64,7 +64,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s.out.value(res, args[0])
+		s.out.value(res, docid.Escape(args[0]))
 		return nil
 	})
 }
@@ -94,7 +94,7 @@ func (a *app) claimsCommand() *cobra.Command {
 // for one.
 func (p *printer) claimed(id string) {
 	if !p.json {
-		fmt.Fprintln(p.w, id)
+		p.line(id)
 		return
 	}
 	line, err := json.Marshal(map[string]string{"id": id})
@@ -102,5 +102,5 @@ func (p *printer) claimed(id string) {
 		p.fail(err)
 		return
 	}
-	_, _ = p.w.Write(append(line, '\n'))
+	p.line(string(line))
 }

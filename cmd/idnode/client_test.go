@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -303,6 +305,48 @@ func TestOtherLists(t *testing.T) {
 	for output, want := range map[string]string{"text": "users/x\n", "json": `{"id":"users/x"}` + "\n"} {
 		if got := command(t, "claims", "-o", output, "--endpoint", claims.addr); got != (outcome{stdout: want}) {
 			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestNothingControlsTheTerminal: names with control characters, and errors that hold
+// some, are printed escaped, also as JSON.
+func TestNothingControlsTheTerminal(t *testing.T) {
+	const name, shown = "a\x1b[2J\r\n\u009b\u2028\u202eb", `a\u001b[2J\u000d\u000a\u009b\u2028\u202eb`
+	check := func(res proto.Message, want string, args ...string) {
+		t.Helper()
+		node := newFakeNode(t, answer(res))
+		args = append(args, "--endpoint", node.addr)
+		if got := command(t, args...); got.code != exitOK || got.stdout != want {
+			t.Errorf("%v: %+v, want %q", args, got, want)
+		}
+		got := command(t, append(args, "-o", "json")...)
+		if r, found := docid.FirstControl(strings.ReplaceAll(got.stdout, "\n", "")); got.code != exitOK || found {
+			t.Errorf("%v: %+v has %U", args, got, r)
+		}
+	}
+	identity := &idnodev1.ListIdentitiesResponse{Identities: []*idnodev1.Identity{{Name: name, Value: 1}}}
+	check(identity, shown+"\t1\n", "identity", "list")
+	check(&idnodev1.ListHiLoResponse{Hilos: []*idnodev1.HiLo{{Tag: name, Max: 32}}}, shown+"\t32\n", "hilo", "list")
+	check(&idnodev1.ListClaimsResponse{Ids: []string{name}}, shown+"\n", "claims")
+	check(&idnodev1.GenerateResponse{Ids: []string{name}}, shown+"\n", "next", "x|")
+	check(&idnodev1.GenerateResponse{Blocks: []*idnodev1.IdBlock{{Prefix: name, First: 1, Last: 2}}}, shown+"1\n"+shown+"2\n", "next", "x|", "--count", "2")
+	check(&idnodev1.ClaimResponse{Id: name}, shown+"\n", "claim", name)
+	check(&idnodev1.ReleaseResponse{}, shown+"\n", "release", name)
+
+	node := newFakeNode(t, refuse(failure(t, codes.AlreadyExists, "ID_CLAIMED", "\x1b[2J\u202e is claimed")))
+	if got := command(t, "claim", "x", "--endpoint", node.addr); got.stderr != `idnode: ID_CLAIMED: \u001b[2J\u202e is claimed`+"\n" {
+		t.Errorf("%q", got.stderr)
+	}
+	for _, format := range []string{"json", "text"} {
+		var text bytes.Buffer
+		log, err := newLogger(&text, "info", format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("a name", "name", name)
+		if r, found := docid.FirstControl(strings.TrimSuffix(text.String(), "\n")); found {
+			t.Errorf("%s: %q has %U", format, text.String(), r)
 		}
 	}
 }

@@ -81,8 +81,10 @@ func roleName(r idnodev1.Role) string {
 func (a *app) clusterMembers() *cobra.Command {
 	var removed, stale bool
 	cmd := &cobra.Command{
-		Use:     "members",
-		Short:   "List the members",
+		Use:   "members",
+		Short: "List the members",
+		Long: `Lists the members, and how each is. Without a quorum it lists what the node asked
+knows by itself, with a warning.`,
 		Example: "  idnode cluster members --removed",
 		Args:    cobra.NoArgs,
 	}
@@ -90,6 +92,13 @@ func (a *app) clusterMembers() *cobra.Command {
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
 		members, err := allMembers(ctx, s, removed, stale)
+		if !stale && exitCode(err) == exitUnavailable {
+			// Without a quorum it is asked first of all. Any node knows what it heard last.
+			if known, staleErr := allMembers(ctx, s, removed, true); staleErr == nil {
+				fmt.Fprintf(a.stderr, "idnode: warning: this is what the node asked knows by itself: %s\n", printable(describe(err)))
+				members, err = known, nil
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -46,8 +46,9 @@ func (a *app) devCommand() *cobra.Command {
 base-port + 10·i (gRPC), +1 (Raft) and +2 (HTTP).
 
 Prints the nodes' addresses, one id of each kind from each node, and then "ready".
-The data is in a temporary folder that goes with the process; with --data-dir it
-stays, and the same cluster starts again from it.`,
+The data is in a temporary folder that goes with the process or, if that was
+killed, when dev is started again; with --data-dir it stays, and the same cluster
+starts again from it. The nodes wait for each other longer than those of 'serve'.`,
 		Example: `  idnode dev
   idnode dev --nodes 5 --data-dir ./data --base-port 9400`,
 		Args: cobra.NoArgs,
@@ -137,8 +138,15 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 		dir, err = filepath.Abs(o.dataDir)
 		return dir, func() error { return nil }, err
 	}
-	dir, err = os.MkdirTemp("", "idnode-dev-")
-	return dir, func() error { return os.RemoveAll(dir) }, err
+	clearDevFolders()
+	return makeDevFolder()
+}
+
+// patientNodes are the timeouts of dev's nodes. Nobody loses a leader here, and a laptop
+// that is busy, or whose disk stalls for a moment, must not look like that.
+var patientNodes = []string{
+	"--heartbeat-timeout", "1s", "--election-timeout", "1s", "--leader-lease-timeout", "900ms",
+	"--leader-wait", "4s", "--call-timeout", "4500ms", "--storage-watchdog", "30s",
 }
 
 // devNode is one node of the cluster, before it runs.

@@ -23,7 +23,7 @@ func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, err
 	}
 	c := &devCluster{specs: specs}
 	for _, spec := range specs {
-		cfg, err := configOf(spec.flags(specs))
+		cfg, err := configOf(append(spec.flags(specs), patientNodes...))
 		if err == nil {
 			err = c.add(a, cfg, log.With("node", spec.tag))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ func TestDevForReal(t *testing.T) {
 		stop()
 		text := out.String()
 		// A clean start and stop has nothing to warn of.
-		if code != exitOK || !strings.HasSuffix(text, "ready\n") || withoutStandstill(stderr.String()) != "" {
+		if code != exitOK || !strings.HasSuffix(text, "ready\n") || stderr.String() != "" {
 			t.Fatalf("run %d: code %d\n%s\n%s", i+1, code, text, stderr.String())
 		}
 		if !strings.Contains(text, "identity     "+identity) {
@@ -34,23 +33,6 @@ func TestDevForReal(t *testing.T) {
 			t.Errorf("run %d: ids from %d nodes", i+1, n)
 		}
 	}
-}
-
-// withoutStandstill leaves out the warnings of Raft that come of a machine that stands
-// still for as long as a leader's lease.
-func withoutStandstill(log string) string {
-	harmless := []string{
-		"failed to contact", "failed to contact quorum of nodes, stepping down",
-		"heartbeat timeout reached, starting election", "Election timeout reached, restarting election",
-		"rejecting vote request since we have a leader", "rejecting pre-vote request since we have a leader",
-	}
-	var rest strings.Builder
-	for line := range strings.Lines(log) {
-		if !slices.ContainsFunc(harmless, func(msg string) bool { return strings.Contains(line, `msg="`+msg+`"`) }) {
-			rest.WriteString(line)
-		}
-	}
-	return rest.String()
 }
 
 // TestCommandsForReal goes through the commands against a cluster of one.

@@ -25,7 +25,7 @@ func endCode(err error) int {
 	var refused *member.RefusedError
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
-	case isOne(config.ErrAlone):
+	case isOne(config.ErrAlone), isOne(config.ErrUnguarded):
 		return exitUsage
 	case errors.As(err, &damaged):
 		return exitDamaged

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/docid"
 )
 
 // The exit codes of every command. Scripts rely on them.
@@ -59,14 +61,17 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(a.stderr, "idnode: %s\n", oneLine(describe(err)))
+	fmt.Fprintf(a.stderr, "idnode: %s\n", printable(describe(err)))
 	if failed := callErrorIn(err); failed != nil && failed.verbose {
 		for _, at := range failed.tried {
-			fmt.Fprintf(a.stderr, "idnode: %s: %s\n", at.endpoint, oneLine(describeStatus(at.err)))
+			fmt.Fprintf(a.stderr, "idnode: %s: %s\n", at.endpoint, printable(describeStatus(at.err)))
 		}
 	}
 	return exitCode(err)
 }
+
+// printable makes one line of a text that terminals show as it is.
+func printable(text string) string { return docid.Escape(oneLine(text)) }
 
 // oneLine puts the lines of a text, as joined errors have, into one.
 func oneLine(text string) string {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -229,7 +230,7 @@ func (a *app) hiloList() *cobra.Command {
 			return err
 		})
 		for _, h := range res.GetHilos() {
-			s.out.result(h, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", h.GetTag(), h.GetMax()) })
+			s.out.result(h, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(h.GetTag()), h.GetMax()) })
 		}
 		return res.GetNextPageToken(), len(res.GetHilos()), err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -35,7 +36,7 @@ func (a *app) identityList() *cobra.Command {
 			return err
 		})
 		for _, i := range res.GetIdentities() {
-			s.out.result(i, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", i.GetName(), i.GetValue()) })
+			s.out.result(i, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(i.GetName()), i.GetValue()) })
 		}
 		return res.GetNextPageToken(), len(res.GetIdentities()), err
 	})

@@ -53,7 +53,8 @@ is lowered or removed. FILE is
            documents of the collection @hilo. They come into --database.
   csv      a line "database,kind,name,value" and then a line for each counter; the
            kinds are identity, deleted-identity, hilo, and claim without a value.
-           A line without a database is one of --database.
+           A line without a database is one of --database. If the first
+           line says "guarded name", as an export does, '=1+1 is the name =1+1.
 
 The file is read to its end before anything is changed. --dry-run shows what would
 be changed, and changes nothing.`,

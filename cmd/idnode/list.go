@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -70,7 +73,7 @@ func fields(w io.Writer, rows [][2]string) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
 		if r[1] != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", r[0], r[1])
+			fmt.Fprintf(tw, "%s\t%s\n", r[0], docid.Escape(r[1]))
 		}
 	}
 	_ = tw.Flush()
@@ -79,6 +82,9 @@ func fields(w io.Writer, rows [][2]string) {
 // parseNumber parses the argument called name.
 func parseNumber(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, usagef("%s must be from %d to %d, not %s", name, math.MinInt64, math.MaxInt64, text)
+	}
 	if err != nil {
 		return 0, usagef("%s must be a whole number, not %q", name, text)
 	}

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -128,7 +130,23 @@ type body func(cmd *cobra.Command, args []string) error
 func (a *app) enter(b body) body {
 	return func(cmd *cobra.Command, args []string) error {
 		a.entered = true
+		if cmd.Name() != "serve" { // It refuses them.
+			a.warnOfVariables()
+		}
 		return b(cmd, args)
+	}
+}
+
+// warnOfVariables tells of variables that look like ours and mean nothing: with a slip in
+// its name, one that names the cluster leads to another one.
+func (a *app) warnOfVariables() {
+	unknown := config.UnknownVariables(a.env)
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
+		meant := ""
+		if unknown[name] != "" {
+			meant = "; " + unknown[name] + " is one"
+		}
+		fmt.Fprintf(a.stderr, "idnode: warning: %s in the environment is no variable of idnode%s\n", printable(name), meant)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -31,5 +32,31 @@ E    removed   -          -       -        -            -        e:1   e:2   -  
 `
 	if out.String() != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
+// TestMembersWithoutAQuorum: a node that has none shows what it knows, and the command
+// says so; where nobody answers, or answers otherwise, the error stays.
+func TestMembersWithoutAQuorum(t *testing.T) {
+	alone := func(reason string) string {
+		refusal := failure(t, codes.Unavailable, reason, "no leader")
+		return newFakeNode(t, func(req proto.Message) (proto.Message, error) {
+			if req.(*idnodev1.ListMembersRequest).GetConsistency() != idnodev1.Consistency_CONSISTENCY_STALE {
+				return nil, refusal
+			}
+			return &idnodev1.ListMembersResponse{Members: []*idnodev1.Member{{Tag: "A"}}}, nil
+		}).addr
+	}
+	got := command(t, "cluster", "members", "--endpoint", unusedAddr(t)+","+alone("NO_QUORUM"))
+	if got.code != exitOK || !strings.Contains(got.stdout, "\nA  ") || !strings.HasPrefix(got.stderr, "idnode: warning: ") || !strings.Contains(got.stderr, "NO_QUORUM") {
+		t.Errorf("%+v", got)
+	}
+	got = command(t, "cluster", "members", "--endpoint", unusedAddr(t))
+	if got.code != exitUnavailable || got.stdout != "" || strings.Contains(got.stderr, "warning") {
+		t.Errorf("nobody answers: %+v", got)
+	}
+	got = command(t, "cluster", "members", "--endpoint", newFakeNode(t, refuse(failure(t, codes.PermissionDenied, "PERMISSION_DENIED", "no"))).addr)
+	if got.code != exitFailed || got.stdout != "" {
+		t.Errorf("refused: %+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/counterfile"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
@@ -155,7 +156,7 @@ func printMerged(w io.Writer, m *idnodev1.MergeCountersResponse, dryRun bool) {
 		{"unchanged", fmt.Sprintf("%d are as high, or claimed, already", m.GetUnchanged())},
 	})
 	for _, id := range m.GetConflicts() {
-		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to somebody else\n", id)
+		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to somebody else\n", docid.Escape(id))
 	}
 }
 
@@ -179,7 +180,7 @@ func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterC
 		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {
 			after = "claimed"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, kindName(c.GetKind()), c.GetName(), before, after)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, kindName(c.GetKind()), docid.Escape(c.GetName()), before, after)
 	}
 	return print, func() { _ = tw.Flush() }
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -82,7 +81,7 @@ func (o *nextOptions) run(ctx context.Context, s *session, template string) erro
 	if err != nil {
 		return err
 	}
-	s.out.result(res, func(w io.Writer) { printIDs(s.out, w, res) })
+	s.out.result(res, func(io.Writer) { printIDs(s.out, res) })
 	return nil
 }
 
@@ -125,17 +124,17 @@ func (o *nextOptions) manyGUIDs(ctx context.Context, s *session, template string
 		if err != nil {
 			return err
 		}
-		s.out.result(res, func(w io.Writer) { printIDs(s.out, w, res) })
+		s.out.result(res, func(io.Writer) { printIDs(s.out, res) })
 	}
 	return nil
 }
 
-func printIDs(p *printer, w io.Writer, res *idnodev1.GenerateResponse) {
+func printIDs(p *printer, res *idnodev1.GenerateResponse) {
 	if len(res.GetIds()) == 0 {
 		p.blocks(res.GetBlocks())
 		return
 	}
 	for _, id := range res.GetIds() {
-		fmt.Fprintln(w, id)
+		p.line(id)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -70,9 +71,11 @@ func (p *printer) object(m proto.Message) {
 		p.fail(err)
 		return
 	}
-	line.WriteByte('\n')
-	_, _ = p.w.Write(line.Bytes())
+	p.line(line.String())
 }
+
+// line prints a line for terminals; JSON has the same value as before.
+func (p *printer) line(text string) { fmt.Fprintln(p.w, docid.Escape(text)) }
 
 func (p *printer) fail(err error) {
 	if p.err == nil {
@@ -86,7 +89,7 @@ func (p *printer) blocks(blocks []*idnodev1.IdBlock) {
 	for _, b := range blocks {
 		for n := b.GetFirst(); n <= b.GetLast(); n++ {
 			line = appendID(line[:0], b, n)
-			_, _ = p.w.Write(append(line, '\n'))
+			p.line(string(line))
 			if n == b.GetLast() {
 				// n++ would overflow at the end of int64.
 				break

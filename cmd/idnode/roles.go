@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/rights"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -31,8 +32,11 @@ type fileRole struct {
 }
 
 type fileGrant struct {
-	Database string   `yaml:"database"`
-	Prefix   string   `yaml:"prefix,omitempty"`
+	Database string `yaml:"database"`
+	Prefix   string `yaml:"prefix,omitempty"`
+	// Boundary must be said of a prefix that does not end at one.
+	Boundary *bool    `yaml:"boundary,omitempty"`
+	Name     string   `yaml:"name,omitempty"`
 	Rights   []string `yaml:"rights,flow"`
 }
 
@@ -74,7 +78,7 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, errors.New(plainly(err.Error()))
 	}
 	if err := decoder.Decode(&rolesFile{}); !errors.Is(err, io.EOF) {
 		// With what comes first alone, everything might be allowed.
@@ -106,7 +110,10 @@ func (g fileGrant) message() (*idnodev1.RoleGrant, error) {
 	if g.Database == "" {
 		return nil, errors.New(`a grant has no database; "*" is for all`)
 	}
-	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix}
+	if g.Boundary == nil && !rights.EndsAtBoundary(g.Prefix) {
+		return nil, fmt.Errorf("the prefix %.80q is of %[1]s2 too: say boundary: true for %[1]s, %[1]s/… and %[1]s|…, or boundary: false for all", g.Prefix)
+	}
+	grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Name: g.Name, Boundary: g.Boundary != nil && *g.Boundary}
 	for _, name := range g.Rights {
 		value, ok := idnodev1.Right_value["RIGHT_"+strings.ToUpper(name)]
 		if !ok || value == 0 {
@@ -123,7 +130,10 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 	for _, r := range table.GetRoles() {
 		role := fileRole{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
-			grant := fileGrant{Database: g.GetDatabase(), Prefix: g.GetPrefix()}
+			grant := fileGrant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Name: g.GetName()}
+			if g.GetBoundary() || !rights.EndsAtBoundary(g.GetPrefix()) {
+				grant.Boundary = proto.Bool(g.GetBoundary())
+			}
 			for _, right := range g.GetRights() {
 				grant.Rights = append(grant.Rights, strings.ToLower(strings.TrimPrefix(right.String(), "RIGHT_")))
 			}
@@ -194,7 +204,11 @@ from whoever sets them are refused.
       grants:
         - database: shop                # "*" is every database
           prefix: orders                # of names, tags and ids; none is all
+          boundary: true                # orders, orders/… and orders|…, not orders2
           rights: [generate, ranges]
+        - database: shop
+          name: invoices                # this name alone
+          rights: [generate]
     - name: operators
       principals: ["spiffe://example.org/operator"]
       grants:

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -24,7 +26,8 @@ func TestRolesFile(t *testing.T) {
 	want := &idnodev1.RoleTable{
 		Roles: []*idnodev1.AccessRole{
 			{Name: "shop", Principals: []string{"shop.example.org"}, Grants: []*idnodev1.RoleGrant{
-				{Database: "shop", Prefix: "orders", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES}},
+				{Database: "shop", Prefix: "orders", Boundary: true, Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE, idnodev1.Right_RIGHT_RANGES}},
+				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE}},
 			}},
 			{Name: "operators", Principals: []string{"spiffe://example.org/operator"}, Grants: []*idnodev1.RoleGrant{
 				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9}},
@@ -55,9 +58,11 @@ func TestBadRolesFiles(t *testing.T) {
 		"roles: [{name: a, principals: [x], grants: [{rights: [read]}]}]":                        "no database",
 		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [reed]}]}]":        "reed",
 		"roles: [{name: a, principals: [x], grants: [{database: shop, rights: [unspecified]}]}]": "unspecified",
+		// It would be for orders2 too, of which nobody may have thought.
+		"roles: [{name: a, principals: [x], grants: [{database: shop, prefix: orders, rights: [read]}]}]": "boundary",
 		"rolls: []": "rolls",
 		"# none\n---\n---\nroles: [{name: a, principals: [x], grants: [{database: shop, rights: [read]}]}]": "more than one",
-		"roles: {": "yaml",
+		"roles: {": "line 1: did not find expected node content",
 		// Without roles everybody may do everything, so their lack is said in words.
 		"":              "roles: []",
 		"# roles: []\n": "roles: []",
@@ -130,4 +135,38 @@ func FuzzParseRoles(f *testing.F) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// TestComposeSetsNoRoles: a start would overwrite those that an operator has set.
+func TestComposeSetsNoRoles(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/docker-compose.yml")
+	if err != nil || strings.Contains(string(text), "set-roles") {
+		t.Errorf("the compose file sets roles: %v", err)
+	}
+}
+
+// TestPrometheusHasNoRights: what scrapes the nodes of the compose file shows a certificate
+// of its own, which is in none of the roles that are meant for it.
+func TestPrometheusHasNoRights(t *testing.T) {
+	table, err := readRoles(nil, "../../deploy/roles.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range table.GetRoles() {
+		if !slices.Equal(role.GetPrincipals(), []string{tlsconf.FirstClient}) {
+			t.Errorf("the role %s is for %q", role.GetName(), role.GetPrincipals())
+		}
+	}
+	for file, wants := range map[string][]string{
+		"../../deploy/prometheus/prometheus.yml": {"/certs/prometheus.crt", "/certs/prometheus.key"},
+		"../../deploy/docker-compose.yml":        {"/prometheus.key:/certs/prometheus.key:ro", "--admin=" + tlsconf.FirstClient, "--audit="},
+		"../../Makefile":                         {"--client prometheus"},
+	} {
+		text, err := os.ReadFile(file)
+		for _, want := range wants {
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s has no %s: %v", file, want, err)
+			}
+		}
+	}
 }

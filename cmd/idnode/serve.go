@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/config"
 )
 
@@ -40,7 +41,9 @@ its disk stalls, a port is taken, or the like; starting it again may help. 4: it
 data is damaged; 5: the cluster does not take it, for it was removed, has no token to
 join by where it needs one, its tag is another node's, the nodes in --peer or --join
 belong to another cluster than its data, or the cluster writes a newer log format
-than this program reads. Those two need a person.
+than this program reads; 2: it has no roles and names no administrators, or its list
+of peers only names itself. Those need a person; with --stay-down the process then
+waits until it is stopped.
 
 Every flag can also come from the environment (--leader-wait is
 IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag
@@ -102,6 +105,16 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	err = a.runServer(ctx, cfg, log, manager)
+	if code := exitCode(err); cfg.StayDown && (code == exitUsage || code == exitDamaged || code == exitRefused) {
+		log.Error("this node is down for good, and stays down until it is stopped: starting it again does not help", "error", err)
+		<-ctx.Done()
+	}
+	return err
+}
+
+// runServer runs a node until ctx ends or it ends by itself.
+func (a *app) runServer(ctx context.Context, cfg *config.Config, log *slog.Logger, manager *supervisor) error {
 	n, err := a.newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}
@@ -127,9 +140,20 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	}
 	opts.Level = l
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &opts)), nil
+		return slog.New(slog.NewJSONHandler(escaped{w}, &opts)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, &opts)), nil
+}
+
+// escaped writes lines of JSON with what package json leaves to confuse a terminal.
+// The text handler quotes it by itself.
+type escaped struct{ to io.Writer }
+
+func (e escaped) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(e.to, docid.Escape(strings.TrimSuffix(string(line), "\n"))+"\n"); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // configOf returns the configuration that flags of serve give, with nothing

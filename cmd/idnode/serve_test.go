@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -67,6 +69,7 @@ func TestServe(t *testing.T) {
 		{"too old a program", func(context.Context) error {
 			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
 		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
+		{"unguarded", func(context.Context) error { return config.ErrUnguarded }, exitUsage, "idnode: " + config.ErrUnguarded.Error() + "\n"},
 		{"alone by a slip", func(context.Context) error { return config.ErrAlone }, exitUsage, "idnode: " + config.ErrAlone.Error() + "\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}
@@ -85,6 +88,48 @@ func TestServe(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestServeStaysDown: with --stay-down a node that ended for good says so, and its
+// process lasts until it is stopped; one that may do better the next time ends at once.
+func TestServeStaysDown(t *testing.T) {
+	serve := func(ctx context.Context, ended error, stderr io.Writer) int {
+		a := &app{stdout: io.Discard, stderr: stderr, newServer: func(cfg *config.Config, _ *slog.Logger) (server, error) {
+			return &fakeServer{cfg: cfg, run: func(context.Context) error { return ended }}, nil
+		}}
+		return a.run(ctx, []string{"serve", "--tag", "A", "--data-dir", t.TempDir(), "--stay-down"}, strings.NewReader(""))
+	}
+	for want, ended := range map[int]error{
+		exitUsage:   config.ErrUnguarded,
+		exitRefused: fmt.Errorf("cluster: %w", member.ErrRemoved),
+		exitDamaged: &node.DataLossError{Dir: "d", Tag: "A", Err: errors.New("torn")},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		told, stderr := io.Pipe()
+		code := make(chan int, 1)
+		go func() {
+			code <- serve(ctx, ended, stderr)
+			stderr.Close()
+		}()
+		lines := bufio.NewScanner(told)
+		if !lines.Scan() || !strings.Contains(lines.Text(), "stays down") || !strings.Contains(lines.Text(), ended.Error()[:8]) {
+			t.Errorf("%v: it said %q", ended, lines.Text())
+		}
+		select {
+		case code := <-code:
+			t.Errorf("%v: it ended with %d", ended, code)
+		default:
+		}
+		cancel()
+		for lines.Scan() { // The error, once more.
+		}
+		if code := <-code; code != want {
+			t.Errorf("%v: exit code %d, want %d", ended, code, want)
+		}
+	}
+	if code := serve(t.Context(), errors.New("the disk stalls"), io.Discard); code != exitFailed {
+		t.Errorf("exit code %d", code)
 	}
 }
 

@@ -35,8 +35,13 @@ func (n backupNode) Backup(_ *idnodev1.BackupRequest, stream grpc.ServerStreamin
 // aBackup is a backup with one identity.
 func aBackup(t *testing.T) []byte {
 	t.Helper()
+	return backupWith(t, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
+}
+
+func backupWith(t *testing.T, header *raftlogv1.BackupHeader) []byte {
+	t.Helper()
 	var file bytes.Buffer
-	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
+	w, err := backup.NewWriter(&file, header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +72,7 @@ func TestBackupToTheStandardOutput(t *testing.T) {
 		t.Errorf("a backup that was cut off: %+v", got)
 	}
 	got = command(t, "export", "-", "--form", "csv", "--endpoint", node)
-	if got.code != exitOK || got.stdout != "database,kind,name,value\ndefault,identity,invoices,7\n" || !strings.Contains(got.stderr, "1 counters") {
+	if got.code != exitOK || got.stdout != "database,kind,guarded name,value\ndefault,identity,invoices,7\n" || !strings.Contains(got.stderr, "1 counters") {
 		t.Errorf("export: %+v", got)
 	}
 }

@@ -6,22 +6,29 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// unitFile is the systemd unit for operators.
-const unitFile = "../../deploy/systemd/idnode.service"
+const (
+	// units is where the systemd units for operators are.
+	units = "../../deploy/systemd"
+	// cronJob is Kubernetes' scheduled backup.
+	cronJob = "../../deploy/kubernetes/backup.yaml"
+)
 
 // exposure is the most that `systemd-analyze security` may say of it, times ten.
 // The network, which a node needs, alone makes half of it.
 const exposure = 15
 
-// unitSettings returns the last value of each setting of the unit.
-func unitSettings(t *testing.T) map[string]string {
+// unitSettings returns the last value of each setting of a unit.
+func unitSettings(t *testing.T, name string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(unitFile)
+	text, err := os.ReadFile(filepath.Join(units, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +43,7 @@ func unitSettings(t *testing.T) map[string]string {
 
 // TestUnit holds the unit and the program together.
 func TestUnit(t *testing.T) {
-	unit := unitSettings(t)
+	unit := unitSettings(t, "idnode.service")
 	for name, want := range map[string]string{
 		"Type":                     "notify",
 		"Restart":                  "on-failure",
@@ -56,17 +63,77 @@ func TestUnit(t *testing.T) {
 	if got := command(t, "serve", "--config", "../../deploy/systemd/idnode.yaml", "--print-config"); got.code != exitOK {
 		t.Errorf("its settings: %+v", got)
 	}
+	// And those with which a node takes the place of another.
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(manual), "\n### Replacing and recovering under systemd\n")
+	_, settings, _ := strings.Cut(section, "\n```yaml\n")
+	settings, _, _ = strings.Cut(settings, "```\n")
+	file := filepath.Join(t.TempDir(), "idnode.yaml")
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, "serve", "--config", file, "--print-config"); got.code != exitOK || !strings.Contains(got.stdout, "tag: D") {
+		t.Errorf("a new node's settings: %+v", got)
+	}
+}
+
+// TestUnitBackup: the commands of the scheduled backups leave a backup where they say.
+func TestUnitBackup(t *testing.T) {
+	unit := unitSettings(t, "idnode-backup.service")
+	program, commandLine, _ := strings.Cut(unit["ExecStart"], " ")
+	if program != "/usr/local/bin/idnode" || unit["RestartPreventExitStatus"] != fmt.Sprint(exitUsage) || unit["EnvironmentFile"] != "/etc/idnode/backup.env" {
+		t.Errorf("%v", unit)
+	}
+	var job struct {
+		Spec struct {
+			JobTemplate struct {
+				Spec struct {
+					Template struct {
+						Spec struct{ Containers []struct{ Args []string } }
+					}
+				}
+			} `yaml:"jobTemplate"`
+		}
+	}
+	text, err := os.ReadFile(cronJob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, document, _ := strings.Cut(string(text), "\n---\n")
+	if err := yaml.Unmarshal([]byte(document), &job); err != nil || len(job.Spec.JobTemplate.Spec.Template.Spec.Containers) != 1 {
+		t.Fatalf("%v: %v", job, err)
+	}
+	for place, args := range map[string][]string{
+		"/var/lib/" + unit["StateDirectory"]: strings.Fields(commandLine),
+		"/backup":                            job.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args,
+	} {
+		dir := t.TempDir()
+		at := slices.Index(args, place)
+		if at < 0 {
+			t.Fatalf("%s is not in %s", place, args)
+		}
+		args[at] = dir
+		got := commandEnv(t, []string{"IDNODE_ENDPOINTS=" + serveBackup(t, aBackup(t))}, args...)
+		if left := names(t, dir); got.code != exitOK || len(left) != 1 {
+			t.Errorf("%s: %+v, left %v", args, got, left)
+		}
+	}
+	env, err := os.ReadFile(filepath.Join(units, "idnode-backup.env"))
+	for _, name := range []string{"IDNODE_ENDPOINTS", "IDNODE_TLS_CA", "IDNODE_TLS_CERT", "IDNODE_TLS_KEY"} {
+		if err != nil || !strings.Contains(string(env), "\n"+name+"=") {
+			t.Errorf("%s is not set: %v", name, err)
+		}
+	}
 }
 
 // TestUnitVerified asks systemd itself.
 func TestUnitVerified(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not installed (package systemd): the unit was not verified")
-	}
-	text, err := os.ReadFile(unitFile)
-	if err != nil {
-		t.Fatal(err)
+		t.Skip("systemd-analyze is not installed (package systemd): the units were not verified")
 	}
 	dir := t.TempDir()
 	// It looks for the program.
@@ -74,30 +141,42 @@ func TestUnitVerified(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	unit := filepath.Join(dir, "idnode.service")
-	text = []byte(strings.Replace(string(text), "/usr/local/bin/idnode", program, 1))
-	if err := os.WriteFile(unit, text, 0o600); err != nil {
-		t.Fatal(err)
+	var services, all []string
+	for _, name := range []string{"idnode.service", "idnode-backup.service", "idnode-backup.timer"} {
+		text, err := os.ReadFile(filepath.Join(units, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := filepath.Join(dir, name)
+		if err := os.WriteFile(unit, []byte(strings.Replace(string(text), "/usr/local/bin/idnode", program, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, unit)
+		if filepath.Ext(name) == ".service" {
+			services = append(services, unit)
+		}
 	}
 	// A setting it does not know is only a warning.
-	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || about(out) != "" {
+	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, all...)...).CombinedOutput(); err != nil || about(out) != "" {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	security := exec.Command(analyze, "security", "--offline=true", "--no-pager", fmt.Sprintf("--threshold=%d", exposure), unit)
-	out, err := security.CombinedOutput()
-	level := regexp.MustCompile(`exposure level.*`).Find(out)
-	if err != nil || level == nil {
-		t.Errorf("security: %v\n%s", err, out)
+	for _, unit := range services {
+		security := exec.Command(analyze, "security", "--offline=true", "--no-pager", fmt.Sprintf("--threshold=%d", exposure), unit)
+		out, err := security.CombinedOutput()
+		level := regexp.MustCompile(`exposure level.*`).Find(out)
+		if err != nil || level == nil {
+			t.Errorf("security of %s: %v\n%s", unit, err, out)
+		}
+		t.Logf("%s: %s", filepath.Base(unit), level)
 	}
-	t.Logf("%s", level)
 }
 
-// about returns the lines that are about our unit: the machine's own units may
-// have faults of their own.
+// about returns the lines that are about our units: the machine's own may have faults of
+// their own.
 func about(out []byte) string {
 	var ours []string
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "idnode.service") {
+		if regexp.MustCompile(`idnode(-backup)?\.(service|timer)`).MatchString(line) {
 			ours = append(ours, line)
 		}
 	}

@@ -45,7 +45,7 @@ func TestWrongUsage(t *testing.T) {
 		{"cluster join nowhere", "the address must be HOST:PORT"},
 		{"cluster set max-identities lots", "VALUE must be a whole number"},
 		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
-		{"backup", "usage: idnode backup FILE"},
+		{"backup", "usage: idnode backup FILE|DIR"},
 		{"restore x --skip-ahead -1", "--skip-ahead must not be negative"},
 		{"import x --form xml", `--form must be ravendb or csv, not "xml"`},
 		{"export x --form xml", `--form must be ravendb or csv, not "xml"`},
@@ -113,5 +113,19 @@ func TestCompletion(t *testing.T) {
 	got := command(t, "completion", "bash")
 	if got.code != exitOK || !strings.Contains(got.stdout, "__start_idnode") {
 		t.Errorf("code %d", got.code)
+	}
+}
+
+// TestUnknownVariables: a variable that looks like ours and is none is told of, by every
+// command but serve, which refuses it.
+func TestUnknownVariables(t *testing.T) {
+	env := []string{"IDNODE_ENDPOINT=db:1", "IDNODE_ODD=", "IDNODE_DATABASE=x", "IDNODE_DATA_DIR=/d", "HOME=/", "IDNODES=1"}
+	want := "idnode: warning: IDNODE_ENDPOINT in the environment is no variable of idnode; IDNODE_ENDPOINTS is one\n" +
+		"idnode: warning: IDNODE_ODD in the environment is no variable of idnode\n"
+	if got := commandEnv(t, env, "version"); got.code != exitOK || got.stderr != want {
+		t.Errorf("%+v", got)
+	}
+	if got := commandEnv(t, env, "serve", "--tag", "A"); got.code != exitUsage || strings.Contains(got.stderr, "warning") || !strings.Contains(got.stderr, "unknown variable IDNODE_ENDPOINT") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/idnode/idnode/docid"
 )
 
 // Events that are recorded.
@@ -33,10 +35,31 @@ const (
 	EventRemove  = "member.remove"
 	EventInvite  = "member.invite"
 	EventRestore = "cluster.restore"
+	// EventBackup is that of a backup; After of the second line is a Copied.
+	EventBackup  = "cluster.backup"
 	EventRecover = "cluster.recover"
+	// EventRead is that of counters and claims; Name is what was asked for, or how
+	// what was listed begins.
+	EventRead      = "read"
+	EventReadRoles = "roles.read"
+	// EventDenied is a call that the caller had no right to; After says to what.
+	EventDenied = "call.denied"
 	// EventTorn says that the end of the file was cut off by a crash; Before is how
 	// many bytes of a line that was never finished were dropped.
 	EventTorn = "audit.torn"
+)
+
+// Level says what is recorded. Each has what the one before it has, too.
+type Level string
+
+// The levels.
+const (
+	// Changes is what takes numbers back or changes the cluster.
+	Changes Level = "changes"
+	// Denials is calls that the caller had no right to.
+	Denials Level = "denials"
+	// Reads is what callers read.
+	Reads Level = "reads"
 )
 
 // Outcomes of what is recorded. A line is written before anything is done, and
@@ -74,6 +97,15 @@ type Record struct {
 	Force bool `json:"force,omitempty"`
 	// Index is the log index at which it was done.
 	Index uint64 `json:"index,omitempty"`
+	// Call is the call that was denied, and LeftOut how many were denied since the
+	// last record of one that have none.
+	Call    string `json:"call,omitempty"`
+	LeftOut int64  `json:"left_out,omitempty"`
+}
+
+// Copied is how much of the state left the node: all of it if the outcome is done.
+type Copied struct {
+	Bytes int64 `json:"bytes"`
 }
 
 // line is a record as it is in the file. The hash of the line follows it.
@@ -209,6 +241,7 @@ func encode(l line) (text []byte, hash string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("audit log: %w", err)
 	}
+	body = []byte(docid.Escape(string(body))) // The same value, and fit for a terminal.
 	sum := sha256.Sum256(body)
 	hash = hex.EncodeToString(sum[:])
 	text = append(bytes.TrimSuffix(body, []byte("}")), hashKey+hash+hashEnd...)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/rights"
 )
 
@@ -99,6 +101,22 @@ func TestTheLongestRecordIsReadAgain(t *testing.T) {
 		t.Error("a line that is too long was written")
 	}
 	if f, err := Verify(bytes.NewReader(content(t, path))); err != nil || f.Records != 2 || f.Torn != 0 {
+		t.Errorf("%+v %v", f, err)
+	}
+}
+
+// TestALineControlsNoTerminal, whatever the names are that it holds, and holds them all the same.
+func TestALineControlsNoTerminal(t *testing.T) {
+	const name = "\x1b[2J\r\n\x7f\u009b\u2028\u202e"
+	text := content(t, written(t, name))
+	if r, found := docid.FirstControl(strings.TrimSuffix(string(text), "\n")); found {
+		t.Errorf("%q has %U", text, r)
+	}
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil || l.Name != name {
+		t.Errorf("%q %v", l.Name, err)
+	}
+	if f, err := Verify(bytes.NewReader(text)); err != nil || f.Records != 1 {
 		t.Errorf("%+v %v", f, err)
 	}
 }

@@ -10,7 +10,11 @@
 // between them. It opens no file but the configuration's, and acts on nothing.
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/idnode/idnode/internal/audit"
+)
 
 // Config is the configuration of one node. Durations are bounded below and
 // against each other by Validate.
@@ -62,6 +66,10 @@ type Config struct {
 	// TrustData makes the node start though its data directory was set back to an older
 	// copy, and the others accept it.
 	TrustData bool
+	// StayDown makes the process of a node that ended for good, because its data is
+	// damaged, its cluster does not take it, or ErrUnguarded or ErrAlone holds, wait until
+	// it is stopped.
+	StayDown bool
 	// ServerPrefix, if not empty, goes into the prefix of this node's ranges
 	// instead of its tag.
 	ServerPrefix string
@@ -75,10 +83,14 @@ type Config struct {
 	// DNS name alone, as releases before the URI of nodes made them.
 	AcceptOldNodeCertificates bool
 	// Admin holds names of client certificates: as long as there are no roles,
-	// dangerous calls are kept to them. Empty keeps them to nobody.
+	// dangerous calls are kept to them.
 	Admin []string
+	// OpenToAllCertificates keeps them to nobody: without it, a node with TLS and
+	// without Admin refuses them to everybody, and needs roles to start.
+	OpenToAllCertificates bool
 	// Audit is the file that records what changed the cluster; empty for none.
-	Audit string
+	// AuditLevel says what else it records: changes, denials or reads.
+	Audit, AuditLevel string
 	// Insecure allows listening without TLS on more than loopback.
 	Insecure bool
 
@@ -120,6 +132,12 @@ type Config struct {
 	HandshakeTimeout time.Duration
 	// MaxInFlight bounds the calls in flight on the node.
 	MaxInFlight int
+	// MaxHeldBytes bounds what the node holds for callers: requests, and answers that
+	// were not read. One caller gets half of it.
+	MaxHeldBytes int64
+	// MaxCallerConnections bounds the connections of one caller: a principal, or
+	// without TLS an address.
+	MaxCallerConnections int
 
 	// EtagBlockSize is how many etags one durable write reserves.
 	EtagBlockSize uint64
@@ -166,6 +184,8 @@ func Default() Config {
 		MaxHeaderBytes:       16 << 10,
 		HandshakeTimeout:     5 * time.Second,
 		MaxInFlight:          4_096,
+		MaxHeldBytes:         64 << 20,
+		MaxCallerConnections: 1_024,
 
 		EtagBlockSize:   65_536,
 		LogStore:        "auto",
@@ -173,8 +193,9 @@ func Default() Config {
 		StorageLowMark:  64 << 20,
 		StartWait:       5 * time.Second,
 
-		LogLevel:  "info",
-		LogFormat: "text",
+		AuditLevel: string(audit.Changes),
+		LogLevel:   "info",
+		LogFormat:  "text",
 	}
 }
 

@@ -228,6 +228,31 @@ func TestAloneOnPurpose(t *testing.T) {
 	}
 }
 
+// TestNobodyIsNamed: with TLS, somebody must say who may do what is dangerous: this node's
+// settings, or roles. The error names both settings.
+func TestNobodyIsNamed(t *testing.T) {
+	secured := with(alone, certs...)
+	err := mustLoad(t, secured, nil).CheckFirstStart()
+	if !errors.Is(err, config.ErrUnguarded) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), "--open-to-all-certificates") {
+		t.Fatalf("a first start: %v", err)
+	}
+	if c := mustLoad(t, secured, nil); c.CheckGuard(true) != nil || !errors.Is(c.CheckGuard(false), config.ErrUnguarded) || !c.Guarded() {
+		t.Errorf("a later start: with roles %v, without %v", c.CheckGuard(true), c.CheckGuard(false))
+	}
+	for name, tc := range map[string]struct {
+		flags   []string
+		guarded bool
+	}{
+		"administrators": {with(secured, "--admin=a", "--admin=b"), true}, "open": {with(secured, "--open-to-all-certificates"), false},
+		"no TLS": {alone, false}, "joins": {with(secured, "--admin=a", "--join=b:1"), true},
+	} {
+		c := mustLoad(t, tc.flags, nil)
+		if err := c.CheckFirstStart(); err != nil || c.Guarded() != tc.guarded {
+			t.Errorf("%s: guarded %v, %v", name, c.Guarded(), err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags []string
@@ -281,6 +306,8 @@ func TestRefused(t *testing.T) {
 		"certificate without key":    {with(alone, "--tls-cert=c"), "tls-cert"},
 		"key without certificate":    {with(alone, "--tls-key=k"), "tls-cert"},
 		"admin without CA":           {with(alone, "--admin=x"), "admin"},
+		"open without TLS":           {with(alone, "--open-to-all-certificates"), "open-to-all-certificates"},
+		"open, and administrators":   {with(with(alone, certs...), "--open-to-all-certificates", "--admin=x"), "open-to-all-certificates"},
 		"CA alone":                   {with(alone, "--tls-ca=a"), "tls-ca"},
 		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},
 		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1,B=b:1"), "tls-ca"},
@@ -314,6 +341,8 @@ func TestRefused(t *testing.T) {
 		"etag block":                 {with(alone, "--etag-block-size=0"), "etag-block-size"},
 		"low mark":                   {with(alone, "--storage-low-mark=0"), "storage-low-mark"},
 		"log level":                  {with(alone, "--log-level=loud"), "log-level"},
+		"audit level":                {with(alone, "--audit=f", "--audit-level=all"), "audit-level"},
+		"audit level without audit":  {with(alone, "--audit-level=reads"), "audit-level"},
 		"log format":                 {with(alone, "--log-format=xml"), "log-format"},
 	} {
 		_, err := load(t, tc.flags, nil)

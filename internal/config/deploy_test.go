@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,22 @@ type manifest struct {
 		Usages      []string
 		Ports       []port
 		Template    struct{ Spec podSpec }
+		JobTemplate struct {
+			Spec struct {
+				Template struct {
+					Metadata struct{ Labels map[string]string }
+					Spec     podSpec
+				}
+			}
+		} `yaml:"jobTemplate"`
+		Ingress []struct {
+			From []struct {
+				PodSelector struct {
+					MatchLabels map[string]string `yaml:"matchLabels"`
+				} `yaml:"podSelector"`
+			}
+			Ports []struct{ Port string }
+		}
 	}
 }
 
@@ -52,14 +69,19 @@ type podSpec struct {
 		Env   []struct{ Name, Value string }
 		Ports []port
 	}
-	Volumes []struct {
-		Name      string
-		Projected struct {
-			Sources []struct {
-				Secret struct {
-					Name  string
-					Items []struct{ Key, Path string }
-				}
+	Volumes []volume
+}
+
+type volume struct {
+	Name   string
+	Secret struct {
+		SecretName string `yaml:"secretName"`
+	}
+	Projected struct {
+		Sources []struct {
+			Secret struct {
+				Name  string
+				Items []struct{ Key, Path string }
 			}
 		}
 	}
@@ -94,10 +116,16 @@ func manifests(t *testing.T) map[string]manifest {
 	return all
 }
 
-// podConfig is the configuration with which a pod of the StatefulSet starts.
-func podConfig(t *testing.T, all map[string]manifest, pod string) *config.Config {
+// set is the StatefulSet of the node with this tag.
+func set(all map[string]manifest, tag string) manifest {
+	return all["StatefulSet idnode-"+strings.ToLower(tag)]
+}
+
+// podConfig is the configuration with which the pod of a node starts.
+func podConfig(t *testing.T, all map[string]manifest, tag string) *config.Config {
 	t.Helper()
-	container := all["StatefulSet idnode"].Spec.Template.Spec.Containers[0]
+	container := set(all, tag).Spec.Template.Spec.Containers[0]
+	pod := set(all, tag).Metadata.Name + "-0"
 	expand := func(text string) string { return strings.ReplaceAll(text, "$(POD_NAME)", pod) }
 	file := writeFile(t, all["ConfigMap idnode"].Data["idnode.yaml"])
 	var flags, environ []string
@@ -107,78 +135,94 @@ func podConfig(t *testing.T, all map[string]manifest, pod string) *config.Config
 	for _, e := range container.Env {
 		environ = append(environ, e.Name+"="+expand(e.Value))
 	}
-	config.SetHostname(t, pod)
 	return mustLoad(t, flags, environ)
 }
 
-// TestKubernetesPods: each pod of the StatefulSet gets a configuration that is
-// valid, its own tag and address, and a certificate that names both.
+// TestKubernetesPods: the pod of each node gets a configuration that is valid and
+// guarded, its own tag and address, and a certificate that names both.
 func TestKubernetesPods(t *testing.T) {
 	all := manifests(t)
-	set := all["StatefulSet idnode"].Spec
-	if links := set.Template.Spec.EnableServiceLinks; links == nil || *links {
-		t.Error("variables of services, such as IDNODE_PORT, would be taken for settings")
-	}
-	if args := set.Template.Spec.Containers[0].Args; args[0] != "serve" {
-		t.Errorf("the pods run %q", args[0])
-	}
-	domain := set.ServiceName + "." + all["StatefulSet idnode"].Metadata.Namespace + ".svc"
-	for i, tag := range []string{"A", "B", "C"}[:set.Replicas] {
-		pod := "idnode-" + string(rune('0'+i))
-		c := podConfig(t, all, pod)
-		host := pod + "." + domain
-		got := []any{c.Tag, c.AdvertiseGRPC, c.Peer[tag], c.AdvertiseRaft, c.AdvertiseHTTP, len(c.Peer), c.Join == nil}
-		want := []any{tag, host + ":7400", host + ":7400", host + ":7401", host + ":7402", set.Replicas, true}
+	for _, tag := range []string{"A", "B", "C"} {
+		spec := set(all, tag).Spec
+		if links := spec.Template.Spec.EnableServiceLinks; links == nil || *links {
+			t.Error("variables of services, such as IDNODE_PORT, would be taken for settings")
+		}
+		if args := spec.Template.Spec.Containers[0].Args; args[0] != "serve" {
+			t.Errorf("the pods run %q", args[0])
+		}
+		pod := set(all, tag).Metadata.Name + "-0"
+		c := podConfig(t, all, tag)
+		host := pod + "." + spec.ServiceName + "." + set(all, tag).Metadata.Namespace + ".svc"
+		got := []any{c.Tag, c.AdvertiseGRPC, c.Peer[tag], c.AdvertiseRaft, c.AdvertiseHTTP, len(c.Peer), c.Join == nil, spec.Replicas, c.Audit != "", c.CheckFirstStart()}
+		want := []any{tag, host + ":7400", host + ":7400", host + ":7401", host + ":7402", 3, true, 1, true, nil}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", pod, diff)
 		}
 		if service := "idnode." + all["Service idnode"].Metadata.Namespace + ".svc"; !slices.Contains(c.HTTPHost, service) {
 			t.Errorf("%s: without TLS it would not be called as %s, only as %q", pod, service, c.HTTPHost)
 		}
-		checkCertificate(t, all, pod, tag, host, c)
+		if names := all["Certificate idnode-client"].Spec.DNSNames; !slices.Equal(c.Admin, names) {
+			t.Errorf("%s has the administrators %q, and the client is %q", pod, c.Admin, names)
+		}
+		checkCertificate(t, all, tag, host, c)
 	}
 }
 
-// checkCertificate checks that the pod's certificate is mounted where the
-// configuration looks for it, and that it has the names that others ask for.
-func checkCertificate(t *testing.T, all map[string]manifest, pod, tag, host string, c *config.Config) {
+// checkCertificate checks that the pod's certificate, and no other node's key, is mounted
+// where the configuration looks for it, and that it has the names that others ask for.
+func checkCertificate(t *testing.T, all map[string]manifest, tag, host string, c *config.Config) {
 	t.Helper()
-	mounted := make(map[string]string)
-	for _, v := range all["StatefulSet idnode"].Spec.Template.Spec.Volumes {
+	name := set(all, tag).Metadata.Name
+	secret := name + "-tls"
+	var mounted []string
+	for _, v := range set(all, tag).Spec.Template.Spec.Volumes {
 		for _, source := range v.Projected.Sources {
-			for _, item := range source.Secret.Items {
-				mounted["/certs/"+item.Path] = source.Secret.Name + " " + item.Key
-			}
+			mounted = append(mounted, source.Secret.Name)
 		}
+		mounted = append(mounted, v.Secret.SecretName)
 	}
-	secret := pod + "-tls"
-	for path, want := range map[string]string{c.TLSCert: secret + " tls.crt", c.TLSKey: secret + " tls.key"} {
-		if mounted[path] != want {
-			t.Errorf("%s has %q in %s, want %q", pod, mounted[path], path, want)
-		}
+	mounted = slices.DeleteFunc(mounted, func(secret string) bool { return secret == "" })
+	if !slices.Equal(mounted, []string{secret}) {
+		t.Errorf("%s mounts the secrets %q, want its own alone", name, mounted)
 	}
-	if !strings.HasSuffix(mounted[c.TLSCA], " ca.crt") {
-		t.Errorf("%s has %q in %s", pod, mounted[c.TLSCA], c.TLSCA)
+	if files := []string{c.TLSCA, c.TLSCert, c.TLSKey}; !slices.Equal(files, []string{"/certs/ca.crt", "/certs/tls.crt", "/certs/tls.key"}) {
+		t.Errorf("%s looks for %q", name, files)
 	}
-	certificate := all["Certificate "+pod].Spec
+	certificate := all["Certificate "+name].Spec
 	if !slices.Equal(certificate.URIs, []string{"idnode://*/node/" + tag}) || !slices.Equal(certificate.Usages, []string{"server auth", "client auth"}) {
-		t.Errorf("the certificate of %s, which is %s, is no node's: %s for %s", pod, tag, certificate.URIs, certificate.Usages)
+		t.Errorf("the certificate of %s is no node's: %s for %s", name, certificate.URIs, certificate.Usages)
 	}
 	names := append(certificate.DNSNames, certificate.IPAddresses...)
-	for _, name := range []string{tag, host, "localhost", "127.0.0.1", "idnode.idnode.svc"} {
-		if !slices.Contains(names, name) || certificate.SecretName != secret {
-			t.Errorf("the certificate %s (%s) of %s does not name %s", certificate.SecretName, names, pod, name)
+	for _, want := range []string{tag, host, "localhost", "127.0.0.1", "idnode.idnode.svc"} {
+		if !slices.Contains(names, want) || certificate.SecretName != secret {
+			t.Errorf("the certificate %s (%s) of %s does not name %s", certificate.SecretName, names, name, want)
 		}
 	}
 }
 
-// TestKubernetesLaterPod: a pod that was given a new tag joins.
-func TestKubernetesLaterPod(t *testing.T) {
+// TestKubernetesNodesDifferInTheTagAlone, so that the file of a further node can be made
+// of any; its pod joins.
+func TestKubernetesNodesDifferInTheTagAlone(t *testing.T) {
+	first, err := os.ReadFile(filepath.Join(deployed, "kubernetes", "node-a.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	further := func(tag string) string {
+		return strings.NewReplacer("idnode-a", "idnode-"+strings.ToLower(tag), "--tag=A", "--tag="+tag, "# Node A", "# Node "+tag).Replace(string(first))
+	}
+	for _, tag := range []string{"B", "C"} {
+		text, err := os.ReadFile(filepath.Join(deployed, "kubernetes", "node-"+strings.ToLower(tag)+".yaml"))
+		if diff := cmp.Diff(further(tag), string(text)); err != nil || diff != "" {
+			t.Errorf("node %s (-want +got): %v\n%s", tag, err, diff)
+		}
+	}
 	all := manifests(t)
-	settings := all["ConfigMap idnode"].Data
-	settings["idnode.yaml"] = strings.Replace(settings["idnode.yaml"], "idnode-1: B", "idnode-1: D", 1)
-	c := podConfig(t, all, "idnode-1")
-	if c.Tag != "D" || c.Peer != nil || len(c.Join) != 3 {
+	var d manifest
+	if err := yaml.Unmarshal([]byte(further("D")), &d); err != nil {
+		t.Fatal(err)
+	}
+	all["StatefulSet idnode-d"] = d
+	if c := podConfig(t, all, "D"); c.Tag != "D" || c.Peer != nil || len(c.Join) != 3 {
 		t.Errorf("tag %s, peers %v, joins %v", c.Tag, c.Peer, c.Join)
 	}
 }
@@ -187,14 +231,14 @@ func TestKubernetesLaterPod(t *testing.T) {
 func TestKubernetesPorts(t *testing.T) {
 	all := manifests(t)
 	want := map[string]int{"grpc": 7400, "raft": 7401, "http": 7402}
-	c := podConfig(t, all, "idnode-0")
+	c := podConfig(t, all, "A")
 	for name, listen := range map[string]string{"grpc": c.GRPC, "raft": c.Raft, "http": c.HTTP} {
 		if !strings.HasSuffix(listen, ":"+[]string{"7400", "7401", "7402"}[want[name]-7400]) {
 			t.Errorf("%s listens on %s", name, listen)
 		}
 	}
 	for where, ports := range map[string][]port{
-		"container": all["StatefulSet idnode"].Spec.Template.Spec.Containers[0].Ports,
+		"container": set(all, "A").Spec.Template.Spec.Containers[0].Ports,
 		"nodes":     all["Service idnode-nodes"].Spec.Ports,
 		"clients":   all["Service idnode"].Spec.Ports,
 	} {
@@ -212,9 +256,50 @@ func TestKubernetesPorts(t *testing.T) {
 	}
 }
 
+// TestKubernetesBackup: the scheduled backup asks the nodes where they are, with a
+// certificate that there is, and is let in; and the services do not take it for a node.
+func TestKubernetesBackup(t *testing.T) {
+	all := manifests(t)
+	pod := all["CronJob idnode-backup"].Spec.JobTemplate.Spec.Template
+	environ := make(map[string]string)
+	for _, e := range pod.Spec.Containers[0].Env {
+		environ[e.Name] = e.Value
+	}
+	var nodes []string
+	peers := podConfig(t, all, "A").Peer
+	for _, tag := range slices.Sorted(maps.Keys(peers)) {
+		nodes = append(nodes, peers[tag])
+	}
+	if got := environ["IDNODE_ENDPOINTS"]; got != strings.Join(nodes, ",") {
+		t.Errorf("it asks %s, the nodes are %s", got, nodes)
+	}
+	for name, file := range map[string]string{"IDNODE_TLS_CA": "ca.crt", "IDNODE_TLS_CERT": "tls.crt", "IDNODE_TLS_KEY": "tls.key"} {
+		if environ[name] != "/certs/"+file {
+			t.Errorf("%s is %q", name, environ[name])
+		}
+	}
+	secret := all["Certificate idnode-backup"].Spec.SecretName
+	if !slices.ContainsFunc(pod.Spec.Volumes, func(v volume) bool { return v.Name == "certs" && v.Secret.SecretName == secret }) {
+		t.Errorf("%v has no secret %s", pod.Spec.Volumes, secret)
+	}
+	label := pod.Metadata.Labels["app.kubernetes.io/name"]
+	letIn := false
+	for _, rule := range all["NetworkPolicy idnode"].Spec.Ingress {
+		for _, from := range rule.From {
+			letIn = letIn || from.PodSelector.MatchLabels["app.kubernetes.io/name"] == label && rule.Ports[0].Port == "grpc"
+		}
+	}
+	if !letIn || label == "idnode" {
+		t.Errorf("pods with the label %q are not let in, or are the nodes'", label)
+	}
+}
+
 // TestSettingsFiles: the settings of the systemd unit are valid.
 func TestSettingsFiles(t *testing.T) {
 	c := mustLoad(t, []string{"--config", filepath.Join(deployed, "systemd", "idnode.yaml")}, nil)
+	if err := c.CheckFirstStart(); err != nil || c.Audit != "/var/log/idnode/audit.log" {
+		t.Errorf("it does not start, or records nothing (%s): %v", c.Audit, err)
+	}
 	if c.Tag != "A" || c.DataDir != "/var/lib/idnode" || c.AdvertiseGRPC != c.Peer["A"] || !c.TLS() {
 		t.Errorf("%+v", c)
 	}

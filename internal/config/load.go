@@ -96,13 +96,7 @@ func fromFlags(fs *pflag.FlagSet) (source, error) {
 
 // fromEnvironment reads every IDNODE_ variable but those of the client.
 func fromEnvironment(environ []string) (source, error) {
-	byVariable := map[string]string{envName(configFlag): configFlag}
-	for name := range names() {
-		byVariable[envName(name)] = name
-	}
-	for _, name := range ClientVariables() {
-		byVariable[name] = ""
-	}
+	byVariable := variables()
 	var unknown []error
 	s, err := read("environment", env.Provider("", env.Opt{
 		Prefix:      envPrefix,
@@ -116,6 +110,38 @@ func fromEnvironment(environ []string) (source, error) {
 		},
 	}), nil)
 	return s, errors.Join(append([]error{err}, unknown...)...)
+}
+
+// variables returns the settings by their variables; those that only clients read have
+// none.
+func variables() map[string]string {
+	byVariable := map[string]string{envName(configFlag): configFlag}
+	for name := range names() {
+		byVariable[envName(name)] = name
+	}
+	for _, name := range ClientVariables() {
+		byVariable[name] = ""
+	}
+	return byVariable
+}
+
+// UnknownVariables returns the variables of an environment, as os.Environ gives it, that
+// look like ours and are not: each with the one that it may be a slip of, or "".
+func UnknownVariables(environ []string) map[string]string {
+	known, unknown := variables(), map[string]string{}
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		unknown[name] = ""
+		for _, other := range []string{name + "S", strings.TrimSuffix(name, "S")} {
+			if _, ok := known[other]; ok {
+				unknown[name] = other
+			}
+		}
+	}
+	return unknown
 }
 
 // filePath returns the configuration file to read, or "". It takes the name

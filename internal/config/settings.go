@@ -48,6 +48,7 @@ func groups(c *Config) []group {
 			{"watcher", "never vote; only for a node that joins", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", &c.MaxLogFormat},
 			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for one start", &c.TrustData},
+			{"stay-down", "instead of ending with exit code 4 or 5, or 2 for want of administrators or peers, wait to be stopped; for what starts again whatever ends, as Docker does", &c.StayDown},
 			{"dial", "TAG=HOST:PORT, overrides where this node reaches another's Raft port", &c.Dial},
 			{"dial-peer", "TAG=HOST:PORT, overrides where this node reaches another's gRPC port", &c.DialPeer},
 		}},
@@ -67,6 +68,7 @@ func groups(c *Config) []group {
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
 			{"accept-old-node-certificates", "accept certificates of nodes without that URI, which have the tag as a DNS name; only until all are replaced", &c.AcceptOldNodeCertificates},
 			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles; several allowed", &c.Admin},
+			{"open-to-all-certificates", "keep nothing from any certificate of the CA as long as there are no roles; with TLS, a node needs this, admin, or roles", &c.OpenToAllCertificates},
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},
 		{"Calls", []setting{
@@ -75,6 +77,8 @@ func groups(c *Config) []group {
 			{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
 			{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
 			{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
+			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave", &c.MaxHeldBytes},
+			{"max-caller-connections", "most connections of one caller, which is a principal, or without TLS an address", &c.MaxCallerConnections},
 			{"max-message-bytes", "largest gRPC message", &c.MaxMessageBytes},
 			{"max-header-bytes", "largest headers of one call", &c.MaxHeaderBytes},
 			{"handshake-timeout", "bound of opening a connection", &c.HandshakeTimeout},
@@ -98,6 +102,7 @@ func groups(c *Config) []group {
 		}},
 		{"Log", []setting{
 			{"audit", "file that records who changed the cluster or took numbers back, each line with the hash of the one before (default: none)", &c.Audit},
+			{"audit-level", "what audit records: changes; denials, also calls that the caller had no right to; or reads, also what was read", &c.AuditLevel},
 			{"log-level", "debug, info, warn or error", &c.LogLevel},
 			{"log-format", "text or json", &c.LogFormat},
 		}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -126,14 +127,32 @@ func (c *Config) checkAlone(p *problems) {
 // ErrAlone means that a list of peers names only the node itself, which has no cluster.
 var ErrAlone = errors.New("config: peer: names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 
-// CheckFirstStart is asked before a node without a cluster begins one. It keeps the node
-// from being one by itself because the others were left out by a slip: each of them would
-// give the same ids. A node that is in a cluster has nothing to begin.
+// ErrUnguarded means that nobody has said who may do what is dangerous.
+var ErrUnguarded = errors.New("config: admin: with TLS and without roles, whoever has a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
+
+// Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
+// be it empty.
+func (c *Config) Guarded() bool {
+	return len(c.Admin) > 0 || c.TLS() && !c.OpenToAllCertificates
+}
+
+// CheckGuard is asked once it is known whether there are roles. A node that may join a
+// cluster with roles must say its own rules all the same: these roles may be taken away.
+func (c *Config) CheckGuard(roles bool) error {
+	if c.Guarded() && len(c.Admin) == 0 && !roles {
+		return ErrUnguarded
+	}
+	return nil
+}
+
+// CheckFirstStart is asked before a node without a cluster begins or joins one. It keeps
+// the node from being one by itself because the others were left out by a slip: each of
+// them would give the same ids. A node that is in a cluster has nothing to begin.
 func (c *Config) CheckFirstStart() error {
 	if len(c.Peer) == 1 && !c.SingleNode {
 		return ErrAlone
 	}
-	return nil
+	return c.CheckGuard(false)
 }
 
 func checkMap(p *problems, name string, addresses map[string]string) {
@@ -236,6 +255,12 @@ func (c *Config) checkTLS(p *problems) {
 	if slices.Contains(c.Admin, "") {
 		p.add("admin", "has a name that is empty")
 	}
+	switch {
+	case c.OpenToAllCertificates && !c.TLS():
+		p.add("open-to-all-certificates", "needs TLS: without it no client shows a certificate")
+	case c.OpenToAllCertificates && len(c.Admin) > 0:
+		p.add("open-to-all-certificates", "contradicts admin")
+	}
 	if !c.TLS() || c.TLSCA != "" {
 		return
 	}
@@ -312,12 +337,18 @@ func (c *Config) checkLimits(p *problems) {
 	between(p, "max-concurrent-streams", c.MaxConcurrentStreams, 1, 1<<20)
 	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
+	between(p, "max-held-bytes", c.MaxHeldBytes, 8<<20, 1<<40)
+	between(p, "max-caller-connections", c.MaxCallerConnections, 1, 1<<20)
 	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
 	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
 }
 
 func (c *Config) checkLog(p *problems) {
+	oneOf(p, "audit-level", c.AuditLevel, string(audit.Changes), string(audit.Denials), string(audit.Reads))
+	if c.Audit == "" && c.AuditLevel != string(audit.Changes) {
+		p.add("audit-level", "%q is of no use without audit, the file", c.AuditLevel)
+	}
 	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf(p, "log-format", c.LogFormat, "text", "json")
 }

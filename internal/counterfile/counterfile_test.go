@@ -3,6 +3,7 @@ package counterfile_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/csv"
 	"errors"
 	"io"
 	"math"
@@ -49,6 +50,46 @@ func TestCSVRoundTrip(t *testing.T) {
 	got, err := read(t, counterfile.ReadCSV, file.String())
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %v", got, err)
+	}
+}
+
+// TestNoCellIsAFormula: a spreadsheet that opens the file runs nothing, and the names
+// come back as they were, also those with the guard itself before them.
+func TestNoCellIsAFormula(t *testing.T) {
+	var all []counterfile.Counter
+	for _, sign := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"} {
+		for _, name := range []string{sign, sign + "1+1", "'" + sign + "x", "''" + sign, "a" + sign, "'a" + sign, "'"} {
+			all = append(all, counterfile.Counter{Database: sign, Kind: counterfile.Identity, Name: name, Value: 1})
+		}
+	}
+	file := wantWrittenAndRead(t, all)
+	cells := csv.NewReader(strings.NewReader(strings.ReplaceAll(file, "\r", "\t"))) // It would change some.
+	for {
+		row, err := cells.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range row[:3] {
+			if strings.IndexAny(cell, "=+-@＝＋－＠\t\r\n") == 0 {
+				t.Errorf("the cell %q in %q", cell, row)
+			}
+		}
+	}
+}
+
+// TestAFileWithoutGuardsIsReadAsItIs, as one of a program that wrote none: an apostrophe
+// there is part of a name, and another name's counter would be raised without it.
+func TestAFileWithoutGuardsIsReadAsItIs(t *testing.T) {
+	got, err := read(t, counterfile.ReadCSV, "database,kind,name,value\n-db,identity,=a,1\n'-db,identity,'=old,2\n")
+	want := []counterfile.Counter{
+		{Database: "-db", Kind: counterfile.Identity, Name: "=a", Value: 1},
+		{Database: "'-db", Kind: counterfile.Identity, Name: "'=old", Value: 2},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 
@@ -197,6 +238,7 @@ func FuzzCSVNames(f *testing.F) {
 	f.Add("shop", "users", int64(5))
 	f.Add("", "a\"b,\r\n\n\r c ", int64(-1))
 	f.Add("\ufeff", "\xff|", int64(math.MinInt64))
+	f.Add("-db", "''=1+1", int64(0))
 	f.Fuzz(func(t *testing.T, database, name string, value int64) {
 		if name != "" {
 			wantWrittenAndRead(t, []counterfile.Counter{
@@ -207,8 +249,8 @@ func FuzzCSVNames(f *testing.F) {
 	})
 }
 
-// wantWrittenAndRead writes counters and reads them again.
-func wantWrittenAndRead(t *testing.T, all []counterfile.Counter) {
+// wantWrittenAndRead writes counters and reads them again; it returns the file.
+func wantWrittenAndRead(t *testing.T, all []counterfile.Counter) string {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := counterfile.NewCSVWriter(&file)
@@ -222,4 +264,5 @@ func wantWrittenAndRead(t *testing.T, all []counterfile.Counter) {
 	if err != nil || !slices.Equal(got, all) {
 		t.Fatalf("%+v was read as %+v: %v", all, got, err)
 	}
+	return file.String()
 }

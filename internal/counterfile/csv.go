@@ -10,11 +10,17 @@ import (
 	"strings"
 )
 
-// columns is the first line of a CSV.
-var columns = []string{"database", "kind", "name", "value"}
+// columns is the first line of a CSV, and guardedColumns that of one in which an
+// apostrophe stands before what a spreadsheet would take for a formula.
+var (
+	columns        = []string{"database", "kind", "name", "value"}
+	guardedColumns = []string{"database", "kind", "guarded name", "value"}
+)
 
 // ReadCSV reads a CSV: a line that names the columns database, kind, name and
-// value, in this order, and then a line for each counter. A claim has no value.
+// value, in this order, and then a line for each counter. A claim has no value. Where the
+// first line says that names are guarded, the apostrophe is taken away; in any other file
+// it is part of the name.
 func ReadCSV(r io.Reader, each Each) error {
 	in := csv.NewReader(&quotedLineEnds{in: bufio.NewReader(r)})
 	in.FieldsPerRecord = len(columns)
@@ -24,7 +30,8 @@ func ReadCSV(r io.Reader, each Each) error {
 		return badForm("it has no first line: %v", err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff") // Some programs put it before everything.
-	if !slices.Equal(head, columns) {
+	isGuarded := slices.Equal(head, guardedColumns)
+	if !isGuarded && !slices.Equal(head, columns) {
 		return badForm("its first line must be %s", strings.Join(columns, ","))
 	}
 	for {
@@ -34,6 +41,9 @@ func ReadCSV(r io.Reader, each Each) error {
 		}
 		if err != nil {
 			return badForm("%v", err)
+		}
+		if isGuarded {
+			row[0], row[2] = unguarded(row[0]), unguarded(row[2])
 		}
 		c, err := counterOf(row)
 		if err != nil {
@@ -104,13 +114,35 @@ func checkName(c Counter) error {
 	return nil
 }
 
+// isFormula says whether a spreadsheet would take a text for a formula, but for
+// apostrophes before it. The wide signs are for spreadsheets in East Asian languages.
+func isFormula(text string) bool {
+	return strings.IndexAny(strings.TrimLeft(text, "'"), "=+-@＝＋－＠\t\r\n") == 0
+}
+
+// guarded puts an apostrophe before what a spreadsheet would run.
+func guarded(text string) string {
+	if isFormula(text) {
+		return "'" + text
+	}
+	return text
+}
+
+// unguarded takes the apostrophe away again.
+func unguarded(text string) string {
+	if isFormula(text) {
+		return strings.TrimPrefix(text, "'")
+	}
+	return text
+}
+
 // CSVWriter writes a CSV as ReadCSV reads it.
 type CSVWriter struct{ w *csv.Writer }
 
 // NewCSVWriter writes the first line.
 func NewCSVWriter(w io.Writer) (*CSVWriter, error) {
 	out := &CSVWriter{csv.NewWriter(w)}
-	return out, out.w.Write(columns)
+	return out, out.w.Write(guardedColumns)
 }
 
 // Write writes one counter.
@@ -119,7 +151,7 @@ func (w *CSVWriter) Write(c Counter) error {
 	if c.Kind == Claim {
 		value = ""
 	}
-	return w.w.Write([]string{c.Database, string(c.Kind), c.Name, value})
+	return w.w.Write([]string{guarded(c.Database), string(c.Kind), guarded(c.Name), value})
 }
 
 // Close writes what is left; the writer below stays open.

@@ -3,6 +3,8 @@ package grpcapi
 import (
 	"bytes"
 	"context"
+	"errors"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -29,12 +31,28 @@ type pieces struct {
 	stream grpc.ServerStreamingServer[idnodev1.BackupResponse]
 }
 
-// Write implements io.Writer. The stream may hold on to what it sends.
+// pieceTime is what the reader of a backup may take for one piece, of 64 KiB. One who
+// reads no more would keep others from theirs.
+const pieceTime = 30 * time.Second
+
+var errNotRead = errors.New("the reader of the backup took no piece for half a minute")
+
+// Write implements io.Writer. The stream may hold on to what it sends. When it is told
+// of an error the handler ends, which ends the stream and what waits to be sent on it.
 func (p pieces) Write(b []byte) (int, error) {
-	if err := p.stream.Send(&idnodev1.BackupResponse{Data: bytes.Clone(b)}); err != nil {
-		return 0, err
+	sent, piece := make(chan error, 1), &idnodev1.BackupResponse{Data: bytes.Clone(b)}
+	go func() { sent <- p.stream.Send(piece) }()
+	timer := time.NewTimer(pieceTime)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		if err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	case <-timer.C:
+		return 0, errNotRead
 	}
-	return len(b), nil
 }
 
 func (s adminServer) MergeCounters(ctx context.Context, req *idnodev1.MergeCountersRequest) (*idnodev1.MergeCountersResponse, error) {

@@ -2,6 +2,8 @@ package grpcapi
 
 import (
 	"encoding/binary"
+	"math/bits"
+	"runtime"
 	"sync"
 
 	"google.golang.org/grpc/encoding"
@@ -10,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/budget"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -26,34 +29,108 @@ const (
 // let in only the correlation number is read, and the replies to all of them are
 // the same bytes but for that number.
 //
-// Its bytes come from a pool, and go back there when they were sent, or by free.
-type encoded struct{ buffer *[]byte }
-
-// newEncoded returns an empty message with room for so many bytes.
-func newEncoded(size int) encoded {
-	buffer := pool.Get(size)
-	*buffer = (*buffer)[:0]
-	return encoded{buffer}
+// Its bytes come from a pool, and go back there when they were sent, or by free. Until
+// then they are counted for the caller to whom they go. SendMsg takes them over, also
+// if it fails.
+type encoded struct {
+	buffer *[]byte
+	// counted is nil for a message that is not.
+	counted *counted
 }
 
-// buffers is a mem.BufferPool. Those of gRPC clear every buffer, up to a megabyte,
-// before it is written: a quarter of what a refusal costs.
-type buffers struct{ spare sync.Pool }
+// newEncoded returns an empty message with room for so many bytes; to is nil for one
+// that is not counted.
+func newEncoded(size int, to *budget.Connection) encoded {
+	buffer := pool.Get(size)
+	*buffer = (*buffer)[:0]
+	if to == nil {
+		return encoded{buffer, nil}
+	}
+	return encoded{buffer, newCounted(buffer, to)}
+}
+
+// encode returns a message of the generated code as one that is counted.
+func encode(m proto.Message, to *budget.Connection) (encoded, error) {
+	e := newEncoded(proto.Size(m), to)
+	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(*e.buffer, m)
+	if err != nil {
+		e.free()
+		return encoded{}, err
+	}
+	*e.buffer = b
+	return e, nil
+}
+
+// buffers has spare buffers by their size. The pools of gRPC clear every buffer, up to
+// a megabyte, before it is written: a quarter of what a refusal costs.
+type buffers struct{ spare [12]sync.Pool }
+
+// leastBuffer is above the size of which gRPC does not say that a buffer was sent. Each
+// further size is twice the one before.
+const leastBuffer = 1152
 
 var pool = &buffers{}
 
-// Get implements mem.BufferPool.
+// Get returns a buffer of this length. One that is larger than all sizes is not kept.
 func (p *buffers) Get(length int) *[]byte {
-	if b, ok := p.spare.Get().(*[]byte); ok && cap(*b) >= length {
-		*b = (*b)[:length]
-		return b
+	size := length
+	if i := bits.Len(uint(max(0, length-1) / leastBuffer)); i < len(p.spare) {
+		if b, ok := p.spare[i].Get().(*[]byte); ok {
+			*b = (*b)[:length]
+			return b
+		}
+		size = leastBuffer << i
 	}
-	b := make([]byte, length)
+	b := make([]byte, length, size)
 	return &b
 }
 
+// Put takes a buffer back.
+func (p *buffers) Put(b *[]byte) {
+	if i := bits.Len(uint((cap(*b) - 1) / leastBuffer)); i < len(p.spare) && cap(*b) == leastBuffer<<i {
+		p.spare[i].Put(b)
+	}
+}
+
+// counted is the mem.BufferPool of one message that is counted. gRPC forgets a message
+// without a word where its stream ends at the same moment; then the garbage collector
+// tells.
+type counted struct{ *charge }
+
+// charge is what was counted; to is nil if nothing is.
+type charge struct {
+	to    *budget.Connection
+	bytes int64
+}
+
+func (c *charge) settle() {
+	c.to.Sent(c.bytes)
+	c.to = nil
+}
+
+var spareCounted sync.Pool
+
+func newCounted(b *[]byte, to *budget.Connection) *counted {
+	c, ok := spareCounted.Get().(*counted)
+	if !ok {
+		c = &counted{new(charge)}
+		runtime.AddCleanup(c, (*charge).settle, c.charge)
+	}
+	const rest = 256 // where gRPC keeps what is to go
+	c.to, c.bytes = to, int64(cap(*b))+rest
+	to.Unsent(c.bytes)
+	return c
+}
+
+// Get implements mem.BufferPool.
+func (c *counted) Get(length int) *[]byte { return pool.Get(length) }
+
 // Put implements mem.BufferPool.
-func (p *buffers) Put(b *[]byte) { p.spare.Put(b) }
+func (c *counted) Put(b *[]byte) {
+	c.settle()
+	spareCounted.Put(c)
+	pool.Put(b)
+}
 
 // bytes are what the message holds.
 func (e encoded) bytes() []byte {
@@ -65,7 +142,10 @@ func (e encoded) bytes() []byte {
 
 // free gives the bytes back to the pool.
 func (e encoded) free() {
-	if e.buffer != nil {
+	switch {
+	case e.counted != nil:
+		e.counted.Put(e.buffer)
+	case e.buffer != nil:
 		pool.Put(e.buffer)
 	}
 }
@@ -79,7 +159,11 @@ func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if m, ok := v.(*encoded); ok {
-		return mem.BufferSlice{mem.NewBuffer(m.buffer, pool)}, nil
+		var to mem.BufferPool = pool
+		if m.counted != nil {
+			to = m.counted
+		}
+		return mem.BufferSlice{mem.NewBuffer(m.buffer, to)}, nil
 	}
 	return c.CodecV2.Marshal(v)
 }
@@ -87,7 +171,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(*encoded); ok {
-		*m = newEncoded(data.Len())
+		*m = newEncoded(data.Len(), nil)
 		*m.buffer = (*m.buffer)[:data.Len()]
 		data.CopyTo(*m.buffer)
 		return nil

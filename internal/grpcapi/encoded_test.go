@@ -57,8 +57,8 @@ func TestNoMessage(t *testing.T) {
 
 // TestRefusalsAndReplies: what is written without the generated code is read by it.
 func TestRefusalsAndReplies(t *testing.T) {
-	e := newExchanges(1, 1, 1)
-	response := newEncoded(10)
+	e := newExchanges(1, 1)
+	response := newEncoded(10, nil)
 	want := &idnodev1.ExchangeResponse{}
 	for _, correlation := range []uint64{0, 1, 300, 1 << 63} {
 		*response.buffer = e.overloaded.appendTo(*response.buffer, correlation)
@@ -120,14 +120,14 @@ func BenchmarkRefusal(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := &exchange{server: &idsServer{log: &requestLog{}, exchanges: newExchanges(0, 0, 0)}, wake: make(chan struct{}, 1)}
+	x := &exchange{server: &idsServer{log: &requestLog{}, exchanges: newExchanges(0, 0)}, wake: make(chan struct{}, 1)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := x.begin(data); err != nil {
 			b.Fatal(err)
 		}
-		_, refusals, _ := x.takeReady()
-		refusals[0].free()
+		out, _ := x.takeReady()
+		x.drop(out)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1024, "ns/refusal")
 }

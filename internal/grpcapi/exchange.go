@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/service"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
@@ -23,21 +24,22 @@ const (
 	// little more than service.MaxIDsBytes, so a message stays far below what
 	// clients accept.
 	maxReplyBytes = 1 << 20
-	// maxTextBytes bounds the ids that the replies of a stream hold as text.
-	maxTextBytes = 4 * service.MaxIDsBytes
 )
 
 // exchange is one Exchange stream. Three kinds of goroutine work on it: the
 // handler's, which reads calls; one that sends replies; and one for each call.
 //
 // Invariant: a call that was let in is in underWay until its reply is taken to be
-// sent, so what a caller who does not read can make the node keep is bounded:
-// the calls that may be under way, the replies being sent, and the errors of
-// calls that were not let in, which keep the stream from being read.
+// sent, and its bytes are taken from the caller's budget until the reply is encoded,
+// which is counted until it was sent. So what a caller who does not read can make the
+// node keep is bounded: by that, and by the errors of calls that were not let in,
+// which keep the stream from being read, or end it where not even they have room.
 type exchange struct {
 	server *idsServer
 	stream grpc.ServerStream
-	calls  sync.WaitGroup
+	// to is the caller's.
+	to    *budget.Connection
+	calls sync.WaitGroup
 	// encodedCalls is the reader's: the room for the calls of a message.
 	encodedCalls [][]byte
 	// workers run the calls.
@@ -47,26 +49,31 @@ type exchange struct {
 	wake, room chan struct{}
 
 	mu sync.Mutex
-	// underWay holds the calls that were let in, by correlation number. The reader
-	// alone adds to it.
+	// underWay holds the calls that were let in, by correlation number, with the
+	// bytes that were taken for them. The reader alone adds to it.
 	underWay map[uint64]int64
-	// text is the sum of underWay: what the ids of the replies may need as text.
-	text  int64
-	ready []*idnodev1.Reply
-	// refusals are messages of replies to calls that were not let in, refused how
-	// many bytes they have.
-	refusals []encoded
-	refused  int
+	ready    outgoing
+	// refused is how many bytes the refusals have that are ready.
+	refused int
 	// ended says that no reply will follow.
 	ended bool
+}
+
+// outgoing is what is ready to be sent.
+type outgoing struct {
+	replies []*idnodev1.Reply
+	// bytes were taken for the replies.
+	bytes int64
+	// refusals are messages of replies to calls that were not let in.
+	refusals []encoded
 }
 
 // Exchange answers the calls of a stream, side by side, until the caller has sent
 // its last one or goes away.
 func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRequest, idnodev1.ExchangeResponse]) error {
 	x := &exchange{
-		server: s, stream: stream, underWay: make(map[uint64]int64),
-		workers: workers{jobs: make(chan job)}, wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		server: s, stream: stream, to: connectionOf(stream.Context()), underWay: make(map[uint64]int64),
+		workers: workers{jobs: make(chan job), idle: &s.exchanges.idle}, wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- x.send() }()
@@ -99,8 +106,12 @@ func (x *exchange) receive() error {
 }
 
 // begin starts the calls of a message, as far as the bounds allow, and answers the
-// others. A message that is none ends the stream.
+// others. A message that is none ends the stream, and so does one for which there is
+// no room at all.
 func (x *exchange) begin(request []byte) error {
+	if x.to.Full() {
+		return x.server.log.refuse(errOverloaded)
+	}
 	calls, err := callsIn(x.encodedCalls[:0], request, maxCallsPerMessage)
 	if err != nil {
 		return malformed(err)
@@ -109,18 +120,35 @@ func (x *exchange) begin(request []byte) error {
 	if len(calls) > maxCallsPerMessage {
 		return x.server.log.refuse(badRequest(service.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
 	}
+	// Nothing is begun before there is room to refuse all of it.
+	room := int64(len(calls) * x.server.exchanges.refusalBytes)
+	if !x.to.Take(room) {
+		return x.server.log.refuse(errOverloaded)
+	}
+	defer x.to.Give(room)
 	m := &message{x: x, start: time.Now(), free: x.free()}
 	for i, call := range calls {
 		m.left = len(calls) - i
-		if err := m.begin(call); err != nil {
-			return malformed(err)
+		if err = m.begin(call); err != nil {
+			err = malformed(err)
+			break // What was let in is made all the same: the stream waits for it.
 		}
 	}
 	m.runTogether()
+	x.forgetEncoded()
 	x.refuse(m.refusals)
 	x.server.log.refused(service.ReasonOverloaded, m.overloaded)
 	x.server.log.refused(service.ReasonInvalidCorrelation, m.doubles)
-	return nil
+	return err
+}
+
+// forgetEncoded lets go of the message that was read: a stream may be silent for long.
+func (x *exchange) forgetEncoded() {
+	const most = 512 // calls whose room is kept
+	clear(x.encodedCalls)
+	if cap(x.encodedCalls) > most {
+		x.encodedCalls = nil
+	}
 }
 
 func malformed(err error) error {
@@ -145,18 +173,19 @@ type message struct {
 
 // begin starts a call, or refuses it. What there is no room for is not decoded.
 func (m *message) begin(encoded []byte) error {
-	if m.free <= 0 || !m.x.server.exchanges.enter() {
+	bytes := callBytes + int64(len(encoded))
+	if m.free <= 0 || !m.x.enter(bytes) {
 		correlation, err := correlationOf(encoded)
 		m.refuse(correlation, m.x.server.exchanges.overloaded)
 		return err
 	}
 	call := new(idnodev1.Call)
 	if err := proto.Unmarshal(encoded, call); err != nil {
-		m.x.server.exchanges.turnAway()
+		m.x.turnAway(bytes)
 		return err
 	}
-	if why := m.x.admit(call); why != nil {
-		m.x.server.exchanges.turnAway()
+	if why := m.x.admit(call, bytes); why != nil {
+		m.x.turnAway(bytes)
 		m.refuse(call.GetCorrelation(), why)
 		return nil
 	}
@@ -174,7 +203,7 @@ func (m *message) begin(encoded []byte) error {
 func (m *message) refuse(correlation uint64, why *refusal) {
 	if m.refusals.buffer == nil {
 		// Where one call is refused most after it are.
-		m.refusals = newEncoded(m.left * (headBytes + len(m.x.server.exchanges.overloaded.reply)))
+		m.refusals = newEncoded(m.left*m.x.server.exchanges.refusalBytes, m.x.to)
 	}
 	*m.refusals.buffer = why.appendTo(*m.refusals.buffer, correlation)
 	if why == m.x.server.exchanges.overloaded {
@@ -199,37 +228,43 @@ func (x *exchange) free() int64 {
 	return x.server.exchanges.perStream - int64(len(x.underWay))
 }
 
-// admit counts a call among those under way, or says why not.
-func (x *exchange) admit(call *idnodev1.Call) *refusal {
-	weight := textBytes(call)
+// enter lets a call of so many bytes in, if there is room; turnAway takes that back.
+func (x *exchange) enter(bytes int64) bool {
+	if !x.server.exchanges.enter() {
+		return false
+	}
+	if !x.to.Take(bytes) {
+		x.server.exchanges.ran(1)
+		return false
+	}
+	return true
+}
+
+func (x *exchange) turnAway(bytes int64) {
+	x.server.exchanges.ran(1)
+	x.to.Give(bytes)
+}
+
+// admit counts a call, for which bytes were taken, among those under way, or says why
+// not.
+func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if _, double := x.underWay[call.GetCorrelation()]; double {
 		return x.server.exchanges.double
 	}
-	if x.text+weight > maxTextBytes {
+	text := textBytes(call.GetGenerate())
+	if text > 0 && !x.to.Take(text) {
 		return x.server.exchanges.overloaded
 	}
-	x.underWay[call.GetCorrelation()] = weight
-	x.text += weight
+	x.underWay[call.GetCorrelation()] = bytes + text
 	return nil
-}
-
-// textBytes bounds the text of the ids that a call asks for. What is more than
-// one answer may hold is refused by the service, so it is not counted.
-func textBytes(call *idnodev1.Call) int64 {
-	req := call.GetGenerate()
-	if req == nil || req.GetBlocksOnly() || req.GetCount() <= 1 || req.GetCount() > service.MaxIDs {
-		return 0
-	}
-	const rest = 40 // a GUID, or the number and tag of an id
-	return min(req.GetCount()*int64(len(req.GetTemplate())+rest), service.MaxIDsBytes)
 }
 
 // put hands replies to the sender.
 func (x *exchange) put(replies ...*idnodev1.Reply) {
 	x.mu.Lock()
-	x.ready = append(x.ready, replies...)
+	x.ready.replies = append(x.ready.replies, replies...)
 	x.mu.Unlock()
 	notify(x.wake)
 }
@@ -240,7 +275,7 @@ func (x *exchange) refuse(refusals encoded) {
 		return
 	}
 	x.mu.Lock()
-	x.refusals = append(x.refusals, refusals)
+	x.ready.refusals = append(x.ready.refusals, refusals)
 	x.refused += len(refusals.bytes())
 	x.mu.Unlock()
 	notify(x.wake)
@@ -273,22 +308,23 @@ func (x *exchange) crowded() bool {
 func (x *exchange) send() error {
 	var failed error
 	for {
-		replies, refusals, ok := x.take()
+		out, ok := x.take()
 		if !ok {
 			return failed
 		}
 		if failed == nil {
-			failed = x.sendAll(replies, refusals)
+			failed = x.sendAll(&out)
 		}
+		x.drop(out)
 	}
 }
 
 // take waits for replies and takes them all; false says that there are no more.
-func (x *exchange) take() (replies []*idnodev1.Reply, refusals []encoded, ok bool) {
+func (x *exchange) take() (out outgoing, ok bool) {
 	for {
-		replies, refusals, ended := x.takeReady()
-		if some := len(replies) > 0 || len(refusals) > 0; some || ended {
-			return replies, refusals, some
+		out, ended := x.takeReady()
+		if some := len(out.replies) > 0 || len(out.refusals) > 0; some || ended {
+			return out, some
 		}
 		<-x.wake
 		// Calls that shared a log entry are answered one after the other in the
@@ -298,52 +334,75 @@ func (x *exchange) take() (replies []*idnodev1.Reply, refusals []encoded, ok boo
 	}
 }
 
-func (x *exchange) takeReady() (replies []*idnodev1.Reply, refusals []encoded, ended bool) {
+func (x *exchange) takeReady() (out outgoing, ended bool) {
 	x.mu.Lock()
-	replies, x.ready = x.ready, nil
-	refusals, x.refusals, x.refused = x.refusals, nil, 0
-	for _, reply := range replies {
-		x.text -= x.underWay[reply.GetCorrelation()]
+	out, x.ready, x.refused = x.ready, outgoing{}, 0
+	for _, reply := range out.replies {
+		out.bytes += x.underWay[reply.GetCorrelation()]
 		delete(x.underWay, reply.GetCorrelation())
 	}
 	ended = x.ended
 	x.mu.Unlock()
-	x.server.exchanges.leave(len(replies))
-	if len(replies) > 0 || len(refusals) > 0 {
+	if len(out.replies) > 0 || len(out.refusals) > 0 {
 		notify(x.room)
 	}
-	return replies, refusals, ended
+	return out, ended
 }
 
-// sendAll sends refusals and replies, these in as few messages as their size allows.
-func (x *exchange) sendAll(replies []*idnodev1.Reply, refusals []encoded) error {
-	for _, r := range refusals {
+// drop gives back what was not sent.
+func (x *exchange) drop(out outgoing) {
+	for _, r := range out.refusals {
+		r.free()
+	}
+	x.to.Give(out.bytes)
+}
+
+// sendAll sends refusals and replies, these in as few messages as their size allows,
+// and takes out what it has sent.
+func (x *exchange) sendAll(out *outgoing) error {
+	for len(out.refusals) > 0 {
+		r := out.refusals[0]
+		out.refusals = out.refusals[1:]
 		if err := x.stream.SendMsg(&r); err != nil {
 			return err
 		}
 	}
-	return x.sendReplies(replies)
-}
-
-func (x *exchange) sendReplies(replies []*idnodev1.Reply) error {
-	for len(replies) > 0 {
-		n, bytes := 0, 0
-		for n < len(replies) && (n == 0 || bytes+size(replies[n]) <= maxReplyBytes) {
-			bytes += size(replies[n])
-			n++
-		}
-		response := newEncoded(bytes)
-		for _, reply := range replies[:n] {
-			if err := response.append(reply); err != nil {
-				return err
-			}
-		}
-		if err := x.stream.SendMsg(&response); err != nil {
+	for len(out.replies) > 0 {
+		message, err := x.encode(out)
+		if err != nil {
 			return err
 		}
-		replies = replies[n:]
+		if err := x.stream.SendMsg(&message); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// encode takes as many replies as one message may hold out. The bytes that were taken
+// for them are given back before they wait for the caller to read.
+func (x *exchange) encode(out *outgoing) (encoded, error) {
+	n, bytes := 0, 0
+	for n < len(out.replies) && (n == 0 || bytes+size(out.replies[n]) <= maxReplyBytes) {
+		bytes += size(out.replies[n])
+		n++
+	}
+	message := newEncoded(bytes, x.to)
+	for i, reply := range out.replies[:n] {
+		if err := message.append(reply); err != nil {
+			message.free()
+			return encoded{}, err
+		}
+		out.replies[i] = nil
+	}
+	out.replies = out.replies[n:]
+	given := out.bytes
+	if len(out.replies) > 0 {
+		given = min(given, int64(bytes))
+	}
+	x.to.Give(given)
+	out.bytes -= given
+	return message, nil
 }
 
 // notify leaves a note in a channel that has room for one.

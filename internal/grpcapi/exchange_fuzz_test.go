@@ -33,7 +33,7 @@ func FuzzExchange(f *testing.F) {
 		if proto.Unmarshal(data, req) != nil || len(req.GetCalls()) > maxCallsPerMessage {
 			return
 		}
-		p := newPipe(t, 100, 100)
+		p := newPipe(t, 100, 1<<30)
 		go func() {
 			p.call(req.GetCalls()...)
 			p.close()

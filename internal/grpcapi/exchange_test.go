@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/service"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -39,6 +40,30 @@ func nextIdentity(correlation uint64, name string) *idnodev1.Call {
 	return &idnodev1.Call{Correlation: correlation, Call: &idnodev1.Call_NextIdentity{
 		NextIdentity: &idnodev1.NextIdentityRequest{Name: name},
 	}}
+}
+
+// TestAnExchangeThatCannotBeDecodedEnds also where calls before were let in: they are
+// made, and keep neither the stream nor anybody's place.
+func TestAnExchangeThatCannotBeDecodedEnds(t *testing.T) {
+	r := serve(t, Config{}, nil)
+	broken := &idnodev1.Call{Correlation: 3}
+	broken.ProtoReflect().SetUnknown([]byte{4<<3 | 2, 1, 0xFF}) // next_identity, which is no message
+	stream, err := r.ids.Exchange(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{nextIdentity(1, "orders"), nextIdentity(2, "orders"), broken}}); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.InvalidArgument {
+		t.Fatal(err)
+	}
+	if reply := ask(t, r.exchange(t), nextIdentity(1, "orders")); reply.GetNextIdentity().GetBlocks()[0].GetFirst() != 3 {
+		t.Errorf("the calls before were not made: %v", reply)
+	}
 }
 
 // receive reads messages until there are n replies.
@@ -162,7 +187,7 @@ func TestExchangeErrors(t *testing.T) {
 // TestExchangeOutOfOrder: who waits for the log keeps nobody else waiting.
 func TestExchangeOutOfOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 10)
+		p := newPipe(t, 10, 1<<30)
 		release := p.hold()
 		p.call(nextIdentity(1, "users"), guid(2))
 		p.call(nextIdentity(3, "users"))
@@ -184,7 +209,7 @@ func TestExchangeOutOfOrder(t *testing.T) {
 // TestExchangeGathersReplies: one message carries all that is ready.
 func TestExchangeGathersReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 1000, 1000)
+		p := newPipe(t, 1000, 1<<30)
 		release := p.hold()
 		for i := range uint64(500) {
 			p.call(nextIdentity(i, "users"))
@@ -226,7 +251,8 @@ func TestExchangeSplitsLargeMessages(t *testing.T) {
 // free again when replies are sent.
 func TestExchangeLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 2, 3)
+		p := newPipe(t, 2, 1<<30)
+		p.server.exchanges.atOnce = 3
 		q := p.another(t)
 		release := p.hold()
 		p.call(nextIdentity(1, "a"), nextIdentity(1, "a"), nextIdentity(2, "a"), nextIdentity(3, "a"), guid(4))
@@ -247,8 +273,8 @@ func TestExchangeLimits(t *testing.T) {
 		if got := q.replies(); len(got) != 1 {
 			t.Errorf("%d calls of 1 were answered", len(got))
 		}
-		if held := p.server.exchanges.held.Load(); held != 0 {
-			t.Errorf("%d calls are held", held)
+		if held := p.budget.Held(); held != 0 {
+			t.Errorf("%d bytes are held", held)
 		}
 		p.call(nextIdentity(1, "a"), nextIdentity(2, "a"))
 		if got := p.replies(); got[1].GetNextIdentity() == nil || got[2].GetNextIdentity() == nil {
@@ -261,7 +287,7 @@ func TestExchangeLimits(t *testing.T) {
 // made room for another when it has its reply, also if nobody reads that.
 func TestExchangesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 100)
+		p := newPipe(t, 10, 1<<30)
 		p.server.exchanges.atOnce = 3
 		q := p.another(t)
 		release := p.hold()
@@ -286,13 +312,13 @@ func TestExchangesAtOnce(t *testing.T) {
 func TestExchangeMalformed(t *testing.T) {
 	for _, data := range [][]byte{{0x0a, 2, 1}, {0x0a, 2, 0x22, 5}} {
 		x := &exchange{
-			server: &idsServer{log: &requestLog{}, exchanges: newExchanges(10, 10, 10)}, underWay: make(map[uint64]int64), wake: make(chan struct{}, 1),
+			server: &idsServer{log: &requestLog{}, exchanges: newExchanges(10, 10)}, underWay: make(map[uint64]int64), wake: make(chan struct{}, 1),
 		}
 		if err := x.begin(data); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("% x: %v", data, err)
 		}
-		if e := x.server.exchanges; e.held.Load() != 0 || e.running.Load() != 0 {
-			t.Errorf("% x: %d held, %d running", data, e.held.Load(), e.running.Load())
+		if running := x.server.exchanges.running.Load(); running != 0 {
+			t.Errorf("% x: %d calls run", data, running)
 		}
 	}
 }
@@ -300,7 +326,7 @@ func TestExchangeMalformed(t *testing.T) {
 // TestExchangeBoundsText: ids as text are bounded before anything is taken.
 func TestExchangeBoundsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 100, 100)
+		p := newPipe(t, 100, 4*service.MaxIDsBytes+100*callBytes)
 		release := p.hold()
 		full := &idnodev1.GenerateRequest{Template: strings.Repeat("x", 79) + "|", Count: 10_000}
 		for i := range uint64(6) {
@@ -324,7 +350,7 @@ func TestExchangeBoundsText(t *testing.T) {
 // answered first.
 func TestExchangeTooManyCallsInAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 10)
+		p := newPipe(t, 10, 1<<30)
 		release := p.hold()
 		p.call(nextIdentity(1, "a"))
 		p.call(make([]*idnodev1.Call, maxCallsPerMessage+1)...)
@@ -341,7 +367,7 @@ func TestExchangeTooManyCallsInAMessage(t *testing.T) {
 func TestExchangeSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perStream = 100
-		p := newPipe(t, perStream, 1000)
+		p := newPipe(t, perStream, 16<<20)
 		sent := 0
 		message := make([]*idnodev1.Call, 1000)
 		for i := range message {
@@ -359,8 +385,8 @@ func TestExchangeSlowReader(t *testing.T) {
 		if sent > 3*maxCallsPerMessage {
 			t.Errorf("%d calls were read from a caller that does not read", sent)
 		}
-		if held := p.server.exchanges.held.Load(); held > perStream {
-			t.Errorf("%d calls are held", held)
+		if held := p.budget.Held(); held == 0 || held > 4*maxReplyBytes {
+			t.Errorf("%d bytes are held", held)
 		}
 		// Every one of them has a reply; many share a correlation number.
 		n := 0
@@ -386,7 +412,7 @@ func TestExchangeSlowReader(t *testing.T) {
 // TestExchangeCancel: a caller that goes away leaves nothing behind.
 func TestExchangeCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 10)
+		p := newPipe(t, 10, 1<<30)
 		p.hold()
 		p.call(nextIdentity(1, "a"), nextIdentity(2, "a"))
 		synctest.Wait()
@@ -394,8 +420,8 @@ func TestExchangeCancel(t *testing.T) {
 		if err := <-p.ended; status.Code(err) != codes.Canceled {
 			t.Error(err)
 		}
-		if held := p.server.exchanges.held.Load(); held != 0 {
-			t.Errorf("%d calls are held", held)
+		if held := p.budget.Held(); held != 0 {
+			t.Errorf("%d bytes are held", held)
 		}
 	})
 }
@@ -424,7 +450,7 @@ func TestExchangeHalfClose(t *testing.T) {
 // new, and is not held up by streams that stay open.
 func TestExchangeStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 10)
+		p := newPipe(t, 10, 1<<30)
 		release := p.hold()
 		p.call(nextIdentity(1, "a"))
 		synctest.Wait()
@@ -474,7 +500,7 @@ func TestExchangePanic(t *testing.T) {
 // TestExchangeDeadlines: a call ends by its own timeout, and the others go on.
 func TestExchangeDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 10, 10)
+		p := newPipe(t, 10, 1<<30)
 		release := p.hold()
 		begin := time.Now()
 		short := nextIdentity(1, "a")

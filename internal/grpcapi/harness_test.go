@@ -14,12 +14,15 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/peer"
 	"github.com/idnode/idnode/internal/service"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -135,6 +138,7 @@ type rig struct {
 	*backend
 	service *service.Service
 	health  *Health
+	budget  *budget.Budget
 	conn    *grpc.ClientConn
 	ids     idnodev1.IdsServiceClient
 	cluster idnodev1.ClusterServiceClient
@@ -170,6 +174,9 @@ func newService(t testing.TB, b *backend) *service.Service {
 	return svc
 }
 
+// heldBytes is what a rig may hold for callers, less than a node's, because the race detector takes seconds for more.
+const heldBytes = 16 << 20
+
 // serve serves the API over memory until the test ends. register may be nil.
 func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	t.Helper()
@@ -178,7 +185,9 @@ func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
-	server := NewServer(cfg, nil, r.service, r.health)
+	r.budget = budget.New(budget.Limits{Bytes: heldBytes, Connections: 10})
+	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return r.budget.Open("shop") })
+	server := NewServer(cfg, connections.Credentials(nil), r.service, r.health)
 	if register != nil {
 		register(server)
 	}
@@ -188,6 +197,8 @@ func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	var err error
 	r.conn, err = grpc.NewClient("passthrough:///mem",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		// Windows that grow would take what is not read out of the server.
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(16<<20),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +206,9 @@ func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	t.Cleanup(func() {
 		_ = r.conn.Close()
 		server.Stop()
+		if held := r.budget.Held(); held != 0 {
+			t.Errorf("%d bytes are held when all have gone", held)
+		}
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}

@@ -36,7 +36,7 @@ func (o observed) Handled(method string, code codes.Code, took time.Duration) {
 // TestRefusalsOfAStream: what an Exchange refuses by itself is counted too.
 func TestRefusalsOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t, 2, 3)
+		p := newPipe(t, 2, 1<<30)
 		seen := &refusals{reasons: map[string]int{}}
 		p.server.log.observer = seen
 		release := p.hold()

@@ -4,15 +4,18 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
+	"github.com/idnode/idnode/internal/budget"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -22,6 +25,7 @@ type pipe struct {
 	grpc.ServerStream
 	*backend
 	server *idsServer
+	budget *budget.Budget
 	ctx    context.Context
 	cancel context.CancelFunc
 	in     chan *idnodev1.ExchangeRequest
@@ -30,24 +34,25 @@ type pipe struct {
 	ended chan error
 }
 
-// newPipe starts an Exchange; the bounds are those of a stream and of all.
-func newPipe(t testing.TB, perStream, inAll int) *pipe {
+// newPipe starts an Exchange; the bounds are those of the calls of a stream, and of the
+// bytes held for all.
+func newPipe(t testing.TB, perStream int, inAll int64) *pipe {
 	t.Helper()
 	b := newBackend(t)
-	return (&pipe{backend: b, server: &idsServer{
+	return (&pipe{backend: b, budget: budget.New(budget.Limits{Bytes: 2 * inAll, Connections: 2}), server: &idsServer{
 		service: newService(t, b), log: &requestLog{logger: slog.New(slog.DiscardHandler)},
-		exchanges: newExchanges(perStream, inAll, inAll),
+		exchanges: newExchanges(perStream, 10_000),
 	}}).start(t)
 }
 
 // another starts another stream of the same server.
 func (p *pipe) another(t testing.TB) *pipe {
 	t.Helper()
-	return (&pipe{backend: p.backend, server: p.server}).start(t)
+	return (&pipe{backend: p.backend, budget: p.budget, server: p.server}).start(t)
 }
 
 func (p *pipe) start(t testing.TB) *pipe {
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: address{held: p.budget.Open("shop")}}))
 	p.in, p.out = make(chan *idnodev1.ExchangeRequest), make(chan *idnodev1.ExchangeResponse)
 	p.ended = make(chan error, 1)
 	go func() {
@@ -59,6 +64,14 @@ func (p *pipe) start(t testing.TB) *pipe {
 	return p
 }
 
+// address is that of a caller for whom is counted what is held.
+type address struct {
+	net.Addr
+	held *budget.Connection
+}
+
+func (a address) Budget() *budget.Connection { return a.held }
+
 func (p *pipe) Context() context.Context { return p.ctx }
 
 // RecvMsg gives the server what it gets over gRPC: an encoded message.
@@ -69,7 +82,8 @@ func (p *pipe) RecvMsg(m any) error {
 			return io.EOF
 		}
 		data, err := proto.Marshal(req)
-		m.(*encoded).buffer = &data
+		*m.(*encoded) = newEncoded(len(data), nil)
+		*m.(*encoded).buffer = append(*m.(*encoded).buffer, data...)
 		return err
 	case <-p.ctx.Done():
 		return status.FromContextError(p.ctx.Err()).Err()
@@ -77,6 +91,7 @@ func (p *pipe) RecvMsg(m any) error {
 }
 
 func (p *pipe) SendMsg(m any) error {
+	defer m.(*encoded).free()
 	res := new(idnodev1.ExchangeResponse)
 	if err := proto.Unmarshal(m.(*encoded).bytes(), res); err != nil {
 		return err

@@ -34,7 +34,7 @@ func rolesOf(m *idnodev1.RoleTable) service.Roles {
 	for _, r := range m.GetRoles() {
 		role := rights.Role{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
-			role.Grants = append(role.Grants, rights.Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Rights: rightsOf(g.GetRights())})
+			role.Grants = append(role.Grants, rights.Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Boundary: g.GetBoundary(), Name: g.GetName(), Rights: rightsOf(g.GetRights())})
 		}
 		roles.Roles = append(roles.Roles, role)
 	}
@@ -64,7 +64,7 @@ func roleTable(roles service.Roles) *idnodev1.RoleTable {
 	for _, role := range roles.Roles {
 		r := &idnodev1.AccessRole{Name: role.Name, Principals: role.Principals}
 		for _, g := range role.Grants {
-			grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix}
+			grant := &idnodev1.RoleGrant{Database: g.Database, Prefix: g.Prefix, Boundary: g.Boundary, Name: g.Name}
 			for _, right := range g.Rights.List() {
 				grant.Rights = append(grant.Rights, apiRight(right))
 			}

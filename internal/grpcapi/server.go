@@ -24,11 +24,8 @@ const (
 	DefaultMaxMessageBytes = 4 << 20
 	// DefaultMaxStreams is the calls one connection may have under way.
 	DefaultMaxStreams = 4096
-	// DefaultMaxExchangeCalls is the calls one Exchange stream may have under
-	// way, and DefaultMaxExchangesCalls all such streams of the node together: more
-	// than the service lets in, since replies that nobody reads count too.
-	DefaultMaxExchangeCalls  = 2048
-	DefaultMaxExchangesCalls = 65_536
+	// DefaultMaxExchangeCalls is the calls one Exchange stream may have under way.
+	DefaultMaxExchangeCalls = 2048
 	// DefaultMaxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
 	DefaultMaxHeaderBytes = 16 << 10
@@ -44,19 +41,28 @@ const (
 	DefaultKeepaliveMinTime = 5 * time.Second
 )
 
+// What a caller may send before anybody reads it. Windows that grow with the sender's
+// pace, as gRPC's do by themselves, come to 16 MiB for each stream. That of a
+// connection takes no memory: gRPC opens it again before anybody has read.
+const (
+	streamWindow     = 64 << 10
+	connectionWindow = 16 << 20
+)
+
 // Config sets the server up. The zero value of a field means its default.
 type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
 	// MaxExchangeCalls bounds the calls of one Exchange stream that are under
-	// way or whose replies were not sent yet, MaxExchangesCalls those of all. How
-	// many are under way at once follows from what the service lets in.
-	MaxExchangeCalls, MaxExchangesCalls int
-	MaxHeaderBytes                      uint32
-	HandshakeTimeout                    time.Duration
-	KeepaliveTime                       time.Duration
-	KeepaliveTimeout                    time.Duration
-	KeepaliveMinTime                    time.Duration
+	// way or whose replies were not sent yet. How many are under way at once
+	// follows from what the service lets in, how many replies are held from the
+	// budgets of the connections.
+	MaxExchangeCalls int
+	MaxHeaderBytes   uint32
+	HandshakeTimeout time.Duration
+	KeepaliveTime    time.Duration
+	KeepaliveTimeout time.Duration
+	KeepaliveMinTime time.Duration
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
 	// Observer, if set, is told of every call.
@@ -70,7 +76,6 @@ func (c Config) withDefaults() Config {
 	c.MaxSendBytes = cmp.Or(c.MaxSendBytes, DefaultMaxMessageBytes)
 	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
 	c.MaxExchangeCalls = cmp.Or(c.MaxExchangeCalls, DefaultMaxExchangeCalls)
-	c.MaxExchangesCalls = cmp.Or(c.MaxExchangesCalls, DefaultMaxExchangesCalls)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
 	c.KeepaliveTime = cmp.Or(c.KeepaliveTime, DefaultKeepaliveTime)
@@ -93,7 +98,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
 	server := grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...)
 	idnodev1.RegisterIdsServiceServer(server, &idsServer{
-		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, cfg.MaxExchangesCalls, exchangesShare(svc.MaxInFlight())),
+		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
 	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
 	idnodev1.RegisterAdminServiceServer(server, adminServer{service: svc})
@@ -111,6 +116,8 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 		refuseCompressed(),
 		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
 		grpc.MaxSendMsgSize(c.MaxSendBytes),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.MaxConcurrentStreams(c.MaxStreams),
 		grpc.MaxHeaderListSize(c.MaxHeaderBytes),
 		grpc.ConnectionTimeout(c.HandshakeTimeout),
@@ -118,8 +125,8 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 		// The log is outermost, so that it sees what a panic became.
-		grpc.ChainUnaryInterceptor(log.unary, recovery.UnaryServerInterceptor(panics)),
-		grpc.ChainStreamInterceptor(log.stream, recovery.StreamServerInterceptor(panics)),
+		grpc.ChainUnaryInterceptor(log.unary, recovery.UnaryServerInterceptor(panics), log.countedUnary),
+		grpc.ChainStreamInterceptor(log.stream, recovery.StreamServerInterceptor(panics), log.countedStream),
 	}
 	if creds != nil {
 		options = append(options, grpc.Creds(creds))

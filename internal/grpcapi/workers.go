@@ -6,15 +6,16 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// maxIdleWorkers is how many workers a stream keeps for the calls to come.
-const maxIdleWorkers = 512
+// maxIdleWorkers is how many workers all streams of a server keep for the calls to come.
+const maxIdleWorkers = 2048
 
 // workers are the goroutines that run the calls of one stream. They stay for
 // later calls, because a new goroutine has to grow its stack first, which costs
 // as much as the rest of a small call. They end when jobs is closed.
 type workers struct {
 	jobs chan job
-	idle atomic.Int64
+	// idle is that of all streams.
+	idle *atomic.Int64
 }
 
 // job is one call of a message, or those that are made together.

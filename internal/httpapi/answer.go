@@ -24,7 +24,6 @@ func setHeaders(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // encode returns v as JSON. Nothing is escaped for HTML: an id is to be read as

@@ -4,29 +4,35 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/calllog"
 	"github.com/idnode/idnode/internal/service"
 )
 
 // guard is around every handler of the port: it bounds bodies, refuses what a
-// foreign page makes a browser send, turns panics into a 500 for that caller
+// foreign page makes a browser send, says to browsers what they may not do, turns panics into a 500 for that caller
 // alone, and writes one line per request.
 type guard struct {
 	next    http.Handler
 	logger  *slog.Logger
 	budget  calllog.Budget
 	maxBody int64
-	// principal may be nil.
+	// principal and accepts may be nil.
 	principal func(tls.ConnectionState) string
+	accepts   func(tls.ConnectionState) bool
+	// held and refused are those of Config.
+	held    func(net.Conn) *budget.Connection
+	refused func(reason string, calls int)
 }
 
 func newGuard(cfg Config, next http.Handler) http.Handler {
-	return &guard{next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes, principal: cfg.Principal}
+	return &guard{next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes, principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused}
 }
 
 // ownOrigin refuses what a page of another origin makes a browser send, if it
@@ -51,12 +57,48 @@ func ownOrigin(next http.Handler) http.Handler {
 	})
 }
 
+// strictTransport keeps a browser that was here once from asking without TLS, for a day:
+// it is for all ports of the host, on which others may have no TLS.
+const strictTransport = "max-age=86400"
+
+// requestBytes is what a request holds, with a small answer: a goroutine and buffers.
+const requestBytes = 16 << 10
+
+// errOverloaded refuses what there is no room for.
+var errOverloaded = &service.Error{
+	Code: service.ResourceExhausted, Reason: service.ReasonOverloaded,
+	Message: "too many answers to this caller are unread", RetryAfter: 100 * time.Millisecond,
+}
+
+// connection is the key of a request's net.Conn in its context.
+type connection struct{}
+
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.TLS != nil && g.accepts != nil && !g.accepts(*r.TLS) {
+		// As in the handshake of a connection that is made now. A panic alone ends but one
+		// stream of HTTP/2, and the client would go on with the connection.
+		_ = r.Context().Value(connection{}).(net.Conn).Close()
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", strictTransport)
+	}
 	response := &loggedResponse{ResponseWriter: w}
 	start := time.Now()
 	defer g.done(r, response, start)
 	defer g.recover(response, r)
+	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.held != nil {
+		response.held = g.held(conn)
+	}
+	if !response.held.TakeLast(requestBytes) {
+		response.held = nil
+		g.refused(errOverloaded.Reason, 1)
+		writeFailure(response, r, failureOf(errOverloaded))
+		return
+	}
+	defer response.held.Give(requestBytes)
 	if r.ContentLength > g.maxBody {
 		writeFailure(response, r, failure{
 			status: http.StatusRequestEntityTooLarge, exception: argumentException, message: fmt.Sprintf("the body has more than %d bytes", g.maxBody),
@@ -67,6 +109,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner := withoutDoubleSlash(g.withCaller(r))
 	g.next.ServeHTTP(response, inner)
 	r.Pattern = inner.Pattern // Whoever is around this one asks which call it was.
+	if r.ProtoMajor > 1 {
+		// Of HTTP/2 a connection has many requests. What is written of this one's answer
+		// later, however small, would hold all of it without being counted.
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 // withCaller returns a request whose calls are those of who sent it.
@@ -143,6 +190,8 @@ type loggedResponse struct {
 	status int
 	// reason is that of the error, if the service had one.
 	reason string
+	// held is the caller's; nil if nothing is counted.
+	held *budget.Connection
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -158,6 +207,15 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	// What b was made of is as large.
+	more := 2*int64(len(b)) - requestBytes
+	if more <= 0 {
+		return w.ResponseWriter.Write(b)
+	}
+	if !w.held.Take(more) {
+		return 0, errOverloaded
+	}
+	defer w.held.Give(more)
 	return w.ResponseWriter.Write(b)
 }
 

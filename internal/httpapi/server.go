@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/service"
 )
 
@@ -32,6 +33,9 @@ const (
 	DefaultIdleTimeout = 2 * time.Minute
 )
 
+// maxStreams is the requests one connection of HTTP/2 may have under way.
+const maxStreams = 32
+
 // Config sets the server up. The zero value of a field means its default.
 type Config struct {
 	// TLS is nil for a server without.
@@ -45,8 +49,15 @@ type Config struct {
 	// ExactNumbers says that all clients of RavenDB's calls read whole numbers above
 	// 2^53 exactly; otherwise no range ends above.
 	ExactNumbers bool
+	// ConnState, if set, is told what becomes of each connection; see http.Server.
+	ConnState func(net.Conn, http.ConnState)
+	// Held, if set, returns what is counted for the caller of a connection; nil if
+	// nothing is.
+	Held func(net.Conn) *budget.Connection
 	// Principal names the other side of a connection with TLS; nil names nobody.
 	Principal func(tls.ConnectionState) string
+	// Accepts says whether the certificate of a connection is good still; nil for all.
+	Accepts func(tls.ConnectionState) bool
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
 	// Refused, if set, is told of each call that is refused before it comes to the
@@ -109,7 +120,9 @@ func newServer(cfg Config) *Server {
 	}
 	s.http = &http.Server{
 		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: cfg.MaxHeaderBytes,
-		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout, ConnState: cfg.ConnState,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
 		// It tells of connections that came to nothing: anybody can cause that.
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 	}

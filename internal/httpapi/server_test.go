@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,6 +188,46 @@ func TestHostsOfANodeThatStarts(t *testing.T) {
 }
 
 // TestPanic: a bad request ends for its caller alone, and the log says why.
+// TestHeadersForBrowsers: every answer has them, also one that refuses; HSTS is kept to
+// TLS, without which browsers must ignore it, and to a day, for it holds for all ports of
+// the host.
+func TestHeadersForBrowsers(t *testing.T) {
+	s := newWorld(t).newServer("A", Config{MaxBodyBytes: 100}, "")
+	s.Handle("GET /panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	s.Handle("GET /bare", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	bare := NewBareServer(Config{})
+	for _, ask := range []struct {
+		server *Server
+		status int
+		method string
+		target string
+		header http.Header
+		body   string
+	}{
+		{s, 200, "GET", "/databases/default/stats", nil, ""},
+		{s, 200, "GET", "/bare", nil, ""},
+		{s, 400, "GET", "/nowhere", nil, ""},
+		{s, 403, "POST", "/databases/default/identity/next?name=a", http.Header{"Origin": {"http://evil.example"}}, ""},
+		{s, 413, "POST", "/databases/default/identity/next?name=a", nil, strings.Repeat("x", 101)},
+		{s, 500, "GET", "/panic", nil, ""},
+		{bare, 404, "GET", "/nowhere", nil, ""},
+	} {
+		for state, hsts := range map[*tls.ConnectionState]string{nil: "", {}: "max-age=86400"} {
+			r := httptest.NewRequest(ask.method, "http://a:7402"+ask.target, strings.NewReader(ask.body))
+			r.TLS = state
+			for name, values := range ask.header {
+				r.Header[name] = values
+			}
+			w := httptest.NewRecorder()
+			ask.server.ServeHTTP(w, r)
+			got := w.Result().Header
+			if w.Code != ask.status || got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Strict-Transport-Security") != hsts {
+				t.Errorf("%s %s: %d, want %d, and HSTS %q: %v", ask.method, ask.target, w.Code, ask.status, hsts, got)
+			}
+		}
+	}
+}
+
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t)
@@ -316,5 +359,48 @@ func TestStatuses(t *testing.T) {
 	}
 	if f := failureOf(errors.New("hidden")); f.status != 500 || strings.Contains(f.message, "hidden") {
 		t.Errorf("an unknown error: %+v", f)
+	}
+}
+
+// TestARefusedConnectionEnds, over HTTP/2 too: the client makes another one, with the
+// certificate that it has now, and does not ask on the one that is refused for ever.
+func TestARefusedConnectionEnds(t *testing.T) {
+	own := httptest.NewTLSServer(nil) // Its certificate is one that its client trusts.
+	defer own.Close()
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		var refuses atomic.Bool
+		address := serve(t, newWorld(t).newServer("A", Config{
+			TLS:     &tls.Config{Certificates: own.TLS.Certificates, NextProtos: []string{protocol}},
+			Accepts: func(tls.ConnectionState) bool { return !refuses.Load() },
+		}, ""))
+		transport := own.Client().Transport.(*http.Transport).Clone()
+		transport.ForceAttemptHTTP2 = protocol == "h2"
+		defer transport.CloseIdleConnections()
+		get := func() error {
+			// With a POST, which is not tried again by the client itself.
+			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+address+"/build/version", "", strings.NewReader("x"))
+			if err != nil {
+				return err
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			if major := map[string]int{"http/1.1": 1, "h2": 2}[protocol]; res.ProtoMajor != major {
+				t.Errorf("%s: it speaks %s", protocol, res.Proto)
+			}
+			return res.Body.Close()
+		}
+		if err := get(); err != nil {
+			t.Fatalf("%s: %v", protocol, err)
+		}
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			refuses.Store(false) // As with a new certificate.
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		refuses.Store(true)
+		if err := get(); err == nil {
+			t.Errorf("%s: what is refused is answered", protocol)
+		}
+		if err := get(); err != nil {
+			t.Errorf("%s: the client does not come back: %v", protocol, err)
+		}
 	}
 }

@@ -34,6 +34,7 @@ const (
 	promModel  = "github.com/prometheus/client_model"
 	pluralize  = "github.com/gertd/go-pluralize"
 	protobuf   = "google.golang.org/protobuf"
+	pkcs12     = "software.sslmate.com/src/go-pkcs12"
 	raft       = "github.com/hashicorp/raft"
 	raftBolt   = "github.com/hashicorp/raft-boltdb/v2"
 	uuid       = "github.com/google/uuid"
@@ -67,7 +68,8 @@ var parts = []part{
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "internal/hostcheck", floor: 0},
-	{folder: "internal/audit", floor: 0},
+	{folder: "internal/audit", floor: 0, beside: []string{"docid"}},
+	{folder: "internal/budget", floor: 0},
 	{folder: "internal/rights", floor: 0, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/layering", floor: 0},
 	{folder: "internal/mutant", floor: 0},
@@ -116,7 +118,7 @@ var parts = []part{
 	{folder: "internal/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
 	{folder: "internal/tracing/tracetest", floor: 3, modules: []string{grpc, otel, protobuf}},
 	{folder: "internal/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
-	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc}},
+	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 
 	// A load and its figures, over the public API.
 	{folder: "internal/bench", floor: 4, modules: []string{hdr, genproto, grpc, protobuf}},

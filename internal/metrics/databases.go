@@ -58,12 +58,12 @@ func newDatabases(registry *prometheus.Registry) databases {
 	}
 	d := databases{
 		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges. "+
-			"A call answered again because of its request id counts again.", "database", "strategy"),
-		ranges:   vec("hilo_ranges_total", "HiLo ranges that this node handed out.", "database"),
-		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", "database"),
-		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", "database"),
+			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
+		ranges:   vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
+		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
+		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
 		hits: vec("request_id_hits_total", "Calls answered again because their request id is remembered. "+
-			"Every node counts those of the whole cluster.", "database"),
+			"Every node counts those of the whole cluster.", databaseLabel),
 		known: &sync.Map{}, mu: &sync.Mutex{}, full: &atomic.Bool{},
 	}
 	d.other = d.make(OtherDatabases)
@@ -164,6 +164,11 @@ func read(c prometheus.Counter) uint64 {
 // Refused counts calls that ended with an error, by its reason.
 func (m *Metrics) Refused(reason string, calls int) {
 	m.refused.WithLabelValues(reason).Add(float64(calls))
+}
+
+// ConnectionRefused counts a connection that was refused, by the reason.
+func (m *Metrics) ConnectionRefused(reason string) {
+	m.connectionsRefused.WithLabelValues(reason).Inc()
 }
 
 // AnsweredAgain counts a call whose request id is remembered.

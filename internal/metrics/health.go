@@ -6,10 +6,18 @@ import (
 )
 
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
-// http.ServeMux. ready returns why the node is not ready, in words, or nil, and
+// http.ServeMux. names says whether the sender of a request may see the
+// names that callers made up; others get pseudonyms. ready returns why the node is not ready, in words, or nil, and
 // warnings what a person should know besides, ready or not.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), ready func() error, warnings func() []string) {
-	handle("GET /metrics", m.Handler())
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, ready func() error, warnings func() []string) {
+	named, hidden := m.Handler(), handler(nameless(m.registry))
+	handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if names(r) {
+			named.ServeHTTP(w, r)
+			return
+		}
+		hidden.ServeHTTP(w, r)
+	}))
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		// Whoever answers lives. A node without a quorum must not be restarted for it.
 		say(w, http.StatusOK, "alive")
@@ -30,7 +38,6 @@ func say(w http.ResponseWriter, status int, text string) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n") // Who does not read it need not hear it.
 }

@@ -26,10 +26,13 @@ type Metrics struct {
 	registry  *prometheus.Registry
 	databases databases
 	refused   *prometheus.CounterVec
-	commit    commitMetrics
-	storage   storageMetrics
-	calls     callMetrics
-	space     space
+	// connectionsRefused are by reason.
+	connectionsRefused *prometheus.CounterVec
+	commit             commitMetrics
+	storage            storageMetrics
+	calls              callMetrics
+	space              space
+	recent             recent
 
 	certificates certificateMetrics
 }
@@ -41,6 +44,7 @@ func New(version string) *Metrics {
 	m.registry.MustRegister(buildInfo(version))
 	m.databases = newDatabases(m.registry)
 	m.refused = m.counterVec("requests_refused_total", "Calls that ended with an error, by its reason.", "reason")
+	m.connectionsRefused = m.counterVec("connections_refused_total", "Connections of callers that were refused, by the reason.", "reason")
 	m.commit = m.newCommitMetrics()
 	m.storage = m.newStorageMetrics()
 	m.calls = newCallMetrics(m.registry)
@@ -48,9 +52,11 @@ func New(version string) *Metrics {
 	return m
 }
 
-// Handler answers a scrape.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
+// Handler answers a scrape with names.
+func (m *Metrics) Handler() http.Handler { return handler(m.registry) }
+
+func handler(of prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(of, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 }
 
 func buildInfo(version string) prometheus.Collector {

@@ -221,7 +221,7 @@ func (w *world) HiLos(db, _, after string, limit int) (page []fsm.NamedHiLo) {
 
 func (w *world) observed() *Metrics {
 	m := New("")
-	m.Observe(Sources{Cluster: w, State: w, Etags: w})
+	m.Observe(Sources{Cluster: w, State: w, Etags: w, HeldBytes: func() int64 { return 42 }})
 	return m
 }
 
@@ -289,7 +289,7 @@ func TestHealth(t *testing.T) {
 	var reason error
 	var warnings []string
 	mux := http.NewServeMux()
-	New("").Handle(mux.Handle, func() error { return reason }, func() []string { return warnings })
+	New("").Handle(mux.Handle, nil, func() error { return reason }, func() []string { return warnings })
 	for _, tc := range []struct {
 		path     string
 		reason   error

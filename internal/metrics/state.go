@@ -40,6 +40,8 @@ type Sources struct {
 	Etags   Etags
 	// NodeID is the node's raw Raft id.
 	NodeID []byte
+	// HeldBytes returns how much is held for callers.
+	HeldBytes func() int64
 }
 
 // Observe adds what is read at each scrape. It is called once.
@@ -60,12 +62,14 @@ var (
 	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
 	descStorageFull   = desc("storage_full", "1 if free space is below the mark on this node or on a quorum, so that nothing is proposed.")
 
+	descHeld = desc("held_bytes", "What is held for callers: requests, and answers that were not read.")
+
 	descEntries   = desc("state_entries", "How much there is in the replicated state, by kind.", "kind")
 	descNameBytes = desc("state_name_bytes", "Size of all names in the replicated state.")
 
-	descEtagLast     = desc("etag_last", "Newest server-side etag of this node.", "database")
-	descEtagReserved = desc("etag_reserved", "End of the block of etags that is reserved on disk.", "database")
-	descEtagCeiling  = desc("etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", "database")
+	descEtagLast     = desc("etag_last", "Newest server-side etag of this node.", databaseLabel)
+	descEtagReserved = desc("etag_reserved", "End of the block of etags that is reserved on disk.", databaseLabel)
+	descEtagCeiling  = desc("etag_ceiling", "Ceiling of this node's etags that the cluster keeps.", databaseLabel)
 	descSpaceUsed    = desc("counter_space_used_ratio",
 		"Value of the fullest counter of a kind, as a part of the greatest there is. Identities and HiLo counters are looked through in the background.",
 		"kind")
@@ -87,7 +91,7 @@ var (
 // Describe implements prometheus.Collector.
 func (r *reader) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descQuorum, descQuorumMissing, descStorageFull, descEntries, descNameBytes,
+		descQuorum, descQuorumMissing, descStorageFull, descHeld, descEntries, descNameBytes,
 		descEtagLast, descEtagReserved, descEtagCeiling, descSpaceUsed,
 		descRaftState, descRaftTerm, descRaftLast, descRaftCommit, descRaftApplied, descRaftSnapshot, descRaftPending,
 		descRaftServers, descRaftContact, descMemberReachable, descMemberApplied,
@@ -114,6 +118,7 @@ func (g gauges) flag(d *prometheus.Desc, set bool, labels ...string) {
 // Collect implements prometheus.Collector.
 func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
+	g.set(descHeld, float64(r.sources.HeldBytes()))
 	r.quorum(g)
 	r.state(g)
 	r.etags(g)

@@ -31,11 +31,15 @@ func (n *Node) assemble() error {
 		return err
 	}
 	n.metrics = metrics.New(n.version)
-	n.connections = peer.NewConnections()
+	n.budget = n.newBudget()
+	n.connections = peer.NewConnections(n.countGRPC)
 	n.certs = certificates
 	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
 	if err := n.openCluster(certificates); err != nil {
 		return err
+	}
+	if n.cfg.CheckGuard(false) != nil {
+		n.log.Warn("no administrators are named (--admin, or --open-to-all-certificates): the node goes on only if its cluster has roles")
 	}
 	if err := n.openEtags(); err != nil {
 		return err
@@ -48,14 +52,14 @@ func (n *Node) assemble() error {
 		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.started.Load, OwnEtags: n.ownEtags,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
-		Caller: callerOf, Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
-		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
+		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
+		Audit: auditor, AuditLevel: audit.Level(n.cfg.AuditLevel), Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
 	if err != nil {
 		return err
 	}
 	n.openServer(certificates)
-	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
+	if n.listener, err = n.listenForCallers(n.cfg.GRPC); err != nil {
 		return err
 	}
 	if err := n.openHTTP(certificates); err != nil {
@@ -75,7 +79,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
-		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates),
+		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates), Figures: n.metrics.Recent,
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},

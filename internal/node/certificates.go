@@ -75,6 +75,25 @@ func (n *Node) oldCertificate(tag string) {
 // and who replaces them under load should not wait.
 const certificatesEvery = time.Second
 
+// keepConnections ends the connections with callers over gRPC who read nothing of all
+// that is there for them, and of those whose certificate has ended, or whose CA is gone.
+func (n *Node) keepConnections(ctx context.Context) {
+	tick := time.NewTicker(certificatesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			n.connections.EndStalled(now)
+			n.connections.Keep(func(info credentials.AuthInfo) bool {
+				known, ok := info.(credentials.TLSInfo)
+				return !ok || n.certs.Accepts(known.State)
+			})
+		}
+	}
+}
+
 // followCertificates takes new certificates over while the node runs.
 func (n *Node) followCertificates(ctx context.Context) {
 	if n.certs == nil {

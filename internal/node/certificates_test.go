@@ -17,13 +17,14 @@ import (
 	"github.com/idnode/idnode/internal/tlsconf"
 )
 
-// secured gives a node certificates that are good for any cluster.
+// secured gives a node certificates that are good for any cluster, and opens it to all.
 func secured(t *testing.T, c *config.Config) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{c.Tag}}); err != nil {
 		t.Fatal(err)
 	}
+	c.OpenToAllCertificates = true
 	c.TLSCert, c.TLSKey, c.TLSCA = filepath.Join(dir, c.Tag+".crt"), filepath.Join(dir, c.Tag+".key"), filepath.Join(dir, "ca.crt")
 }
 

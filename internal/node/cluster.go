@@ -25,7 +25,7 @@ func (v clusterView) Status() service.ClusterStatus {
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
 		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Addresses: addresses(v.node.Members()),
-		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members),
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members), ConditionsAt: s.MembersAt,
 	}
 }
 
@@ -47,6 +47,7 @@ func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 		all[m.Member.GetTag()] = service.Condition{
 			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
 			StorageFull: m.StorageFull, Version: m.Version, CertificateEnds: m.CertificateEnds,
+			StateDiffers: m.StateDiffers, Figures: (*service.Figures)(m.Figures),
 		}
 	}
 	return all

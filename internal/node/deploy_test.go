@@ -130,6 +130,7 @@ func TestDeployedNamesExist(t *testing.T) {
 	// What is told of calls that this test does not make.
 	n.metrics.Exchanged("/idnode.v1.IdsService/Claim", 0)
 	n.metrics.Service().Refused("QUOTA")
+	n.metrics.Certificates(func() (own, ca time.Time) { return time.Now(), time.Now() }) // It has no TLS.
 	// The ceiling is raised beside the calls.
 	n.until("a ceiling", func() bool { return n.scrape()[`idnode_etag_ceiling{database="default"}`] > 0 })
 	there := map[string]bool{}
@@ -164,6 +165,12 @@ func TestDeployedNamesExist(t *testing.T) {
 	if !shown["idnode_log_write_seconds"] || !shown["idnode_ids_issued_total"] {
 		t.Errorf("names are not found in expressions: %v", shown)
 	}
+	board := fmt.Sprint(dashboardExpressions(t))
+	for _, name := range []string{"idnode_tls_certificate_days_left", "idnode_state_differences_total"} {
+		if !strings.Contains(board, name) {
+			t.Errorf("the dashboard does not show %s", name)
+		}
+	}
 }
 
 // TestAlertRules: each has a name of its own, a severity, a summary and a place in
@@ -189,8 +196,9 @@ func TestAlertRules(t *testing.T) {
 			if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
 				t.Errorf("%s: %v", r.Alert, err)
 			}
-			if !bytes.Contains(manual, []byte("`"+r.Alert+"`")) {
-				t.Errorf("%s is not explained in docs/operations.md", r.Alert)
+			anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://github.com/idnode/idnode/blob/main/docs/operations.md#")
+			if explained := "| <a id=\"" + anchor + "\"></a>`" + r.Alert + "` |"; !ok || !bytes.Contains(manual, []byte(explained)) {
+				t.Errorf("%s is not explained in docs/operations.md, at %q", r.Alert, r.Annotations["runbook_url"])
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/idnode/idnode/internal/httpapi"
@@ -19,7 +20,7 @@ func (n *Node) openHTTP(certificates *tlsconf.Material) (err error) {
 	if n.cfg.HTTP == "" {
 		return nil
 	}
-	if n.httpListener, err = n.listen(n.cfg.HTTP); err != nil {
+	if n.httpListener, err = n.listenForCallers(n.cfg.HTTP); err != nil {
 		return err
 	}
 	cfg := n.httpConfig(certificates)
@@ -34,27 +35,28 @@ func (n *Node) httpConfig(certificates *tlsconf.Material) httpapi.Config {
 		MaxHeaderBytes: n.cfg.MaxHeaderBytes, HeaderTimeout: n.cfg.HandshakeTimeout,
 		WriteTimeout: n.cfg.CallTimeout + answerTime, Logger: n.log,
 	}
+	cfg.ConnState, cfg.Held = n.countHTTP()
 	if certificates != nil {
-		cfg.TLS, cfg.Principal = certificates.Server("h2", "http/1.1"), tlsconf.Principal
+		cfg.TLS, cfg.Principal, cfg.Accepts = certificates.Server("h2", "http/1.1"), tlsconf.Principal, certificates.Accepts
 	}
 	return cfg
 }
 
 // openMetrics puts metrics and health on the port that they shall have: their
-// own, or the HTTP port if there is one.
+// own, where everybody sees names, or the HTTP port if there is one.
 func (n *Node) openMetrics(certificates *tlsconf.Material) (err error) {
-	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes()})
+	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(), HeldBytes: n.budget.Held})
 	n.metrics.Methods(n.server.GetServiceInfo())
-	on := n.http
+	on, names := n.http, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }
 	if n.cfg.Metrics != "" {
-		if n.metricsListener, err = n.listen(n.cfg.Metrics); err != nil {
+		if n.metricsListener, err = n.listenForCallers(n.cfg.Metrics); err != nil {
 			return err
 		}
 		n.metricsPort = httpapi.NewBareServer(n.httpConfig(certificates))
-		on = n.metricsPort
+		on, names = n.metricsPort, func(*http.Request) bool { return true }
 	}
 	if on != nil {
-		n.metrics.Handle(on.Handle, n.readiness, n.warnings)
+		n.metrics.Handle(on.Handle, names, n.readiness, n.warnings)
 	}
 	return nil
 }

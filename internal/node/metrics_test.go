@@ -13,6 +13,7 @@ import (
 
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/freeport"
+	"github.com/idnode/idnode/internal/rights"
 	"github.com/idnode/idnode/internal/service"
 	"github.com/idnode/idnode/internal/tlsconf"
 )
@@ -269,7 +270,10 @@ func TestScrapeAfterMore(t *testing.T) {
 		`idnode_raft_servers{suffrage="nonvoter"}`:                0,
 		`idnode_state_entries{kind="databases"}`:                  1,
 		`idnode_state_entries{kind="hidden_identities"}`:          0,
-		`idnode_member_applied_index{member="A"}`:                 n.scrape()["idnode_raft_applied_index"],
+	})
+	n.until("the newest index in a round of pings", func() bool {
+		got := n.scrape()
+		return got[`idnode_member_applied_index{member="A"}`] == got["idnode_raft_applied_index"]
 	})
 	n.stop()
 	n = run(t, c)
@@ -420,6 +424,47 @@ func TestMetricsPort(t *testing.T) {
 	n.stop()
 	if status, _ := n.get("/livez"); status != 0 {
 		t.Errorf("after the stop: %d", status)
+	}
+}
+
+// TestMetricsNameNoDatabases to who may not read everything; on a port of their own
+// they do.
+func TestMetricsNameNoDatabases(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		c := configs(t, "A")["A"]
+		if own {
+			c.Metrics = "127.0.0.1:0"
+		}
+		n := run(t, c)
+		if own {
+			n.url = "http://" + n.MetricsAddr()
+		}
+		n.ready()
+		ops := service.WithCaller(context.Background(), service.Caller{Principal: "dns:ops"})
+		if _, err := n.service.Generate(ops, service.GenerateRequest{Database: "shop", Template: "users/"}); err != nil {
+			t.Fatal(err)
+		}
+		named := func() bool { _, text := n.get("/metrics"); return strings.Contains(text, `="shop"`) }
+		setRoles := func(anybody rights.Right) {
+			n.until("roles", func() bool {
+				_, err := n.service.SetRoles(ops, service.SetRolesRequest{Roles: service.Roles{Roles: []rights.Role{
+					{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}},
+					{Name: "all", Principals: []string{rights.Any}, Grants: []rights.Grant{{Database: "shop", Rights: rights.Read}, {Database: rights.Any, Rights: anybody}}},
+				}}})
+				return err == nil
+			})
+		}
+		if !named() {
+			t.Error("no names without roles")
+		}
+		setRoles(rights.Generate)
+		if named() != own {
+			t.Errorf("names on the port of its own (%v): %v", own, !own)
+		}
+		setRoles(rights.Read)
+		if !named() {
+			t.Error("no names for who may read everything")
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/internal/calllog"
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/grpcapi"
 	"github.com/idnode/idnode/internal/httpapi"
@@ -69,11 +71,15 @@ type Node struct {
 	pool  *peer.Pool
 	// connections are those of the gRPC port.
 	connections *peer.Connections
-	cluster     *cluster.Node
-	counters    *etag.Counters
-	keeper      *service.EtagKeeper
-	service     *service.Service
-	health      *grpcapi.Health
+	// budget bounds what is held for callers, and refused the log of connections that
+	// are not taken.
+	budget   *budget.Budget
+	refused  calllog.Budget
+	cluster  *cluster.Node
+	counters *etag.Counters
+	keeper   *service.EtagKeeper
+	service  *service.Service
+	health   *grpcapi.Health
 	// certs is nil on a node without TLS.
 	certs *tlsconf.Material
 	// oldCertificates holds the tags of which oldCertificate has warned.
@@ -148,15 +154,21 @@ const readyPause = 20 * time.Millisecond
 
 // Ready returns nil once the node serves everything: it has a quorum, its state
 // is as new as the cluster's, and its tag is confirmed. It returns an error when
-// ctx ends or the node has ended.
+// ctx ends, the node has ended, or it is found not to be guarded, which ends it.
 func (n *Node) Ready(ctx context.Context) error {
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()
 	for {
 		err := n.ready(ctx)
 		if err == nil {
+			err = n.guarded()
+		}
+		if err == nil {
 			n.started.Store(true) // Before anybody is told.
 			return nil
+		}
+		if errors.Is(err, config.ErrUnguarded) {
+			return err
 		}
 		select {
 		case <-n.cluster.Done():
@@ -175,6 +187,16 @@ func (n *Node) ready(ctx context.Context) error {
 	return n.cluster.Linearize(ctx)
 }
 
+// guarded judges a node that was in a cluster before, once its state is as new as the
+// cluster's: only now it is known whether there are roles. Until then dangerous calls are
+// refused, and so they are later if the roles are taken away.
+func (n *Node) guarded() error {
+	if n.started.Load() {
+		return nil
+	}
+	return n.cfg.CheckGuard(n.state.Roles().Table.Set())
+}
+
 // ownReady returns what the node itself is not ready for yet.
 func (n *Node) ownReady() error {
 	if err := n.cluster.Standing(); err != nil {
@@ -191,8 +213,13 @@ func (n *Node) ownReady() error {
 
 // followHealth says that the node serves once everything works for the first
 // time, and from then on whenever it is in touch with a quorum.
-func (n *Node) followHealth(ctx context.Context) {
-	if n.Ready(ctx) == nil {
+// What it sends to unguarded ends the node.
+func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
+	err := n.Ready(ctx)
+	if errors.Is(err, config.ErrUnguarded) {
+		unguarded <- err
+	}
+	if err == nil {
 		n.log.Info("ready", "grpc", n.GRPCAddr(), "http", n.HTTPAddr(), "metrics", n.MetricsAddr())
 		n.health.Follow(ctx, n.cluster)
 	}
@@ -213,6 +240,9 @@ func (n *Node) Run(ctx context.Context) error {
 	err := n.dataLoss(n.runUntil(ctx, n.serve()))
 	if err != nil {
 		n.log.Error("the node ends by itself", "error", err)
+		if errors.Is(err, config.ErrUnguarded) {
+			return errors.Join(err, n.stop()) // Nothing is wrong with it.
+		}
 		if errors.Is(err, member.ErrRemoved) {
 			n.leave() // Its data are sound: what it answers is right.
 		}
@@ -228,9 +258,11 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	following, cancel := context.WithCancel(ctx)
 	defer n.background.Wait()
 	defer cancel()
-	n.background.Go(func() { n.followHealth(following) })
+	unguarded := make(chan error, 1)
+	n.background.Go(func() { n.followHealth(following, unguarded) })
 	n.background.Go(func() { n.survey(following) })
 	n.background.Go(func() { n.followCertificates(following) })
+	n.background.Go(func() { n.keepConnections(following) })
 	if err := n.cluster.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // Interrupted while it started: that is a clean end too.
@@ -248,6 +280,8 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 		return n.cluster.Err()
 	case <-n.counters.Broken():
 		return fmt.Errorf("the counters of server-side ids cannot be written: %w", etag.ErrBroken)
+	case err := <-unguarded:
+		return err
 	case err := <-served:
 		return err
 	}

@@ -26,6 +26,7 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 	reads := map[string]read{
 		"overview": p.overview, "explain": p.explain, "identity": p.identity, "hilo": p.hilo,
 		"identities": p.identities, "hilos": p.hilos, "claims": p.claims, "etags": p.etags, "databases": p.databases,
+		"settings": p.settings, "roles": p.roles,
 	}
 	for name, call := range reads {
 		handle("GET "+api+name, p.handler(call))
@@ -34,10 +35,12 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 		"ids": change(p.makeIDs), "ranges": change(p.takeRange), "ranges/return": change(p.returnRange),
 		"identities/seed": change(p.seedIdentity), "identities/delete": change(p.deleteIdentity),
 		"hilos/raise": change(p.raiseHiLo), "claims/claim": change(p.claim), "claims/release": change(p.release),
+		"members/lead": change(p.handOver), "members/remove": change(p.removeMember),
 	}
 	for name, call := range changes {
 		handle("POST "+api+name, p.handler(call))
 	}
+	handle("POST "+api+"backup", p.guarded(p.backup))
 }
 
 // change makes a call of one that takes a body.
@@ -53,18 +56,25 @@ func change[T any](do func(r *http.Request, body T) (any, error)) read {
 
 // handler answers a call with JSON, whatever becomes of it.
 func (p *Page) handler(call read) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if err := hostcheck.Check(r, p.service.CheckHost); err != nil {
-			writeError(w, err)
-			return
-		}
+	return p.guarded(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := call(r)
 		if err != nil {
 			writeError(w, err)
 			return
 		}
 		writeJSON(w, http.StatusOK, answer)
+	})
+}
+
+// guarded bounds the body of a call, and refuses foreign host names.
+func (p *Page) guarded(answer http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if err := hostcheck.Check(r, p.service.CheckHost); err != nil {
+			writeError(w, err)
+			return
+		}
+		answer(w, r)
 	})
 }
 

@@ -187,7 +187,7 @@ func TestWithoutQuorum(t *testing.T) {
 	wantJSON(t, send(s, post, api+"identities/seed", `{"name":"a","value":"1"}`), 200, `{}`)
 	w.loseQuorum()
 	walk(t, s, []step{
-		{get, "overview", "", 200, `{"has_quorum":false,"quorum_missing_millis":90000,"leader":""}`},
+		{get, "overview", "", 200, `{"has_quorum":false,"alarms":[{"name":"IdnodeNoQuorum","critical":true,"millis":90000}],"leader":""}`},
 		{get, "identities", "", 200, `{"items":[{"name":"a","value":"1"}]}`},
 		{get, "identities?fresh=true", "", 503, `{"reason":"NO_QUORUM"}`},
 		{post, "identities/seed", `{"name":"a","value":"2"}`, 503, `{"reason":"NO_QUORUM"}`},

@@ -33,7 +33,7 @@ func (p *Page) seedIdentity(r *http.Request, body seedRequest) (any, error) {
 	res, err := p.service.SeedIdentity(r.Context(), service.SeedIdentityRequest{
 		Database: body.Database, Name: body.Name, Value: body.Value, Force: body.Force, Expected: body.Expected, RequestID: body.id(),
 	})
-	return item{body.Name, res.Value}, err
+	return item{Name: body.Name, Value: res.Value}, err
 }
 
 type deleteRequest struct {
@@ -46,7 +46,7 @@ func (p *Page) deleteIdentity(r *http.Request, body deleteRequest) (any, error) 
 	res, err := p.service.DeleteIdentity(r.Context(), service.DeleteIdentityRequest{
 		Database: body.Database, Name: body.Name, Forget: body.Forget, RequestID: body.id(),
 	})
-	return item{body.Name, res.Value}, err
+	return item{Name: body.Name, Value: res.Value}, err
 }
 
 type raiseRequest struct {
@@ -60,7 +60,7 @@ func (p *Page) raiseHiLo(r *http.Request, body raiseRequest) (any, error) {
 	res, err := p.service.SetHiLo(r.Context(), service.SetHiLoRequest{
 		Database: body.Database, Tag: body.Tag, Max: body.Max, Expected: body.Expected, RequestID: body.id(),
 	})
-	return item{body.Tag, res.Max}, err
+	return item{Name: body.Tag, Value: res.Max}, err
 }
 
 type claimRequest struct {
@@ -70,10 +70,10 @@ type claimRequest struct {
 
 func (p *Page) claim(r *http.Request, body claimRequest) (any, error) {
 	res, err := p.service.Claim(r.Context(), service.ClaimRequest{Database: body.Database, ID: body.ID, RequestID: body.id()})
-	return name{res.ID}, err
+	return name{Name: res.ID}, err
 }
 
 func (p *Page) release(r *http.Request, body claimRequest) (any, error) {
 	_, err := p.service.Release(r.Context(), service.ReleaseRequest{Database: body.Database, ID: body.ID, RequestID: body.id()})
-	return name{body.ID}, err
+	return name{Name: body.ID}, err
 }

@@ -13,10 +13,10 @@ import (
 // calls are the page's, those with a body first.
 var calls = []string{
 	"ids", "ranges", "ranges/return", "identities/seed", "identities/delete", "hilos/raise", "claims/claim", "claims/release",
-	"overview", "explain", "identity", "hilo", "identities", "hilos", "claims", "etags", "databases",
+	"members/lead", "members/remove", "overview", "explain", "identity", "hilo", "identities", "hilos", "claims", "etags", "databases", "settings", "roles",
 }
 
-const withBody = 8
+const withBody = 10
 
 // FuzzCalls: whatever the page sends, or somebody in its place, is answered: with
 // JSON, without a panic, and a call that is refused changes nothing.
@@ -25,12 +25,12 @@ func FuzzCalls(f *testing.F) {
 		`{"template":"invoices|","count":2,"request_id":"r"}`, `{"tag":"Orders","size":10}`,
 		`{"tag":"orders","low":"1","high":"32","last":"5","token":"1"}`,
 		`{"name":"invoices","value":"42","force":true,"expected":"100"}`, `{"name":"invoices","forget":true}`,
-		`{"tag":"orders","max":"100","expected":"32"}`, `{"id":"users/Oren","request_id":"r"}`, `{"id":"users/oren"}`,
+		`{"tag":"orders","max":"100","expected":"32"}`, `{"id":"users/Oren","request_id":"r"}`, `{"id":"users/oren"}`, `{"tag":"B"}`, `{"tag":"C"}`,
 	} {
 		f.Add(byte(i), "", body)
 	}
 	for i := withBody; i < len(calls); i++ {
-		f.Add(byte(i), "database=shop&name=invoices&tag=orders&prefix=in&size=2&token=x&fresh=true&template=users%2F", "")
+		f.Add(byte(i), "database=shop&name=invoices&tag=orders&prefix=in&size=2&token=x&sort=value&descending=true&fresh=true&template=users%2F", "")
 	}
 	f.Fuzz(func(t *testing.T, call byte, query, body string) {
 		w := newWorld(t)

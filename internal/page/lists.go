@@ -1,10 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/service"
 )
 
@@ -13,6 +15,8 @@ import (
 type item struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value,string"`
+	// May are the rights on it of whoever asks.
+	May string `json:"may"`
 }
 
 // list is one page of a listing.
@@ -56,38 +60,43 @@ func consistency(q url.Values) service.Consistency {
 	return service.Stale
 }
 
+// may returns the rights of whoever asks on a name of the database that he asks for.
+func (p *Page) may(r *http.Request, name string) string {
+	return p.service.Rights(r.Context(), database(r.URL.Query()), name).String()
+}
+
+// database is the one that a call names, in its parameters.
+func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
+
 func (p *Page) identities(r *http.Request) (any, error) {
-	req, err := listRequest(r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := p.service.ListIdentities(r.Context(), req)
-	return listOf(res.Identities, res.NextPageToken, func(i service.Identity) item { return item{i.Name, i.Value} }), err
+	return arranged(r, func(req service.ListRequest) ([]service.Identity, string, error) {
+		res, err := p.service.ListIdentities(r.Context(), req)
+		return res.Identities, res.NextPageToken, err
+	}, orders[service.Identity]{
+		"value": func(a, b service.Identity) int { return cmp.Compare(a.Value, b.Value) },
+	}, func(i service.Identity) item { return item{i.Name, i.Value, p.may(r, i.Name)} })
 }
 
 func (p *Page) hilos(r *http.Request) (any, error) {
-	req, err := listRequest(r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := p.service.ListHiLo(r.Context(), req)
-	return listOf(res.HiLos, res.NextPageToken, func(h service.HiLo) item { return item{h.Tag, h.Max} }), err
+	return arranged(r, func(req service.ListRequest) ([]service.HiLo, string, error) {
+		res, err := p.service.ListHiLo(r.Context(), req)
+		return res.HiLos, res.NextPageToken, err
+	}, orders[service.HiLo]{
+		"value": func(a, b service.HiLo) int { return cmp.Compare(a.Max, b.Max) },
+	}, func(h service.HiLo) item { return item{h.Tag, h.Max, p.may(r, h.Tag)} })
 }
 
 // name is a row that has no number.
 type name struct {
 	Name string `json:"name"`
+	May  string `json:"may"`
 }
 
-func nameOf(s string) name { return name{s} }
-
 func (p *Page) claims(r *http.Request) (any, error) {
-	req, err := listRequest(r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := p.service.ListClaims(r.Context(), req)
-	return listOf(res.IDs, res.NextPageToken, nameOf), err
+	return arranged(r, func(req service.ListRequest) ([]string, string, error) {
+		res, err := p.service.ListClaims(r.Context(), req)
+		return res.IDs, res.NextPageToken, err
+	}, nil, func(id string) name { return name{id, p.may(r, id)} })
 }
 
 func (p *Page) databases(r *http.Request) (any, error) {
@@ -96,7 +105,7 @@ func (p *Page) databases(r *http.Request) (any, error) {
 		return nil, err
 	}
 	res, err := p.service.ListDatabases(r.Context(), req)
-	return listOf(res.Databases, res.NextPageToken, nameOf), err
+	return listOf(res.Databases, res.NextPageToken, func(s string) name { return name{Name: s} }), err
 }
 
 // etag is this node's counter of one database.
@@ -108,14 +117,16 @@ type etag struct {
 }
 
 func (p *Page) etags(r *http.Request) (any, error) {
-	req, err := listRequest(r)
-	if err != nil {
-		return nil, err
-	}
-	res, err := p.service.ListOwnEtags(r.Context(), req)
-	return listOf(res.Etags, res.NextPageToken, func(e service.OwnEtag) etag {
+	return arranged(r, func(req service.ListRequest) ([]service.OwnEtag, string, error) {
+		res, err := p.service.ListOwnEtags(r.Context(), req)
+		return res.Etags, res.NextPageToken, err
+	}, orders[service.OwnEtag]{
+		"last":     func(a, b service.OwnEtag) int { return cmp.Compare(a.Last, b.Last) },
+		"reserved": func(a, b service.OwnEtag) int { return cmp.Compare(a.Reserved, b.Reserved) },
+		"ceiling":  func(a, b service.OwnEtag) int { return cmp.Compare(a.Ceiling, b.Ceiling) },
+	}, func(e service.OwnEtag) etag {
 		return etag{Name: e.Database, Last: e.Last, Reserved: e.Reserved, Ceiling: e.Ceiling}
-	}), err
+	})
 }
 
 // identity is the value of one identity, for a seed to be compared with.
@@ -124,7 +135,7 @@ func (p *Page) identity(r *http.Request) (any, error) {
 	res, err := p.service.GetIdentity(r.Context(), service.GetIdentityRequest{
 		Database: q.Get("database"), Name: q.Get("name"), Consistency: consistency(q),
 	})
-	return item{res.Identity.Name, res.Identity.Value}, err
+	return item{Name: res.Identity.Name, Value: res.Identity.Value}, err
 }
 
 // hilo is the value of one HiLo counter.
@@ -133,5 +144,5 @@ func (p *Page) hilo(r *http.Request) (any, error) {
 	res, err := p.service.GetHiLo(r.Context(), service.GetHiLoRequest{
 		Database: q.Get("database"), Tag: q.Get("name"), Consistency: consistency(q),
 	})
-	return item{res.HiLo.Tag, res.HiLo.Max}, err
+	return item{Name: res.HiLo.Tag, Value: res.HiLo.Max}, err
 }

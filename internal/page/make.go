@@ -15,6 +15,8 @@ type strategy struct {
 	Why      string `json:"why"`
 	// Quorum says that it takes one; of a semantic id, claiming does.
 	Quorum bool `json:"needs_quorum"`
+	// May are the rights of whoever asks on what is made.
+	May string `json:"may"`
 }
 
 // strategyOf explains a template that docid has taken apart.
@@ -53,7 +55,9 @@ func (p *Page) explain(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strategyOf(t), nil
+	s := strategyOf(t)
+	s.May = p.may(r, q.Get("template"))
+	return s, nil
 }
 
 type idsRequest struct {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -9,11 +10,13 @@ import (
 )
 
 // overview is what the page asks for every second: the cluster as this node sees
-// it, how much there is in the state, and how many ids the node has handed out.
-// It needs no quorum.
+// it, what is wrong with it, how much there is in the state, how many ids the node
+// has handed out, and what whoever asks may do. It needs no quorum.
 type overview struct {
-	// Millis is the node's own time, for rates; it begins again with the process.
+	// Millis is the node's own time, for rates; it begins again with the process. Taken
+	// is when the members were asked how they are, all at once, by the same clock.
 	Millis  int64  `json:"millis"`
+	Taken   int64  `json:"taken_millis"`
 	Version string `json:"version"`
 	Self    member `json:"self"`
 
@@ -21,25 +24,34 @@ type overview struct {
 	Leader        string `json:"leader"`
 	Term          uint64 `json:"term"`
 	HasQuorum     bool   `json:"has_quorum"`
-	MissingMillis int64  `json:"quorum_missing_millis"`
 	ContactMillis int64  `json:"last_contact_millis"`
 	StorageFull   bool   `json:"storage_full"`
 	// Voters is how many members vote, Quorum how many of them are one, and
 	// Reachable how many answer this node, itself included.
-	Voters    int    `json:"voters"`
-	Quorum    int    `json:"quorum"`
-	Reachable int    `json:"reachable"`
-	Commit    uint64 `json:"commit_index"`
-	// Furthest is the newest log entry that the state of any member in reach has. The
+	Voters    int `json:"voters"`
+	Quorum    int `json:"quorum"`
+	Reachable int `json:"reachable"`
+	// Furthest is the newest log entry that the state of any member in reach had. The
 	// commit index is often some entries above it: Raft's own, which are no state's.
 	Furthest  uint64 `json:"furthest_index"`
 	StateHash string `json:"state_hash"`
 	LogFormat uint32 `json:"log_format"`
 
 	Members []member `json:"members"`
+	Alarms  []alarm  `json:"alarms"`
 	Counts  counts   `json:"counts"`
 	// Issued has numbers since the start of the node.
 	Issued map[string]uint64 `json:"issued"`
+	You    you               `json:"you"`
+}
+
+// you is who has the page open, and what he may do.
+type you struct {
+	Name string `json:"name"`
+	// Cluster has the rights on the cluster as a whole, Some those on some name of the
+	// database that he looks at.
+	Cluster string `json:"cluster"`
+	Some    string `json:"some"`
 }
 
 // member is a node of the cluster.
@@ -49,13 +61,34 @@ type member struct {
 	Role      string `json:"role"`
 	Self      bool   `json:"self"`
 	Reachable bool   `json:"reachable"`
-	Applied   uint64 `json:"applied_index"`
-	// Behind is by how many log entries its state is behind the furthest one, as of
-	// the last ping.
-	Behind uint64 `json:"behind"`
-	GRPC   string `json:"grpc"`
-	Raft   string `json:"raft"`
-	HTTP   string `json:"http"`
+	// SilentMillis is for how long it has not answered.
+	SilentMillis int64  `json:"silent_millis"`
+	Applied      uint64 `json:"applied_index"`
+	// Behind is by how many log entries its state is behind the furthest one.
+	Behind      uint64 `json:"behind"`
+	StorageFull bool   `json:"storage_full"`
+	Version     string `json:"version"`
+	// CertificateDays is for how many days its certificate is still valid, rounded
+	// down; null if it has none, or does not say.
+	CertificateDays *int `json:"certificate_days"`
+	// Figures are null if it does not say.
+	Figures *figures `json:"figures"`
+	GRPC    string   `json:"grpc"`
+	Raft    string   `json:"raft"`
+	HTTP    string   `json:"http"`
+	// NoHandover and NoRemoval say why it cannot be handed leadership, or be removed
+	// from the page; empty if it can.
+	NoHandover string `json:"no_handover"`
+	NoRemoval  string `json:"no_removal"`
+}
+
+// figures are those of a member's last seconds.
+type figures struct {
+	Identities float64 `json:"identities_per_second"`
+	IDs        float64 `json:"ids_per_second"`
+	CommitP99  int64   `json:"commit_p99_micros"`
+	WriteP99   int64   `json:"write_p99_micros"`
+	FreeBytes  uint64  `json:"free_bytes"`
 }
 
 // counts are how much there is in the replicated state.
@@ -69,38 +102,76 @@ type counts struct {
 	NameBytes  int64  `json:"name_bytes"`
 }
 
-func (p *Page) overview(*http.Request) (any, error) {
-	s := p.service.GetStatus()
+func (p *Page) overview(r *http.Request) (any, error) {
+	s, have := p.service.GetStatus(), p.service.Rights(r.Context(), "", "")
 	o := overview{
-		Millis: time.Since(p.began).Milliseconds(), Version: s.Version, Self: memberOf(s.Self, s.SelfID),
+		Millis: time.Since(p.began).Milliseconds(), Taken: max(0, s.ConditionsAt.Sub(p.began).Milliseconds()),
+		Version: s.Version, Self: memberOf(s.Self, s.SelfID),
 		ClusterID: s.ClusterID, Leader: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
-		MissingMillis: s.QuorumMissing.Milliseconds(), ContactMillis: s.LastContact.Milliseconds(), StorageFull: s.StorageFull,
-		Commit: s.CommitIndex, Furthest: s.Furthest(), StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
-		Members: make([]member, 0, len(s.Members)), Issued: p.issued(),
+		ContactMillis: s.LastContact.Milliseconds(), StorageFull: s.StorageFull,
+		Furthest: s.Furthest(), StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
+		Members: make([]member, 0, len(s.Members)), Alarms: alarmsOf(s), Issued: p.issued(),
 		Counts: counts{
 			Databases: s.Counts.Databases, Identities: s.Counts.Identities, Hidden: s.Counts.HiddenIdentities,
 			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
 		},
+		You: you{
+			Name: p.service.Principal(r.Context()), Cluster: have.String(),
+			Some: p.service.RightsWithin(r.Context(), database(r.URL.Query())).String(),
+		},
 	}
-	for _, m := range s.Members {
-		o.Members = append(o.Members, memberOf(m, s.SelfID))
-		if m.Role == service.RoleLeader || m.Role == service.RoleFollower {
-			o.Voters++
-			if m.Reachable {
-				o.Reachable++
-			}
-		}
-	}
+	o.Voters, o.Reachable = votersOf(s)
 	o.Quorum = o.Voters/2 + 1
+	for _, m := range s.Members {
+		shown := memberOf(m, s.SelfID)
+		shown.NoHandover, shown.NoRemoval = noHandover(m, s, have), noRemoval(m, s, have)
+		o.Members = append(o.Members, shown)
+	}
 	return o, nil
 }
 
+// votersOf returns how many members vote, and how many of them answer.
+func votersOf(s service.Status) (voters, reachable int) {
+	for _, m := range s.Members {
+		if !votes(m) {
+			continue
+		}
+		voters++
+		if m.Reachable {
+			reachable++
+		}
+	}
+	return voters, reachable
+}
+
+func votes(m service.Member) bool {
+	return m.Role == service.RoleLeader || m.Role == service.RoleFollower
+}
+
 func memberOf(m service.Member, self string) member {
-	return member{
+	shown := member{
 		Tag: m.Tag, ID: m.ID, Role: roles[m.Role], Self: m.ID == self,
-		Reachable: m.Reachable, Applied: m.AppliedIndex, Behind: m.Behind,
+		Reachable: m.Reachable, SilentMillis: m.SilentFor.Milliseconds(), Applied: m.AppliedIndex, Behind: m.Behind,
+		StorageFull: m.StorageFull, Version: m.Version, CertificateDays: daysLeft(m),
 		GRPC: m.GRPCAddress, Raft: m.RaftAddress, HTTP: m.HTTPAddress,
 	}
+	if f := m.Figures; f != nil {
+		shown.Figures = &figures{
+			Identities: f.IdentitiesPerSecond, IDs: f.IDsPerSecond,
+			CommitP99: f.CommitP99.Microseconds(), WriteP99: f.WriteP99.Microseconds(), FreeBytes: f.FreeBytes,
+		}
+	}
+	return shown
+}
+
+// daysLeft returns for how many days a member's certificate is still valid; nil if
+// that is not known.
+func daysLeft(m service.Member) *int {
+	if m.CertificateEnds.IsZero() {
+		return nil
+	}
+	days := int(math.Floor(time.Until(m.CertificateEnds).Hours() / 24))
+	return &days
 }
 
 var roles = map[service.Role]string{

@@ -113,6 +113,7 @@ var changes = map[string]string{
 	"ranges/return":   `{"tag":"orders","low":"1","high":"32","token":"AAAAAAAAAAA="}`,
 	"identities/seed": `{"name":"invoices","value":"100"}`, "identities/delete": `{"name":"invoices"}`,
 	"hilos/raise": `{"tag":"orders","max":"100","expected":"0"}`, "claims/claim": `{"id":"users/x"}`, "claims/release": `{"id":"users/x"}`,
+	"members/lead": `{"tag":"B"}`, "members/remove": `{"tag":"C"}`, "backup": `{}`,
 }
 
 // TestForeignPages: what another page makes a browser send changes nothing.
@@ -150,8 +151,8 @@ func TestForeignPages(t *testing.T) {
 			}
 		}
 	}
-	if w.index != before {
-		t.Errorf("%d operations were proposed", w.index-before)
+	if w.index != before || len(w.led)+len(w.removed) > 0 {
+		t.Errorf("%d operations were proposed, %q led, %q were removed", w.index-before, w.led, w.removed)
 	}
 }
 

@@ -47,6 +47,10 @@ type world struct {
 	addresses []string
 	// fail is what becomes of proposals and linearizable reads.
 	fail error
+	// change is made to the status.
+	change func(*service.ClusterStatus)
+	// led and removed are the tags of members that were handed leadership, or removed.
+	led, removed []string
 }
 
 func newWorld(t testing.TB) *world {
@@ -114,6 +118,9 @@ func (w *world) Status() service.ClusterStatus {
 	if w.fail != nil {
 		status.LeaderTag, status.HasQuorum, status.QuorumMissing = "", false, 90*time.Second
 	}
+	if w.change != nil {
+		w.change(&status)
+	}
 	return status
 }
 
@@ -121,10 +128,18 @@ func (*world) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Mem
 	return nil, errors.ErrUnsupported
 }
 
-func (*world) Remove(context.Context, string, bool, *string) (uint64, error) {
-	return 0, errors.ErrUnsupported
+func (w *world) Remove(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
+	if force {
+		w.t.Error("a member is removed by force")
+	}
+	w.removed = append(w.removed, tag)
+	return 1, nil
 }
-func (*world) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
+
+func (w *world) Transfer(_ context.Context, tag string) (string, error) {
+	w.led = append(w.led, tag)
+	return tag, nil
+}
 
 // loseQuorum makes the cluster refuse everything, from now on.
 func (w *world) loseQuorum() {
@@ -137,7 +152,7 @@ func (w *world) loseQuorum() {
 func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
 	svc, err := service.New(service.Config{
-		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Admins: w.admins, Hosts: []string{"ids.example"},
+		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins, Hosts: []string{"ids.example"},
 		Tag: func() (string, bool) { return "A", true },
 		OwnEtags: func() []service.OwnEtag {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
@@ -192,6 +207,12 @@ func wantJSON(t *testing.T, w *httptest.ResponseRecorder, status int, want strin
 
 // only returns got without the keys of objects that want does not have.
 func only(got, want any) any {
+	if list, wanted := asLists(got, want); wanted != nil {
+		for i := range list {
+			list[i] = only(list[i], wanted[i])
+		}
+		return list
+	}
 	object, ok := got.(map[string]any)
 	wanted, both := want.(map[string]any)
 	if !ok || !both {
@@ -204,6 +225,16 @@ func only(got, want any) any {
 		}
 	}
 	return kept
+}
+
+// asLists returns two lists of the same length, or nil.
+func asLists(got, want any) (list, wanted []any) {
+	list, _ = got.([]any)
+	wanted, _ = want.([]any)
+	if len(list) != len(wanted) {
+		return nil, nil
+	}
+	return list, wanted
 }
 
 func decodeJSON(t *testing.T, w *httptest.ResponseRecorder, v any) {

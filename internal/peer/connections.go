@@ -2,24 +2,40 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/idnode/idnode/internal/budget"
 )
 
 // Connections are those of a gRPC server. It knows on which of them members have made
 // calls between nodes, so that those of a member can be ended. It is safe for
 // concurrent use.
 type Connections struct {
-	mu   sync.Mutex
-	open map[*conn]struct{}
+	count Count
+	mu    sync.Mutex
+	open  map[*conn]struct{}
 }
 
-// NewConnections returns Connections without one.
-func NewConnections() *Connections { return &Connections{open: map[*conn]struct{}{}} }
+// Count counts a connection after its handshake: for whoever showed the certificate in
+// info, or else is at the other end. nil says that he has too many.
+type Count func(conn net.Conn, info credentials.AuthInfo) *budget.Connection
+
+// errTooMany ends a connection; the other end only sees that it ended.
+var errTooMany = errors.New("the caller has too many connections")
+
+// NewConnections returns Connections without one. count may be nil.
+func NewConnections(count Count) *Connections {
+	return &Connections{count: count, open: map[*conn]struct{}{}}
+}
 
 // Credentials returns the server's credentials with which its connections become
 // known; inner is nil without TLS. A listener would do too, but gRPC sets options of
@@ -34,16 +50,29 @@ func (c *Connections) Credentials(inner credentials.TransportCredentials) creden
 // Disconnect ends the connections on which the member with this raw Raft id has made
 // calls. It may connect again, and is then judged anew.
 func (c *Connections) Disconnect(id []byte) {
+	c.end(func(conn *conn) bool { return conn.isOf(id) })
+}
+
+// Keep ends the connections of callers whose certificates are not accepted any more.
+// Those of members stay: they end with the membership.
+func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
+	c.end(func(conn *conn) bool { return !conn.isMembers() && !accepted(conn.info) })
+}
+
+// EndStalled ends the connections of callers for whom much is held and who have read
+// none of it for half a minute.
+func (c *Connections) EndStalled(now time.Time) {
+	c.end(func(conn *conn) bool { return conn.held.Stalled(now) })
+}
+
+func (c *Connections) end(unwanted func(*conn) bool) {
 	c.mu.Lock()
-	var all []*conn
-	for conn := range c.open {
-		if conn.isOf(id) {
-			all = append(all, conn)
-		}
-	}
+	all := slices.Collect(maps.Keys(c.open))
 	c.mu.Unlock()
 	for _, conn := range all {
-		_ = conn.raw.Close() // Without a good-bye, which would wait for who does not read.
+		if unwanted(conn) {
+			_ = conn.raw.Close() // Without a good-bye, which would wait for who does not read.
+		}
 	}
 }
 
@@ -58,7 +87,12 @@ func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.A
 	if err != nil {
 		return secured, info, err
 	}
-	known := &conn{Conn: secured, raw: raw, all: k.all}
+	known := &conn{Conn: secured, raw: raw, info: info, all: k.all}
+	if k.all.count != nil {
+		if known.held = k.all.count(raw, info); known.held == nil {
+			return secured, info, errTooMany
+		}
+	}
 	k.all.mu.Lock()
 	k.all.open[known] = struct{}{}
 	k.all.mu.Unlock()
@@ -75,7 +109,13 @@ type conn struct {
 	net.Conn
 	// raw is what is below TLS, if there is TLS.
 	raw net.Conn
-	all *Connections
+	// info holds the certificate of the other end, if there is TLS.
+	info credentials.AuthInfo
+	all  *Connections
+	// held is what is held for the caller; nil if that is not counted.
+	held *budget.Connection
+	// unfinished is the reader's.
+	unfinished unfinished
 
 	mu sync.Mutex
 	// members are the raw Raft ids of the members that have made calls on it. A
@@ -86,11 +126,36 @@ type conn struct {
 	members map[string]struct{}
 }
 
+// errUnfinished ends a connection; the other end only sees that it ended.
+var errUnfinished = errors.New("the caller has sent too much that is not whole")
+
+// Read implements net.Conn. What is not whole is counted, and ends the connection of a
+// caller for whom there is no more room; a member's stays.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.held == nil {
+		return n, err
+	}
+	before := c.unfinished.held
+	c.unfinished.read(b[:n])
+	switch more := c.unfinished.held - before; {
+	case more < 0:
+		c.held.Sent(-more)
+	case more > 0:
+		c.held.Unsent(more)
+		if c.held.Flooded(c.unfinished.held) && !c.isMembers() {
+			return 0, errUnfinished
+		}
+	}
+	return n, err
+}
+
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.all.mu.Lock()
 	delete(c.all.open, c)
 	c.all.mu.Unlock()
+	c.held.Close()
 	return c.Conn.Close()
 }
 
@@ -102,6 +167,12 @@ func (c *conn) isOf(id []byte) bool {
 	defer c.mu.Unlock()
 	_, ok := c.members[string(id)]
 	return ok
+}
+
+func (c *conn) isMembers() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.members) > 0
 }
 
 // note takes note of a member that makes calls, and says whether it is the first time.
@@ -123,6 +194,9 @@ type remote struct {
 	net.Addr
 	conn *conn
 }
+
+// Budget is what is held for the caller at the other end; nil if that is not counted.
+func (r remote) Budget() *budget.Connection { return r.conn.held }
 
 // callsAs takes note of the member that makes the call of ctx, and says whether its
 // connection did not know of it. Then the member must be looked up again: Disconnect

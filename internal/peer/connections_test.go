@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/credentials"
+
+	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -50,6 +55,56 @@ func TestAMembersConnectionsAreEnded(t *testing.T) {
 		t.Errorf("the connection is open: %v", err)
 	}
 	p.node.forward = nil
+}
+
+// TestAMembersConnectionsAreKept, whatever becomes of its certificate: they end with its
+// membership.
+func TestAMembersConnectionsAreKept(t *testing.T) {
+	p := newPair(t, nil)
+	p.node.forward = func(_ context.Context, group []byte) (raftlog.GroupResult, error) {
+		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{slices.Clone(group)}}, nil
+	}
+	forward := func() any {
+		if _, err := p.pool.Forward(soon(t), "B", "b", []byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.last
+	}
+	before := forward()
+	p.connections.Keep(func(credentials.AuthInfo) bool { return false })
+	if forward() != before {
+		t.Error("a member's connection ended")
+	}
+}
+
+// TestStalledConnectionsEnd, and those whose other end reads stay.
+func TestStalledConnectionsEnd(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 100, Connections: 2})
+	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+	var conns [2]net.Conn
+	for i := range conns {
+		server, client := net.Pipe()
+		defer client.Close()
+		known, _, err := connections.Credentials(nil).ServerHandshake(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known.(*conn).held.Unsent(25)
+		conns[i] = known
+	}
+	now := time.Now()
+	connections.EndStalled(now)
+	conns[1].(*conn).held.Sent(1)
+	connections.EndStalled(now.Add(time.Minute))
+	for i, conn := range conns {
+		err := conn.SetDeadline(time.Now())
+		if ended := errors.Is(err, io.ErrClosedPipe); ended != (i == 0) {
+			t.Errorf("connection %d: %v", i, err)
+		}
+		conn.Close()
+	}
 }
 
 // TestAMemberDoesNotHideBehindAnotherID: a call under an id that is none, or another

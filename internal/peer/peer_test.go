@@ -107,7 +107,7 @@ type pair struct {
 func newPair(t *testing.T, authorize Authorize) *pair {
 	t.Helper()
 	p := &pair{
-		connections: NewConnections(),
+		connections: NewConnections(nil),
 		node:        &fakeNode{cluster: clusterOne}, self: Introduction{ClusterID: clusterOne, ID: idA, Tag: "A"},
 	}
 	guard := NewGuard(p.node, authorize)

@@ -14,7 +14,7 @@ func Encode(t *Table) ([]byte, error) {
 	for _, role := range t.Roles {
 		r := &raftlogv1.Role{Name: role.Name, Principals: role.Principals}
 		for _, g := range role.Grants {
-			r.Grants = append(r.Grants, &raftlogv1.Grant{Database: g.Database, Prefix: g.Prefix, Rights: uint32(g.Rights)})
+			r.Grants = append(r.Grants, &raftlogv1.Grant{Database: g.Database, Prefix: g.Prefix, Boundary: g.Boundary, Name: g.Name, Rights: uint32(g.Rights)})
 		}
 		m.Roles = append(m.Roles, r)
 	}
@@ -48,7 +48,7 @@ func Decode(data []byte) (*Table, error) {
 	for _, r := range m.GetRoles() {
 		role := Role{Name: r.GetName(), Principals: r.GetPrincipals()}
 		for _, g := range r.GetGrants() {
-			role.Grants = append(role.Grants, Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Rights: Right(g.GetRights())})
+			role.Grants = append(role.Grants, Grant{Database: g.GetDatabase(), Prefix: g.GetPrefix(), Boundary: g.GetBoundary(), Name: g.GetName(), Rights: Right(g.GetRights())})
 		}
 		roles = append(roles, role)
 	}

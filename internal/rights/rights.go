@@ -86,13 +86,60 @@ func (r Right) String() string {
 // database.
 const Any = "*"
 
-// Grant gives rights on what is in a database and begins with a prefix.
+// Further stands, behind a name, for all names that begin with it: no name has this
+// byte. It is for lists.
+const Further = "\xff"
+
+// Grant gives rights on what is in a database and has a name, or begins with a prefix.
 type Grant struct {
 	// Database is folded, or Any.
 	Database string
 	// Prefix is folded: names, HiLo tags, ids and templates begin with it.
 	Prefix string
+	// Boundary keeps out names that go on behind the prefix with another character
+	// than / or |.
+	Boundary bool `json:",omitempty"`
+	// Name, if not empty, is folded and the one name that it is for, be it as the
+	// template of an identity; Prefix is empty then.
+	Name   string `json:",omitempty"`
 	Rights Right
+}
+
+// boundaries are what a name ends with before it goes on.
+const boundaries = "/|"
+
+// EndsAtBoundary says whether a prefix needs no Boundary: what begins with it is of
+// another name than what does not.
+func EndsAtBoundary(prefix string) bool {
+	return prefix == "" || strings.ContainsRune(boundaries, rune(prefix[len(prefix)-1]))
+}
+
+// check refuses rights that a grant for a part of the cluster would not give.
+func (g Grant) check() error {
+	if g.Rights&(Cluster|Backup) != 0 && (g.Database != Any || g.Prefix != "" || g.Name != "") {
+		return fmt.Errorf("%s counts only on the database %s, without prefix and name", g.Rights&(Cluster|Backup), shown(Any))
+	}
+	return nil
+}
+
+// Check refuses what was accepted once, and still counts where it is stored: grants
+// that give less than they say.
+func (t *Table) Check() error {
+	for _, role := range t.Roles {
+		for i, g := range role.Grants {
+			if err := g.check(); err != nil {
+				return fmt.Errorf("the role %s: grant %d: %w", shown(role.Name), i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Exact says whether a table has what nodes do not know that know no StrictFormat.
+func (t *Table) Exact() bool {
+	return slices.ContainsFunc(t.Roles, func(r Role) bool {
+		return slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Name != "" || g.Boundary })
+	})
 }
 
 // Role gives its grants to its principals.
@@ -183,6 +230,29 @@ func Allows[T ~string | ~[]byte](t *Table, principal string, need Right, databas
 	return have&need == need
 }
 
+// Held returns the rights that the roles give a principal on a name of a database.
+func Held(t *Table, principal, database, name string) Right {
+	if !t.Set() {
+		return all
+	}
+	return held(t.grants[Principal(principal)], database, name) | held(t.grants[Any], database, name)
+}
+
+// HeldWithin returns the rights that the roles give a principal on some name of a
+// database.
+func HeldWithin(t *Table, principal, database string) Right {
+	if !t.Set() {
+		return all
+	}
+	var have Right
+	for _, g := range slices.Concat(t.grants[Principal(principal)], t.grants[Any]) {
+		if g.Database == Any || g.Database == database {
+			have |= g.Rights
+		}
+	}
+	return have
+}
+
 // AllowsAsWritten is Allows as nodes judged that knew no kinds of principals: the
 // table must have the principal as it is.
 func AllowsAsWritten[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
@@ -198,11 +268,18 @@ func held[T ~string | ~[]byte](grants []Grant, database, name T) Right {
 	var have Right
 	for i := range grants {
 		g := &grants[i]
-		if (g.Database == Any || g.Database == string(database)) && begins(name, g.Prefix) {
+		if (g.Database == Any || g.Database == string(database)) && covers(g, name) {
 			have |= g.Rights
 		}
 	}
 	return have
+}
+
+func covers[T ~string | ~[]byte](g *Grant, name T) bool {
+	if g.Name != "" {
+		return begins(name, g.Name) && (len(name) == len(g.Name) || string(name[len(g.Name):]) == "|")
+	}
+	return begins(name, g.Prefix) && (!g.Boundary || len(name) == len(g.Prefix) || strings.IndexByte(boundaries, name[len(g.Prefix)]) >= 0)
 }
 
 func begins[T ~string | ~[]byte](name T, prefix string) bool {

@@ -72,6 +72,43 @@ func TestAllows(t *testing.T) {
 	}
 }
 
+// TestGrantsThatEnd: a grant for one name is for no other, and one with a boundary for
+// none that only begins alike. A list needs a grant for all that it may show.
+func TestGrantsThatEnd(t *testing.T) {
+	grants := []Grant{
+		{Name: "orders"}, {Prefix: "orders", Boundary: true}, {Prefix: "orders"}, {Prefix: "orders/"}, {},
+	}
+	for name, want := range map[string]string{
+		"orders": "nbp-*", "orders|": "nbp-*", "orders/": "-bp/*", "orders/1": "-bp/*", "orders|1": "-bp-*", "orders2": "--p-*", "orders-old": "--p-*",
+		"order": "----*", "": "----*", "orders" + Further: "--p-*", "orders|" + Further: "-bp-*", "orders/" + Further: "-bp/*", Further: "----*",
+	} {
+		var got strings.Builder
+		for i, g := range grants {
+			g.Database, g.Rights = Any, Read
+			allowed := Allows(table(t, []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{g}}}), "x", Read, "shop", name)
+			got.WriteByte(map[bool]byte{true: "nbp/*"[i], false: '-'}[allowed])
+		}
+		if got.String() != want {
+			t.Errorf("%q is allowed by %s, want %s", name, got.String(), want)
+		}
+	}
+}
+
+// TestRightsThatGrantsDoNotGive: what concerns the whole cluster is no part's.
+func TestRightsThatGrantsDoNotGive(t *testing.T) {
+	for _, g := range []Grant{
+		{Database: "shop", Rights: Cluster}, {Database: "shop", Rights: Backup | Read}, {Database: Any, Prefix: "a", Rights: Cluster}, {Database: Any, Name: "a", Rights: all},
+	} {
+		stored := table(t, []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{g}}})
+		if stored.Check() == nil {
+			t.Errorf("%+v is accepted", g)
+		}
+	}
+	if err := table(t, shopRoles()).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPrincipals: a plain name is that of a host, unless no host can have it, and
 // the same text of another kind is somebody else.
 func TestPrincipals(t *testing.T) {
@@ -155,6 +192,8 @@ func TestRefusedTables(t *testing.T) {
 		"no database":         {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Rights: Read}}}}},
 		"database not folded": {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "Shop", Rights: Read}}}}},
 		"bad database":        {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: "a b", Rights: Read}}}}},
+		"name and prefix":     {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "a", Name: "a", Rights: Read}}}}},
+		"bad name":            {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Name: "\xff", Rights: Read}}}}},
 		"bad prefix":          {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "\xff", Rights: Read}}}}},
 		"no limit":            {limits: []Limit{{Principals: []string{"x"}}}},
 		"negative limit":      {limits: []Limit{{Principals: []string{"x"}, InFlight: -1}}},

@@ -69,6 +69,9 @@ func (g Grant) validate() error {
 	if len(g.Prefix) > docid.MaxIDBytes || !utf8.ValidString(g.Prefix) {
 		return fmt.Errorf("its prefix is longer than %d bytes, or no UTF-8", docid.MaxIDBytes)
 	}
+	if g.Name != "" && (g.Prefix != "" || g.Boundary || len(g.Name) > docid.MaxIDBytes || !utf8.ValidString(g.Name)) {
+		return fmt.Errorf("its name stands beside a prefix, is longer than %d bytes, or no UTF-8", docid.MaxIDBytes)
+	}
 	if g.Database == Any {
 		return nil
 	}

@@ -20,6 +20,8 @@ type change struct {
 	// before and after are what was there and what is there now; nil if nothing is
 	// known of it.
 	before, after any
+	// partly says that all this holds though the call failed.
+	partly bool
 }
 
 // audited makes a call that is recorded: that it is about to be made, and what
@@ -31,20 +33,63 @@ func (s *Service) audited(ctx context.Context, r audit.Record, call func() (chan
 		_, err := call()
 		return err
 	}
-	who := s.caller(ctx)
-	r.Principal, r.Address, r.Node, r.Outcome = who.Principal, who.Address, s.confirmedTag(), audit.OutcomeIntended
-	if err := s.cfg.Audit.Write(r); err != nil {
-		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
+	r.Outcome = audit.OutcomeIntended
+	if err := s.record(ctx, &r); err != nil {
+		return err
 	}
 	done, err := call()
 	r.Outcome, r.Reason = outcomeOf(err)
-	if err == nil {
+	if err != nil && done.partly {
+		r.Outcome = audit.OutcomeUnknown
+	}
+	if err == nil || done.partly {
 		r.Before, r.After, r.Index = done.before, done.after, done.index
 	}
 	if failed := s.cfg.Audit.Write(r); failed != nil {
 		s.cfg.Logger.ErrorContext(ctx, "what became of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
 	}
 	return err
+}
+
+// record writes a record in the name of the caller.
+func (s *Service) record(ctx context.Context, r *audit.Record) error {
+	who := s.caller(ctx)
+	r.Principal, r.Address, r.Node = who.Principal, who.Address, s.confirmedTag()
+	if err := s.cfg.Audit.Write(*r); err != nil {
+		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
+	}
+	return nil
+}
+
+// recordRead records what the caller is about to be told, if reads are recorded.
+func (s *Service) recordRead(ctx context.Context, r audit.Record) error {
+	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Reads {
+		return nil
+	}
+	r.Outcome = audit.OutcomeDone
+	return s.record(ctx, &r)
+}
+
+// Whoever is denied can ask as often as he likes: so many records a second are
+// written, and in the first second.
+const denialsPerSecond, denialsAtOnce = 10, 100
+
+// recordDenial records that the caller had no right to a call, if denials are.
+func (s *Service) recordDenial(ctx context.Context, call, message string) {
+	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Denials && s.cfg.AuditLevel != audit.Reads {
+		return
+	}
+	if !s.denials.Allow() {
+		s.denialsLeftOut.Add(1)
+		return
+	}
+	r := audit.Record{
+		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: ReasonPermissionDenied,
+		Call: call, After: message, LeftOut: s.denialsLeftOut.Swap(0),
+	}
+	if err := s.record(ctx, &r); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "a denied call is not in the audit log", "call", call, "error", err)
+	}
 }
 
 // outcomeOf returns what the record says of a call's error.

@@ -1,8 +1,11 @@
 package service
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,11 +43,13 @@ func (a *auditor) take(t *testing.T) []audit.Record {
 	return records
 }
 
-func newAuditedNode(t *testing.T) (node, *auditor) {
+func newAuditedNode(t *testing.T) (node, *auditor) { return newAuditedNodeAt(t, "") }
+
+func newAuditedNodeAt(t *testing.T, level audit.Level) (node, *auditor) {
 	w := newWorld(t)
 	w.raiseFormat(fsm.StrictFormat)
 	a := &auditor{}
-	return newNode(t, w, func(c *Config) { c.Audit = a }), a
+	return newNode(t, w, func(c *Config) { c.Audit, c.AuditLevel = a, level }), a
 }
 
 // TestWhatIsRecorded: what takes numbers back or changes the cluster is recorded
@@ -116,6 +121,37 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	wantError(t, admit(newcomer, errors.New("taken in without a record")), Unavailable, ReasonAuditFailed, "")
 }
 
+// TestBackupsAreRecorded, with how much was read, also of those that were not read to
+// their end.
+func TestBackupsAreRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	var file bytes.Buffer
+	if err := n.Backup(as("ops"), Stale, &file); err != nil {
+		t.Fatal(err)
+	}
+	index, _ := n.world.state.Hash()
+	want := []audit.Record{
+		{Event: audit.EventBackup, Outcome: audit.OutcomeIntended},
+		{Event: audit.EventBackup, Outcome: audit.OutcomeDone, After: audit.Copied{Bytes: int64(file.Len())}, Index: index},
+	}
+	if diff := cmp.Diff(want, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	want[1].Outcome, want[1].Reason, want[1].After = audit.OutcomeUnknown, ReasonStopping, audit.Copied{Bytes: 10}
+	if n.Backup(as("ops"), Stale, brokenWriter{10}) == nil {
+		t.Error("a backup that was not read to its end")
+	}
+	if diff := cmp.Diff(want, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	a.fail = errors.New("the disk is full")
+	file.Reset()
+	wantError(t, n.Backup(as("ops"), Stale, &file), Unavailable, ReasonAuditFailed, "")
+	if file.Len() > 0 {
+		t.Errorf("%d bytes were read without a record", file.Len())
+	}
+}
+
 // TestWhatIsNotDoneIsRecordedAsSuch.
 func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
 	n, a := newAuditedNode(t)
@@ -162,5 +198,87 @@ func TestWhoIsDeniedIsNotRecorded(t *testing.T) {
 	}
 	if len(a.records) != 0 {
 		t.Errorf("%+v", a.records)
+	}
+}
+
+// TestDenialsAreRecorded, from their level on, with who was denied what.
+func TestDenialsAreRecorded(t *testing.T) {
+	for _, level := range []audit.Level{audit.Denials, audit.Reads} {
+		n, a := newAuditedNodeAt(t, level)
+		n.setRoles(t, everything())
+		for name, call := range calls {
+			a.records = nil
+			if err := call.make(as("shop"), n); !denied(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(a.records) != 1 {
+				t.Fatalf("%s: %+v", name, a.records)
+			}
+			r := a.records[0]
+			if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != ReasonPermissionDenied || r.Principal != "shop" ||
+				r.Address == "" || r.Call == "" || !strings.Contains(r.After.(string), call.need.List()[0].String()) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
+// TestDenialsDoNotFillTheDisk: beyond a bound they are counted.
+func TestDenialsDoNotFillTheDisk(t *testing.T) {
+	n, a := newAuditedNodeAt(t, audit.Denials)
+	n.setRoles(t, everything())
+	a.records = nil
+	const calls = 5_000
+	began := time.Now()
+	for range calls {
+		if _, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"}); !denied(err) {
+			t.Fatal(err)
+		}
+	}
+	most := denialsAtOnce + denialsPerSecond*time.Since(began).Seconds() + 1
+	if got := len(a.records); got < denialsAtOnce || float64(got) > most {
+		t.Errorf("%d records, want %d to %.0f", got, denialsAtOnce, most)
+	}
+	told := n.denialsLeftOut.Load()
+	for _, r := range a.records {
+		told += 1 + r.LeftOut
+	}
+	if told != calls {
+		t.Errorf("%d calls are recorded or counted, of %d", told, calls)
+	}
+}
+
+// TestReadsAreRecorded at their level alone, before anything is told.
+func TestReadsAreRecorded(t *testing.T) {
+	for _, level := range []audit.Level{"", audit.Changes, audit.Denials, audit.Reads} {
+		n, a := newAuditedNodeAt(t, level)
+		ctx := as("ops")
+		if _, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"}); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls {
+			if call.need != rights.Read && name != "get roles" {
+				continue
+			}
+			a.fail = nil
+			if err := call.make(ctx, n); err != nil && name != "get hilo" {
+				t.Errorf("%s: %v", name, err)
+			}
+			got := a.take(t)
+			if level != audit.Reads {
+				if len(got) > 0 {
+					t.Errorf("%s at %q: %+v", name, level, got)
+				}
+				continue
+			}
+			if len(got) != 1 || got[0].Event != audit.EventRead && got[0].Event != audit.EventReadRoles || got[0].Outcome != audit.OutcomeDone {
+				t.Errorf("%s: %+v", name, got)
+			}
+			if name == "get identity" && (got[0].Database != "shop" || got[0].Name != "orders") {
+				t.Errorf("%+v", got)
+			}
+			a.fail = errors.New("the disk is full")
+			wantError(t, call.make(ctx, n), Unavailable, ReasonAuditFailed, "")
+		}
 	}
 }

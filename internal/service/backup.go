@@ -7,9 +7,14 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
+
+// maxBackups is how many a node writes at once: each holds on to what is changed while
+// it lasts.
+const maxBackups = 4
 
 // Backup writes a backup file: the state at one log index, while the node goes on
 // serving. What was written counts only if the error is nil.
@@ -30,11 +35,38 @@ func (s *Service) backup(ctx context.Context, consistency Consistency, to io.Wri
 	if err := s.authorize(ctx, rights.Backup, "", ""); err != nil {
 		return err
 	}
-	// One at a time: each holds on to what is changed while it lasts.
-	if !s.backingUp.CompareAndSwap(false, true) {
-		return exhausted(ReasonOverloaded, "this node is writing another backup", retryQuorum, nil)
+	if who := s.caller(ctx).Principal; who != "" {
+		if _, another := s.backupOf.LoadOrStore(who, nil); another {
+			return exhausted(ReasonOverloaded, "this node is writing a backup for this caller already", retryQuorum, nil)
+		}
+		defer s.backupOf.Delete(who)
 	}
-	defer s.backingUp.Store(false)
+	defer s.backups.Add(-1)
+	if s.backups.Add(1) > maxBackups {
+		return exhausted(ReasonOverloaded, "this node is writing as many backups as it may", retryQuorum, nil)
+	}
+	return s.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
+		out := &measured{to: to}
+		index, err := s.writeBackup(ctx, out)
+		return change{index: index, after: audit.Copied{Bytes: out.bytes}, partly: out.bytes > 0}, interrupted(err)
+	})
+}
+
+// measured counts what is written.
+type measured struct {
+	to    io.Writer
+	bytes int64
+}
+
+// Write implements io.Writer.
+func (m *measured) Write(b []byte) (int, error) {
+	n, err := m.to.Write(b)
+	m.bytes += int64(n)
+	return n, err
+}
+
+// writeBackup returns the index at which the state was.
+func (s *Service) writeBackup(ctx context.Context, to io.Writer) (uint64, error) {
 	snapshot := s.cfg.State.Snapshot()
 	defer snapshot.Close()
 	header := snapshot.Header()
@@ -52,13 +84,20 @@ func (s *Service) backup(ctx context.Context, consistency Consistency, to io.Wri
 	if err == nil {
 		s.cfg.Logger.InfoContext(ctx, "a backup was written", "index", header.GetAppliedIndex())
 	}
-	return interrupted(err)
+	return header.GetAppliedIndex(), err
 }
 
-// whileServing returns record with an end to it when the caller is gone or the
-// node stops: a slow reader must not hold up a clean stop.
+// whileServing returns record with an end to it when the caller is gone or has lost the
+// right, or the node stops: a slow reader must not hold up a clean stop.
 func (s *Service) whileServing(ctx context.Context, record func(*raftlogv1.SnapshotRecord) error) func(*raftlogv1.SnapshotRecord) error {
+	judged := ^uint64(0) // Nobody: roles may have been set since the caller was judged.
 	return func(m *raftlogv1.SnapshotRecord) error {
+		if now := s.cfg.State.Roles().SetAt; now != judged {
+			if err := s.authorize(ctx, rights.Backup, "", ""); err != nil {
+				return err
+			}
+			judged = now
+		}
 		switch {
 		case s.draining.Load():
 			return unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)

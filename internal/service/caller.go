@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -58,7 +59,7 @@ func (s *Service) authorize(ctx context.Context, need rights.Right, database, na
 	}
 	return &Error{
 		Code: PermissionDenied, Reason: ReasonPermissionDenied,
-		Message: fmt.Sprintf("no role gives %.80q the right %s on %.80q of database %.80q", who, need, name, database),
+		Message: fmt.Sprintf("no role gives %.80q the right %s on %.80q of database %.80q", who, need, strings.TrimSuffix(name, rights.Further), database),
 	}
 }
 
@@ -77,7 +78,7 @@ func (s *Service) authorizeIDs(ctx context.Context, database, template string, c
 // authorizeGuarded keeps what is dangerous to the administrators, if there are
 // some.
 func (s *Service) authorizeGuarded(ctx context.Context, need rights.Right) error {
-	if len(s.cfg.Admins) == 0 || need&rights.Guarded == 0 {
+	if !s.cfg.Guarded || need&rights.Guarded == 0 {
 		return nil
 	}
 	who := s.caller(ctx).Principal
@@ -91,12 +92,13 @@ func (s *Service) authorizeGuarded(ctx context.Context, need rights.Right) error
 }
 
 // principal returns the caller's name for an operation, or nil as long as there
-// are no roles: operations then carry nothing that nobody asks for.
-func (s *Service) principal(ctx context.Context) *string {
-	if !s.cfg.State.Roles().Table.Set() {
-		return nil
+// are no roles: operations then carry nothing that nobody asks for. A request id is
+// always its caller's, as soon as all members know that.
+func (s *Service) principal(ctx context.Context, keyed bool) *string {
+	if s.cfg.State.Roles().Table.Set() || keyed && s.cfg.State.Format() >= fsm.StrictFormat {
+		return s.author(ctx)
 	}
-	return s.author(ctx)
+	return nil
 }
 
 // author returns the caller's name for an operation. As long as there are members
@@ -121,8 +123,9 @@ func appendPrincipal(operation []byte, principal *string) []byte {
 const operationPrincipal protowire.Number = 3
 
 // unnamed says that an operation was refused only because it does not name its
-// caller: roles came to be after this node had looked for them. Nothing happened,
-// so it is proposed again with the name.
+// caller: roles, or the format in which request ids are their callers', came to be
+// after this node had looked for them. Nothing happened, so it is proposed again with
+// the name.
 func unnamed(err error, principal *string) bool {
 	return principal == nil && refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }

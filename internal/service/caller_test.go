@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -46,6 +47,15 @@ func shop(r rights.Right) rights.Role {
 	return rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: "Shop", Prefix: "Orders", Rights: r}}}
 }
 
+// shopWithout has all rights on orders in the database shop, and on the whole cluster
+// those that count only there, but for one.
+func shopWithout(missing rights.Right) rights.Role {
+	whole, have := rights.Cluster|rights.Backup, everything().Grants[0].Rights&^missing
+	role := shop(have &^ whole)
+	role.Grants = append(role.Grants, rights.Grant{Database: rights.Any, Rights: have & whole})
+	return role
+}
+
 func (n node) setRoles(t *testing.T, roles ...rights.Role) {
 	t.Helper()
 	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: roles}}); err != nil {
@@ -63,7 +73,7 @@ var calls = map[string]struct {
 	"server-side":       {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/", false) }},
 	"identity":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "ORDERS|", false) }},
 	"semantic":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/x", false) }},
-	"semantic, claimed": {rights.Claims, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/y", true) }},
+	"semantic, claimed": {rights.Generate | rights.Claims, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/y", true) }},
 	"next": {rights.Generate, func(ctx context.Context, n node) error {
 		_, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"})
 		return err
@@ -200,7 +210,7 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
 			w.newFormat()
-			n.setRoles(t, everything(), shop(everything().Grants[0].Rights&^missing))
+			n.setRoles(t, everything(), shopWithout(missing))
 			before := w.proposals()
 			if err := call.make(as("shop"), n); !denied(err) {
 				t.Errorf("%s without %s: %v", name, missing, err)
@@ -232,13 +242,17 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 // TestAdministratorsGuardWhatIsDangerous as long as there are no roles.
 func TestAdministratorsGuardWhatIsDangerous(t *testing.T) {
 	for name, call := range calls {
-		n := newNode(t, newWorld(t), func(c *Config) { c.Admins = []string{"ops"} })
+		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
 		guarded := call.need&rights.Guarded != 0
 		if err := call.make(as("shop"), n); denied(err) != guarded {
 			t.Errorf("%s, guarded %v: %v", name, guarded, err)
 		}
 		if err := call.make(as("ops"), n); denied(err) {
 			t.Errorf("%s by an administrator: %v", name, err)
+		}
+		n = newNode(t, newWorld(t), func(c *Config) { c.Guarded = true })
+		if err := call.make(as(""), n); denied(err) != guarded {
+			t.Errorf("%s, guarded %v, without administrators: %v", name, guarded, err)
 		}
 	}
 }
@@ -248,6 +262,39 @@ func TestWithoutAdministratorsEverybodyMay(t *testing.T) {
 	for name, call := range calls {
 		if err := call.make(context.Background(), newNode(t, newWorld(t), nil)); denied(err) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTakingAllRolesAwayKeepsAnAdministrator: whoever does must have the right to set new
+// ones, or nobody could, and no node that names no administrators would start again.
+func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
+	for name, tt := range map[string]struct {
+		guarded bool
+		admins  []string
+		refused string
+	}{
+		"nobody is named":   {true, nil, "no administrators are named"},
+		"others are":        {true, []string{"root"}, "is not among the administrators"},
+		"the author is":     {true, []string{"ops"}, ""},
+		"everybody may all": {false, nil, ""},
+	} {
+		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = tt.guarded, tt.admins })
+		n.world.newFormat()
+		// As if by a node that everybody may ask.
+		newNode(t, n.world, nil).setRoles(t, everything())
+		limits := Roles{Limits: []rights.Limit{{Principals: []string{rights.Any}, InFlight: 9}}}
+		for _, none := range []Roles{{}, limits} {
+			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: none})
+			if tt.refused == "" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if tt.refused != "" {
+				wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+				if !strings.Contains(err.Error(), tt.refused) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
 		}
 	}
 }
@@ -274,6 +321,60 @@ func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// lateFormat does not know the log format that its cluster has.
+type lateFormat struct{ *fsm.State }
+
+func (lateFormat) Format() uint32 { return fsm.MergeFormat }
+
+// TestARequestIDIsItsPrincipals: the same one of another principal is another, also where
+// there are no roles; and each counts once, at whichever nodes it arrives, before, while
+// and after they learn of the format in which that is so.
+func TestARequestIDIsItsPrincipals(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	late := newNode(t, w, func(c *Config) { c.State = lateFormat{w.state} })
+	w.raiseFormat(fsm.MergeFormat)
+	next := func(n node, who, id string) int64 {
+		t.Helper()
+		req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}}
+		one, err := n.NextIdentity(as(who), req)
+		many, errs := n.NextIdentities(as(who), []NextIdentityRequest{req, {Name: "other"}})
+		if err = errors.Join(err, errs[0], errs[1]); err != nil {
+			t.Fatal(err)
+		}
+		if one.Blocks[0] != many[0].Blocks[0] {
+			t.Fatalf("%s of %s counts twice: %v and %v", id, who, one.Blocks[0], many[0].Blocks[0])
+		}
+		return one.Blocks[0].First
+	}
+	before := next(n, "dns:shop", "before")
+	w.raiseFormat(fsm.StrictFormat)
+	for _, at := range []node{n, late} {
+		if again := next(at, "dns:shop", "before"); again != before {
+			t.Errorf("it was %d before the format was raised, and is %d", before, again)
+		}
+	}
+	taken := map[int64]string{}
+	for _, who := range []string{"dns:shop", "dns:till", "uri:shop", ""} {
+		value := next(late, who, "r")
+		if other, twice := taken[value]; twice {
+			t.Errorf("%q has the answer of %q", who, other)
+		}
+		taken[value] = who
+		if again := next(n, who, "r"); again != value {
+			t.Errorf("%q has %d, and %d again", who, value, again)
+		}
+	}
+	seed := func(who string, value int64) error {
+		_, err := n.SeedIdentity(as(who), SeedIdentityRequest{Name: "v", Value: value, RequestID: &RequestID{ID: "s"}})
+		return err
+	}
+	if err := errors.Join(seed("dns:shop", 10), seed("dns:till", 20)); err != nil {
+		t.Error(err)
+	}
+	wantError(t, seed("dns:shop", 30), AlreadyExists, ReasonRequestIDReused, "request_id")
 }
 
 // TestOperationsCarryAPrincipalOnlyWithRoles: what nobody asks for costs nothing.
@@ -334,6 +435,38 @@ func TestRolesAreFolded(t *testing.T) {
 	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{shop(rights.Cluster)}}})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{{Name: "x"}}}})
+	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+}
+
+// TestGrantsOfANameNeedTheirFormat, are folded, and let nobody list what else begins so;
+// rights that a grant would not give are refused.
+func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	named := rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{
+		{Database: "Shop", Name: "Orders", Rights: rights.Read | rights.Generate},
+		{Database: "Shop", Prefix: "Bills", Boundary: true, Rights: rights.Read},
+		{Database: "Shop", Prefix: "Lists/", Boundary: true, Rights: rights.Read},
+	}}
+	w.raiseFormat(rolesFormat)
+	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), named}}})
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	w.raiseFormat(fsm.StrictFormat)
+	n.setRoles(t, everything(), named)
+	stored := w.state.Roles().Table.Roles[1].Grants
+	if stored[0].Name != "orders" || !stored[1].Boundary || stored[1].Prefix != "bills" || stored[2].Boundary {
+		t.Errorf("%+v", stored)
+	}
+	_, err = n.NextIdentity(as("shop"), NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
+	if denied(err) {
+		t.Error(err)
+	}
+	for prefix, allowed := range map[string]bool{"orders": false, "bills": false, "bills/": true, "lists/": true, "": false} {
+		if _, err := n.ListIdentities(as("shop"), ListRequest{Database: "shop", Prefix: prefix}); denied(err) == allowed {
+			t.Errorf("a list of %q: %v", prefix, err)
+		}
+	}
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 }
 

@@ -66,6 +66,23 @@ type Condition struct {
 	// CertificateEnds is when its certificate does; zero without TLS, or if it does
 	// not say.
 	CertificateEnds time.Time
+	// StateDiffers says that it had another state than the node asked, at the same log
+	// index.
+	StateDiffers bool
+	// Figures are those of its last seconds; nil if it does not say.
+	Figures *Figures
+}
+
+// Figures are what a node did in its last seconds, and the space left to it.
+type Figures struct {
+	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
+	// ids of all kinds; of HiLo, the numbers of its ranges.
+	IdentitiesPerSecond, IDsPerSecond float64
+	// CommitP99 is what 99 of 100 of its groups of operations took at most until their
+	// results were there, and WriteP99 its writes to the log; 0 if there was none.
+	CommitP99, WriteP99 time.Duration
+	// FreeBytes is the space left on its disk; 0 if it is not known.
+	FreeBytes uint64
 }
 
 // ClusterStatus is what a node's Raft part knows of the cluster by itself.
@@ -97,8 +114,10 @@ type ClusterStatus struct {
 	StorageFull bool
 	// Warnings say what is wrong with how the node was started.
 	Warnings []string
-	// Conditions are those of the members, by tag, this node among them.
-	Conditions map[string]Condition
+	// Conditions are those of the members, by tag, this node among them, as they were
+	// at one moment, ConditionsAt.
+	Conditions   map[string]Condition
+	ConditionsAt time.Time
 }
 
 // Furthest is the newest log entry that the state of any member in reach has. The
@@ -331,7 +350,7 @@ func (s *Service) remove(ctx context.Context, tag string, force bool) (uint64, e
 // proposeRemoval does for a removal what propose does for other operations: the
 // state judges who asks for it.
 func (s *Service) proposeRemoval(ctx context.Context, tag string, force bool) (uint64, error) {
-	principal := s.principal(ctx)
+	principal := s.principal(ctx, false)
 	index, err := s.cfg.Cluster.Remove(ctx, tag, force, principal)
 	if unnamed(err, principal) {
 		index, err = s.cfg.Cluster.Remove(ctx, tag, force, s.author(ctx))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/rights"
 )
 
 const (
@@ -125,6 +126,9 @@ func inTemplate(err error) error {
 	}
 	renamed := *e
 	renamed.Field = "template"
+	if e.Reason == ReasonInvalidName {
+		renamed.Reason = ReasonInvalidID
+	}
 	return &renamed
 }
 
@@ -265,6 +269,10 @@ func (s *Service) semantic(ctx context.Context, req *GenerateRequest, database s
 	}
 	key := docid.Fold(req.Template)
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "template"); err != nil {
+		return GenerateResponse{}, err
+	}
+	// To claim is another right, which claimKey asks for, and the state again.
+	if err := s.authorize(ctx, rights.Generate, database, key); err != nil {
 		return GenerateResponse{}, err
 	}
 	index, err := s.claimKey(ctx, database, key, req.RequestID, func() fingerprint { return generateFingerprint(req) })

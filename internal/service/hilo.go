@@ -412,6 +412,9 @@ func (s *Service) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoRespo
 	if err := s.authorize(ctx, rights.Seed, database, tag); err != nil {
 		return SetHiLoResponse{}, err
 	}
+	if err := s.limitIDs(ctx, 1); err != nil {
+		return SetHiLoResponse{}, err
+	}
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {

@@ -62,7 +62,13 @@ func (s *Service) nextIdentity(ctx context.Context, req NextIdentityRequest) (Ne
 func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
 	responses, errs := make([]NextIdentityResponse, len(reqs)), make([]error, len(reqs))
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
-	principal := s.principal(ctx)
+	principal, owner := s.principal(ctx, false), s.principal(ctx, true)
+	who := func(i int) *string {
+		if values[i].request != nil {
+			return owner
+		}
+		return principal
+	}
 	caller, entered := s.limitsOf(ctx), 0
 	defer func() {
 		for range entered {
@@ -82,7 +88,7 @@ func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest
 			errs[i] = s.limitIDs(ctx, values[i].count)
 		}
 		if errs[i] == nil {
-			operations[i] = appendPrincipal(values[i].encode(), principal)
+			operations[i] = appendPrincipal(values[i].encode(), who(i))
 		}
 	}
 	answers := s.proposeAll(ctx, operations, errs)
@@ -90,7 +96,7 @@ func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest
 		if errs[i] == nil {
 			responses[i], errs[i] = s.taken(values[i], answers[i])
 		}
-		if unnamed(errs[i], principal) {
+		if unnamed(errs[i], who(i)) {
 			responses[i], errs[i] = s.takeValues(ctx, values[i])
 		}
 		if errs[i] != nil {
@@ -168,6 +174,9 @@ func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Se
 		return SeedIdentityResponse{}, err
 	}
 	if err := s.authorize(ctx, withForce(rights.Seed, req.Force), database, name); err != nil {
+		return SeedIdentityResponse{}, err
+	}
+	if err := s.limitIDs(ctx, 1); err != nil {
 		return SeedIdentityResponse{}, err
 	}
 	if !req.Force {

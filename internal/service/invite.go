@@ -107,7 +107,7 @@ func errTooOldForTokens() error {
 // tokenFor returns the token by which a node that waits can join; empty where nobody
 // needs one, or the log format knows none. Then the caller holds the door open.
 func (s *Service) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
-	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && len(s.cfg.Admins) == 0 {
+	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && !s.cfg.Guarded {
 		return "", nil
 	}
 	res, err := s.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
@@ -169,17 +169,20 @@ func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []b
 	}
 	member, err := s.judgeNewcomer(ctx, n, hash)
 	if member {
-		_, err := take(nil, s.principal(ctx))
+		_, err := take(nil, s.principal(ctx, false))
 		return err
 	}
 	if err != nil {
 		who := s.caller(ctx)
 		s.cfg.Logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		if r := refusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+			s.recordDenial(ctx, "Join", r.GetDetail())
+		}
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
 	err = s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
-		principal := s.principal(ctx)
+		principal := s.principal(ctx, false)
 		var m *raftlogv1.Member
 		if m, failed = take(hash, principal); unnamed(failed, principal) {
 			m, failed = take(hash, s.author(ctx))

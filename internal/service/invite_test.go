@@ -68,7 +68,7 @@ func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 // TestWhoHasNeitherTokenNorRightIsNotTakenIn, and is not recorded.
 func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
 	n, a := newAuditedNode(t)
-	n.setRoles(t, everything(), shop(everything().Grants[0].Rights&^rights.Cluster))
+	n.setRoles(t, everything(), shopWithout(rights.Cluster))
 	a.take(t)
 	for _, who := range []string{"shop", "", "D"} {
 		for _, token := range []string{"", "guessed"} {
@@ -118,7 +118,7 @@ func TestATokenThatLetsNobodyInIsNotRecorded(t *testing.T) {
 // TestANodeThatIsBehindRefusesNobodyForGood: a refusal ends the node that asks, so the
 // one asked first learns what others have done.
 func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
-	noCluster := shop(everything().Grants[0].Rights &^ rights.Cluster)
+	noCluster := shopWithout(rights.Cluster)
 	for name, tt := range map[string]struct {
 		principal, token string
 		// behind is what this node has not heard of yet.

@@ -101,17 +101,23 @@ func TestIDsOfACaller(t *testing.T) {
 	}
 }
 
-// TestClaimsOfACaller are ids, in both ways to claim one.
+// TestClaimsOfACaller are ids, in both ways to claim one; and so is a seed, which may make
+// a name.
 func TestClaimsOfACaller(t *testing.T) {
 	const perSecond = 10
 	n := newLimitedNode(t, rights.Limit{Principals: []string{"shop"}, IDsPerSecond: perSecond})
 	given, begin := 0, time.Now()
 	for i := range 2 * minBurst {
 		id, err := "users/"+strconv.Itoa(i), error(nil)
-		if i%2 == 0 {
+		switch i % 4 {
+		case 0:
 			_, err = n.Claim(as("shop"), ClaimRequest{ID: id})
-		} else {
+		case 1:
 			_, err = n.Generate(as("shop"), GenerateRequest{Template: id, Claim: true})
+		case 2:
+			_, err = n.SeedIdentity(as("shop"), SeedIdentityRequest{Name: id, Value: 1})
+		default:
+			_, err = n.SetHiLo(as("shop"), SetHiLoRequest{Tag: id, Max: 32})
 		}
 		switch {
 		case err == nil:

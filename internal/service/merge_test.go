@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -142,6 +144,59 @@ func TestABackupIsTheState(t *testing.T) {
 	}
 }
 
+// writerFunc is a reader of backups.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestABackupEndsWithTheRight: whoever loses it while he reads gets nothing more.
+func TestABackupEndsWithTheRight(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	w.raiseFormat(fsm.MergeFormat)
+	for i := range 400 {
+		long := IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
+		if _, err := n.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{long}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copying := rights.Role{Name: "copying", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Backup}}}
+	n.setRoles(t, everything(), copying)
+	read := 0
+	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+		if read == 0 {
+			n.setRoles(t, everything())
+		}
+		read += len(b)
+		return len(b), nil
+	}))
+	if wantError(t, err, PermissionDenied, ReasonPermissionDenied, ""); read == 0 || read > 1<<19 {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
+// TestOneBackupForEachCaller: whoever begins several and reads none takes no other's place.
+func TestOneBackupForEachCaller(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	begun := false
+	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+		if !begun {
+			begun = true
+			wantError(t, n.Backup(as("shop"), Linearizable, io.Discard), ResourceExhausted, ReasonOverloaded, "")
+			if err := n.Backup(as("depot"), Linearizable, io.Discard); err != nil {
+				t.Errorf("another caller: %v", err)
+			}
+		}
+		return len(b), nil
+	}))
+	if err != nil || !begun {
+		t.Errorf("begun %v: %v", begun, err)
+	}
+	if err := n.Backup(as("shop"), Linearizable, io.Discard); err != nil {
+		t.Errorf("the next: %v", err)
+	}
+}
+
 func TestBackupsThatAreRefused(t *testing.T) {
 	w, s := newMergeWorld(t)
 	w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil)
@@ -151,16 +206,21 @@ func TestBackupsThatAreRefused(t *testing.T) {
 	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
 		t.Errorf("a stale backup without a quorum: %v", err)
 	}
-	s.backingUp.Store(true)
-	if e := new(Error); !errors.As(s.Backup(t.Context(), Stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
-		t.Errorf("a second backup: %v", e)
+	s.backups.Store(maxBackups - 1)
+	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
+		t.Errorf("a backup beside others: %v", err)
 	}
-	s.backingUp.Store(false)
-	if err := s.Backup(t.Context(), Stale, brokenWriter{}); err == nil {
+	s.backups.Store(maxBackups)
+	if e := new(Error); !errors.As(s.Backup(t.Context(), Stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
+		t.Errorf("one backup more than may be: %v", e)
+	}
+	s.backups.Store(0)
+	if err := s.Backup(t.Context(), Stale, brokenWriter{0}); err == nil {
 		t.Error("a backup that nobody reads")
 	}
 }
 
-type brokenWriter struct{}
+// brokenWriter takes so many bytes.
+type brokenWriter struct{ bytes int }
 
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
+func (w brokenWriter) Write([]byte) (int, error) { return w.bytes, errors.New("gone") }

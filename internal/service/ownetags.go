@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/rights"
 )
 
@@ -47,6 +48,9 @@ func (s *Service) listOwnEtags(ctx context.Context, req ListRequest) (ListOwnEta
 	}
 	req.Database = "" // Every token belongs to the same listing.
 	c, err := newCursor(listOwnEtags, req)
+	if err == nil {
+		err = s.recordRead(ctx, audit.Record{Event: audit.EventRead, Name: c.prefix})
+	}
 	if err != nil || s.cfg.OwnEtags == nil {
 		return ListOwnEtagsResponse{}, err
 	}

@@ -16,7 +16,7 @@ import (
 // the same call again would be safe. The error is an *Error.
 func (s *Service) propose(ctx context.Context, op *raftlogv1.Operation, repeatable bool) (*raftlogv1.Result, error) {
 	if op.Principal == nil {
-		op.Principal = s.principal(ctx)
+		op.Principal = s.principal(ctx, op.Request != nil)
 	}
 	result, err := proposeTo(ctx, s.cfg.Proposer, op)
 	if unnamed(err, op.Principal) {

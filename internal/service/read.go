@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"strings"
 
+	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/rights"
 )
 
@@ -21,7 +23,8 @@ func (s *Service) settle(ctx context.Context, consistency Consistency) (uint64, 
 	return s.cfg.State.AppliedIndex(), nil
 }
 
-// settleFor is settle for a reader of what begins with name in a database. He is
+// settleFor is settle for a reader of a name in a database, or of all that begin with it,
+// which rights.Further behind it says. He is
 // asked for his right both before, as anybody could otherwise make the cluster
 // work, and after, when the roles are as new as what he reads.
 func (s *Service) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
@@ -32,7 +35,16 @@ func (s *Service) settleFor(ctx context.Context, consistency Consistency, databa
 	if err != nil {
 		return 0, err
 	}
-	return index, s.authorize(ctx, rights.Read, database, name)
+	if err := s.authorize(ctx, rights.Read, database, name); err != nil {
+		return 0, err
+	}
+	name = strings.TrimSuffix(name, rights.Further)
+	return index, s.recordRead(ctx, audit.Record{Event: audit.EventRead, Database: database, Name: name})
+}
+
+// MayRead says whether the caller may read everything.
+func (s *Service) MayRead(ctx context.Context) bool {
+	return s.authorize(ctx, rights.Read, "", "") == nil
 }
 
 func (s *Service) linearize(ctx context.Context) error {
@@ -131,7 +143,7 @@ func (s *Service) page(ctx context.Context, what listing, req ListRequest) (curs
 	if err != nil {
 		return cursor{}, 0, err
 	}
-	index, err := s.settleFor(ctx, req.Consistency, c.database, c.prefix)
+	index, err := s.settleFor(ctx, req.Consistency, c.database, c.prefix+rights.Further)
 	return c, index, err
 }
 

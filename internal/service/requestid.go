@@ -16,7 +16,7 @@ const keyBytes = 16
 
 // RequestID makes a call that goes through the cluster count exactly once.
 type RequestID struct {
-	// ID is the caller's own id of the call, 1 to 64 bytes, unique per database.
+	// ID is the caller's own id of the call, 1 to 64 bytes, unique per database and principal.
 	ID string
 	// Retry says that the call may have been made before.
 	Retry bool

@@ -2,9 +2,12 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/audit"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -47,6 +50,9 @@ func (s *Service) getRoles(ctx context.Context, consistency Consistency) (GetRol
 	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return GetRolesResponse{}, err
 	}
+	if err := s.recordRead(ctx, audit.Record{Event: audit.EventReadRoles}); err != nil {
+		return GetRolesResponse{}, err
+	}
 	res := GetRolesResponse{LogIndex: index}
 	if now := s.cfg.State.Roles(); now.Table != nil {
 		res.Roles, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}, now.SetAt
@@ -78,14 +84,19 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	table, err := encodeRoles(req.Roles)
+	table, exact, err := encodeRoles(req.Roles)
 	if err != nil {
 		return 0, err
 	}
-	if format := s.cfg.State.Format(); format < rolesFormat {
+	if len(req.Roles.Roles) == 0 {
+		if err := s.keepsAdministrator(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if format := s.cfg.State.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
 		return 0, &Error{
 			Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
-			Message: "a member is too old for roles: upgrade all members first",
+			Message: "a member is too old for roles, or for a grant with a name or a boundary: upgrade all members first",
 		}
 	}
 	var index uint64
@@ -103,6 +114,18 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 	return index, err
 }
 
+// keepsAdministrator refuses to take all roles away from one who is no administrator then:
+// as with roles, whoever sets them must be able to set others. Each node has its own
+// administrators, so the state cannot judge that.
+func (s *Service) keepsAdministrator(ctx context.Context) error {
+	if err := s.authorizeGuarded(ctx, rights.Cluster); err == nil {
+		return nil
+	} else if len(s.cfg.Admins) > 0 {
+		return invalidRoles(fmt.Errorf("without roles its author is shut out: %w", err))
+	}
+	return invalidRoles(errors.New("without roles everybody is shut out, for no administrators are named: start the nodes with --admin first"))
+}
+
 // proposeRoles sets roles, and returns the index of the log entry and that of the
 // roles before.
 func (s *Service) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
@@ -115,33 +138,38 @@ func (s *Service) proposeRoles(ctx context.Context, table []byte, expected *uint
 	return result.GetLogIndex(), result.GetRolesBefore(), err
 }
 
-// encodeRoles folds what is compared and returns the table for the log.
-func encodeRoles(r Roles) ([]byte, error) {
+// encodeRoles folds what is compared and returns the table for the log, and whether
+// only nodes of fsm.StrictFormat know all that is in it.
+func encodeRoles(r Roles) (data []byte, exact bool, err error) {
 	roles := slices.Clone(r.Roles)
 	for i := range roles {
 		roles[i].Grants = slices.Clone(roles[i].Grants)
 		for j := range roles[i].Grants {
 			g := &roles[i].Grants[j]
-			g.Prefix = docid.Fold(g.Prefix)
+			g.Prefix, g.Name = docid.Fold(g.Prefix), docid.Fold(g.Name)
+			g.Boundary = g.Boundary && !rights.EndsAtBoundary(g.Prefix)
 			if g.Database == rights.Any {
 				continue
 			}
 			database, err := databaseKey(g.Database)
 			if err != nil {
-				return nil, invalidRoles(err)
+				return nil, false, invalidRoles(err)
 			}
 			g.Database = database
 		}
 	}
 	table, err := rights.New(roles, r.Limits)
-	if err != nil {
-		return nil, invalidRoles(err)
+	if err == nil {
+		err = table.Check()
 	}
-	data, err := rights.Encode(table)
 	if err != nil {
-		return nil, invalidRoles(err)
+		return nil, false, invalidRoles(err)
 	}
-	return data, nil
+	data, err = rights.Encode(table)
+	if err != nil {
+		return nil, false, invalidRoles(err)
+	}
+	return data, table.Exact(), nil
 }
 
 func invalidRoles(err error) error { return invalid(ReasonInvalidRoles, "table", "%v", err) }

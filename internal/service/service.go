@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/audit"
 )
 
 const (
@@ -69,16 +73,19 @@ type Config struct {
 	// Caller tells who makes the call of a context that WithCaller did not make;
 	// nil for nobody who is known.
 	Caller func(ctx context.Context) Caller
-	// Admins are the principals to whom dangerous calls are kept as long as there
-	// are no roles; empty keeps them to nobody.
-	Admins []string
+	// Guarded keeps dangerous calls to the principals in Admins as long as there are
+	// no roles; to nobody, if that is empty.
+	Guarded bool
+	Admins  []string
 
 	// Hosts are names and addresses under which the node is called over HTTP, beside
 	// those of the members: its own, and those it was told. See CheckHost.
 	Hosts []string
 
-	// Audit, if set, keeps the record of what changes the cluster.
-	Audit Auditor
+	// Audit, if set, keeps the record of what changes the cluster, and of what else
+	// AuditLevel says; empty means audit.Changes.
+	Audit      Auditor
+	AuditLevel audit.Level
 
 	// ServerPrefix, if set, stands in the ids of this node's HiLo ranges in
 	// place of the node tag.
@@ -148,8 +155,14 @@ type Service struct {
 	limiter limiter
 	// expected are the nodes that Join has asked to come.
 	expected expected
-	// backingUp is set while a backup is written.
-	backingUp atomic.Bool
+	// denials bounds the records of denied calls, and denialsLeftOut counts those
+	// without one since the last.
+	denials        *rate.Limiter
+	denialsLeftOut atomic.Int64
+	// backups is how many are being written, and backupOf has the names of the callers
+	// who read one.
+	backups  atomic.Int64
+	backupOf sync.Map
 	// draining is set once, by Drain: enter lets nobody in any more.
 	draining atomic.Bool
 }
@@ -160,7 +173,7 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg}, nil
+	return &Service{cfg: cfg, denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce)}, nil
 }
 
 // enter lets a call in, or refuses it at once: a queue would only make the
@@ -233,6 +246,9 @@ func (s *Service) finish(ctx context.Context, useCase string, err error) error {
 		s.cfg.Logger.ErrorContext(ctx, "a call failed", "call", useCase, "reason", known.Reason, "error", known.Err)
 	} else if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {
 		s.cfg.Logger.DebugContext(ctx, "a call was refused", "call", useCase, "reason", known.Reason, "error", known.Err)
+	}
+	if known.Code == PermissionDenied {
+		s.recordDenial(ctx, useCase, known.Message)
 	}
 	return s.cfg.Events.refused(known)
 }

@@ -35,7 +35,7 @@ type takeValues struct {
 }
 
 func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityResponse, error) {
-	principal := s.principal(ctx)
+	principal := s.principal(ctx, t.request != nil)
 	res, err := s.takeAs(ctx, t, principal)
 	if unnamed(err, principal) {
 		res, err = s.takeAs(ctx, t, s.author(ctx))

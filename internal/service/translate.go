@@ -172,6 +172,9 @@ func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
 	}
 }
 
+// reasonOfField is the reason for a text that the state refuses, by its field.
+var reasonOfField = map[string]string{"name": ReasonInvalidName, "tag": ReasonInvalidTag, "id": ReasonInvalidID, "database": ReasonInvalidDatabase}
+
 // refusalError translates what the state machine refused.
 func refusalError(r *raftlogv1.Refusal) *Error {
 	kind, ok := kindOfRefusal(r.GetReason())
@@ -185,6 +188,9 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 	}
 	if e.Message == "" {
 		e.Message = "refused by the cluster"
+	}
+	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == ReasonInvalidRequest {
+		e.Reason = reason
 	}
 	return e
 }

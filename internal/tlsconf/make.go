@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -19,6 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	pkcs12 "software.sslmate.com/src/go-pkcs12"
 )
 
 const (
@@ -34,6 +37,9 @@ const (
 // ErrExists means a file that must not be overwritten is there.
 var ErrExists = errors.New("tlsconf: the file exists")
 
+// FirstClient is the client whose certificate is made with the nodes' first.
+const FirstClient = "client"
+
 // MakeOptions says which certificates to make.
 type MakeOptions struct {
 	// Nodes holds the tags of the nodes, one certificate each.
@@ -47,12 +53,18 @@ type MakeOptions struct {
 	// Overwrite replaces certificates and keys of nodes and client; the CA is
 	// never replaced.
 	Overwrite bool
+	// RSA makes RSA keys for nodes and clients, in the form PKCS#1, for programs that
+	// read no other.
+	RSA bool
+	// PFX also writes each certificate with its key and the CA into one file, as
+	// PKCS#12 with an empty password; also of clients that have certificates already.
+	PFX bool
 }
 
 // MakeCerts writes certificates for a cluster into dir, which it makes if need
 // be: ca.crt and ca.key, TAG.crt and TAG.key for each node, client.crt and
-// client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA P-256, in files that only their owner can
-// read.
+// client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA
+// P-256, or RSA of 2,048 bits but for the CA's, in files that only their owner can read.
 //
 // A node's certificate says that it is the node's of any cluster, in a URI, and
 // names its tag, localhost, 127.0.0.1, ::1, idnode- with the tag in small letters,
@@ -72,24 +84,43 @@ func MakeCerts(dir string, opts MakeOptions) error {
 		return err
 	}
 	for _, tag := range opts.Nodes {
-		if err := ca.issue(filepath.Join(dir, tag), nodeTemplate(tag, opts.Hosts)); err != nil {
+		if err := ca.issueFiles(filepath.Join(dir, tag), nodeTemplate(tag, opts.Hosts), opts); err != nil {
 			return err
 		}
 	}
 	clients := opts.Clients
 	if len(opts.Nodes) > 0 {
-		clients = append([]string{"client"}, clients...)
+		clients = append([]string{FirstClient}, clients...)
 	}
 	for _, name := range clients {
-		base := filepath.Join(dir, name)
-		if !opts.Overwrite && anyExists(base+".crt", base+".key") {
-			continue
-		}
-		if err := ca.issue(base, clientTemplate(name)); err != nil {
+		if err := ca.issueFiles(filepath.Join(dir, name), clientTemplate(name), opts); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// issueFiles issues a certificate as the options say, where there is none that stays.
+func (a *authority) issueFiles(base string, t *x509.Certificate, opts MakeOptions) error {
+	stays := !opts.Overwrite && anyExists(base+".crt", base+".key")
+	if !stays {
+		if _, err := issue(base, t, a, opts.RSA); err != nil {
+			return err
+		}
+	}
+	if !opts.PFX || stays && anyExists(base+".pfx") {
+		return nil
+	}
+	pair, err := loadPair(base+".crt", base+".key")
+	if err != nil {
+		return err
+	}
+	// Not pkcs12.Modern, which will become what Java and OpenSSL of today do not read.
+	pfx, err := pkcs12.Modern2023.Encode(pair.PrivateKey, pair.Leaf, []*x509.Certificate{a.cert}, "")
+	if err != nil {
+		return fmt.Errorf("tlsconf: encode %s.pfx: %w", base, err)
+	}
+	return writeFile(base+".pfx", pfx, 0o600)
 }
 
 func (o MakeOptions) validate(dir string) error {
@@ -221,23 +252,34 @@ func makeCA(base string) (*authority, error) {
 	t.IsCA = true
 	t.MaxPathLenZero = true
 	t.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-	pair, err := issue(base, t, nil)
+	pair, err := issue(base, t, nil, false)
 	if err != nil {
 		return nil, err
 	}
 	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
 }
 
-// issue makes a key, has its certificate signed and writes both beside each
-// other, as base.key and base.crt.
-func (a *authority) issue(base string, t *x509.Certificate) error {
-	_, err := issue(base, t, a)
-	return err
+// makeKey makes a key, and encodes it as a PEM block.
+func makeKey(ofRSA bool) (crypto.Signer, *pem.Block, error) {
+	if ofRSA {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, nil, err
+		}
+		return key, &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return key, &pem.Block{Type: "PRIVATE KEY", Bytes: der}, err
 }
 
-// issue signs with a, or has the certificate sign itself where a is nil.
-func issue(base string, t *x509.Certificate, a *authority) (*tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// issue makes a key, has its certificate signed by a, or by itself where a is nil, and
+// writes both beside each other, as base.key and base.crt.
+func issue(base string, t *x509.Certificate, a *authority, ofRSA bool) (*tls.Certificate, error) {
+	key, block, err := makeKey(ofRSA)
 	if err != nil {
 		return nil, fmt.Errorf("tlsconf: make a key: %w", err)
 	}
@@ -255,28 +297,21 @@ func issue(base string, t *x509.Certificate, a *authority) (*tls.Certificate, er
 	if err != nil {
 		return nil, fmt.Errorf("tlsconf: read back %s.crt: %w", base, err)
 	}
-	return &tls.Certificate{PrivateKey: key, Leaf: leaf}, writePair(base, der, key)
+	if err := writeFile(base+".key", pem.EncodeToMemory(block), 0o600); err != nil {
+		return nil, err
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return &tls.Certificate{PrivateKey: key, Leaf: leaf}, writeFile(base+".crt", certificate, 0o644)
 }
 
-func writePair(base string, certDER []byte, key *ecdsa.PrivateKey) error {
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return fmt.Errorf("tlsconf: encode %s.key: %w", base, err)
-	}
-	if err := writePEM(base+".key", "PRIVATE KEY", keyDER, 0o600); err != nil {
-		return err
-	}
-	return writePEM(base+".crt", "CERTIFICATE", certDER, 0o644)
-}
-
-// writePEM puts the file in place under its name at once and complete, with
+// writeFile puts the file in place under its name at once and complete, with
 // its own mode also where it replaces one that others could read.
-func writePEM(path, kind string, der []byte, mode fs.FileMode) error {
+func writeFile(path string, content []byte, mode fs.FileMode) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("tlsconf: %w", err)
 	}
-	if err := os.WriteFile(draft, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode); err != nil {
+	if err := os.WriteFile(draft, content, mode); err != nil {
 		return fmt.Errorf("tlsconf: %w", err)
 	}
 	if err := os.Rename(draft, path); err != nil {

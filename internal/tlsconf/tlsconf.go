@@ -67,6 +67,8 @@ type loaded struct {
 	// of its certificates ends.
 	ca      *x509.CertPool
 	caUntil time.Time
+	// roots are the certificates in ca.
+	roots []*x509.Certificate
 }
 
 // LoadServer reads the files of a node: certificate and key are needed, the CA
@@ -151,6 +153,7 @@ func (l *loaded) loadPool(file string) error {
 			return fmt.Errorf("tlsconf: CA %s: %w", file, err)
 		}
 		l.ca.AddCert(cert)
+		l.roots = append(l.roots, cert)
 		if l.caUntil.IsZero() || cert.NotAfter.Before(l.caUntil) {
 			l.caUntil = cert.NotAfter
 		}
@@ -159,6 +162,20 @@ func (l *loaded) loadPool(file string) error {
 		return fmt.Errorf("tlsconf: CA %s holds no certificate in PEM form", file)
 	}
 	return nil
+}
+
+// Accepts says whether the certificate of a connection, which was verified when that was
+// made, is good still: neither has it or what signed it ended, nor is their CA gone. It
+// verifies no signature, and so can be asked often.
+func (m *Material) Accepts(state tls.ConnectionState) bool {
+	now, roots := time.Now(), m.now.Load().roots
+	if roots == nil {
+		return true // Nobody was asked for a certificate.
+	}
+	return slices.ContainsFunc(state.VerifiedChains, func(chain []*x509.Certificate) bool {
+		ended := slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return usable(cert, now) != nil })
+		return !ended && slices.ContainsFunc(roots, chain[len(chain)-1].Equal)
+	})
 }
 
 // HasCA says whether a CA was given.
@@ -170,6 +187,17 @@ func (m *Material) Leaf() *x509.Certificate {
 		return cert.Leaf
 	}
 	return nil
+}
+
+// suites are those of TLS 1.2 that encrypt and authenticate in one, with keys of the
+// moment. All clients have one of them since Java 8, OpenSSL 1.0.1 and Windows Server
+// 2016; TLS 1.3 has none that do not.
+func suites() []uint16 {
+	return []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}
 }
 
 // Server returns the configuration of a listener that applications use, with
@@ -189,7 +217,7 @@ func (m *Material) Server(protocols ...string) *tls.Config {
 // if its CA is gone meanwhile.
 func (m *Material) server(version uint16, protocols []string) *tls.Config {
 	cfg := &tls.Config{
-		MinVersion: version, GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
+		MinVersion: version, CipherSuites: suites(), GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
 	}
 	if ca := m.now.Load().ca; ca != nil {
 		cfg.ClientAuth = tls.RequireAndVerifyClientCert
@@ -203,7 +231,7 @@ func (m *Material) server(version uint16, protocols []string) *tls.Config {
 // not empty. The CA is that of now: who dials for long asks again each time.
 func (m *Material) Client(serverName string) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: m.now.Load().ca, ServerName: serverName,
+		MinVersion: tls.VersionTLS12, CipherSuites: suites(), RootCAs: m.now.Load().ca, ServerName: serverName,
 		GetClientCertificate: m.getClientCertificate,
 	}
 }

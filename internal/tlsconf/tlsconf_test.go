@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,38 @@ func TestApplications(t *testing.T) {
 	}
 	if _, err := client.PeerClient(""); err == nil {
 		t.Error("PeerClient without a tag")
+	}
+}
+
+// TestTLS12IsAEADAlone: of the suites that Go knows, those that authenticate apart
+// from the encryption, or have no keys of the moment, are refused by both sides.
+func TestTLS12IsAEADAlone(t *testing.T) {
+	for _, rsa := range []bool{false, true} {
+		dir, tried := t.TempDir(), 0
+		must(t, tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{"A"}, RSA: rsa}))
+		a, client := load(t, dir, "A"), load(t, dir, "client").Client("localhost")
+		for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+			if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) || strings.Contains(suite.Name, "_RSA_") != rsa {
+				continue
+			}
+			tried++
+			good := strings.HasPrefix(suite.Name, "TLS_ECDHE_") && (strings.Contains(suite.Name, "_GCM_") || strings.Contains(suite.Name, "_POLY1305_"))
+			for _, atServer := range []bool{true, false} {
+				server, client := a.Server(), client.Clone()
+				other := client
+				if !atServer {
+					server.GetConfigForClient, other = nil, server
+				}
+				other.MaxVersion, other.CipherSuites = tls.VersionTLS12, []uint16{suite.ID}
+				_, seen, err := handshake(t, server, client)
+				if (err == nil) != good || good && seen.CipherSuite != suite.ID {
+					t.Errorf("%s, judged by the server (%v): %v", suite.Name, atServer, err)
+				}
+			}
+		}
+		if tried < 5 {
+			t.Errorf("only %d suites were tried", tried)
+		}
 	}
 }
 

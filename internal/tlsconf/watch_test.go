@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -236,6 +237,44 @@ func TestAClientIsNoNode(t *testing.T) {
 	for _, name := range []string{"A", "ops", "ca", "", "../x", "a b"} {
 		if err := tlsconf.MakeCerts(t.TempDir(), tlsconf.MakeOptions{Nodes: []string{"B"}, Clients: []string{name}}); err == nil {
 			t.Errorf("a client called %q", name)
+		}
+	}
+}
+
+// TestAnOpenConnectionsCertificate is good until it, or what signed it, ends, and as long
+// as its CA is there.
+func TestAnOpenConnectionsCertificate(t *testing.T) {
+	dir, other := makeCerts(t, "A"), makeCerts(t, "A")
+	load := func(dir string) (*tlsconf.Material, *x509.Certificate, *x509.Certificate) {
+		m, err := tlsconf.LoadServer(files(dir, "A"))
+		must(t, err)
+		text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+		must(t, err)
+		block, _ := pem.Decode(text)
+		ca, err := x509.ParseCertificate(block.Bytes)
+		must(t, err)
+		return m, m.Leaf(), ca
+	}
+	m, leaf, ca := load(dir)
+	_, otherLeaf, otherCA := load(other)
+	ended := func(cert *x509.Certificate) *x509.Certificate {
+		c := *cert
+		c.NotAfter = time.Now().Add(-time.Second)
+		return &c
+	}
+	for name, tt := range map[string]struct {
+		chains [][]*x509.Certificate
+		want   bool
+	}{
+		"good":             {[][]*x509.Certificate{{leaf, ca}}, true},
+		"one of two":       {[][]*x509.Certificate{{otherLeaf, otherCA}, {leaf, ca}}, true},
+		"ended":            {[][]*x509.Certificate{{ended(leaf), ca}}, false},
+		"its signer ended": {[][]*x509.Certificate{{leaf, ended(ca)}}, false},
+		"another CA":       {[][]*x509.Certificate{{otherLeaf, otherCA}}, false},
+		"none":             {nil, false},
+	} {
+		if got := m.Accepts(tls.ConnectionState{VerifiedChains: tt.chains}); got != tt.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

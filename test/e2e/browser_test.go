@@ -183,6 +183,15 @@ func (b *browser) sees(selector, text string) {
 	b.until(fmt.Sprintf("%q in %s", text, selector), fmt.Sprintf("(document.querySelector(%q)?.innerText ?? '').includes(%q)", selector, text))
 }
 
+// off waits until a button is off for a reason that begins so, or on if that is empty.
+func (b *browser) off(selector, reason string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("%s is off: %q", selector, reason), fmt.Sprintf(
+		`(e => e && (%[2]q ? e.getAttribute("aria-disabled") === "true" && e.title.startsWith(%[2]q) : !e.hasAttribute("aria-disabled") && !e.disabled))(document.querySelector(%[1]q))`,
+		selector, reason,
+	))
+}
+
 // gone waits until an element is not there any more.
 func (b *browser) gone(selector string) {
 	b.t.Helper()

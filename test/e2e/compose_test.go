@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,8 +115,26 @@ func nodesOf(containers []*harness.Container) []*harness.Node {
 	return nodes
 }
 
+// backupFromInside takes a backup as docs/operations.md says: the image has no shell, and
+// the file system is read-only.
+func backupFromInside(t *testing.T, n *harness.Container) {
+	t.Helper()
+	out, stderr, code := n.Exec(t, "backup", "-")
+	if code != 0 {
+		t.Fatalf("backup in %s: exit code %d: %s", n.Service, code, stderr)
+	}
+	file := filepath.Join(t.TempDir(), "today.backup")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := harness.Command(t, "backup", "inspect", file).CombinedOutput(); err != nil {
+		t.Errorf("the backup from %s: %v: %s", n.Service, err, out)
+	}
+}
+
 // TestCompose runs deploy/docker-compose.yml, takes the leader off the network,
-// puts nodes back at each other's addresses, and kills a container.
+// puts nodes back at each other's addresses, kills a container, and removes its node,
+// which the engine does not start again and again.
 func TestCompose(t *testing.T) {
 	c := harness.StartCompose(t)
 	ledger := harness.NewLedger(t)
@@ -126,6 +146,7 @@ func TestCompose(t *testing.T) {
 		overHTTP(t, c.Certs, n.Node, ledger)
 	}
 	everyoneGives(t, c, ledger)
+	backupFromInside(t, c.Containers[0])
 
 	load := harness.StartLoad(ledger, nodesOf(others), "orders", 4, 10*time.Second)
 	defer load.Stop()
@@ -172,4 +193,55 @@ func TestCompose(t *testing.T) {
 	everyoneGives(t, c, ledger)
 	take(t, killed.Node, ledger, "orders") // its published port is back
 	c.Agree(t)
+
+	c.Operator(t, rest[0], "cluster", "remove", killed.Tag, "--yes")
+	killed.StaysDown(t, 1)
+	killed.Restart(t)
+	killed.StaysDown(t, 2)
+}
+
+// fileInManual returns a file that docs/operations.md shows under a heading.
+func fileInManual(t *testing.T, heading string) string {
+	t.Helper()
+	manual, err := os.ReadFile(operationsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(manual), "\n### "+heading+"\n")
+	_, file, found := strings.Cut(section, "\n```yaml\n")
+	file, _, _ = strings.Cut(file, "\n```\n")
+	if !found {
+		t.Fatalf("no file is shown under %q", heading)
+	}
+	return file
+}
+
+// TestComposeReplaced does what docs/operations.md says of containers: C is replaced by D,
+// and then, with all volumes but A's gone, A goes on alone.
+func TestComposeReplaced(t *testing.T) {
+	c := harness.StartCompose(t)
+	ledger := harness.NewLedger(t)
+	replaced := filepath.Join(t.TempDir(), "replaced.yml")
+	if err := os.WriteFile(replaced, []byte(fileInManual(t, "Replacing and recovering in containers")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, old := c.Containers[0], c.Containers[2]
+	everyoneGives(t, c, ledger)
+	c.Operator(t, a, "cluster", "remove", "C", "--yes")
+	c.MakeCertificate(t, "D")
+	c.Setenv("TOKEN", c.Operator(t, a, "cluster", "invite", "--tag", "D"))
+	c.Also(replaced)
+	c.Run(t, "rm", "--stop", "--force", old.Service)
+	c.RemoveVolume(t, "c")
+	c.Run(t, "up", "-d", old.Service)
+	awaitVote(t, a.Node, "D")
+
+	c.Run(t, "stop")
+	if out := c.Run(t, "run", "--rm", "--no-deps", "-T", a.Service, "recover", "--data-dir", "/data", "--members", "A", "--skip-ahead", "1000000", "--yes"); !strings.Contains(out, "lost       B, D") {
+		t.Errorf("recover: %s", out)
+	}
+	c.Run(t, "up", "-d", a.Service)
+	a.ID = strings.TrimSpace(c.Run(t, "ps", "-q", a.Service)) // It may be another container.
+	a.WaitHealthy(t)
+	inside(t, a, ledger, "orders|", 1)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +19,7 @@ import (
 // membersAt is what `idnode cluster members -o json` shows at a node, by tag.
 func membersAt(t *testing.T, certs string, n *harness.Node) (map[string]*idnodev1.Member, error) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "cluster", "members", "-o", "json", "--endpoint", n.GRPC,
+	out, err := harness.Command(t, "cluster", "members", "-o", "json", "--endpoint", n.GRPC,
 		"--tls-ca", filepath.Join(certs, "ca.crt"), "--tls-cert", filepath.Join(certs, "client.crt"), "--tls-key", filepath.Join(certs, "client.key")).Output()
 	if err != nil {
 		return nil, err

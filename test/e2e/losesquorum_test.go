@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -17,7 +16,7 @@ func idnode(t *testing.T, nodes []*harness.Node, args ...string) (string, error)
 	for _, n := range nodes {
 		args = append(args, "--endpoint", n.GRPC)
 	}
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t), append(args, "--timeout", "20s")...).CombinedOutput()
+	out, err := harness.Command(t, append(args, "--timeout", "20s")...).CombinedOutput()
 	return string(out), err
 }
 

@@ -13,17 +13,26 @@ import (
 )
 
 // pages are the views of the page.
-var pages = []string{"overview", "make", "identities", "hilo", "claims", "etags"}
+var pages = []string{"overview", "make", "identities", "hilo", "claims", "etags", "operate"}
 
 // oddNames are names of identities and claims that a page could stumble over: text
 // that looks like a page's own, and one that is longer than any line.
 var oddNames = []string{`<img src=x onerror="window.broken = true">`, strings.Repeat("a-long-name", 60)}
+
+// oldName is one from before control characters were refused, and shownName what is
+// seen of it.
+const (
+	oldName   = "turned\n\u202eback"
+	shownName = `turned\u000a\u202eback`
+)
 
 // pageTest is one browser at one node of a cluster, for all parts of a test.
 type pageTest struct {
 	*browser
 	cluster *harness.Cluster
 	node    *harness.Node
+	// whole is the test of all parts, with which a process ends that a part starts.
+	whole *testing.T
 }
 
 // TestPage uses a cluster through the page of one of its nodes, in a browser. The
@@ -31,7 +40,7 @@ type pageTest struct {
 func TestPage(t *testing.T) {
 	chromium(t)
 	c := harness.StartCluster(t, harness.Config{})
-	p := &pageTest{cluster: c, node: c.Nodes[0]}
+	p := &pageTest{cluster: c, node: c.Nodes[0], whole: t}
 	p.fillState(t)
 	p.browser = openBrowser(t, "http://"+p.node.HTTP)
 	for _, part := range []struct {
@@ -40,22 +49,30 @@ func TestPage(t *testing.T) {
 	}{
 		{"cluster", (*pageTest).seesCluster},
 		{"makes ids", (*pageTest).makesIDs},
+		{"limits of fields", (*pageTest).keepsLimits},
 		{"reserves ranges", (*pageTest).reservesRanges},
 		{"seeds", (*pageTest).seeds},
 		{"deletes", (*pageTest).deletes},
 		{"filters and pages", (*pageTest).filtersAndPages},
 		{"raises", (*pageTest).raises},
+		{"old names", (*pageTest).oldNames},
 		{"claims", (*pageTest).claims},
+		{"sorts", (*pageTest).sorts},
+		{"copies", (*pageTest).copies},
 		{"etags", (*pageTest).seesEtags},
 		{"databases", (*pageTest).changesDatabase},
 		{"keyboard", (*pageTest).worksByKeyboard},
 		{"rates", (*pageTest).seesRates},
+		{"nodes", (*pageTest).seesNodes},
 		{"labels", (*pageTest).namesEverything},
 		{"contrast", (*pageTest).isLegible},
-		{"phone", (*pageTest).fitsPhone},
+		{"operates", (*pageTest).operates},
+		{"widths", (*pageTest).fitsWidths},
 		{"dark", (*pageTest).turnsDark},
 		{"quorum lost and back", (*pageTest).losesQuorum},
 		{"node gone and back", (*pageTest).losesNode},
+		{"another node's page", (*pageTest).goesToAnother},
+		{"dead member", (*pageTest).removesDeadMember},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			p.t = t
@@ -84,6 +101,12 @@ func (p *pageTest) fillState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	_, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(ctx, &idnodev1.MergeCountersRequest{
+		Identities: []*idnodev1.IdentityValue{{Name: oldName, Value: 3}}, Hilos: []*idnodev1.HiLoValue{{Tag: oldName, Max: 32}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, database := range []string{"default", "shop"} {
 		_, err := p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Database: database, Template: "orders/", Count: 1234})
 		if err == nil {
@@ -102,10 +125,10 @@ func (p *pageTest) seesCluster() {
 	leader := p.cluster.Leader(p.t)
 	p.sees(".where", "quorum")
 	p.until("three members that are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
-	p.sees(".member[data-tag="+leader.Tag+"] h3", "eader")
+	p.sees(".member[data-tag="+leader.Tag+"] .role", "Leader")
 	p.sees(".member[data-tag=A]", "this node")
-	p.sees(".member[data-tag=B]", p.cluster.Nodes[1].GRPC)
 	p.sees(".figures", "3 of 3 voters")
+	p.sees(".figures", "none")
 	p.shot("cluster")
 }
 
@@ -144,7 +167,7 @@ func (p *pageTest) makesIDs() {
 	p.click(".forms form:nth-child(1) .main")
 	p.sees(".forms .failure", "ID_CLAIMED")
 	p.template(`a\b`, "No id.")
-	p.until("nothing to press", `document.querySelector(".forms .main").disabled`)
+	p.off(".forms .main", "No id comes of this template.")
 	p.template("invoices|", "Identity")
 	p.until("the failure is of the last try", `document.querySelector(".forms .failure").innerText !== ""`)
 	p.click(".forms form:nth-child(1) .main")
@@ -158,7 +181,7 @@ func (p *pageTest) reservesRanges() {
 		p.fill("[name=tag]", "tickets")
 		p.click(".forms form:nth-child(2) .main")
 		p.made("HiLo range", fmt.Sprintf(`^tickets\/1-A … tickets\/%d-A$`, 32+i))
-		p.click(".made > li:first-child button")
+		p.click(".made > li:first-child .more button")
 		p.sees(".made > li:first-child .more", "begins at 1 again")
 	}
 	p.template("invoices|", "Identity")
@@ -178,10 +201,10 @@ func (p *pageTest) seeds() {
 	p.sees("#said", "bills is at 1,000.")
 	p.gone("dialog")
 	p.sees("tr[data-name=bills]", "1,000")
-	p.click("tr[data-name=bills] button")
+	p.click("tr[data-name=bills] [aria-label^=Seed]")
 	p.fill("dialog input", "42")
 	p.sees("dialog .warning", "The ids from 43 to 1,000 may then come out a second time.")
-	p.until("the seed is held back", `document.querySelector("dialog .main").disabled`)
+	p.off("dialog .main", "It lowers the value: tick the box if that is meant.")
 	p.shot("seed-lower")
 	p.click("dialog .check input")
 	p.click("dialog .main")
@@ -238,10 +261,10 @@ func (p *pageTest) filtersAndPages() {
 func (p *pageTest) raises() {
 	p.open("hilo")
 	p.sees("tr[data-name=orders]", "32")
-	p.click("tr[data-name=orders] button")
+	p.click("tr[data-name=orders] [aria-label^=Raise]")
 	p.fill("dialog input", "31")
 	p.sees("dialog .warning", "only rises")
-	p.until("the raise is held back", `document.querySelector("dialog .main").disabled`)
+	p.off("dialog .main", "A HiLo counter only rises.")
 	p.fill("dialog input", "5000")
 	p.sees("dialog", "The next range will begin at 5,001.")
 	// A range that was given out meanwhile is in nobody's way.
@@ -260,6 +283,27 @@ func (p *pageTest) raises() {
 	p.gone("dialog")
 }
 
+// oldNames can be seen, and changed, with all their characters.
+func (p *pageTest) oldNames() {
+	p.open("identities")
+	p.fill("input[type=search]", "turned")
+	p.sees("tbody tr:first-child", shownName)
+	p.click("tbody .do button:nth-child(2)")
+	p.sees("dialog h2", "Seed "+shownName)
+	p.fill("dialog input", "9")
+	p.click("dialog .main")
+	p.sees("#said", shownName+" is at 9.")
+	p.gone("dialog")
+	p.open("hilo")
+	p.fill("input[type=search]", "turned")
+	p.sees("tbody tr:first-child", shownName)
+	p.click("tbody .do button:nth-child(2)")
+	p.fill("dialog input", "64")
+	p.click("dialog .main")
+	p.sees("#said", shownName+" is at 64.")
+	p.gone("dialog")
+}
+
 func (p *pageTest) claims() {
 	p.open("claims")
 	p.sees("tbody", "users/ayende")
@@ -270,7 +314,7 @@ func (p *pageTest) claims() {
 	p.gone("dialog")
 	p.sees("tbody", "users/oren@example.org")
 	p.shot("claims")
-	p.click("tr[data-name='users/ayende'] button")
+	p.click("tr[data-name='users/ayende'] .danger")
 	p.sees("dialog", "Release this id?")
 	p.click("dialog button.danger")
 	p.gone("tr[data-name='users/ayende']")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -20,23 +21,36 @@ import (
 func (p *pageTest) losesQuorum() {
 	p.open("make")
 	p.cluster.Isolate(p.node)
-	p.sees(".trouble.quorum", "No quorum.")
+	p.sees("[data-alarm=IdnodeNoQuorum]", "No quorum.")
 	p.sees(".where", "no quorum")
 	p.template("invoices|", "Identity")
+	p.off(".forms form:nth-child(1) .main", "There is no quorum.")
+	p.sees(".forms form:nth-child(1) .reason", "There is no quorum.")
 	p.click(".forms form:nth-child(1) .main")
-	p.sees(".forms .failure", "NO_QUORUM")
+	p.sees("#said", "There is no quorum.")
 	p.template("users/", "Server-side id")
 	p.click(".forms form:nth-child(1) .main")
 	p.made("Server-side id", `^users\/\d{19}-A$`)
 	p.shot("no-quorum-make")
 	p.open("identities")
 	p.sees("tbody", "customer-00")
+	p.off("tr[data-name=customer-00] .danger", "There is no quorum.")
+	p.off(".list .tools .main", "There is no quorum.")
 	p.open("overview")
 	p.sees(".member[data-tag=A] .state", "cut off")
 	p.sees(".member[data-tag=B] .state", "no answer")
 	p.sees(".member[data-tag=C] .state", "no answer")
+	p.sees("#alarms", "alarm")
+	p.sees("#trouble", "Member B does not answer.")
+	p.off(".member[data-tag=B] .lead-to", "There is no quorum.")
+	p.off(".member[data-tag=B] .remove", "There is no quorum.")
 	p.shot("no-quorum")
+	p.open("operate")
+	p.sees("[aria-label=Backup] .hint", "may lack the newest ids")
+	p.off("[aria-label=Backup] .main", "")
+	p.sees("[data-about=settings]", "max-identities")
 	p.cluster.Heal()
+	p.open("overview")
 	p.gone(".trouble")
 	p.sees(".where", "quorum")
 	p.until("all are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
@@ -59,10 +73,66 @@ func (p *pageTest) losesNode() {
 	p.sees(".where", "no answer")
 	p.until("what was last seen", `document.querySelectorAll(".member").length === 3`)
 	p.shot("no-answer")
-	p.node.Start(p.t)
+	p.node.Start(p.whole)
 	p.node.WaitReady(p.t)
 	p.gone(".trouble")
 	p.sees(".where", "quorum")
+}
+
+// goesToAnother follows the link of another node to its own page.
+func (p *pageTest) goesToAnother() {
+	p.open("overview")
+	p.sees(".member[data-tag=B] .state", "up to date")
+	p.origin = "http://" + p.cluster.Nodes[1].HTTP
+	p.click(".member[data-tag=B] a")
+	p.sees(".where", "quorum")
+	p.sees(".member[data-tag=B]", "this node")
+	p.until("no link to itself", `!document.querySelector(".member[data-tag=B] a").href`)
+	if got := ask[string](p.browser, "location.origin"); got != p.origin {
+		p.t.Errorf("the page is that of %s, want %s", got, p.origin)
+	}
+	// What the page of a node that is gone offers instead.
+	p.cluster.Nodes[1].Process.Kill()
+	p.sees(".trouble.unreached", "Ask another: A C")
+	p.origin = "http://" + p.node.HTTP
+	p.click(".trouble a")
+	p.sees(".member[data-tag=A]", "this node")
+	p.cluster.Nodes[1].Start(p.whole)
+	p.cluster.Nodes[1].WaitReady(p.t)
+	p.until("all are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
+}
+
+// removesDeadMember removes a member for good that does not answer, but not one that
+// does.
+func (p *pageTest) removesDeadMember() {
+	p.open("overview")
+	p.off(".member[data-tag=C] .remove", "It answers.")
+	p.cluster.Nodes[2].Process.Kill()
+	p.sees("[data-alarm=IdnodeMemberUnreachable]", "Member C does not answer.")
+	p.off(".member[data-tag=C] .lead-to", "It does not answer.")
+	p.off(".member[data-tag=C] .remove", "")
+	for _, column := range []string{"ids", "commit", "disk", "certificate"} {
+		p.sees(cell("C", column), "–")
+	}
+	p.colours("dark")
+	p.until("for how long", `parseInt(document.querySelector("#trouble [aria-hidden]").innerText.slice(4)) >= 3`)
+	p.shot("silent-member")
+	p.colours("light")
+	p.click(".member[data-tag=C] .remove")
+	p.sees("dialog", "Remove member C?")
+	p.off("dialog .danger", "Type C first.")
+	p.fill("dialog input", "b")
+	p.off("dialog .danger", "Type C first.")
+	p.keys(kb.Enter)
+	p.sees("dialog .failure", "Type C first.")
+	p.fill("dialog input", "c")
+	p.off("dialog .danger", "")
+	p.shot("remove")
+	p.click("dialog .danger")
+	p.sees("#said", "Member C is removed.")
+	p.gone(".member[data-tag=C]")
+	p.gone("[data-alarm=IdnodeMemberUnreachable]")
+	p.sees(".figures", "2 of 2 voters")
 }
 
 // foreign is a page of somebody else that would change things at a node, in every

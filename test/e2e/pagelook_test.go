@@ -7,6 +7,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
+// content says that a view has what it shows.
+const content = `document.querySelector(".forms, .operate tbody tr, main > div > .list tbody tr, .nodes tbody tr")`
+
 // worksByKeyboard goes from the top of the page to a seeded identity and back,
 // without a mouse.
 func (p *pageTest) worksByKeyboard() {
@@ -54,6 +57,12 @@ func (p *pageTest) worksByKeyboard() {
 	p.keys(kb.Escape)
 	p.gone("dialog")
 	p.sees("tbody", "invoices")
+	// What is off can be reached, and says why.
+	p.open("overview")
+	p.sees(".member[data-tag=A]", "this node")
+	p.tabTo("Remove A", kb.ModifierNone)
+	p.keys(kb.Enter)
+	p.sees("#said", "It answers.")
 }
 
 // tabTo presses Tab, with Shift to go back, until something has the focus.
@@ -95,7 +104,7 @@ func (p *pageTest) isLegible() {
 		p.colours(scheme)
 		for _, view := range pages {
 			p.open(view)
-			p.until("the view's content", `!document.querySelector(".list") || document.querySelector("tbody tr")`)
+			p.until("the view's content", content)
 			if faint := ask[string](p.browser, contrast); faint != "" {
 				p.t.Errorf("%s, %s: too faint:\n%s", view, scheme, faint)
 			}
@@ -103,22 +112,40 @@ func (p *pageTest) isLegible() {
 	}
 }
 
-// fitsPhone: on 360 points nothing is cut off or has to be pushed aside.
-func (p *pageTest) fitsPhone() {
+// outside lists what is cut off at the side, or reaches out of what it is in.
+const outside = `[...document.querySelectorAll("body *")].filter(e => {
+	const box = e.getBoundingClientRect();
+	return e.checkVisibility() && box.width > 1 && box.right > innerWidth + 1 && !e.closest("#views, .unseen, .skip");
+}).map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// fitsWidths: nothing is cut off or has to be pushed aside, in the light and in the
+// dark, from a phone to a wide screen.
+func (p *pageTest) fitsWidths() {
 	defer p.size(1200, 900)
-	p.size(360, 740)
-	for _, view := range pages {
-		p.open(view)
-		p.until("the view's content", `!document.querySelector(".list") || document.querySelector("tbody tr")`)
-		if wide := ask[int](p.browser, `document.documentElement.scrollWidth`); wide > 360 {
-			p.t.Errorf("%s is %d wide", view, wide)
+	defer p.colours("light")
+	for _, width := range []int64{360, 400, 1100, 1600} {
+		p.size(width, 800)
+		for _, scheme := range []string{"light", "dark"} {
+			p.colours(scheme)
+			for _, view := range pages {
+				p.open(view)
+				p.until("the view's content", content)
+				if wide := ask[int64](p.browser, `document.documentElement.scrollWidth`); wide > width {
+					p.t.Errorf("%s is %d wide on %d", view, wide, width)
+				}
+				if out := ask[string](p.browser, outside); out != "" {
+					p.t.Errorf("%s on %d: outside:\n%s", view, width, out)
+				}
+				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, view))
+			}
 		}
-		p.shot("phone-" + view)
 	}
+	p.colours("light")
+	p.size(360, 740)
 	p.open("identities")
 	p.fill("input[type=search]", "invoices")
 	p.sees("tbody tr:first-child", "invoices")
-	p.click("tr[data-name=invoices] button")
+	p.click("tr[data-name=invoices] [aria-label^=Seed]")
 	p.fill("dialog input", "1")
 	p.sees("dialog .warning", "lower")
 	p.shot("phone-seed")
@@ -135,8 +162,7 @@ func (p *pageTest) turnsDark() {
 	p.until("the ground is another", ground+fmt.Sprintf(" !== %q", light))
 	for _, view := range pages {
 		p.open(view)
-		p.until("the view's content", `!document.querySelector(".list") || document.querySelector("tbody tr")`)
-		p.shot("dark-" + view)
+		p.until("the view's content", content)
 	}
 	p.click("#theme")
 	p.until("light by choice", ground+fmt.Sprintf(" === %q", light))

@@ -3,10 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -59,6 +62,87 @@ func TestRevocation(t *testing.T) {
 	callers.Wait()
 	t.Logf("%d ids were given, %d calls denied", given.Load(), denied.Load())
 	c.Agree(t)
+}
+
+// TestANodeNeedsAdministratorsOrRoles: with TLS it ends otherwise, when it is new at once,
+// and else when it knows that there are no roles; each time with the exit code of wrong
+// settings, and both settings named.
+func TestANodeNeedsAdministratorsOrRoles(t *testing.T) {
+	// Of a program that is named, the harness does not say that it is open to all.
+	c := harness.NewCluster(t, harness.Config{Size: 1, Certs: harness.Certificates(t, "A"), Program: harness.Binary(t)})
+	n := c.Nodes[0]
+	ends := func() {
+		t.Helper()
+		n.Start(t)
+		if code := n.Process.Wait(t, changed); code != 2 {
+			t.Errorf("it ended with exit code %d, want 2", code)
+		}
+		for _, flag := range []string{"--admin", "--open-to-all-certificates"} {
+			if last := n.Process.Tail(1); !strings.Contains(last, flag) {
+				t.Errorf("its last line does not name %s: %s", flag, last)
+			}
+		}
+	}
+	ends()
+	n.Start(t, "--admin", "client")
+	n.WaitReady(t)
+	n.Process.Stop(t)
+	ends()
+	n.Start(t, "--admin", "client")
+	n.WaitReady(t)
+	setRoles(t, n, role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	n.Process.Stop(t)
+	n.Start(t)
+	n.WaitReady(t)
+}
+
+// TestOpenStreamsLoseTheirRights: what is open when roles change is judged anew, call by
+// call and block by block.
+func TestOpenStreamsLoseTheirRights(t *testing.T) {
+	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
+	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
+	n := c.Nodes[0]
+	operator := role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
+	setRoles(t, n, operator, role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
+	shop := harness.DialAs(t, n.GRPC, certs, "webshop")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	blocks, err := shop.Ids.StreamServerSideIds(ctx, &idnodev1.StreamServerSideIdsRequest{Template: "orders/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := shop.Ids.Exchange(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() *idnodev1.Reply {
+		t.Helper()
+		call := &idnodev1.Call{Correlation: 1, Call: &idnodev1.Call_NextIdentity{NextIdentity: &idnodev1.NextIdentityRequest{Name: "orders"}}}
+		if err := calls.Send(&idnodev1.ExchangeRequest{Calls: []*idnodev1.Call{call}}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := calls.Recv()
+		if err != nil || len(r.GetReplies()) != 1 {
+			t.Fatalf("%v: %v", r, err)
+		}
+		return r.GetReplies()[0]
+	}
+	if _, err := blocks.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if r := next(); r.GetNextIdentity() == nil {
+		t.Fatalf("%v", r)
+	}
+	setRoles(t, n, operator)
+	if r := next(); codes.Code(r.GetError().GetCode()) != codes.PermissionDenied {
+		t.Errorf("on the open stream of calls: %v", r)
+	}
+	for err == nil {
+		_, err = blocks.Recv() // Some were on their way.
+	}
+	if harness.Reason(err) != "PERMISSION_DENIED" {
+		t.Errorf("the open stream of blocks ends with %v", err)
+	}
 }
 
 func role(name, principal string, right idnodev1.Right) *idnodev1.AccessRole {

@@ -3,10 +3,16 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -19,13 +25,14 @@ const rotationPause = 1200 * time.Millisecond
 
 // TestCertificateRotation: certificates, and then the CA, are replaced under load,
 // more than a dozen times. No call fails, new clients get in each time with the
-// newest certificates, and a node that starts afterwards finds the others.
+// newest certificates, and a node that starts afterwards finds the others. Only who has
+// not changed over when the old CA goes is out, also where his connection is open.
 func TestCertificateRotation(t *testing.T) {
 	certs := certificates(t)
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})
 	r := &rotation{Cluster: c, certs: certs, ledger: harness.NewLedger(t)}
-	load := harness.StartLoad(r.ledger, c.Nodes, "orders", 2, callLimit)
-	defer load.Stop()
+	r.load = harness.StartLoad(r.ledger, c.Nodes, "orders", 2, callLimit)
+	defer func() { r.load.Stop() }()
 	for range 6 {
 		r.renew(t)
 	}
@@ -34,11 +41,8 @@ func TestCertificateRotation(t *testing.T) {
 		r.renew(t)
 	}
 	r.spoil(t)
-	load.Stop()
-	noFailures(t, load)
-	for _, n := range c.Nodes {
-		n.Client = harness.Dial(t, n.GRPC, certs) // The test itself has only trusted the old CA.
-	}
+	r.load.Stop()
+	noFailures(t, r.load)
 	c.Nodes[2].Process.Stop(t)
 	c.Nodes[2].Start(t)
 	c.WaitReady(t)
@@ -50,6 +54,9 @@ type rotation struct {
 	*harness.Cluster
 	certs  string
 	ledger *harness.Ledger
+	load   *harness.Load
+	// old is a client that trusts both CAs, and has a certificate of the old one.
+	old *tls.Config
 }
 
 // step waits until every node has looked, and lets new clients call each.
@@ -86,15 +93,55 @@ func (r *rotation) changeCA(t *testing.T) {
 	fresh := harness.Certificates(t, "A", "B", "C", "X")
 	both := bytes.Join([][]byte{r.read(t, fresh, "ca.crt"), r.read(t, r.certs, "ca.crt")}, nil)
 	r.replace(t, "ca.crt", both)
+	r.old = harness.ClientTLS(t, r.certs, "client")
 	r.step(t)
 	for _, name := range []string{"A", "B", "C", "client"} {
 		r.replace(t, name+".crt", r.read(t, fresh, name+".crt"))
 		r.replace(t, name+".key", r.read(t, fresh, name+".key"))
 		r.step(t)
 	}
+	r.load.Stop()
+	noFailures(t, r.load)
+	stream, get := r.open(t)
 	r.replace(t, "ca.crt", r.read(t, fresh, "ca.crt"))
 	r.replace(t, "ca.key", r.read(t, fresh, "ca.key"))
 	r.step(t)
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the stream of a client of the old CA ends with %v", err)
+	}
+	if err := get(); err == nil {
+		t.Error("a client of the old CA is answered over HTTP")
+	}
+	for _, n := range r.Nodes {
+		n.Client = harness.Dial(t, n.GRPC, r.certs)
+	}
+	r.load = harness.StartLoad(r.ledger, r.Nodes, "orders", 2, callLimit)
+}
+
+// open opens connections to a node with a certificate of the old CA, which the load has
+// shown: a stream, and one over HTTP, which get uses.
+func (r *rotation) open(t *testing.T) (idnodev1.IdsService_ExchangeClient, func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	stream, err := r.Nodes[0].Ids.Exchange(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: r.old}
+	t.Cleanup(transport.CloseIdleConnections)
+	get := func() error {
+		res, err := (&http.Client{Transport: transport, Timeout: callLimit}).Get("https://" + r.Nodes[0].HTTP + "/livez")
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+		return err
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	return stream, get
 }
 
 // spoil writes what is no certificate: the nodes go on with what they have.

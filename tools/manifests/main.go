@@ -16,6 +16,7 @@ import (
 
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -38,7 +39,7 @@ func run(files []string) error {
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		apps.AddToScheme, certmanager.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme,
+		apps.AddToScheme, batch.AddToScheme, certmanager.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err

@@ -38,26 +38,53 @@ func TestRefused(t *testing.T) {
 
 // TestRestricted: what the pods of deploy/kubernetes have is needed, each line.
 func TestRestricted(t *testing.T) {
-	whole, err := os.ReadFile("../../deploy/kubernetes/statefulset.yaml")
+	for of, volume := range map[string]string{
+		"node-a.yaml": "configMap: {name: idnode}",
+		"backup.yaml": "persistentVolumeClaim: {claimName: idnode-backup}",
+	} {
+		whole, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct{ without, with, want string }{
+			{"", "", ""},
+			{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation"},
+			{"capabilities: {drop: [ALL]}", "capabilities: {}", "capabilities"},
+			{"runAsNonRoot: true", "runAsNonRoot: false", "runAsNonRoot"},
+			{"seccompProfile: {type: RuntimeDefault}", "seccompProfile: {type: Unconfined}", "seccomp"},
+			{volume, "hostPath: {path: /etc}", "hostPath"},
+		} {
+			file := filepath.Join(t.TempDir(), "x.yaml")
+			text := strings.Replace(string(whole), tc.without, tc.with, 1)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := run([]string{file})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s with %q: %v, want %q", of, tc.with, err, tc.want)
+			}
+		}
+	}
+}
+
+// TestManual: the pods that docs/operations.md has made by hand can be made.
+func TestManual(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct{ without, with, want string }{
-		{"", "", ""},
-		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation"},
-		{"capabilities: {drop: [ALL]}", "capabilities: {}", "capabilities"},
-		{"runAsNonRoot: true", "runAsNonRoot: false", "runAsNonRoot"},
-		{"seccompProfile: {type: RuntimeDefault}", "seccompProfile: {type: Unconfined}", "seccomp"},
-		{"configMap: {name: idnode}", "hostPath: {path: /etc}", "hostPath"},
-	} {
-		file := filepath.Join(t.TempDir(), "x.yaml")
-		text := strings.Replace(string(whole), tc.without, tc.with, 1)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	pods := strings.Split(string(manual), "create -f - <<EOF\n")[1:]
+	if len(pods) < 2 {
+		t.Errorf("%d pods are made", len(pods))
+	}
+	for _, pod := range pods {
+		pod, _, _ = strings.Cut(pod, "\nEOF\n")
+		file := filepath.Join(t.TempDir(), "pod.yaml")
+		if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := run([]string{file})
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("with %q: %v, want %q", tc.with, err, tc.want)
+		if err := run([]string{file}); err != nil {
+			t.Error(err)
 		}
 	}
 }

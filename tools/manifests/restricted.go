@@ -4,16 +4,25 @@ import (
 	"fmt"
 
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	security "k8s.io/pod-security-admission/api"
 	standards "k8s.io/pod-security-admission/policy"
 )
 
-// restricted refuses a StatefulSet whose pods are more than the pod security
-// standard of that name allows.
+// restricted refuses what makes pods that are more than the pod security standard of
+// that name allows.
 func restricted(object runtime.Object) error {
-	set, ok := object.(*apps.StatefulSet)
-	if !ok {
+	var pod core.PodTemplateSpec
+	switch o := object.(type) {
+	case *apps.StatefulSet:
+		pod = o.Spec.Template
+	case *batch.CronJob:
+		pod = o.Spec.JobTemplate.Spec.Template
+	case *core.Pod:
+		pod = core.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
+	default:
 		return nil
 	}
 	evaluator, err := standards.NewEvaluator(standards.DefaultChecks(), nil)
@@ -21,10 +30,9 @@ func restricted(object runtime.Object) error {
 		return err
 	}
 	level := security.LevelVersion{Level: security.LevelRestricted, Version: security.LatestVersion()}
-	pod := set.Spec.Template
 	verdict := standards.AggregateCheckResults(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec))
 	if !verdict.Allowed {
-		return fmt.Errorf("the pods of %s are not restricted: %s", set.Name, verdict.ForbiddenDetail())
+		return fmt.Errorf("its pods are not restricted: %s", verdict.ForbiddenDetail())
 	}
 	return nil
 }

@@ -22,15 +22,42 @@ export class Failure extends Error {
 async function call(url, options, within = patience) {
   let answer, body;
   try {
-    answer = await fetch(url, { ...options, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(within) });
+    answer = await fetch(url, { ...always, ...options, signal: AbortSignal.timeout(within) });
     body = await answer.json();
   } catch {
     throw new Failure("UNREACHED", "This node does not answer.", { unreached: true, unknown: true });
   }
   if (!answer.ok) {
-    throw new Failure(body.reason, sentence(body.message), { unknown: body.reason === "OUTCOME_UNKNOWN", field: body.field });
+    throw refusal(body);
   }
   return body;
+}
+
+const always = { cache: "no-store", redirect: "error" };
+
+function refusal(body) {
+  return new Failure(body.reason, sentence(body.message), { unknown: body.reason === "OUTCOME_UNKNOWN", field: body.field });
+}
+
+// posted is a call with a body.
+function posted(body) {
+  return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+}
+
+// download returns a file. The node bounds each piece of it, and breaks off one that is
+// not whole.
+export async function download(path, body) {
+  let answer, content;
+  try {
+    answer = await fetch(new URL(path, base), { ...always, ...posted(body) });
+    content = answer.ok ? await answer.blob() : await answer.json();
+  } catch {
+    throw new Failure("", "The file broke off: the node or the connection was lost, or it was stopped.");
+  }
+  if (!answer.ok) {
+    throw refusal(content);
+  }
+  return content;
 }
 
 function sentence(text) {
@@ -59,9 +86,7 @@ export async function change(path, body, { once = true } = {}) {
   const id = unsure.get(key) ?? newID();
   unsure.delete(key);
   try {
-    return await call(new URL(path, base), {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...body, request_id: id }),
-    });
+    return await call(new URL(path, base), posted({ ...body, request_id: id }));
   } catch (failure) {
     if (failure.unknown && once) {
       unsure.set(key, id);

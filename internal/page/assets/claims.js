@@ -2,19 +2,20 @@
 
 import { change } from "./api.js";
 import { ask, say } from "./dialog.js";
-import { button, el, field } from "./dom.js";
+import { el, field } from "./dom.js";
+import { hold } from "./gate.js";
 import { list } from "./list.js";
 
 export function claims(database) {
   const all = list({
     path: "claims", parameters: { database }, noun: "Id", label: `Claimed ids of the database ${database}`, columns: [],
-    actions: (item) => [button("Release", () => release(database, item().name, all.refresh), { "aria-label": `Release ${item().name}`, class: "danger quiet" })],
-    tools: [button("Claim an id", () => claim(database, () => all.refresh()), { class: "main" })],
+    actions: [{ text: "Release", needs: ["claims"], class: "danger quiet", run: (item) => release(database, item.name, all.refresh) }],
+    tools: [{ text: "Claim an id", needs: ["claims"], run: () => claim(database, all.refresh) }],
     empty: "Nothing is claimed.",
   });
   return {
     element: el("div", {}, el("p", { class: "lead" }, "Finished ids that somebody has made their own: the first claim wins, and identities step over them."), all.element),
-    close: all.close,
+    update: all.update, close: all.close,
   };
 }
 
@@ -28,7 +29,7 @@ function claim(database, done) {
       done();
     },
   });
-  const judge = () => { submit.disabled = !id.input.value; };
+  const judge = () => hold(submit, id.input.value ? "" : "Name the id first.");
   id.input.addEventListener("input", judge);
   judge();
 }

@@ -30,7 +30,7 @@ export function ask({ title, content, does, danger = false, act }) {
   const back = document.activeElement;
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (submit.disabled || form.getAttribute("aria-busy") === "true") {
+    if (form.getAttribute("aria-busy") === "true") {
       return;
     }
     write(failure, "");

@@ -3,6 +3,13 @@
 
 const svgNames = new Set(["svg", "path", "line", "circle", "title"]);
 
+// shown escapes what docid.FirstControl looks for in a name: it would turn or break
+// the text around it.
+const shown = (text) => typeof text !== "string" ? text : text.replace(
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+  (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+);
+
 // el makes an element. A property that is a function listens to the event of its
 // name; true and false set and drop an attribute; the rest are attributes.
 export function el(name, properties = {}, ...children) {
@@ -13,18 +20,19 @@ export function el(name, properties = {}, ...children) {
     if (typeof value === "function") {
       element.addEventListener(key, value);
     } else if (value !== false && value !== undefined && value !== null) {
-      element.setAttribute(key, value === true ? "" : value);
+      element.setAttribute(key, value === true ? "" : key === "aria-label" ? shown(value) : value);
     }
   }
-  element.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(...children.filter((child) => child !== undefined && child !== null && child !== false).map(shown));
   return element;
 }
 
 // write changes an element's text only if it is another, so that a screen reader
 // hears of it once and a selection stays.
 export function write(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
+  const now = shown(text);
+  if (element.textContent !== now) {
+    element.textContent = now;
   }
 }
 

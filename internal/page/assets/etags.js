@@ -8,9 +8,9 @@ export function etags() {
   const all = list({
     path: "etags", noun: "Database", label: "Etags of this node by database",
     columns: [
-      { head: "Last given", text: (item) => item.last === "0" ? "none" : number(item.last) },
-      { head: "Reserved to", text: (item) => number(item.reserved) },
-      { head: "Ceiling", text: (item) => item.ceiling === "0" ? "none yet" : number(item.ceiling) },
+      { head: "Last given", key: "last", text: (item) => item.last === "0" ? "none" : number(item.last) },
+      { head: "Reserved to", key: "reserved", text: (item) => number(item.reserved) },
+      { head: "Ceiling", key: "ceiling", text: (item) => item.ceiling === "0" ? "none yet" : number(item.ceiling) },
     ],
     empty: "This node has given no server-side id yet.",
   });

@@ -2,21 +2,22 @@
 
 import { Failure, change, get } from "./api.js";
 import { ask, say } from "./dialog.js";
-import { button, el, field, write } from "./dom.js";
+import { el, field, write } from "./dom.js";
+import { hold } from "./gate.js";
 import { list } from "./list.js";
 import { integer, number } from "./text.js";
 
 export function hilos(database) {
   const all = list({
     path: "hilos", parameters: { database }, noun: "Tag", label: `HiLo counters of the database ${database}`,
-    columns: [{ head: "Max", text: (item) => number(item.value) }],
-    actions: (item) => [button("Raise", () => raise(database, item(), all.refresh), { "aria-label": `Raise ${item().name}` })],
-    tools: [button("Start a counter", () => raise(database, undefined, () => all.refresh()), { class: "main" })],
+    columns: [{ head: "Max", key: "value", text: (item) => number(item.value) }],
+    actions: [{ text: "Raise", needs: ["seed"], run: (item) => raise(database, item, all.refresh) }],
+    tools: [{ text: "Start a counter", needs: ["seed"], run: () => raise(database, undefined, all.refresh) }],
     empty: "No HiLo counter yet. The first comes with the first range.",
   });
   return {
     element: el("div", {}, el("p", { class: "lead" }, "Max is the highest number that was reserved for a client; the next range begins above it."), all.element),
-    close: all.close,
+    update: all.update, close: all.close,
   };
 }
 
@@ -36,7 +37,8 @@ function raise(database, counter, done) {
       ? `${number(String(wanted))} is lower than the present value, ${number(String(current))}. A HiLo counter only rises: ranges above it are in use.`
       : "");
     write(max.hint, wanted === undefined ? (max.input.value ? "A whole number, below 2^63." : "") : lower ? "" : `The next range will begin at ${number(String(wanted + 1n))}.`);
-    submit.disabled = !tag.input.value || wanted === undefined || lower;
+    hold(submit, !tag.input.value ? "Name the tag first." : wanted === undefined ? "Give it a value first." : lower ? "A HiLo counter only rises." : "");
+    return !submit.hasAttribute("aria-disabled");
   }
 
   async function find() {
@@ -59,13 +61,13 @@ function raise(database, counter, done) {
     content: [counter ? el("p", {}, `Its Max is ${number(counter.value)}.`) : tag.element, max.element, warning],
     act: async () => {
       // Ranges may have been given out since; only a lower value would be wrong then.
-      current = await valueOf(database, tag.input.value, true);
-      judge();
-      if (submit.disabled) {
+      const name = counter?.name ?? tag.input.value; // An input drops line ends.
+      current = await valueOf(database, name, true);
+      if (!judge()) {
         throw new Failure("", "Its value has changed meanwhile.");
       }
       const answer = await change("hilos/raise", {
-        database, tag: tag.input.value, max: String(integer(max.input.value)), expected: String(current),
+        database, tag: name, max: String(integer(max.input.value)), expected: String(current),
       });
       say(`${answer.name} is at ${number(answer.value)}.`);
       done();

@@ -2,22 +2,23 @@
 
 import { change, get } from "./api.js";
 import { ask, say } from "./dialog.js";
-import { button, check, el, field, write } from "./dom.js";
+import { check, el, field, write } from "./dom.js";
+import { hold, lacking } from "./gate.js";
 import { list } from "./list.js";
 import { integer, number } from "./text.js";
 
 export function identities(database) {
   const all = list({
     path: "identities", parameters: { database }, noun: "Identity", label: `Identities of the database ${database}`,
-    columns: [{ head: "Last used", text: (item) => number(item.value) }],
-    actions: (item) => [
-      button("Seed", () => seed(database, item(), all.refresh), { "aria-label": `Seed ${item().name}` }),
-      button("Delete", () => remove(database, item(), all.refresh), { "aria-label": `Delete ${item().name}`, class: "danger quiet" }),
+    columns: [{ head: "Last used", key: "value", text: (item) => number(item.value) }],
+    actions: [
+      { text: "Seed", needs: ["seed"], run: (item) => seed(database, item, all.refresh) },
+      { text: "Delete", needs: ["delete"], class: "danger quiet", run: (item) => remove(database, item, all.refresh) },
     ],
-    tools: [button("Seed an identity", () => seed(database, undefined, () => all.refresh()), { class: "main" })],
+    tools: [{ text: "Seed an identity", needs: ["seed"], run: () => seed(database, undefined, all.refresh) }],
     empty: "No identity yet. The first comes with the first id, or with a seed.",
   });
-  return { element: el("div", {}, el("p", { class: "lead" }, "Counters that the cluster agrees on. The next id is the last used value and one."), all.element), close: all.close };
+  return { element: el("div", {}, el("p", { class: "lead" }, "Counters that the cluster agrees on. The next id is the last used value and one."), all.element), update: all.update, close: all.close };
 }
 
 // seed sets what was used last; without an identity, one is named.
@@ -45,7 +46,8 @@ function seed(database, identity, done) {
       ? (value.input.value ? "A whole number, below 2^63." : "")
       : lower ? "" : wanted === current ? "That is its value already."
         : `The next id will be ${name.input.value.replace(/\|$/, "") || "…"}/${wanted + 1n}.`);
-    submit.disabled = !name.input.value || wanted === undefined || (lower && !sure.input.checked);
+    hold(submit, !name.input.value ? "Name the identity first." : wanted === undefined ? "Give it a value first."
+      : lower ? lacking(["force"], identity?.may ?? "force") || (sure.input.checked ? "" : "It lowers the value: tick the box if that is meant.") : "");
   }
 
   async function find() {
@@ -68,7 +70,7 @@ function seed(database, identity, done) {
     title: identity ? `Seed ${identity.name}` : "Seed an identity", does: "Seed",
     content: [identity ? el("p", {}, `Its last used value is ${number(identity.value)}.`) : name.element, value.element, warning, sure.element],
     act: async () => {
-      const body = { database, name: name.input.value, value: String(integer(value.input.value)) };
+      const body = { database, name: identity?.name ?? name.input.value, value: String(integer(value.input.value)) };
       const answer = await change("identities/seed", sure.input.checked ? { ...body, force: true, expected: String(current) } : body);
       say(`${answer.name} is at ${number(answer.value)}.`);
       done();
@@ -85,12 +87,13 @@ function seed(database, identity, done) {
 }
 
 function remove(database, identity, done) {
-  const forget = check("Forget the value too: the next id is then 1 again, and ids come out a second time");
+  const mayForget = !lacking(["force"], identity.may);
+  const forget = check("Forget the value too: the next id is then 1 again, and ids come out a second time", { disabled: !mayForget });
   ask({
     title: `Delete ${identity.name}?`, does: "Delete", danger: true,
     content: [
       el("p", {}, `It vanishes from the lists. Its last used value, ${number(identity.value)}, is kept, so that an id asked for later goes on above it.`),
-      forget.element,
+      forget.element, !mayForget && el("p", { class: "hint" }, lacking(["force"], identity.may)),
     ],
     act: async () => {
       await change("identities/delete", { database, name: identity.name, forget: forget.input.checked });

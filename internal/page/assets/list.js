@@ -2,35 +2,46 @@
 // other second, from what this node knows by itself.
 
 import { Failure, get } from "./api.js";
+import { copyButton } from "./copy.js";
 import { button, el, field, keyed, write } from "./dom.js";
 import { explain } from "./dialog.js";
+import { hold, obstacle } from "./gate.js";
+import { heads } from "./sort.js";
 
 const pause = 2000;
 const size = 20;
 
-// list shows what a call lists. columns are the heads after the name, each with
-// what makes a cell's text of an item; actions makes the buttons of a row.
-export function list({ path, parameters = {}, noun, label, columns, actions, tools = [], empty }) {
+// list shows what a call lists. columns are those after the name, each with its key in
+// the items, and what makes a cell's text of an item. actions are what can be done with
+// an item, tools what can be done without one: each has a text, the rights that it
+// takes, and what does it.
+export function list({ path, parameters = {}, noun, label, columns, actions = [], tools = [], empty }) {
   const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
   const body = el("tbody");
   const rows = keyed(body, (item) => row(item, columns, actions));
+  const begin = tools.map((tool) => button(tool.text, tool.run, { class: "main" }));
   const note = el("p", { class: "note", role: "status" });
   const back = button("Previous", () => turn(-1));
   const on = button("Next", () => turn(1));
   const where = el("span", { class: "hint", "aria-live": "polite" });
-  const table = el(
-    "table", {}, el("caption", { class: "unseen" }, label),
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, noun), ...columns.map((c) => el("th", { scope: "col", class: "number" }, c.head)),
-      actions && el("th", { scope: "col" }, el("span", { class: "unseen" }, "What to do")))),
-    body,
-  );
+  const head = heads([
+    { head: noun, key: "name" }, ...columns.map((c) => ({ head: c.head, key: c.key, class: "number" })),
+    { head: "What to do", unseen: true, class: "do" },
+  ], (key, descending) => {
+    order = { sort: key, descending: descending && "true" };
+    again();
+  });
+  const table = el("table", { class: "rows" }, el("caption", { class: "unseen" }, label), head, body);
   const pager = el("nav", { class: "pager", "aria-label": "Pages" }, back, where, on);
   const element = el(
     "section", { class: "card list" },
-    el("div", { class: "head" }, filter.element, el("div", { class: "tools" }, ...tools)),
+    el("div", { class: "head" }, filter.element, el("div", { class: "tools" }, ...begin)),
     table, note, pager,
   );
 
+  // items are those seen, and order how they are sorted.
+  let items = [];
+  let order = {};
   // tokens lead to the pages so far; the last is that of the page seen.
   let tokens = [""];
   let next = "";
@@ -48,7 +59,7 @@ export function list({ path, parameters = {}, noun, label, columns, actions, too
     }
     clearTimeout(timer);
     const mine = ++asked;
-    const query = { ...parameters, prefix: filter.input.value, size, token: tokens.at(-1) };
+    const query = { ...parameters, ...order, prefix: filter.input.value, size, token: tokens.at(-1) };
     let answer;
     try {
       answer = await get(path, fresh ? { ...query, fresh: "true" } : query);
@@ -75,7 +86,8 @@ export function list({ path, parameters = {}, noun, label, columns, actions, too
       write(note, answer.unreached ? "" : explain(answer));
       return;
     }
-    rows(answer.items, (item) => item.name);
+    items = answer.items;
+    update();
     next = answer.next;
     back.disabled = tokens.length === 1;
     on.disabled = !next;
@@ -104,16 +116,25 @@ export function list({ path, parameters = {}, noun, label, columns, actions, too
     look();
   }
 
-  filter.input.addEventListener("input", () => {
+  // again begins at the first page.
+  function again() {
     tokens = [""];
     turns = 0;
     look();
-  });
+  }
+
+  // update shows what is known, and what can be done now.
+  function update() {
+    rows(items, (item) => item.name);
+    tools.forEach((tool, i) => hold(begin[i], obstacle(tool.needs)));
+  }
+
+  filter.input.addEventListener("input", again);
   const seen = () => document.hidden || look();
   document.addEventListener("visibilitychange", seen);
   look();
   return {
-    element, refresh: () => look(true),
+    element, update, refresh: () => look(true),
     close: () => {
       asked = Infinity;
       clearTimeout(timer);
@@ -125,11 +146,16 @@ export function list({ path, parameters = {}, noun, label, columns, actions, too
 function row(item, columns, actions) {
   const cells = columns.map((column) => el("td", { class: "number", "data-head": column.head }));
   let newest = item;
-  const buttons = actions && el("td", { class: "do" }, ...actions(() => newest));
-  const element = el("tr", { "data-name": item.name }, el("th", { scope: "row" }, item.name), ...cells, buttons);
+  const buttons = actions.map((action) =>
+    button(action.text, () => action.run(newest), { class: action.class, "aria-label": `${action.text} ${item.name}` }));
+  const element = el(
+    "tr", { "data-name": item.name }, el("th", { scope: "row" }, item.name), ...cells,
+    el("td", { class: "do" }, copyButton(item.name, () => item.name), ...buttons),
+  );
   const update = (now) => {
     newest = now;
     cells.forEach((cell, i) => write(cell, columns[i].text(now)));
+    actions.forEach((action, i) => hold(buttons[i], obstacle(action.needs, { may: now.may })));
   };
   return { element, update };
 }

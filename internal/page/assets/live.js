@@ -2,6 +2,7 @@
 // call at a time, so that a slow node is not asked faster than it answers.
 
 import { get } from "./api.js";
+import { place } from "./place.js";
 
 const pause = 1000;
 // soon is when a node that hangs counts as one that is gone: it answers this call
@@ -14,7 +15,8 @@ export const live = {
   // overview is the newest answer; undefined before the first.
   overview: undefined,
   // samples are the newest figures, oldest first: when, in milliseconds of the
-  // node, how many ids by strategy, and how far the furthest state was.
+  // node, how many ids by strategy, and when the members were asked how they are and
+  // how far the furthest state was then.
   samples: [],
   // lostAt is since when the node has not answered; undefined if it does.
   lostAt: undefined,
@@ -41,7 +43,7 @@ export async function look() {
   }
   asking = true;
   try {
-    take(await get("overview", {}, soon));
+    take(await get("overview", { database: place().database }, soon));
   } catch (failure) {
     live.lostAt ??= Date.now();
     live.failure = failure;
@@ -61,10 +63,17 @@ function take(overview) {
   if (last && overview.millis < last.millis) {
     live.samples = []; // The node was started again, and counts from the beginning.
   }
-  live.samples.push({ millis: overview.millis, issued: overview.issued, furthest: overview.furthest_index });
+  live.samples.push({ millis: overview.millis, issued: overview.issued, taken: overview.taken_millis, furthest: overview.furthest_index });
   live.samples.splice(0, live.samples.length - kept);
   live.overview = overview;
   live.lostAt = live.failure = undefined;
+}
+
+// before is how far the furthest state was when the members were asked the time before
+// the newest; undefined if that is not known.
+export function before() {
+  const newest = live.samples.at(-1)?.taken;
+  return live.samples.findLast((sample) => sample.taken < newest)?.furthest;
 }
 
 document.addEventListener("visibilitychange", () => document.hidden || look());

@@ -2,10 +2,15 @@
 
 import { change, get } from "./api.js";
 import { explain, say } from "./dialog.js";
+import { copyButton } from "./copy.js";
 import { button, check, el, field, write } from "./dom.js";
-import { number } from "./text.js";
+import { hold, obstacle } from "./gate.js";
+import { number, within } from "./text.js";
 
 const names = { guid: "GUID", "server-side": "Server-side id", identity: "Identity", semantic: "Semantic id", HiLo: "HiLo range" };
+// mostIDs is how many are made by one click, and mostNumbers the longest range.
+const mostIDs = 1000;
+const mostNumbers = 2 ** 20;
 const examples = [["users/", "users/"], ["invoices|", "invoices|"], ["users/ayende", "users/ayende"], ["", "empty"]];
 
 export function make(database) {
@@ -17,43 +22,71 @@ export function make(database) {
       made.lastChild.remove();
     }
   };
+  const forms = [fromTemplate(database, show), fromTag(database, show)];
   const element = el(
     "div", { class: "making" },
-    el("div", { class: "forms" }, fromTemplate(database, show), fromTag(database, show)),
+    el("div", { class: "forms" }, ...forms.map((form) => form.element)),
     el("section", { class: "results", "aria-label": "Made" }, made),
   );
-  return { element };
+  return { element, update: () => forms.forEach((form) => form.update()) };
+}
+
+// bounded is a field for a whole number between two bounds. What it returns is the
+// number, the one that stands for nothing typed, or undefined.
+function bounded(label, greatest, empty, properties) {
+  const made = field(label, { inputmode: "numeric", class: "short", ...properties });
+  const value = () => made.input.value.trim() === "" ? empty : within(made.input.value, 1, greatest);
+  const judge = () => {
+    const wrong = value() === undefined;
+    write(made.hint, wrong ? `A whole number from 1 to ${number(greatest)}.` : "");
+    made.input.setAttribute("aria-invalid", String(wrong));
+  };
+  made.input.addEventListener("input", judge);
+  return { ...made, value };
 }
 
 function fromTemplate(database, show) {
   const template = field("Template", { name: "template", placeholder: "empty: a GUID", maxlength: "2025" });
   const separator = field("Separator", { name: "separator", placeholder: "/", maxlength: "2", class: "short" });
-  const count = field("How many", { name: "count", type: "number", min: "1", max: "1000", value: "1", class: "short" });
+  const count = bounded("How many", mostIDs, undefined, { name: "count", value: "1" });
   const claim = check("Claim it, so that nobody else gets it", { name: "claim" });
   const what = el("strong");
   const why = el("span");
   const verdict = el("p", { class: "verdict", role: "status" }, what, " ", why);
   const failure = el("p", { class: "failure", role: "alert" });
   const submit = el("button", { class: "main" }, "Make it");
+  const reason = el("p", { class: "hint reason" });
   let asked = 0;
+  let answer = { strategy: "", why: "" };
+
+  // claiming says whether the id is claimed, too.
+  const claiming = () => answer.strategy === "semantic" && claim.input.checked;
+
+  function judge() {
+    const wrong = !answer.strategy ? "No id comes of this template." : !count.element.hidden && count.value() === undefined ? "Say how many first." : "";
+    const why = wrong || obstacle(claiming() ? ["generate", "claims"] : ["generate"], { may: answer.may, writes: claiming() || answer.needs_quorum });
+    hold(submit, why);
+    write(reason, wrong ? "" : why);
+  }
 
   // tell says what would come of the template.
   async function tell() {
     const mine = ++asked;
     const query = { template: template.input.value, separator: separator.input.value };
-    let answer;
+    let newest;
     try {
-      answer = await get("explain", query);
+      newest = await get("explain", { ...query, database });
     } catch (error) {
-      answer = { strategy: "", why: explain(error) };
+      newest = { strategy: "", why: explain(error) };
     }
     if (mine === asked) {
+      answer = newest;
       write(what, names[answer.strategy] ?? "No id.");
       write(why, answer.why);
       verdict.dataset.strategy = answer.strategy;
       claim.element.hidden = answer.strategy !== "semantic";
       count.element.hidden = answer.strategy === "semantic";
-      submit.disabled = !answer.strategy;
+      judge();
     }
   }
 
@@ -66,40 +99,50 @@ function fromTemplate(database, show) {
       tell();
     }))),
     verdict, el("div", { class: "row" }, count.element, separator.element), claim.element, failure,
-    el("div", { class: "actions" }, submit),
+    el("div", { class: "actions" }, reason, submit),
   );
   submitting(form, failure, async () => {
     const body = { database, template: template.input.value, separator: separator.input.value };
-    const claimed = !claim.element.hidden && claim.input.checked;
-    const answer = await change(
-      "ids", claimed ? { ...body, claim: true } : { ...body, count: count.element.hidden ? 1 : Number(count.input.value) || 1 },
+    const claimed = claiming();
+    const made = await change(
+      "ids", claimed ? { ...body, claim: true } : { ...body, count: count.element.hidden ? 1 : count.value() },
       { once: ["identity", "semantic"].includes(verdict.dataset.strategy) },
     );
-    show(entry(names[answer.strategy], answer.ids, answer.why, claimed ? "Claimed." : ""));
+    show(entry(names[made.strategy], made.ids, made.why, claimed ? "Claimed." : ""));
   });
+  count.input.addEventListener("input", judge);
+  claim.input.addEventListener("input", judge);
   template.input.addEventListener("input", tell);
   separator.input.addEventListener("input", tell);
   tell();
-  return form;
+  return { element: form, update: judge };
 }
 
 function fromTag(database, show) {
   const tag = field("Collection's tag", { name: "tag", placeholder: "orders", maxlength: "2000" });
-  const size = field("Size", { name: "size", inputmode: "numeric", placeholder: "chosen for you", class: "short" });
+  const size = bounded("Size", mostNumbers, 0, { name: "size", placeholder: "chosen for you" });
   const failure = el("p", { class: "failure", role: "alert" });
-  const submit = el("button", { class: "main", disabled: true }, "Reserve a range");
+  const submit = el("button", { class: "main" }, "Reserve a range");
+  const reason = el("p", { class: "hint reason" });
   const form = el(
     "form", { class: "card", "aria-label": "From a collection's tag", novalidate: true },
-    el("h2", {}, "From a collection's tag (HiLo)"), tag.element, size.element, failure, el("div", { class: "actions" }, submit),
+    el("h2", {}, "From a collection's tag (HiLo)"), tag.element, size.element, failure, el("div", { class: "actions" }, reason, submit),
   );
-  tag.input.addEventListener("input", () => { submit.disabled = !tag.input.value; });
+  const judge = () => {
+    const why = obstacle(["ranges"]);
+    hold(submit, why || (!tag.input.value ? "Name the tag first." : size.value() === undefined ? "Give a size, or none." : ""));
+    write(reason, why);
+  };
+  tag.input.addEventListener("input", judge);
+  size.input.addEventListener("input", judge);
+  judge();
   submitting(form, failure, async () => {
-    const answer = await change("ranges", { database, tag: tag.input.value, size: Number(size.input.value) || 0 });
+    const answer = await change("ranges", { database, tag: tag.input.value, size: size.value() });
     const suffix = answer.node_tag && `-${answer.node_tag}`;
     const ids = [`${answer.prefix}${answer.low}${suffix}`, `${answer.prefix}${answer.high}${suffix}`];
     show(entry(names.HiLo, [ids.join(" … ")], answer.why, giveBack(database, tag.input.value, answer)));
   });
-  return form;
+  return { element: form, update: judge };
 }
 
 // giveBack is a button that returns a range that nobody has used.
@@ -122,7 +165,7 @@ function giveBack(database, tag, range) {
 function submitting(form, failure, act) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (form.getAttribute("aria-busy") === "true" || form.querySelector(".main").disabled) {
+    if (form.getAttribute("aria-busy") === "true") {
       return;
     }
     form.setAttribute("aria-busy", "true");
@@ -141,7 +184,7 @@ function submitting(form, failure, act) {
 function entry(strategy, ids, why, more) {
   return el(
     "li", { class: "card" },
-    el("p", { class: "strategy" }, strategy),
+    el("p", { class: "strategy" }, strategy, copyButton(ids.length > 1 ? `${number(ids.length)} ids` : ids[0], () => ids.join("\n"))),
     el("ul", { class: "ids" }, ...ids.map((id) => el("li", { class: "id" }, id))),
     el("p", { class: "hint" }, why), more && el("p", { class: "more" }, more),
   );

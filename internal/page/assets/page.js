@@ -10,6 +10,8 @@ import { etags } from "./etags.js";
 import { hilos } from "./hilos.js";
 import { identities } from "./identities.js";
 import { make } from "./make.js";
+import { pageOf } from "./nodes.js";
+import { operate } from "./operate.js";
 import { overview } from "./overview.js";
 
 const views = {
@@ -19,16 +21,23 @@ const views = {
   hilo: { title: "HiLo", open: hilos, database: true },
   claims: { title: "Claims", open: claims, database: true },
   etags: { title: "Etags", open: etags },
+  operate: { title: "Operate", open: operate },
 };
 
 const main = document.getElementById("main");
 const database = document.getElementById("database");
 let close = () => {};
 
+// current is the view of the address.
+function current() {
+  const { view } = place();
+  return views[view] ? view : "overview";
+}
+
 // show opens the view of the address.
 function show(moveFocus) {
   const at = place();
-  const name = views[at.view] ? at.view : "overview";
+  const name = current();
   close();
   document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
   const view = views[name].open(at.database);
@@ -46,15 +55,17 @@ function show(moveFocus) {
   database.parentElement.classList.toggle("idle", !views[name].database);
   document.title = `${views[name].title} · idnode`;
   links(name);
+  frame(live); // Which alarms are seen depends on the view.
+  look(); // What one may do depends on the database.
   if (moveFocus) {
     title.focus();
   }
 }
 
-function links(current) {
+function links(seen) {
   const nav = document.getElementById("views");
   nav.replaceChildren(...Object.entries(views).map(([name, view]) =>
-    el("a", { href: address(name), "aria-current": name === current && "page" }, view.title)));
+    el("a", { href: address(name), "aria-current": name === seen && "page" }, view.title)));
   const link = nav.querySelector("[aria-current]");
   nav.scrollTo({ left: link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2 });
 }
@@ -71,38 +82,39 @@ function frame({ overview: o, lostAt }) {
     el("span", { class: "tag" }, self.tag || "?"),
     el("span", { class: `state ${lostAt ? "lost" : o.has_quorum ? "good" : "bad"}` }, lostAt ? "no answer" : o.has_quorum ? "quorum" : "no quorum"),
   );
+  const alarms = document.getElementById("alarms");
+  alarms.href = address("overview");
+  alarms.hidden = !o.alarms.length || Boolean(lostAt);
+  alarms.className = `state ${o.alarms.some((alarm) => alarm.critical) ? "bad" : "late"}`;
+  write(alarms, o.alarms.length === 1 ? "1 alarm" : `${o.alarms.length} alarms`);
   write(document.getElementById("foot"), `idnode ${o.version} · node ${self.id.slice(0, 8)}${o.cluster_id ? ` · cluster ${o.cluster_id.slice(0, 8)}` : ""}`);
 }
 
+// What is wrong: all alarms on the view of the cluster, on others what stops them.
 const troubles = keyed(document.getElementById("trouble"), (item) => {
   // The time runs on; who listens has heard the rest, and need not hear it each second.
   const time = el("span", { "aria-hidden": "true" });
+  const rule = item.name && el("span", { class: "rule" }, item.name);
   return {
-    element: el("p", { class: `trouble ${item.key}` }, el("strong", {}, item.title), " ", item.text, " ", time),
-    update: (now) => write(time, now.since),
+    element: el("p", { class: `trouble ${item.kind}`, "data-alarm": item.name }, el("strong", {}, item.title), " ", item.text, " ", time, " ", ...(item.links ?? []), rule),
+    update: (now) => write(time, now.millis ? `For ${span(now.millis)}.` : ""),
   };
 });
 
 function trouble(o, lostAt) {
-  const all = [];
-  if (lostAt) {
-    all.push({
-      key: "unreached", title: "This node does not answer.",
-      text: o ? "What you see is what it last said. The page goes on trying." : "The page goes on trying.",
-      since: `For ${span(Date.now() - lostAt)}.`,
-    });
-  } else if (!o.has_quorum) {
-    all.push({
-      key: "quorum", title: "No quorum.",
-      text: `This node is not in touch with a majority of the voters${o.voters ? ` (${o.reachable} of ${o.voters} in reach, ${o.quorum} needed)` : ""}. ` +
-        "It refuses identities, HiLo ranges, claims and seeds; server-side ids and GUIDs go on.",
-      since: `For ${span(o.quorum_missing_millis)}.`,
-    });
-  }
-  if (o?.storage_full && !lostAt) {
-    all.push({ key: "storage", title: "The disk is nearly full.", text: "Nothing is written to the log, on this node or on a quorum, until there is room.", since: "" });
-  }
-  troubles(all, (item) => item.key + item.text);
+  const alarms = lostAt ? [unreached(o, lostAt)] : o?.alarms ?? [];
+  const all = alarms.map((alarm) => ({ kind: alarm.critical ? "critical" : "warning", ...alarm }));
+  troubles(all.filter((alarm) => alarm.critical || current() === "overview"), (item) => item.name + item.title + item.text);
+}
+
+// unreached leads to the nodes that may answer.
+function unreached(o, lostAt) {
+  const others = (o?.members ?? []).filter((m) => !m.self && m.http);
+  return {
+    critical: true, kind: "unreached", title: "This node does not answer.", millis: Date.now() - lostAt,
+    name: "", text: o ? "What you see is what it last said. The page goes on trying." : "The page goes on trying.",
+    links: others.length ? ["Ask another: ", ...others.flatMap((m) => [el("a", { href: pageOf(m) + location.hash }, m.tag), " "])] : [],
+  };
 }
 
 // Databases: those that the cluster knows are offered; any other may be typed.
@@ -121,7 +133,7 @@ database.addEventListener("focus", () => {
 });
 database.addEventListener("input", offer);
 database.addEventListener("change", () => {
-  location.hash = address(views[place().view] ? place().view : "overview", database.value.trim() || "default");
+  location.hash = address(current(), database.value.trim() || "default");
 });
 
 // Light or dark: as the system has it, unless somebody says otherwise.
@@ -156,6 +168,5 @@ addEventListener("hashchange", () => show(true));
 
 const chosen = remember((storage) => storage.getItem("theme"));
 paint(themes[chosen] ? chosen : "auto");
-show(false);
 listen(frame);
-look();
+show(false);

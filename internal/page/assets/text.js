@@ -26,14 +26,12 @@ export function rate(value) {
   return value.toFixed(value >= 10 ? 1 : 2);
 }
 
-// span writes a time in milliseconds in words.
+// span writes a time in milliseconds in words, on one line.
 export function span(millis) {
   const seconds = Math.floor(millis / 1000);
-  if (seconds < 60) {
-    return `${seconds} s`;
-  }
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const words = seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return words.replaceAll(" ", "\u00a0");
 }
 
 // entries writes a number of log entries.
@@ -51,6 +49,13 @@ export function size(bytes) {
   return `${bytes} bytes`;
 }
 
+// duration writes a short time in microseconds, on one line.
+export function duration(micros) {
+  const millis = micros / 1000;
+  const words = micros < 1000 ? `${micros} µs` : millis < 1000 ? `${millis.toFixed(millis < 10 ? 1 : 0)} ms` : `${(millis / 1000).toFixed(1)} s`;
+  return words.replace(" ", "\u00a0");
+}
+
 const whole = /^[+-]?\d+$/;
 const most = 2n ** 63n - 1n;
 
@@ -63,4 +68,11 @@ export function integer(typed) {
   }
   const value = BigInt(text.replace("+", ""));
   return value <= most && value >= -most - 1n ? value : undefined;
+}
+
+// within reads a whole number between two bounds, both included; undefined if it is
+// none.
+export function within(typed, least, greatest) {
+  const value = integer(typed);
+  return value !== undefined && value >= least && value <= greatest ? Number(value) : undefined;
 }

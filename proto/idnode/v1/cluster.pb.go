@@ -1500,7 +1500,12 @@ type RoleGrant struct {
 	// What the names begin with, in any case; empty for all.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// What may be done with them.
-	Rights        []Right `protobuf:"varint,3,rep,packed,name=rights,proto3,enum=idnode.v1.Right" json:"rights,omitempty"`
+	Rights []Right `protobuf:"varint,3,rep,packed,name=rights,proto3,enum=idnode.v1.Right" json:"rights,omitempty"`
+	// The one name that it is for, in any case; there is no prefix then. Log format 3.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// The names go on behind the prefix with / or |, if at all: orders then stands for
+	// orders and orders/2026, and not for orders2. Log format 3.
+	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1554,6 +1559,20 @@ func (x *RoleGrant) GetRights() []Right {
 		return x.Rights
 	}
 	return nil
+}
+
+func (x *RoleGrant) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RoleGrant) GetBoundary() bool {
+	if x != nil {
+		return x.Boundary
+	}
+	return false
 }
 
 // AccessRole gives its grants to its principals.
@@ -2058,11 +2077,13 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"b\n" +
 	"\x15UpdateSettingResponse\x12,\n" +
 	"\asetting\x18\x01 \x01(\v2\x12.idnode.v1.SettingR\asetting\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"i\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x99\x01\n" +
 	"\tRoleGrant\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12(\n" +
-	"\x06rights\x18\x03 \x03(\x0e2\x10.idnode.v1.RightR\x06rights\"n\n" +
+	"\x06rights\x18\x03 \x03(\x0e2\x10.idnode.v1.RightR\x06rights\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1a\n" +
+	"\bboundary\x18\x05 \x01(\bR\bboundary\"n\n" +
 	"\n" +
 	"AccessRole\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +

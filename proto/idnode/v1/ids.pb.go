@@ -93,7 +93,8 @@ func (Strategy) EnumDescriptor() ([]byte, []int) {
 // RequestId makes a call that goes through the cluster count exactly once.
 type RequestId struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The caller's own id of the call: 1 to 64 bytes, unique per database. The
+	// The caller's own id of the call: 1 to 64 bytes, unique per database and principal
+	// (the name in the certificate; before log format 3 per database). The
 	// same id with the same request gives the same answer and takes nothing.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Set on a retry, and best on a first try too, which the network may hold up:

@@ -521,8 +521,10 @@ type PingResponse struct {
 	Version string `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
 	// When its certificate ends, in Unix seconds; 0 without TLS, and from older programs.
 	CertificateEnds int64 `protobuf:"varint,12,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What it did in its last seconds; unset from older programs.
+	Figures       *Figures `protobuf:"bytes,13,opt,name=figures,proto3" json:"figures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PingResponse) Reset() {
@@ -639,6 +641,97 @@ func (x *PingResponse) GetCertificateEnds() int64 {
 	return 0
 }
 
+func (x *PingResponse) GetFigures() *Figures {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
+// Figures are what a node did in its last seconds, and the space left to it.
+type Figures struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identity values that it handed out.
+	IdentitiesPerSecond float64 `protobuf:"fixed64,1,opt,name=identities_per_second,json=identitiesPerSecond,proto3" json:"identities_per_second,omitempty"`
+	// Ids of all kinds that it handed out; of HiLo, the numbers of its ranges.
+	IdsPerSecond float64 `protobuf:"fixed64,2,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
+	// What 99 of 100 of its groups took at most, from their first sending to their
+	// results, in microseconds; 0 if there was none.
+	CommitP99Micros uint64 `protobuf:"varint,3,opt,name=commit_p99_micros,json=commitP99Micros,proto3" json:"commit_p99_micros,omitempty"`
+	// What 99 of 100 of its writes to the log took at most, fsync included, in
+	// microseconds; 0 if there was none.
+	WriteP99Micros uint64 `protobuf:"varint,4,opt,name=write_p99_micros,json=writeP99Micros,proto3" json:"write_p99_micros,omitempty"`
+	// The space left on its disk; 0 if it is not known.
+	FreeBytes     uint64 `protobuf:"varint,5,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Figures) Reset() {
+	*x = Figures{}
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Figures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Figures) ProtoMessage() {}
+
+func (x *Figures) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Figures.ProtoReflect.Descriptor instead.
+func (*Figures) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Figures) GetIdentitiesPerSecond() float64 {
+	if x != nil {
+		return x.IdentitiesPerSecond
+	}
+	return 0
+}
+
+func (x *Figures) GetIdsPerSecond() float64 {
+	if x != nil {
+		return x.IdsPerSecond
+	}
+	return 0
+}
+
+func (x *Figures) GetCommitP99Micros() uint64 {
+	if x != nil {
+		return x.CommitP99Micros
+	}
+	return 0
+}
+
+func (x *Figures) GetWriteP99Micros() uint64 {
+	if x != nil {
+		return x.WriteP99Micros
+	}
+	return 0
+}
+
+func (x *Figures) GetFreeBytes() uint64 {
+	if x != nil {
+		return x.FreeBytes
+	}
+	return 0
+}
+
 // JoinRequest asks for membership.
 type JoinRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -652,7 +745,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +757,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +770,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *JoinRequest) GetMember() *v1.Member {
@@ -709,7 +802,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +814,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +827,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JoinResponse) GetClusterId() []byte {
@@ -775,7 +868,7 @@ type InviteRequest struct {
 
 func (x *InviteRequest) Reset() {
 	*x = InviteRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +880,7 @@ func (x *InviteRequest) String() string {
 func (*InviteRequest) ProtoMessage() {}
 
 func (x *InviteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +893,7 @@ func (x *InviteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteRequest.ProtoReflect.Descriptor instead.
 func (*InviteRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InviteRequest) GetAddress() string {
@@ -842,7 +935,7 @@ type InviteResponse struct {
 
 func (x *InviteResponse) Reset() {
 	*x = InviteResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +947,7 @@ func (x *InviteResponse) String() string {
 func (*InviteResponse) ProtoMessage() {}
 
 func (x *InviteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +960,7 @@ func (x *InviteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteResponse.ProtoReflect.Descriptor instead.
 func (*InviteResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InviteResponse) GetMember() *v1.Member {
@@ -888,7 +981,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +993,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1006,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TransferRequest) GetTag() string {
@@ -934,7 +1027,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1039,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1052,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TransferResponse) GetLeader() []byte {
@@ -980,7 +1073,7 @@ type MayRemoveRequest struct {
 
 func (x *MayRemoveRequest) Reset() {
 	*x = MayRemoveRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1085,7 @@ func (x *MayRemoveRequest) String() string {
 func (*MayRemoveRequest) ProtoMessage() {}
 
 func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1098,7 @@ func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveRequest.ProtoReflect.Descriptor instead.
 func (*MayRemoveRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MayRemoveRequest) GetTag() string {
@@ -1027,7 +1120,7 @@ type MayRemoveResponse struct {
 
 func (x *MayRemoveResponse) Reset() {
 	*x = MayRemoveResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1132,7 @@ func (x *MayRemoveResponse) String() string {
 func (*MayRemoveResponse) ProtoMessage() {}
 
 func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1145,7 @@ func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
 func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
@@ -1080,7 +1173,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1185,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1198,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetOutcome() uint32 {
@@ -1174,7 +1267,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\x81\x03\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xad\x03\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1190,7 +1283,15 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fcommitted_index\x18\n" +
 	" \x01(\x04R\x0ecommittedIndex\x12\x18\n" +
 	"\aversion\x18\v \x01(\tR\aversion\x12)\n" +
-	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\"O\n" +
+	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\x12*\n" +
+	"\afigures\x18\r \x01(\v2\x10.peer.v1.FiguresR\afigures\"\xd8\x01\n" +
+	"\aFigures\x122\n" +
+	"\x15identities_per_second\x18\x01 \x01(\x01R\x13identitiesPerSecond\x12$\n" +
+	"\x0eids_per_second\x18\x02 \x01(\x01R\fidsPerSecond\x12*\n" +
+	"\x11commit_p99_micros\x18\x03 \x01(\x04R\x0fcommitP99Micros\x12(\n" +
+	"\x10write_p99_micros\x18\x04 \x01(\x04R\x0ewriteP99Micros\x12\x1d\n" +
+	"\n" +
+	"free_bytes\x18\x05 \x01(\x04R\tfreeBytes\"O\n" +
 	"\vJoinRequest\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\"\x87\x01\n" +
@@ -1242,7 +1343,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*HelloRequest)(nil),        // 1: peer.v1.HelloRequest
@@ -1253,51 +1354,53 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*ReadIndexResponse)(nil),   // 6: peer.v1.ReadIndexResponse
 	(*PingRequest)(nil),         // 7: peer.v1.PingRequest
 	(*PingResponse)(nil),        // 8: peer.v1.PingResponse
-	(*JoinRequest)(nil),         // 9: peer.v1.JoinRequest
-	(*JoinResponse)(nil),        // 10: peer.v1.JoinResponse
-	(*InviteRequest)(nil),       // 11: peer.v1.InviteRequest
-	(*InviteResponse)(nil),      // 12: peer.v1.InviteResponse
-	(*TransferRequest)(nil),     // 13: peer.v1.TransferRequest
-	(*TransferResponse)(nil),    // 14: peer.v1.TransferResponse
-	(*MayRemoveRequest)(nil),    // 15: peer.v1.MayRemoveRequest
-	(*MayRemoveResponse)(nil),   // 16: peer.v1.MayRemoveResponse
-	(*Failure)(nil),             // 17: peer.v1.Failure
-	(*v1.Member)(nil),           // 18: raftlog.v1.Member
-	(*v1.GroupResult)(nil),      // 19: raftlog.v1.GroupResult
-	(*v1.Refusal)(nil),          // 20: raftlog.v1.Refusal
+	(*Figures)(nil),             // 9: peer.v1.Figures
+	(*JoinRequest)(nil),         // 10: peer.v1.JoinRequest
+	(*JoinResponse)(nil),        // 11: peer.v1.JoinResponse
+	(*InviteRequest)(nil),       // 12: peer.v1.InviteRequest
+	(*InviteResponse)(nil),      // 13: peer.v1.InviteResponse
+	(*TransferRequest)(nil),     // 14: peer.v1.TransferRequest
+	(*TransferResponse)(nil),    // 15: peer.v1.TransferResponse
+	(*MayRemoveRequest)(nil),    // 16: peer.v1.MayRemoveRequest
+	(*MayRemoveResponse)(nil),   // 17: peer.v1.MayRemoveResponse
+	(*Failure)(nil),             // 18: peer.v1.Failure
+	(*v1.Member)(nil),           // 19: raftlog.v1.Member
+	(*v1.GroupResult)(nil),      // 20: raftlog.v1.GroupResult
+	(*v1.Refusal)(nil),          // 21: raftlog.v1.Refusal
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	18, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
-	18, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
-	18, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
+	19, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
+	19, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
+	19, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
 	0,  // 3: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	19, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
-	18, // 5: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
-	18, // 6: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
-	18, // 7: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
-	18, // 8: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
-	20, // 9: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
-	1,  // 10: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
-	3,  // 11: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
-	5,  // 12: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
-	7,  // 13: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
-	9,  // 14: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
-	11, // 15: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
-	13, // 16: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
-	15, // 17: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
-	2,  // 18: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
-	4,  // 19: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
-	6,  // 20: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	8,  // 21: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
-	10, // 22: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
-	12, // 23: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
-	14, // 24: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
-	16, // 25: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
-	18, // [18:26] is the sub-list for method output_type
-	10, // [10:18] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	20, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	9,  // 5: peer.v1.PingResponse.figures:type_name -> peer.v1.Figures
+	19, // 6: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
+	19, // 7: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
+	19, // 8: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
+	19, // 9: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
+	21, // 10: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
+	1,  // 11: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
+	3,  // 12: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
+	5,  // 13: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
+	7,  // 14: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
+	10, // 15: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
+	12, // 16: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
+	14, // 17: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
+	16, // 18: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
+	2,  // 19: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
+	4,  // 20: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
+	6,  // 21: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	8,  // 22: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
+	11, // 23: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
+	13, // 24: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
+	15, // 25: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
+	17, // 26: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
+	19, // [19:27] is the sub-list for method output_type
+	11, // [11:19] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1311,7 +1414,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

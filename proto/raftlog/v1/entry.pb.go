@@ -979,7 +979,7 @@ func (x *ClaimRecord) GetSteppedOver() bool {
 // RequestRecord is a remembered request id.
 type RequestRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hash of database and request id.
+	// The hash of database and request id, and from format 3 on of the principal.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The fingerprint of the request.
 	Fingerprint uint64 `protobuf:"fixed64,2,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`

@@ -168,9 +168,9 @@ type Operation struct {
 	// Makes the operation count once; unset if the caller gave no request id.
 	Request *RequestKey `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// Who asked for it: the name in his certificate, empty if he has none. Set
-	// while there are roles, which are then asked again when it is applied; an
-	// operation without it was proposed by a node that did not know of them yet.
-	// Format 2.
+	// while there are roles, which are then asked again when it is applied; and from
+	// format 3 on with a caller's request id, which is his alone. An operation without it
+	// was proposed by a node that did not know of them yet. Format 2.
 	Principal *string `protobuf:"bytes,3,opt,name=principal,proto3,oneof" json:"principal,omitempty"`
 	// What to do.
 	//
@@ -603,7 +603,8 @@ func (*Operation_MemberInvite) isOperation_Op() {}
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes: a hash of database and request id.
+	// 16 bytes: a hash of database and request id. From format 3 on, a caller's request
+	// is remembered under a hash of this and the operation's principal.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// A fingerprint of the exact request.
 	Fingerprint uint64 `protobuf:"fixed64,2,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -2253,7 +2254,11 @@ type Grant struct {
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// One bit for each right: generate, ranges, seed, force, delete, claims, read,
 	// backup, cluster, from the lowest.
-	Rights        uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
+	Rights uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
+	// The one folded name that it is for; there is no prefix then. Format 3.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// The names go on behind the prefix with / or |, if at all. Format 3.
+	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2307,6 +2312,20 @@ func (x *Grant) GetRights() uint32 {
 		return x.Rights
 	}
 	return 0
+}
+
+func (x *Grant) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Grant) GetBoundary() bool {
+	if x != nil {
+		return x.Boundary
+	}
+	return false
 }
 
 // CallerLimit bounds each of its principals, on each node.
@@ -3842,11 +3861,13 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"principals\x18\x02 \x03(\tR\n" +
 	"principals\x12)\n" +
-	"\x06grants\x18\x03 \x03(\v2\x11.raftlog.v1.GrantR\x06grants\"S\n" +
+	"\x06grants\x18\x03 \x03(\v2\x11.raftlog.v1.GrantR\x06grants\"\x83\x01\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x16\n" +
-	"\x06rights\x18\x03 \x01(\rR\x06rights\"p\n" +
+	"\x06rights\x18\x03 \x01(\rR\x06rights\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1a\n" +
+	"\bboundary\x18\x05 \x01(\bR\bboundary\"p\n" +
 	"\vCallerLimit\x12\x1e\n" +
 	"\n" +
 	"principals\x18\x01 \x03(\tR\n" +

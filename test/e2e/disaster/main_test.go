@@ -29,7 +29,7 @@ type result struct {
 func idnode(t testing.TB, args ...string) result {
 	t.Helper()
 	var out, failed bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), harness.Binary(t), args...)
+	cmd := harness.Command(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	err := cmd.Run()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {

@@ -147,6 +147,9 @@ func (n *Node) Args() []string {
 			args, "--tls-ca", filepath.Join(certs, "ca.crt"),
 			"--tls-cert", filepath.Join(certs, cert+".crt"), "--tls-key", filepath.Join(certs, cert+".key"),
 		)
+		if n.cluster.cfg.Program == "" && !slices.Contains(n.cluster.cfg.Flags, "--admin") {
+			args = append(args, "--open-to-all-certificates") // Which other programs do not know.
+		}
 	}
 	args = append(args, n.cluster.cfg.Flags...)
 	if store := os.Getenv("IDNODE_E2E_LOG_STORE"); store != "" {

@@ -69,9 +69,9 @@ func StartCompose(t testing.TB) *Compose {
 	makeCertificates(t, c.Certs)
 	t.Cleanup(func() { c.remove(t) })
 	c.buildImage(t, filepath.Join(dir, "image"))
-	c.compose(t, "up", "-d")
+	c.Run(t, "up", "-d")
 	for _, n := range c.Containers {
-		n.ID = strings.TrimSpace(c.compose(t, "ps", "-q", n.Service))
+		n.ID = strings.TrimSpace(c.Run(t, "ps", "-q", n.Service))
 		n.Client = Dial(t, n.GRPC, c.Certs)
 	}
 	for _, n := range c.Containers {
@@ -133,6 +133,40 @@ func makeCertificates(t testing.TB, dir string) {
 	}
 }
 
+// Operator runs a command against a node from the host, with the administrator's
+// certificate, and returns what it printed.
+func (c *Compose) Operator(t testing.TB, n *Container, args ...string) string {
+	t.Helper()
+	file := func(name string) string { return filepath.Join(c.Certs, name) }
+	args = append(args, "--endpoint", n.GRPC, "--timeout", "20s", "--tls-ca", file("ca.crt"), "--tls-cert", file("client.crt"), "--tls-key", file("client.key"))
+	out, err := output(c.env, append([]string{Binary(t)}, args...)...)
+	if err != nil {
+		t.Fatalf("idnode %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// MakeCertificate makes the certificate of a further node.
+func (c *Compose) MakeCertificate(t testing.TB, tag string) {
+	t.Helper()
+	out, err := exec.Command(Binary(t), "certs", c.Certs, "--node", tag).CombinedOutput()
+	if err := errors.Join(err, os.Chmod(filepath.Join(c.Certs, tag+".key"), 0o644)); err != nil {
+		t.Fatalf("idnode certs: %v\n%s", err, out)
+	}
+}
+
+// Setenv sets a variable that the compose files name.
+func (c *Compose) Setenv(name, value string) { c.env = append(c.env, name+"="+value) }
+
+// Also lets a further compose file count from now on.
+func (c *Compose) Also(file string) { c.command = append(c.command, "-f", file) }
+
+// RemoveVolume removes a volume that no container uses.
+func (c *Compose) RemoveVolume(t testing.TB, name string) {
+	t.Helper()
+	c.docker(t, "volume", "rm", c.project+"_"+name)
+}
+
 // buildImage puts the program and an empty data folder beside the Dockerfile, in
 // a folder of its own, and builds the image there.
 func (c *Compose) buildImage(t testing.TB, dir string) {
@@ -177,7 +211,8 @@ func (c *Compose) run(args ...string) (string, error) {
 	return output(c.env, append(c.command, args...)...)
 }
 
-func (c *Compose) compose(t testing.TB, args ...string) string {
+// Run runs a command of compose, which must succeed, and returns what it printed.
+func (c *Compose) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := c.run(args...)
 	if err != nil {
@@ -334,4 +369,20 @@ func (n *Container) Kill(t testing.TB) {
 func (n *Container) StartAgain(t testing.TB) {
 	t.Helper()
 	n.compose.docker(t, "start", n.ID)
+}
+
+// StaysDown waits until the node has said so often that it is down for good, and checks
+// that its process is there and was not started by the engine.
+func (n *Container) StaysDown(t testing.TB, times int) {
+	t.Helper()
+	Eventually(t, 20*time.Second, n.Service+" is down for good", func(context.Context) error {
+		logs, err := exec.Command("docker", "logs", n.ID).CombinedOutput()
+		if said := strings.Count(string(logs), "stays down until it is stopped"); err != nil || said != times {
+			return fmt.Errorf("it said so %d times: %v\n%s", said, err, logs[max(0, len(logs)-1000):])
+		}
+		return nil
+	})
+	if state := strings.TrimSpace(n.compose.docker(t, "inspect", "--format", "{{.State.Running}} {{.RestartCount}}", n.ID)); state != "true 0" {
+		t.Errorf("%s runs, and was started again: %s", n.Service, state)
+	}
 }

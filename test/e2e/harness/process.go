@@ -60,6 +60,15 @@ func startProcess(t testing.TB, program string, env []string, log string, args [
 	return p
 }
 
+// Command is a command line of the program under test, which sees none of the variables
+// that tests are told things by.
+func Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), Binary(t), args...)
+	cmd.Env = cleanEnvironment()
+	return cmd
+}
+
 // cleanEnvironment is the test's environment without idnode's own variables.
 func cleanEnvironment() []string {
 	var env []string

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +64,19 @@ func (p *Process) OpenFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(files)
+}
+
+// LimitFiles bounds how many files and connections the running process may have open;
+// those it has stay.
+func (p *Process) LimitFiles(t testing.TB, most int) {
+	t.Helper()
+	out, err := exec.Command("prlimit", fmt.Sprintf("--pid=%d", p.Pid()), fmt.Sprintf("--nofile=%d:4096", most)).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("prlimit is not installed: no way to leave a process without files")
+	}
+	if err != nil {
+		t.Fatalf("prlimit: %v %s", err, out)
+	}
 }
 
 func (p *Process) proc(t testing.TB, file string) string {

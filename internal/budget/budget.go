@@ -1,0 +1,215 @@
+// Package budget bounds what a node holds for its callers: bytes, for all of them and
+// for each, and the connections of each. It knows neither what is held nor why.
+package budget
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits are the bounds of a Budget.
+type Limits struct {
+	// Bytes is what is held for all callers. Each has half of what the others leave, so
+	// that no few of them take all there is.
+	Bytes int64
+	// Connections is how many one caller has open.
+	Connections int
+}
+
+const (
+	// overdraft is the part of a caller's share by which what cannot be refused may
+	// exceed it, before he is full; least is the part of what is held for all by which it
+	// may in any case, so that calls can begin where others hold everything,
+	// or the caller himself.
+	overdraft = 8
+	least     = 512
+	// stallTime is how long a caller may take nothing of what is there for him, and
+	// idle is the part of his share up to which that is nobody else's business.
+	stallTime = 30 * time.Second
+	idle      = 4
+)
+
+// Budget counts what is held. It is safe for concurrent use.
+type Budget struct {
+	limits Limits
+	held   atomic.Int64
+
+	mu sync.Mutex
+	// callers have connections.
+	callers map[string]*caller
+}
+
+// caller is one principal, or one address.
+type caller struct {
+	name string
+	held atomic.Int64
+	// connections is guarded by Budget.mu.
+	connections int
+}
+
+// New returns a Budget that nothing is taken of.
+func New(limits Limits) *Budget { return &Budget{limits: limits, callers: map[string]*caller{}} }
+
+// Held is how many bytes are held for all callers.
+func (b *Budget) Held() int64 { return b.held.Load() }
+
+// Connection is what is held for one connection of a caller. A nil Connection counts
+// nothing and refuses nothing. It is safe for concurrent use.
+type Connection struct {
+	budget *Budget
+	caller *caller
+
+	mu sync.Mutex
+	// unsent are the bytes of messages that the transport has.
+	unsent int64
+	// sent counts the messages that it got rid of. At the last look it was seen, which
+	// is so since then.
+	sent, seen uint64
+	since      time.Time
+	closed     bool
+}
+
+// Open counts one more connection of a caller; nil says that he has as many as he may.
+// It is closed by Close.
+func (b *Budget) Open(name string) *Connection {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.callers[name]
+	if c == nil {
+		c = &caller{name: name}
+		b.callers[name] = c
+	}
+	if c.connections >= b.limits.Connections {
+		return nil
+	}
+	c.connections++
+	return &Connection{budget: b, caller: c}
+}
+
+// Close ends a connection, once or more often. What the transport has not sent is
+// given back: it forgets most of that without a word.
+func (c *Connection) Close() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.give(c.unsent)
+	c.unsent = 0
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	if c.caller.connections--; c.caller.connections == 0 {
+		delete(c.budget.callers, c.caller.name)
+	}
+}
+
+// Take takes bytes, if the caller's share is not exceeded by that. They are given back
+// by Give.
+func (c *Connection) Take(bytes int64) bool {
+	if c == nil {
+		return true
+	}
+	if c.take(bytes); c.caller.held.Load() > c.share() {
+		c.give(bytes)
+		return false
+	}
+	return true
+}
+
+// TakeLast takes bytes from a caller who is not full, whatever others hold: so does one
+// who holds nothing. They are given back by Give.
+func (c *Connection) TakeLast(bytes int64) bool {
+	if c.Full() {
+		return false
+	}
+	if c != nil {
+		c.take(bytes)
+	}
+	return true
+}
+
+func (c *Connection) take(bytes int64) {
+	c.caller.held.Add(bytes)
+	c.budget.held.Add(bytes)
+}
+
+// share is what the caller may hold, with what he holds already.
+func (c *Connection) share() int64 {
+	others := c.budget.held.Load() - c.caller.held.Load()
+	return max(0, c.budget.limits.Bytes-others) / 2
+}
+
+// Give gives back what was taken.
+func (c *Connection) Give(bytes int64) {
+	if c != nil {
+		c.give(bytes)
+	}
+}
+
+func (c *Connection) give(bytes int64) { c.take(-bytes) }
+
+// Unsent counts bytes that are there already: the transport has them, of a message that
+// is to go or of one that has not come as a whole. They are given back by Sent, or by
+// Close.
+func (c *Connection) Unsent(bytes int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.unsent += bytes
+		c.take(bytes)
+	}
+}
+
+// Sent says that the transport is rid of a message.
+func (c *Connection) Sent(bytes int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.unsent -= bytes
+		c.sent++
+		c.give(bytes)
+	}
+}
+
+// Full says that so much is held for the caller that not even what cannot be refused has
+// room.
+func (c *Connection) Full() bool {
+	if c == nil {
+		return false
+	}
+	share := c.share()
+	return c.caller.held.Load() > share+max(share/overdraft, c.budget.limits.Bytes/least)
+}
+
+// Flooded says that there is no room for what a connection has of messages that have not
+// come as a whole. Where a caller is full he can begin calls still, to be refused.
+func (c *Connection) Flooded(unfinished int64) bool {
+	return c.Full() && unfinished > c.budget.limits.Bytes/least
+}
+
+// Stalled says that the transport has got rid of nothing for half a minute, while much
+// is held for the caller. It is asked again and again, by one goroutine.
+func (c *Connection) Stalled(now time.Time) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unsent == 0 || c.sent != c.seen || c.since.IsZero() || c.caller.held.Load() <= c.share()/idle {
+		c.seen, c.since = c.sent, now
+		return false
+	}
+	return now.Sub(c.since) >= stallTime
+}

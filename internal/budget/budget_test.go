@@ -1,0 +1,146 @@
+package budget
+
+import (
+	"testing"
+	"time"
+)
+
+func small() *Budget { return New(Limits{Bytes: 100, Connections: 2}) }
+
+// TestBytes: a caller has half of what the others leave, over all his connections, and
+// one who is refused takes nothing.
+func TestBytes(t *testing.T) {
+	b := small()
+	shop, shop2, books := b.Open("shop"), b.Open("shop"), b.Open("books")
+	for _, step := range []struct {
+		of    *Connection
+		bytes int64
+		ok    bool
+	}{{shop, 40, true}, {shop2, 11, false}, {shop2, 10, true}, {books, 26, false}, {books, 25, true}, {books, 1, false}} {
+		if step.of.Take(step.bytes) != step.ok {
+			t.Errorf("%+v", step)
+		}
+	}
+	if b.Held() != 75 {
+		t.Errorf("%d bytes are held", b.Held())
+	}
+	shop.Give(40)
+	if !books.Take(20) || books.Take(1) {
+		t.Error("beside 10 bytes one caller has another share than 45")
+	}
+}
+
+// TestNobodyTakesAll: how many callers take what they can, another has something, and
+// one who holds nothing can begin calls that are not refused.
+func TestNobodyTakesAll(t *testing.T) {
+	b := New(Limits{Bytes: 1 << 20, Connections: 1})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		greedy := b.Open(name)
+		for bytes := int64(1 << 20); bytes > 0; bytes /= 2 {
+			greedy.Take(bytes)
+		}
+		if greedy.Take(1) {
+			t.Errorf("%s goes on", name)
+		}
+	}
+	shop := b.Open("shop")
+	if !shop.Take(1<<15) || shop.Take(1) {
+		t.Error("the fifth has another share than 1/32")
+	}
+	books := b.Open("books")
+	books.Unsent(1 << 20)
+	if late := b.Open("late"); late.Take(1) || !late.TakeLast(1<<20/512) || !late.TakeLast(1) || late.TakeLast(1) {
+		t.Error("one who holds nothing has another right than to begin")
+	}
+	if books.TakeLast(1) {
+		t.Error("who is full has his last again")
+	}
+}
+
+// TestWhatCannotBeRefused is counted all the same, until there is no room for it either.
+func TestWhatCannotBeRefused(t *testing.T) {
+	shop := small().Open("shop")
+	shop.Unsent(56)
+	if shop.Full() || shop.Take(1) {
+		t.Error("56 of 50 bytes")
+	}
+	shop.Unsent(1)
+	if !shop.Full() {
+		t.Error("57 of 50 bytes")
+	}
+	shop.Sent(7)
+	if shop.Full() || shop.Take(1) {
+		t.Error("50 of 50 bytes")
+	}
+}
+
+// TestStalled: a caller of whom much is held and who takes nothing of it for long. One
+// who takes a little now and then is none, and one of whom little is held neither.
+func TestStalled(t *testing.T) {
+	b, now := small(), time.Unix(0, 0)
+	shop, books := b.Open("shop"), b.Open("books")
+	after := func(d time.Duration, of *Connection) bool {
+		of.Stalled(now)
+		now = now.Add(d)
+		return of.Stalled(now)
+	}
+	books.Unsent(5)
+	shop.Unsent(30)
+	if after(time.Hour, books) {
+		t.Error("little that is unread is nobody's business")
+	}
+	if after(stallTime-1, shop) {
+		t.Error("less than half a minute")
+	}
+	shop.Sent(1)
+	if after(stallTime-1, shop) {
+		t.Error("something was read")
+	}
+	if !after(1, shop) {
+		t.Error("nothing was read for half a minute")
+	}
+	shop.Sent(29)
+	if shop.Take(20); after(time.Hour, shop) {
+		t.Error("all was read")
+	}
+}
+
+// TestClosedConnections give back what was not sent, and nothing twice.
+func TestClosedConnections(t *testing.T) {
+	b := small()
+	first, second := b.Open("shop"), b.Open("shop")
+	if b.Open("shop") != nil {
+		t.Error("a third connection")
+	}
+	first.Take(5)
+	first.Unsent(50)
+	first.Close()
+	first.Close()
+	first.Sent(50)
+	first.Unsent(7)
+	if b.Held() != 5 {
+		t.Errorf("%d bytes are held, of 5 that were taken", b.Held())
+	}
+	first.Give(5)
+	if third := b.Open("shop"); third == nil || b.Open("shop") != nil {
+		t.Error("a connection that was closed twice makes room for one")
+	} else {
+		third.Close()
+	}
+	second.Close()
+	if len(b.callers) != 0 || b.Held() != 0 {
+		t.Errorf("%d callers, %d bytes", len(b.callers), b.Held())
+	}
+}
+
+// TestNil counts nothing, and refuses nothing.
+func TestNil(t *testing.T) {
+	var c *Connection
+	c.Unsent(1)
+	c.Sent(1)
+	c.Give(1)
+	c.Close()
+	if !c.Take(1<<62) || !c.TakeLast(1<<62) || c.Full() || c.Stalled(time.Now()) {
+		t.Error("nothing refuses")
+	}
+}

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/internal/budget"
+)
+
+// slowReader is an answer that nobody reads before it is told to be. It takes what is
+// written under HTTP/2 as net/http does: when it is flushed.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	waits chan struct{}
+	read  chan struct{}
+}
+
+func (r slowReader) Write(b []byte) (int, error) {
+	if len(b) > 4<<10 {
+		r.Flush()
+	}
+	return r.ResponseRecorder.Write(b)
+}
+
+func (r slowReader) Flush() {
+	r.waits <- struct{}{}
+	<-r.read
+}
+
+// TestUnreadAnswers: what a caller does not read is counted as long as he does not, small
+// or large, and beyond his share he is refused; others are not.
+func TestUnreadAnswers(t *testing.T) {
+	for name, test := range map[string]struct{ answer, atOnce int }{"large": {100 << 10, 5}, "small": {1, 73}} {
+		t.Run(name, func(t *testing.T) {
+			b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1})
+			shop, books := b.Open("shop"), b.Open("books")
+			conns := map[net.Conn]*budget.Connection{}
+			conn := func(of *budget.Connection) context.Context {
+				c, _ := net.Pipe()
+				conns[c] = of
+				return context.WithValue(t.Context(), connection{}, c)
+			}
+			ofShop, ofBooks := conn(shop), conn(books)
+			s := newWorld(t).newServer("A", Config{Held: func(c net.Conn) *budget.Connection { return conns[c] }}, "")
+			s.Handle("GET /some", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if _, err := w.Write([]byte(strings.Repeat("x", test.answer))); err != nil {
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			// ask says whether it was answered or begun to be, which is when it waits.
+			read, ended := make(chan struct{}), make(chan int, 100)
+			ask := func(ctx context.Context) bool {
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/some", nil)
+				r.ProtoMajor = 2
+				w := slowReader{httptest.NewRecorder(), make(chan struct{}, 2), read}
+				done := make(chan struct{})
+				go func() {
+					defer func() {
+						if recover() != nil {
+							w.Code = 0
+						}
+						ended <- w.Code
+						close(done)
+					}()
+					s.ServeHTTP(w, r)
+				}()
+				select {
+				case <-w.waits:
+					return w.Code == http.StatusOK
+				case <-done:
+					return false
+				}
+			}
+			n := 0
+			for n < 100 && ask(ofShop) {
+				n++
+			}
+			if n != test.atOnce {
+				t.Errorf("%d answers at once", n)
+			}
+			if !ask(ofBooks) {
+				t.Error("another caller is refused")
+			}
+			close(read)
+			for range n + 2 {
+				<-ended
+			}
+			if b.Held() != 0 {
+				t.Errorf("%d bytes are held when all was read", b.Held())
+			}
+		})
+	}
+}

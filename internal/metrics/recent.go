@@ -1,0 +1,101 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/idnode/idnode/cluster"
+)
+
+const (
+	// recentSpan is how far back Recent looks, and recentEvery how long its answer is
+	// good for.
+	recentSpan  = 10 * time.Second
+	recentEvery = 500 * time.Millisecond
+)
+
+// recent keeps what was counted, as it was at several times, to tell what was counted
+// between them.
+type recent struct {
+	mu sync.Mutex
+	// samples are oldest first: the last before recentSpan began, and those since.
+	samples []sample
+	figures cluster.Figures
+}
+
+// sample is what was counted up to a time.
+type sample struct {
+	at               time.Time
+	identities, ids  uint64
+	commits, written *dto.Histogram
+}
+
+// Recent returns the node's figures of its last seconds, but for the space left.
+func (m *Metrics) Recent() cluster.Figures { return m.recentAt(time.Now()) }
+
+func (m *Metrics) recentAt(now time.Time) cluster.Figures {
+	r := &m.recent
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.samples); n > 0 && now.Sub(r.samples[n-1].at) < recentEvery {
+		return r.figures
+	}
+	r.samples = append(r.samples, m.sampleAt(now))
+	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= recentSpan {
+		r.samples = r.samples[1:]
+	}
+	r.figures = between(r.samples[0], r.samples[len(r.samples)-1])
+	return r.figures
+}
+
+func (m *Metrics) sampleAt(now time.Time) sample {
+	s := sample{at: now, commits: histogramOf(m.commit.groupTook), written: histogramOf(m.storage.write)}
+	for strategy, n := range m.Issued() {
+		s.ids += n
+		if strategy == strategyIdentity {
+			s.identities = n
+		}
+	}
+	return s
+}
+
+func histogramOf(h prometheus.Histogram) *dto.Histogram {
+	var m dto.Metric
+	if err := h.Write(&m); err != nil {
+		return nil // A histogram on its own has no labels that could be wrong.
+	}
+	return m.GetHistogram()
+}
+
+// between returns what happened between two samples.
+func between(from, to sample) cluster.Figures {
+	f := cluster.Figures{CommitP99: p99(from.commits, to.commits), WriteP99: p99(from.written, to.written)}
+	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
+		f.IdentitiesPerSecond = float64(to.identities-from.identities) / seconds
+		f.IDsPerSecond = float64(to.ids-from.ids) / seconds
+	}
+	return f
+}
+
+// p99 returns what 99 of 100 observations between two states of a histogram took at
+// most, as Prometheus' histogram_quantile reckons: evenly spread within a bucket, and
+// the greatest bound for what lies above. It is 0 if there was none.
+func p99(from, to *dto.Histogram) time.Duration {
+	rank := 0.99 * float64(to.GetSampleCount()-from.GetSampleCount())
+	var lower, below float64
+	for i, b := range to.GetBucket() {
+		upTo := float64(b.GetCumulativeCount() - from.GetBucket()[i].GetCumulativeCount())
+		if upTo >= rank && upTo > below {
+			lower += (b.GetUpperBound() - lower) * (rank - below) / (upTo - below)
+			break
+		}
+		lower, below = b.GetUpperBound(), upTo
+	}
+	if rank == 0 {
+		return 0
+	}
+	return time.Duration(lower * float64(time.Second))
+}

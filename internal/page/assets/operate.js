@@ -1,0 +1,129 @@
+// The view for operators: who has the page open, backups, settings and roles.
+
+import { download, get } from "./api.js";
+import { explain, say } from "./dialog.js";
+import { button, el, write } from "./dom.js";
+import { hold, obstacle } from "./gate.js";
+import { live } from "./live.js";
+import { number, size } from "./text.js";
+
+// pause is between two looks at settings and roles, which change rarely.
+const pause = 10_000;
+
+export function operate() {
+  const who = el("p", { class: "lead" });
+  const backup = backups();
+  const settings = section("Settings", "settings", "Limits that the whole cluster shares: idnode cluster set changes them.", settingsTable);
+  const roles = section("Roles", "roles", "Who may do what: idnode cluster set-roles changes it.", rolesTable);
+  const element = el("div", { class: "operate" }, who, backup.element, settings.element, roles.element);
+  const update = ({ overview: o }) => {
+    write(who, `You are ${o.you.name ? o.you.name : "known by no certificate"}. ` +
+      (o.you.cluster ? `On the cluster as a whole you have the rights ${o.you.cluster.replaceAll(",", ", ")}.` : "On the cluster as a whole you have no right."));
+    backup.update(o);
+  };
+  const look = () => Promise.all([settings.look(), roles.look()]);
+  const timer = setInterval(() => document.hidden || look(), pause);
+  look();
+  return { element, update, close: () => clearInterval(timer) };
+}
+
+function backups() {
+  const failure = el("p", { class: "failure", role: "alert" });
+  const hint = el("p", { class: "hint" });
+  const take = button("Download a backup", async () => {
+    const o = live.overview;
+    write(failure, "");
+    section.setAttribute("aria-busy", "true");
+    hold(take, "A backup is under way.");
+    try {
+      const file = await download("backup", { stale: !o.has_quorum });
+      save(file, `idnode-${o.cluster_id.slice(0, 8)}-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.backup`);
+      say(`The backup has ${size(file.size)}.`);
+    } catch (error) {
+      write(failure, explain(error));
+    } finally {
+      section.removeAttribute("aria-busy");
+      update(live.overview);
+    }
+  }, { class: "main" });
+  const section = el(
+    "section", { class: "card", "aria-label": "Backup" }, el("h2", {}, "Backup"),
+    el("p", {}, "Everything that the cluster has agreed on, as it is at one log entry, while the node goes on serving. idnode backup inspect checks the file, idnode restore merges it."),
+    hint, failure, el("div", { class: "actions" }, take),
+  );
+  const update = (o) => {
+    const why = obstacle(["backup"], { may: o.you.cluster, writes: false });
+    if (section.getAttribute("aria-busy") !== "true") {
+      hold(take, why);
+    }
+    write(hint, why || (o.has_quorum ? "" : "There is no quorum: the backup has what this node knows, and may lack the newest ids."));
+  };
+  return { element: section, update };
+}
+
+// save hands a file to the browser.
+function save(file, name) {
+  const link = el("a", { href: URL.createObjectURL(file), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// section shows what a call answers, or why it does not.
+function section(title, path, about, show) {
+  const body = el("div");
+  const note = el("p", { class: "note", role: "status" });
+  const element = el(
+    "section", { class: "card list", "data-about": path }, el("div", { class: "head" }, el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, about))), body, note,
+  );
+  async function look() {
+    try {
+      const answer = await get(path);
+      body.replaceChildren(...show(answer, title));
+      write(note, body.children.length ? "" : "There are none: whoever reaches this node may do everything, but for what is kept to administrators (--admin).");
+    } catch (error) {
+      if (!error.unreached) {
+        body.replaceChildren();
+        write(note, explain(error));
+      }
+    }
+  }
+  return { element, look };
+}
+
+function table(label, heads, rows) {
+  return el(
+    "table", { class: "rows" }, el("caption", { class: "unseen" }, label),
+    el("thead", {}, el("tr", {}, ...heads.map(([head, kind]) => el("th", { scope: "col", class: kind }, head)))),
+    el("tbody", {}, ...rows.map(([name, ...cells]) => el(
+      "tr", { "data-name": name }, el("th", { scope: "row" }, name),
+      ...cells.map((cell, i) => el("td", { class: heads[i + 1][1], "data-head": heads[i + 1][0] }, cell)),
+    ))),
+  );
+}
+
+function settingsTable({ items }, title) {
+  return [table(title, [["Setting"], ["Value", "number"], ["Default", "number"], ["What it limits"]],
+    items.map((s) => [s.key, number(s.value), number(s.default), s.description]))];
+}
+
+// namesOf says which names a grant is for.
+function namesOf(g) {
+  if (g.name) {
+    return `the name ${g.name}`;
+  }
+  return !g.prefix ? "everything" : g.boundary ? `${g.prefix}, and what goes on with / or |` : `names that begin with ${g.prefix}`;
+}
+
+function rolesTable({ roles, limits }, title) {
+  const grants = roles.flatMap((role) => role.grants.map((g) => [
+    role.name, role.principals.join(", "), `${g.database === "*" ? "all databases" : g.database}, ${namesOf(g)}`,
+    g.rights.replaceAll(",", ", "),
+  ]));
+  const bounds = limits.map((l) => [
+    l.principals.join(", "), l.in_flight ? number(l.in_flight) : "no limit", l.ids_per_second ? number(l.ids_per_second) : "no limit",
+  ]);
+  return [
+    grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),
+    bounds.length && table("Limits of callers", [["Who"], ["Calls under way", "number"], ["Ids a second", "number"]], bounds),
+  ].filter(Boolean);
+}

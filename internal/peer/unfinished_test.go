@@ -1,0 +1,106 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+
+	"github.com/idnode/idnode/internal/budget"
+)
+
+// frame returns an HTTP/2 frame.
+func frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	b = binary.BigEndian.AppendUint32(append(b, flags), stream)
+	return append(b, payload...)
+}
+
+// part returns the head of a gRPC message, and so much of it.
+func part(announced uint32, bytes int) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, announced), make([]byte, bytes)...)
+}
+
+// TestUnfinished: what is held of messages that are not whole, however the bytes of a
+// connection are cut into pieces.
+func TestUnfinished(t *testing.T) {
+	padded := append([]byte{3}, append(part(10, 10), 0, 0, 0)...)
+	type step struct {
+		frame []byte
+		held  int64
+	}
+	steps := []step{
+		{make([]byte, prefaceBytes), 0},
+		{frame(4, 0, 0, make([]byte, 6)), 0}, // SETTINGS
+		{frame(frameHeaders, 4, 1, make([]byte, 30)), openBytes},
+		{frame(frameData, 0, 1, part(1000, 100)), openBytes + 105 + pieceBytes},
+		{frame(frameHeaders, 4, 3, make([]byte, 30)), 2*openBytes + 105 + pieceBytes},
+		{frame(frameData, flagEndStream, 3, part(7, 7)), openBytes + 105 + pieceBytes},
+		{frame(frameData, 0, 1, make([]byte, 899)), openBytes + 1004 + 2*pieceBytes},
+		{frame(frameData, 0, 1, append([]byte{1}, part(50, 10)...)), 15},
+		{frame(frameData, 0, 1, make([]byte, 1)), 16 + pieceBytes},
+		{frame(frameReset, 0, 1, make([]byte, 4)), 0},
+		{frame(frameData, flagPadded, 5, padded), 0},
+		{frame(frameData, 0, 5, part(0, 0)[:2]), 2 + pieceBytes},
+		{frame(frameData, 0, 5, part(0, 0)[2:]), 0},
+		{frame(frameData, 0, 5, append(part(4, 4), part(4, 4)...)), 0},
+		{frame(frameData, flagPadded, 5, append([]byte{1}, append(part(9, 3), 0)...)), 8 + pieceBytes},
+		{frame(frameData, flagEndStream, 5, nil), 0},
+		{frame(frameHeaders, 4|flagEndStream, 7, make([]byte, 30)), 0},
+	}
+	for _, piece := range []int{1, 2, 7, 1 << 20} {
+		var u unfinished
+		for i, s := range steps {
+			for b := s.frame; len(b) > 0; {
+				n := min(piece, len(b))
+				u.read(b[:n])
+				b = b[n:]
+			}
+			if u.held != s.held {
+				t.Errorf("pieces of %d: %d bytes are held after frame %d, want %d", piece, u.held, i, s.held)
+			}
+		}
+		if len(u.messages) > 0 {
+			t.Errorf("pieces of %d: %v", piece, u.messages)
+		}
+	}
+}
+
+// TestMessagesThatAreNotWhole are counted for their caller, and beyond his share end the
+// connection; nothing is held for it then.
+func TestMessagesThatAreNotWhole(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1})
+	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+	server, client := net.Pipe()
+	defer client.Close()
+	known, _, err := connections.Credentials(nil).ServerHandshake(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() {
+		_, _ = client.Write(make([]byte, prefaceBytes))
+		for stream := uint32(1); ; stream += 2 {
+			_, err := client.Write(bytes.Join([][]byte{frame(frameHeaders, 4, stream, nil), frame(frameData, 0, stream, part(4<<20, 16<<10))}, nil))
+			if err != nil {
+				return
+			}
+		}
+	}()
+	n, err := io.Copy(io.Discard, struct{ io.Reader }{known})
+	if !errors.Is(err, errUnfinished) || n < 1<<20 || n > 3<<20 {
+		t.Errorf("after %d bytes: %v", n, err)
+	}
+	known.Close()
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are held", b.Held())
+	}
+}

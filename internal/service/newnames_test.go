@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+	"testing"
+
+	"github.com/idnode/idnode/fsm"
+)
+
+// A new name with a control character is refused with the reason and the field of
+// what is wrong, and changes nothing.
+func TestNewNamesWithControlCharacters(t *testing.T) {
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	s, ctx := newNode(t, w, nil), context.Background()
+	_, before := w.state.Hash()
+	for what, call := range map[string]struct {
+		reason, field string
+		err           func(name string) error
+	}{
+		"identity": {ReasonInvalidName, "name", func(n string) error {
+			_, err := s.NextIdentity(ctx, NextIdentityRequest{Name: n, Count: 1})
+			return err
+		}},
+		"seed": {ReasonInvalidName, "name", func(n string) error {
+			_, err := s.SeedIdentity(ctx, SeedIdentityRequest{Name: n, Value: 5})
+			return err
+		}},
+		"template": {ReasonInvalidID, "template", func(n string) error {
+			_, err := s.Generate(ctx, GenerateRequest{Template: n + "|"})
+			return err
+		}},
+		"range": {ReasonInvalidTag, "tag", func(n string) error {
+			_, err := s.NextRange(ctx, NextRangeRequest{Tag: n})
+			return err
+		}},
+		"counter": {ReasonInvalidTag, "tag", func(n string) error {
+			_, err := s.SetHiLo(ctx, SetHiLoRequest{Tag: n, Max: 5})
+			return err
+		}},
+		"claim": {ReasonInvalidID, "id", func(n string) error {
+			_, err := s.Claim(ctx, ClaimRequest{ID: n})
+			return err
+		}},
+		"claimed": {ReasonInvalidID, "template", func(n string) error {
+			_, err := s.Generate(ctx, GenerateRequest{Template: n, Claim: true})
+			return err
+		}},
+	} {
+		for _, name := range []string{"a\x00", "a\r\nb", "a\x1b[2Jb", "a\x7f", "a\u009bb", "a\u2028b", "\u202eb", "a\u2067b", "a\u200f"} {
+			wantError(t, call.err(name), InvalidArgument, call.reason, call.field)
+			if t.Failed() {
+				t.Fatalf("%s %q", what, name)
+			}
+		}
+	}
+	if _, after := w.state.Hash(); after != before {
+		t.Error("the state has changed")
+	}
+}
