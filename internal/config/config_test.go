@@ -103,6 +103,23 @@ func TestEveryFormOfAList(t *testing.T) {
 	}
 }
 
+// TestKeysOfAMapping: what YAML takes for a number can be the name of a machine.
+func TestKeysOfAMapping(t *testing.T) {
+	c := mustLoad(t, with(alone, "--config", writeFile(t, "tag-by-host: {17: A, ids-1: B}")), nil)
+	if diff := cmp.Diff(map[string]string{"17": "A", "ids-1": "B"}, c.TagByHost); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptyVariable: nothing is a value too, which wins over the file.
+func TestEmptyVariable(t *testing.T) {
+	path := writeFile(t, "http: 127.0.0.1:9\nstandby: true\ntag: A\njoin: [b:1]")
+	c := mustLoad(t, []string{"--data-dir=/data", "--config", path, "--standby=false"}, []string{"IDNODE_HTTP=", "IDNODE_TAG="})
+	if c.HTTP != "" || c.Tag != "" || c.Standby || len(c.Join) != 1 {
+		t.Errorf("HTTP %q, tag %q, standby %v, join %v", c.HTTP, c.Tag, c.Standby, c.Join)
+	}
+}
+
 func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags   []string
@@ -111,6 +128,7 @@ func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 		want    []string
 	}{
 		"unknown variable":        {environ: []string{"IDNODE_LEADER_WIAT=1s"}, want: []string{"IDNODE_LEADER_WIAT"}},
+		"two unknown variables":   {environ: []string{"IDNODE_B=1", "IDNODE_A"}, want: []string{"variable IDNODE_A\nenvironment: unknown variable IDNODE_B"}},
 		"unknown key":             {file: "leader-wiat: 1s", want: []string{"idnode.yaml", "leader-wiat"}},
 		"two unknown keys":        {file: "b: 1\na: 1", want: []string{"key a", "key b"}},
 		"file names a file":       {file: "config: x.yaml", want: []string{"config"}},
@@ -123,6 +141,7 @@ func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 		"peer without tag":        {flags: []string{"--peer=host:1"}, want: []string{"--peer", "host:1"}},
 		"peer twice":              {flags: []string{"--peer=A=a:1", "--peer=A=a:2"}, want: []string{"--peer", "A", "twice"}},
 		"key twice in the file":   {file: "tag: A\ntag: B", want: []string{"idnode.yaml", "already"}},
+		"a list of settings":      {file: "- tag: A", want: []string{"idnode.yaml"}},
 		"no YAML":                 {file: "{", want: []string{"idnode.yaml"}},
 		"no such file":            {flags: []string{"--config=/nowhere/at-all"}, want: []string{"/nowhere/at-all"}},
 	} {

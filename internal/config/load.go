@@ -4,21 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/posflag"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 )
-
-// delimiter joins the names of nested keys in koanf. No setting is nested, so
-// it is a character that no name holds.
-const delimiter = "\x00"
 
 // Load puts the configuration together from flags (of AddFlags, parsed), the
 // environment as os.Environ gives it, the file that either names, and the
@@ -33,10 +25,6 @@ func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 }
 
 func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
-	flags, err := fromFlags(fs)
-	if err != nil {
-		return nil, err
-	}
 	variables, err := fromEnvironment(environ)
 	if err != nil {
 		return nil, err
@@ -50,7 +38,7 @@ func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 		return nil, err
 	}
 	c := Default()
-	if err := c.apply(inFile, variables, flags); err != nil {
+	if err := c.apply(fromFlags(fs), variables, inFile); err != nil {
 		return nil, err
 	}
 	if err := c.findTag(); err != nil {
@@ -71,45 +59,33 @@ type source struct {
 	values map[string]any
 }
 
-// read has a koanf provider read one place into a source.
-func read(where string, provider koanf.Provider, parser koanf.Parser) (source, error) {
-	k := koanf.New(delimiter)
-	if err := k.Load(provider, parser); err != nil {
-		return source{}, fmt.Errorf("%s: %w", where, err)
-	}
-	return source{where: where, values: k.Raw()}, nil
-}
-
 // fromFlags reads the flags that were given.
-func fromFlags(fs *pflag.FlagSet) (source, error) {
-	known := names()
-	return read("flag", posflag.ProviderWithFlag(fs, delimiter, nil, func(f *pflag.Flag) (string, any) {
-		if !known[f.Name] {
-			return "", nil
+func fromFlags(fs *pflag.FlagSet) source {
+	s := source{where: "flag", values: map[string]any{}}
+	fs.Visit(func(f *pflag.Flag) {
+		s.values[f.Name] = f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			s.values[f.Name] = list.GetSlice()
 		}
-		if slice, ok := f.Value.(pflag.SliceValue); ok {
-			return f.Name, slice.GetSlice()
-		}
-		return f.Name, f.Value.String()
-	}), nil)
+	})
+	return s
 }
 
 // fromEnvironment reads every IDNODE_ variable but those of the client.
 func fromEnvironment(environ []string) (source, error) {
-	byVariable := variables()
-	var unknown []error
-	s, err := read("environment", env.Provider("", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(variable, value string) (string, any) {
-			name, ok := byVariable[variable]
-			if !ok {
-				unknown = append(unknown, fmt.Errorf("environment: unknown variable %s", variable))
-			}
-			return name, value
-		},
-	}), nil)
-	return s, errors.Join(append([]error{err}, unknown...)...)
+	s := source{where: "environment", values: map[string]any{}}
+	known := variables()
+	for _, entry := range environ {
+		variable, value, _ := strings.Cut(entry, "=")
+		if name := known[variable]; name != "" {
+			s.values[name] = value
+		}
+	}
+	var problems []error
+	for _, variable := range slices.Sorted(maps.Keys(UnknownVariables(environ))) {
+		problems = append(problems, fmt.Errorf("%s: unknown variable %s", s.where, variable))
+	}
+	return s, errors.Join(problems...)
 }
 
 // variables returns the settings by their variables; those that only clients read have
@@ -144,15 +120,13 @@ func UnknownVariables(environ []string) map[string]string {
 	return unknown
 }
 
-// filePath returns the configuration file to read, or "". It takes the name
-// away from the variables, since it is no setting.
+// filePath returns the configuration file to read, or "".
 func filePath(fs *pflag.FlagSet, variables source) (string, error) {
-	path, _ := variables.values[configFlag].(string)
-	delete(variables.values, configFlag)
-	if !fs.Changed(configFlag) {
-		return path, nil
+	if fs.Changed(configFlag) {
+		return fs.GetString(configFlag)
 	}
-	return fs.GetString(configFlag)
+	path, _ := variables.values[configFlag].(string)
+	return path, nil
 }
 
 // fromFile reads a YAML file; no path is an empty one.
@@ -160,9 +134,13 @@ func fromFile(path string) (source, error) {
 	if path == "" {
 		return source{}, nil
 	}
-	s, err := read("file "+path, file.Provider(path), yaml.Parser())
+	s := source{where: "file " + path}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(data, &s.values)
+	}
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("%s: %w", s.where, err)
 	}
 	var problems []error
 	known := names()
@@ -192,6 +170,12 @@ func flatten(value any) (any, error) {
 			list = append(list, text)
 		}
 		return list, nil
+	case map[any]any: // has a key that YAML takes for something else than a text
+		texts := make(map[string]any, len(value))
+		for key, entry := range value {
+			texts[fmt.Sprint(key)] = entry
+		}
+		return flatten(texts)
 	case map[string]any:
 		list := make([]string, 0, len(value))
 		for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -225,25 +209,19 @@ func names() map[string]bool {
 	return known
 }
 
-// apply merges the sources, later ones before earlier ones, and sets c.
+// apply sets c. Of the sources that name a setting, the first one wins.
 func (c *Config) apply(sources ...source) error {
-	k := koanf.New(delimiter)
-	where := make(map[string]string)
-	for _, s := range sources {
-		if err := k.Load(confmap.Provider(s.values, ""), nil); err != nil {
-			return fmt.Errorf("%s: %w", s.where, err)
-		}
-		for name := range s.values {
-			where[name] = s.where
-		}
-	}
 	var problems []error
 	for _, s := range settings(c) {
-		if !k.Exists(s.name) {
-			continue
-		}
-		if err := s.set(k.Get(s.name)); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %s: %w", where[s.name], s.label(where[s.name]), err))
+		for _, from := range sources {
+			value, given := from.values[s.name]
+			if !given {
+				continue
+			}
+			if err := s.set(value); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %s: %w", from.where, s.label(from.where), err))
+			}
+			break
 		}
 	}
 	return errors.Join(problems...)
