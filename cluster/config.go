@@ -29,7 +29,7 @@ const (
 	DefaultLogStore          = "auto"
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
-	DefaultCompany           = 8 * time.Millisecond
+	DefaultLinger           = 8 * time.Millisecond
 	DefaultCallLimit         = 2100 * time.Millisecond
 )
 
@@ -199,10 +199,10 @@ type CommitConfig struct {
 	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
 	// how many entries of the leader, are under way at a time.
 	GroupsInFlight, EntriesInFlight int
-	// Company is how long at most, after a group of a few operations and after an
+	// Linger is how long at most, after a group of a few operations and after an
 	// entry of several groups, the next waits for the callers that were just answered.
-	// 0 means DefaultCompany, less than 0 not at all. A lone caller never waits.
-	Company time.Duration
+	// 0 means DefaultLinger, less than 0 not at all. A lone caller never waits.
+	Linger time.Duration
 	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
 	CallLimit time.Duration
 	// QueueLength bounds the operations of this node that wait.
@@ -223,7 +223,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
 	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)
-	c.Commit.Company = max(0, cmp.Or(c.Commit.Company, DefaultCompany))
+	c.Commit.Linger = max(0, cmp.Or(c.Commit.Linger, DefaultLinger))
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

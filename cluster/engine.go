@@ -25,9 +25,9 @@ const (
 	maxAppendEntries = 64
 )
 
-// companyMin is the smallest group after which the next waits for company. Below
+// lingerMin is the smallest group after which a group lingers. Below
 // it the callers are too few to be worth a wait.
-const companyMin = 4
+const lingerMin = 4
 
 // engine is a running Raft node with all that is built around it. It exists
 // from the moment the node's cluster is known.
@@ -55,8 +55,8 @@ type engine struct {
 	abstention abstention
 	// ready is set while this node leads and has passed its first barrier.
 	ready atomic.Pointer[readindex.Ready]
-	// office wakes the leadership loop; the value tells only that it changed.
-	office *office
+	// leaderSignal wakes monitorLeadership; the value tells only that it changed.
+	leaderSignal *leaderSignal
 }
 
 func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store, error) {
@@ -75,7 +75,7 @@ func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store,
 
 // raftConfig returns the library's configuration. Where it differs from the
 // library's defaults, the reason is beside it.
-func (n *Node) raftConfig(office *office) *raft.Config {
+func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = n.identity.get().ID.ServerID()
 	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
@@ -91,14 +91,14 @@ func (n *Node) raftConfig(office *office) *raft.Config {
 	c.ShutdownOnRemove = true
 	c.NoLegacyTelemetry = true
 	// Raft blocks on this channel, so it is always being read.
-	c.NotifyCh = office.notify
+	c.NotifyCh = leaderSignal.notify
 	c.Logger = raftlogger.New(n.cfg.Logger.With("part", "raft"))
 	return c
 }
 
 // startEngine brings Raft up and starts everything around it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), office: newOffice(), states: &states{}}
+	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), leaderSignal: newLeaderSignal(), states: &states{}}
 	e.census = newCensus(e)
 	e.wedge = &wedge{limit: wedgeLimit, fatal: n.life.fail}
 	var err error
@@ -125,8 +125,8 @@ func (n *Node) startEngine() (*engine, error) {
 // configuration before.
 func (e *engine) startRaft() error {
 	n := e.node
-	config := n.raftConfig(e.office)
-	n.life.run(e.office.listen)
+	config := n.raftConfig(e.leaderSignal)
+	n.life.run(e.leaderSignal.listen)
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (e *engine) startWork() error {
 	e.merger, err = commit.NewMerger(commit.MergerConfig{
 		Log: commit.NewRaftLog(watchedRaft{e.raft, e.wedge}, enqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
-		InFlight: c.Commit.EntriesInFlight, Company: c.Commit.Company, Events: c.Events.Entries, Now: failpoint.Now,
+		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: failpoint.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -185,7 +185,7 @@ func (e *engine) startWork() error {
 	e.gatherer, err = commit.New(commit.Config{
 		Route: e.route, Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
 		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
-		Company: c.Commit.Company, CompanyMin: companyMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
+		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -209,7 +209,7 @@ func (e *engine) startLoops() {
 	l.run(e.census.run)
 	l.run(e.keepWitness)
 	l.run(e.greetMembers)
-	l.run(e.lead)
+	l.run(e.monitorLeadership)
 	l.run(e.announcer.run)
 	l.run(e.snapshotByVolume)
 }

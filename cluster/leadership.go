@@ -21,16 +21,16 @@ const (
 	// barrierTimeout bounds the wait for the entries of earlier leaders to be
 	// applied here. It covers a long log replayed after a restart.
 	barrierTimeout = 60 * time.Second
-	// officePause is between two tries to take the office up.
-	officePause = 100 * time.Millisecond
-	// maxOfficeTries is how often a leader tries before it hands over.
-	maxOfficeTries = 3
+	// establishPause is between two tries to establish leadership.
+	establishPause = 100 * time.Millisecond
+	// maxEstablishTries is how often a leader tries before it hands over.
+	maxEstablishTries = 3
 )
 
-// office passes on the news of gained and lost leadership. Raft's main loop
+// leaderSignal passes on the news of gained and lost leadership. Raft's main loop
 // blocks while nobody takes the news, so taking it and acting on it are two
 // goroutines.
-type office struct {
+type leaderSignal struct {
 	notify chan bool
 	// count counts the news, and holds is the newest: news that is followed by
 	// other news before anybody looks still changes count.
@@ -39,13 +39,13 @@ type office struct {
 	wake  chan struct{}
 }
 
-func newOffice() *office {
-	return &office{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
+func newLeaderSignal() *leaderSignal {
+	return &leaderSignal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
 }
 
 // listen takes the news until ctx ends; a Raft that is shutting down does not
 // wait for anybody to take it.
-func (o *office) listen(ctx context.Context) {
+func (o *leaderSignal) listen(ctx context.Context) {
 	for {
 		select {
 		case holds := <-o.notify:
@@ -61,42 +61,42 @@ func (o *office) listen(ctx context.Context) {
 	}
 }
 
-// lead is the leadership loop: each time this node gains the office it works
+// monitorLeadership works as a leader each time this node gains leadership,
 // under a context that ends with it, and the next work starts only after the
 // last one has ended.
-func (e *engine) lead(ctx context.Context) {
+func (e *engine) monitorLeadership(ctx context.Context) {
 	var seen uint64
 	end := func() {}
 	defer func() { end() }()
 	for {
 		select {
-		case <-e.office.wake:
+		case <-e.leaderSignal.wake:
 		case <-ctx.Done():
 			return
 		}
-		count := e.office.count.Load()
+		count := e.leaderSignal.count.Load()
 		if count == seen {
 			continue
 		}
 		seen = count
 		end()
 		end = func() {}
-		if e.office.holds.Load() {
-			end = e.reign(ctx)
+		if e.leaderSignal.holds.Load() {
+			end = e.startLeading(ctx)
 		}
 	}
 }
 
-// reign starts the work of a leader and returns what ends it: it returns when
+// startLeading starts the work of a leader and returns what ends it: it returns when
 // nothing of it is left.
-func (e *engine) reign(ctx context.Context) (end func()) {
+func (e *engine) startLeading(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	e.wedge.reset()
 	e.node.log.Info("this node leads", "term", e.raft.CurrentTerm())
 	go func() {
 		defer close(done)
-		e.govern(ctx)
+		e.leaderLoop(ctx)
 	}()
 	return func() {
 		e.ready.Store(nil)
@@ -108,13 +108,13 @@ func (e *engine) reign(ctx context.Context) (end func()) {
 	}
 }
 
-// govern is a leader's work, from taking up the office to ctx's end.
-func (e *engine) govern(ctx context.Context) {
+// leaderLoop is a leader's work, until ctx ends.
+func (e *engine) leaderLoop(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { e.wedge.probe(ctx, e.askRaft) })
 	watching.Go(func() { e.watchProgress(ctx) })
-	if !e.takeOffice(ctx) {
+	if !e.establishLeadership(ctx) {
 		return
 	}
 	watching.Go(func() { e.leaveToRoom(ctx) })
@@ -122,21 +122,21 @@ func (e *engine) govern(ctx context.Context) {
 	e.reconciler().Run(ctx)
 }
 
-// takeOffice makes this node ready to lead. If it cannot, the office goes to
+// establishLeadership makes this node ready to lead. If it cannot, leadership goes to
 // another node, and if there is none the node ends: a leader that answers
 // nothing is worse than none. A transfer under way is waited for, and ended by
 // its own watchdog.
-func (e *engine) takeOffice(ctx context.Context) bool {
+func (e *engine) establishLeadership(ctx context.Context) bool {
 	var err error
-	for tries := 0; tries < maxOfficeTries; tries++ {
+	for tries := 0; tries < maxEstablishTries; tries++ {
 		if err = e.prepare(ctx); err == nil || ctx.Err() != nil || e.raft.State() != raft.Leader {
 			return err == nil
 		}
 		if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			tries = -1
 		}
-		e.node.log.Warn("cannot take up the leader's office yet", "because", err)
-		sleep(ctx, officePause)
+		e.node.log.Warn("cannot lead yet", "because", err)
+		sleep(ctx, establishPause)
 	}
 	if transferErr := e.transfer(ctx, e.heir()); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
 		e.node.life.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
@@ -148,7 +148,7 @@ func (e *engine) takeOffice(ctx context.Context) bool {
 // earlier leaders committed, and forms the cluster if nobody has yet.
 //
 // It is the barrier's own index that counts as read index afterwards, never the
-// commit index: an entry of this node's last time in office may have been waiting
+// commit index: an entry of this node's last leadership may have been waiting
 // for Raft all the while, and be committed by now without being applied.
 func (e *engine) prepare(ctx context.Context) error {
 	term := e.raft.CurrentTerm()
@@ -211,7 +211,7 @@ func (e *engine) form(ctx context.Context) error {
 	return nil
 }
 
-// transfer hands the office over: to a certain server, or to whom Raft chooses
+// transfer hands leadership over: to a certain server, or to whom Raft chooses
 // if to is empty. It is bounded by Raft's election timeout and ctx.
 func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 	err := readindex.Await(ctx, func() readindex.Future {

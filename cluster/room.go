@@ -28,7 +28,7 @@ type candidate struct {
 }
 
 // offers counts the offers of leadership, and remembers the newest to each server. It
-// outlives a leadership: a server may take the office and give it back.
+// outlives a leadership: a server may gain leadership and give it back.
 type offers struct {
 	mu     sync.Mutex
 	count  uint64

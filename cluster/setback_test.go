@@ -168,7 +168,7 @@ func TestATrustedDirectoryIsAccepted(t *testing.T) {
 }
 
 // TestANodeThatComesBackToASetBackMajority: B's directory was set back while C, which
-// lagged behind, was its only company: nobody could notice. When A is back, B is refused
+// lagged behind, was the only other member up: nobody could notice. When A is back, B is refused
 // and ends, unless C leads and A ends before, since it must take entries back. No two
 // nodes that go on have different states.
 func TestANodeThatComesBackToASetBackMajority(t *testing.T) {

@@ -51,7 +51,7 @@ func (n *Node) start(ctx context.Context) error {
 
 // silence ends a node in doubt for the others: from then on it neither votes nor
 // says that it leads, whatever its own end still waits for. A leader with a hung
-// disk would otherwise stay in office until its process is gone. A node that was
+// disk would otherwise stay leader until its process is gone. A node that was
 // removed is not in doubt.
 func (e *engine) silence() {
 	if err := e.node.life.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {

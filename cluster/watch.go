@@ -72,7 +72,7 @@ func (s *succession) saw(leader string) {
 }
 
 // evidence returns the newest moment at which Raft knew of a quorum. A leader
-// loses its office one lease after it last heard from a quorum, so as long as it
+// loses leadership one lease after it last heard from a quorum, so as long as it
 // has it, that moment is at most a lease ago. The last contact counts only as
 // long as it is another node's word: Raft also sets it when a leader steps down,
 // and when a vote is given.

@@ -12,7 +12,7 @@ import (
 )
 
 // wedgeLimit is how long a leader may refuse everything because it is handing
-// over its office. A handover is bounded by the election timeout; but one that
+// over leadership. A handover is bounded by the election timeout; but one that
 // is interrupted leaves a mark behind, and a leader elected again with that mark
 // refuses for ever (hashicorp/raft issue 696). Only a new process gets rid of it.
 const wedgeLimit = 10 * time.Second

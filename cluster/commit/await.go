@@ -13,10 +13,10 @@ import (
 var errNoAnswer = errors.New("no answer from the log in time")
 
 // await waits for what becomes of an entry: for the log's own word, at most for
-// AnswerTimeout, and after the end of the reign at most for Grace. Raft may
+// AnswerTimeout, and after the end of the leadership at most for Grace. Raft may
 // forget a proposal altogether (hashicorp/raft issue 498), so nobody waits for
 // its word alone. The error is an *outcome.Error.
-func (m *Merger) await(r *reign, f Future) ([]raftlog.GroupResult, error) {
+func (m *Merger) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
 	timeout := time.NewTimer(m.cfg.AnswerTimeout)
 	defer timeout.Stop()
 	select {
@@ -32,7 +32,7 @@ func (m *Merger) await(r *reign, f Future) ([]raftlog.GroupResult, error) {
 }
 
 // awaitGrace gives the log a last moment. Entries that a majority had before
-// the reign ended still come out as applied, and refusals as not applied; both
+// the leadership ended still come out as applied, and refusals as not applied; both
 // say more than Unknown.
 func (m *Merger) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 	grace := time.NewTimer(m.cfg.Grace)

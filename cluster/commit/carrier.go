@@ -107,7 +107,7 @@ func (c *carrier) idle() {
 // because a waiter that is answered over the carrier's head is used again.
 func (c *carrier) cut() group {
 	g := c.g
-	g.company.want = 0
+	g.linger.want = 0
 	waiters, size := g.waiting.take(c.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
 	if mutant.On(mutant.OperationLost) && len(waiters) > 1 {
 		waiters = waiters[:len(waiters)-1]

@@ -90,15 +90,15 @@ type Config struct {
 	// QueueLength and QueueBytes bound the operations that wait.
 	QueueLength int
 	QueueBytes  int
-	// Company is how long at most, after a group of at least CompanyMin operations
+	// Linger is how long at most, after a group of at least LingerMin operations
 	// was answered, the next group waits for as many operations again and those that
 	// came meanwhile, because the callers just answered are about to come back. It
 	// never waits longer than a few times what the group took, nor for more than
 	// makes a round cheap. 0 (default): not at all.
-	Company time.Duration
-	// CompanyMin is the smallest group worth waiting after; default a quarter
+	Linger time.Duration
+	// LingerMin is the smallest group worth waiting after; default a quarter
 	// of MaxOperations.
-	CompanyMin int
+	LingerMin int
 	// LeaderWait is how long operations wait without a leader that a quorum
 	// follows, measured from its loss. It must be longer than an election.
 	LeaderWait time.Duration
@@ -130,7 +130,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, DefaultMaxGroupBytes)
 	c.QueueLength = cmp.Or(c.QueueLength, DefaultQueueLength)
 	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
-	c.CompanyMin = cmp.Or(c.CompanyMin, max(2, c.MaxOperations/4))
+	c.LingerMin = cmp.Or(c.LingerMin, max(2, c.MaxOperations/4))
 	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
 	c.SendTimeout = cmp.Or(c.SendTimeout, DefaultSendTimeout)
 	c.GiveUp = cmp.Or(c.GiveUp, max(DefaultGiveUp, c.SendTimeout))
@@ -141,13 +141,13 @@ func (c Config) validate() error {
 	switch {
 	case c.InFlight < 1 || c.InFlight > MaxInFlight:
 		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)
-	case c.MaxOperations < 1 || c.MaxGroupBytes < 1 || c.CompanyMin < 1:
-		return errors.New("commit: MaxOperations, MaxGroupBytes and CompanyMin must be positive")
+	case c.MaxOperations < 1 || c.MaxGroupBytes < 1 || c.LingerMin < 1:
+		return errors.New("commit: MaxOperations, MaxGroupBytes and LingerMin must be positive")
 	case c.MaxOperations > raftlog.MaxOperations:
 		return fmt.Errorf("commit: MaxOperations is %d, must be at most %d", c.MaxOperations, raftlog.MaxOperations)
 	case c.QueueLength < 1 || c.QueueBytes < c.MaxGroupBytes:
 		return errors.New("commit: the queue must have room for a whole group")
-	case c.Company < 0 || c.LeaderWait < 0 || c.SendTimeout < 0 || c.CallLimit < 0:
+	case c.Linger < 0 || c.LeaderWait < 0 || c.SendTimeout < 0 || c.CallLimit < 0:
 		return errors.New("commit: times must not be negative")
 	case c.GiveUp < c.SendTimeout:
 		return fmt.Errorf("commit: GiveUp (%v) must not be shorter than SendTimeout (%v)", c.GiveUp, c.SendTimeout)

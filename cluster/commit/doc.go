@@ -11,11 +11,11 @@
 // transport between nodes, leader election, or the meaning of an operation:
 // operations and results are opaque bytes here.
 //
-// # Why there is no linger
+// # Why a lone caller does not wait
 //
-// The obvious way to form groups is to wait a moment for company. That taxes
+// The obvious way to form groups is to wait a fixed time. That taxes
 // the lone caller and is still too short for the busy node. Instead the group
-// that is under way is the linger: while it is being written, the next one
+// in flight is the wait: while it is being written, the next one
 // fills. A lone caller finds nothing under way and goes at once; a thousand
 // callers make groups as large as one round trip lets them become. By default
 // one group and one entry are under way at a time, because a second one would

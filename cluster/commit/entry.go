@@ -10,13 +10,13 @@ import (
 )
 
 // merge takes groups for one entry. It returns nil when the Merger ends.
-func (m *Merger) merge() ([]*submission, *reign) {
+func (m *Merger) merge() ([]*submission, *leadership) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
 		switch {
 		case len(m.waiting) > 0 && m.gathered():
-			return m.take(), m.reign
+			return m.take(), m.leadership
 		case m.closing && len(m.waiting) == 0:
 			m.work.Broadcast()
 			return nil, nil
@@ -28,7 +28,7 @@ func (m *Merger) merge() ([]*submission, *reign) {
 // take takes the oldest groups that fit into one entry; the first always fits.
 // Invariant: an entry never exceeds what raftlog decodes.
 func (m *Merger) take() []*submission {
-	m.company.want = 0
+	m.linger.want = 0
 	n, bytes, operations := 0, 0, 0
 	for _, s := range m.waiting {
 		bytes += len(s.group)
@@ -73,7 +73,7 @@ func (m *Merger) entry(groups [][]byte) []byte {
 
 // append proposes an entry, waits for what becomes of it, and tells all who
 // submitted a group.
-func (m *Merger) append(r *reign, submissions []*submission, entry []byte) {
+func (m *Merger) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
 	trail := m.follow(submissions)
 	if m.cfg.Events.Appending != nil {

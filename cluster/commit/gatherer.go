@@ -21,7 +21,7 @@ type Gatherer struct {
 	// idle is how many loops wait on work.
 	idle    int
 	waiting queue
-	company company
+	linger linger
 	// carriers hold the groups under way, so that a lost quorum ends their
 	// callers' wait without asking the network.
 	carriers []*carrier
@@ -212,7 +212,7 @@ func (g *Gatherer) stop() {
 	g.stopped = true
 	waiting, carried := g.waiting.drain(), g.abandonAll()
 	g.reach.stop()
-	g.company.stop()
+	g.linger.stop()
 	g.work.Broadcast()
 	g.mu.Unlock()
 	g.haltNow()

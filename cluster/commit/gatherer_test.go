@@ -20,9 +20,9 @@ var (
 	overload = outcome.NewNotApplied(outcome.Overloaded, nil)
 )
 
-func TestALoneCallerNeverWaitsForCompany(t *testing.T) {
+func TestALoneCallerNeverLingers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Company = time.Second })
+		r := newRig(t, func(c *Config) { c.Linger = time.Second })
 		start := time.Now()
 		for i := range 3 {
 			c := r.propose(bg, fmt.Sprint(i))
@@ -403,10 +403,10 @@ func TestALeaderThatRefusesForLongFailsTheQueue(t *testing.T) {
 	})
 }
 
-func TestCompanyWaitsForTheCallersJustAnswered(t *testing.T) {
+func TestLingerWaitsForTheCallersJustAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const bound, round = 5 * time.Millisecond, 2 * time.Millisecond
-		r := newRig(t, func(c *Config) { c.Company, c.CompanyMin = bound, 2 })
+		r := newRig(t, func(c *Config) { c.Linger, c.LingerMin = bound, 2 })
 		apply := func(s sending) {
 			time.Sleep(round)
 			s.apply()
@@ -451,17 +451,17 @@ func TestCompanyWaitsForTheCallersJustAnswered(t *testing.T) {
 	})
 }
 
-func TestTheWaitForCompanyIsAFewRoundsLong(t *testing.T) {
+func TestTheLingerIsAFewRoundsLong(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const round = time.Millisecond
-		r := newRig(t, func(c *Config) { c.Company, c.CompanyMin = time.Second, 2 })
+		r := newRig(t, func(c *Config) { c.Linger, c.LingerMin = time.Second, 2 })
 		r.propose(bg, "1")
 		s := r.next()
 		r.propose(bg, "2")
 		time.Sleep(round)
 		s.apply()
 		r.none()
-		time.Sleep(companyShare*round - time.Nanosecond)
+		time.Sleep(lingerShare*round - time.Nanosecond)
 		r.none()
 		time.Sleep(time.Nanosecond)
 		s = r.next()
@@ -469,18 +469,18 @@ func TestTheWaitForCompanyIsAFewRoundsLong(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForMoreCompanyThanIsWorthIt(t *testing.T) {
+func TestNobodyWaitsForMoreThanIsWorthIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Company = time.Second })
+		r := newRig(t, func(c *Config) { c.Linger = time.Second })
 		r.propose(bg, "first")
 		s := r.next()
-		for range 3 * companyEnough {
+		for range 3 * lingerEnough {
 			r.propose(bg, "x")
 		}
 		time.Sleep(time.Second)
 		s.apply()
 		s = r.next()
-		if len(s.group.Operations) != 3*companyEnough {
+		if len(s.group.Operations) != 3*lingerEnough {
 			t.Errorf("a group of %d", len(s.group.Operations))
 		}
 		s.apply()

@@ -22,9 +22,9 @@ type Merger struct {
 	// bytes and operations are those of the groups that wait.
 	bytes      int
 	operations int
-	company    company
-	// reign is the leadership that lasts; nil if the node does not lead.
-	reign   *reign
+	linger     linger
+	// leadership is the present one; nil if the node does not lead.
+	leadership *leadership
 	closing bool
 	stopped bool
 
@@ -50,8 +50,8 @@ func (s *submission) answer(result raftlog.GroupResult, err error) {
 	close(s.done)
 }
 
-// reign is one leadership, from Lead to Resign or the end of its context.
-type reign struct {
+// leadership is one, from Lead to Resign or the end of its context.
+type leadership struct {
 	ctx context.Context
 	end context.CancelFunc
 }
@@ -80,23 +80,23 @@ func NewMerger(cfg MergerConfig) (*Merger, error) {
 // begin before the new leader has applied the entries of its predecessors: what
 // is proposed now is applied after them.
 func (m *Merger) Lead(ctx context.Context) {
-	r := &reign{}
+	r := &leadership{}
 	r.ctx, r.end = context.WithCancel(ctx)
 	m.succeed(r)
-	context.AfterFunc(r.ctx, func() { m.depose(r) })
+	context.AfterFunc(r.ctx, func() { m.endLeadership(r) })
 }
 
-// succeed puts r in the place of the reign before it, whose end is the same as
+// succeed puts r in the place of the leadership before it, whose end is the same as
 // with Resign. A Merger that has stopped does not lead any more.
-func (m *Merger) succeed(r *reign) {
+func (m *Merger) succeed(r *leadership) {
 	m.mu.Lock()
-	before, waiting := m.reign, []*submission(nil)
+	before, waiting := m.leadership, []*submission(nil)
 	if before != nil {
 		waiting = m.drain()
 	}
-	m.reign = r
+	m.leadership = r
 	if m.stopped {
-		m.reign, before = nil, r
+		m.leadership, before = nil, r
 	}
 	m.mu.Unlock()
 	if before != nil {
@@ -110,22 +110,22 @@ func (m *Merger) succeed(r *reign) {
 // Unknown(LeadershipLost) unless the log says more within Grace.
 func (m *Merger) Resign() {
 	m.mu.Lock()
-	r := m.reign
+	r := m.leadership
 	m.mu.Unlock()
 	if r != nil {
-		m.depose(r)
+		m.endLeadership(r)
 	}
 }
 
-// depose ends a reign, unless it has ended before.
-func (m *Merger) depose(r *reign) {
+// endLeadership ends a leadership, unless it has ended before.
+func (m *Merger) endLeadership(r *leadership) {
 	r.end()
 	m.mu.Lock()
-	if m.reign != r {
+	if m.leadership != r {
 		m.mu.Unlock()
 		return
 	}
-	m.reign = nil
+	m.leadership = nil
 	waiting := m.drain()
 	m.mu.Unlock()
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
@@ -186,7 +186,7 @@ func (m *Merger) enqueue(s *submission) error {
 	switch {
 	case m.closing:
 		return outcome.NewNotApplied(outcome.Stopping, nil)
-	case m.reign == nil || m.reign.ctx.Err() != nil:
+	case m.leadership == nil || m.leadership.ctx.Err() != nil:
 		return outcome.NewNotApplied(outcome.NotLeader, nil)
 	case len(m.waiting) >= m.cfg.QueueGroups, m.bytes+len(s.group) > m.cfg.QueueBytes:
 		return outcome.NewNotApplied(outcome.Overloaded, nil)
@@ -238,7 +238,7 @@ func (m *Merger) Close(ctx context.Context) {
 func (m *Merger) stop() {
 	m.mu.Lock()
 	m.stopped = true
-	m.company.stop()
+	m.linger.stop()
 	waiting := m.drain()
 	m.mu.Unlock()
 	m.haltNow()

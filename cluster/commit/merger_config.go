@@ -66,10 +66,10 @@ type MergerConfig struct {
 	// QueueGroups and QueueBytes bound the groups that wait.
 	QueueGroups int
 	QueueBytes  int
-	// Company is how long at most, after an entry, the next waits for as many groups
+	// Linger is how long at most, after an entry, the next waits for as many groups
 	// again and those that came meanwhile, if that is more than one. 0 (default): not
 	// at all.
-	Company time.Duration
+	Linger time.Duration
 	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
 	// disk takes, and should be shorter than Config.SendTimeout.
 	AnswerTimeout time.Duration
@@ -105,7 +105,7 @@ func (c MergerConfig) validate() error {
 		return fmt.Errorf("commit: MaxEntryBytes is %d, must be 1 to %d", c.MaxEntryBytes, raftlog.MaxEntryBytes/2)
 	case c.QueueGroups < 1 || c.QueueBytes < c.MaxEntryBytes:
 		return errors.New("commit: the queue must have room for a whole entry")
-	case c.Company < 0 || c.AnswerTimeout < 0 || c.Grace < 0:
+	case c.Linger < 0 || c.AnswerTimeout < 0 || c.Grace < 0:
 		return errors.New("commit: times must not be negative")
 	}
 	return nil

@@ -222,7 +222,7 @@ func TestAFullMergerRefusesAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAReign(t *testing.T) {
+func TestTheEndOfALeadership(t *testing.T) {
 	tests := []struct {
 		name    string
 		end     func(r *mergerRig, cancel context.CancelFunc, entry appended)
@@ -252,7 +252,7 @@ func TestTheEndOfAReign(t *testing.T) {
 			r.m.Resign()
 		}, outcome.Unknown, outcome.Unspecified, 0},
 		{
-			"another reign begins", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
+			"another leadership begins", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 	}
@@ -348,10 +348,10 @@ func TestResultsThatDoNotFitTheEntryAreUnknown(t *testing.T) {
 	})
 }
 
-func TestTheMergerWaitsForCompany(t *testing.T) {
+func TestTheMergerLingers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const bound = time.Millisecond
-		r := newMergerRig(t, func(c *MergerConfig) { c.Company = bound })
+		r := newMergerRig(t, func(c *MergerConfig) { c.Linger = bound })
 		r.submit(bg, "1")
 		entry := r.next()
 		r.submit(bg, "2")

@@ -121,7 +121,7 @@ func TestConfigDefaultsAndRelations(t *testing.T) {
 		{"less than nothing in flight", func(c *Config) { c.InFlight = -1 }, false},
 		{"groups of no operations", func(c *Config) { c.MaxOperations = -1 }, false},
 		{"a queue smaller than a group", func(c *Config) { c.MaxGroupBytes, c.QueueBytes = 10, 9 }, false},
-		{"negative company", func(c *Config) { c.Company = -1 }, false},
+		{"negative linger", func(c *Config) { c.Linger = -1 }, false},
 		{"give up before an attempt ends", func(c *Config) { c.GiveUp = time.Second }, false},
 		{"a long attempt", func(c *Config) { c.SendTimeout = time.Minute }, true},
 	}
@@ -143,7 +143,7 @@ func TestConfigDefaultsAndRelations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int{1, 512, 65536, 16384, 16 << 20, 128}, []int{
-		c.InFlight, c.MaxOperations, c.MaxGroupBytes, c.QueueLength, c.QueueBytes, c.CompanyMin,
+		c.InFlight, c.MaxOperations, c.MaxGroupBytes, c.QueueLength, c.QueueBytes, c.LingerMin,
 	}); diff != "" {
 		t.Error(diff)
 	}

@@ -288,7 +288,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 		s.nodes = append(s.nodes, n)
 		m, err := NewMerger(MergerConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
-			InFlight: inFlight, AnswerTimeout: time.Second, Company: time.Duration(i) * time.Millisecond,
+			InFlight: inFlight, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +298,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	for i, n := range s.nodes {
 		g, err := New(Config{
 			Route: n.route, Sender: n, Opener: n, InFlight: inFlight,
-			MaxOperations: 4, CompanyMin: 2, Company: time.Duration(i) * time.Millisecond,
+			MaxOperations: 4, LingerMin: 2, Linger: time.Duration(i) * time.Millisecond,
 			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})
 		if err != nil {

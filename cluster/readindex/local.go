@@ -54,7 +54,7 @@ type LocalConfig struct {
 	// MaxWaiters bounds how many calls wait at a time.
 	MaxWaiters int
 	// RoundTimeout bounds one quorum check. A leader that is cut off loses its
-	// office earlier, by Raft's lease; this is for a Raft that hangs.
+	// leadership earlier, by Raft's lease; this is for a Raft that hangs.
 	RoundTimeout time.Duration
 }
 
@@ -89,7 +89,7 @@ func (l *Local) Close() { l.rounds.close() }
 //  2. Then a quorum confirms that there was no newer leader at that time: so no
 //     write that this node does not know of had been answered.
 //  3. The term must not have changed meanwhile: else this node may have lost and
-//     regained its office, and others may have answered writes in between.
+//     regained leadership, and others may have answered writes in between.
 func (l *Local) find(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.RoundTimeout)
 	defer cancel()

@@ -61,7 +61,7 @@ const (
 	// Deadline means the caller's own deadline ended the wait, or the caller
 	// went away.
 	Deadline
-	// LeadershipLost means the leader lost its office with the proposal under way.
+	// LeadershipLost means the leader lost leadership with the proposal under way.
 	LeadershipLost
 	// Storage means the log could not be written.
 	Storage

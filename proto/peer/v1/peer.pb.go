@@ -970,7 +970,7 @@ func (x *InviteResponse) GetMember() *v1.Member {
 	return nil
 }
 
-// TransferRequest asks the leader to hand its office over.
+// TransferRequest asks the leader to hand leadership over.
 type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag of the voter that shall lead; empty lets Raft choose.

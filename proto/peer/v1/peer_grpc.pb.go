@@ -55,7 +55,7 @@ type PeerServiceClient interface {
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Invite tells a waiting node to join.
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
-	// Transfer asks the leader to hand its office over.
+	// Transfer asks the leader to hand leadership over.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
 	MayRemove(ctx context.Context, in *MayRemoveRequest, opts ...grpc.CallOption) (*MayRemoveResponse, error)
@@ -176,7 +176,7 @@ type PeerServiceServer interface {
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Invite tells a waiting node to join.
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
-	// Transfer asks the leader to hand its office over.
+	// Transfer asks the leader to hand leadership over.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
 	MayRemove(context.Context, *MayRemoveRequest) (*MayRemoveResponse, error)

@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	// companyShare is how many times as long as the last round the wait for company
+	// lingerShare is how many times as long as the last round the linger
 	// may take. A caller comes back in a part of a round if the machine is idle, and
 	// in two where callers and nodes fight for the same processors. It bounds what
 	// traffic that does not come back pays: a few rounds.
-	companyShare = 3
-	// companyEnough is how many operations are not worth a wait any more: what a
+	lingerShare = 3
+	// lingerEnough is how many operations are not worth a wait any more: what a
 	// round costs is spread thin by then, and those that wait could be on their way.
-	companyEnough = 64
+	lingerEnough = 64
 )
 
-// company is the bounded wait for the callers that were just answered. They
+// linger is the bounded wait for the callers that were just answered. They
 // come back soon, but whoever cuts the next group is faster: without the wait it
 // takes those that came meanwhile, and the callers fall apart into two parts that
 // take turns for ever. It has no lock: that of its owner guards it.
-type company struct {
+type linger struct {
 	// want says how many the next round waits for; 0 is any.
 	want  int
 	timer *time.Timer
 }
 
-func (c *company) stop() {
+func (c *linger) stop() {
 	c.want = 0
 	if c.timer != nil {
 		c.timer.Stop()
@@ -36,9 +36,9 @@ func (c *company) stop() {
 // expect starts a wait for so many, after a round that took so long; limit bounds
 // it as well. Once over, it wakes all that wait on work. If a timer comes late,
 // for a wait that is over, it cuts the next one short, which does no harm.
-func (c *company) expect(want int, took, limit time.Duration, mu *sync.Mutex, work *sync.Cond) {
+func (c *linger) expect(want int, took, limit time.Duration, mu *sync.Mutex, work *sync.Cond) {
 	c.want = want
-	bound := min(limit, companyShare*took)
+	bound := min(limit, lingerShare*took)
 	if c.timer != nil {
 		c.timer.Reset(bound)
 		return
@@ -51,31 +51,31 @@ func (c *company) expect(want int, took, limit time.Duration, mu *sync.Mutex, wo
 	})
 }
 
-// expect starts the wait for company after a group of so many operations: for
+// expect starts the linger after a group of so many operations: for
 // them, and for those that wait already. The caller holds the lock.
 func (g *Gatherer) expect(answered int, took time.Duration) {
 	want := answered + g.waiting.length
-	if g.cfg.Company > 0 && want >= g.cfg.CompanyMin && !g.closing {
-		g.company.expect(min(want, companyEnough), took, g.cfg.Company, &g.mu, &g.work)
+	if g.cfg.Linger > 0 && want >= g.cfg.LingerMin && !g.closing {
+		g.linger.expect(min(want, lingerEnough), took, g.cfg.Linger, &g.mu, &g.work)
 	}
 }
 
 // gathered says whether what waits may go as a group.
 func (g *Gatherer) gathered() bool {
-	return g.waiting.length >= g.company.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
+	return g.waiting.length >= g.linger.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
 }
 
-// expect starts the wait for company after an entry of so many groups: for
+// expect starts the linger after an entry of so many groups: for
 // them, and for those that wait already. The caller holds the lock.
 func (m *Merger) expect(answered int, took time.Duration) {
 	want := answered + len(m.waiting)
-	if m.cfg.Company > 0 && want > 1 && !m.closing {
-		m.company.expect(want, took, m.cfg.Company, &m.mu, &m.work)
+	if m.cfg.Linger > 0 && want > 1 && !m.closing {
+		m.linger.expect(want, took, m.cfg.Linger, &m.mu, &m.work)
 	}
 }
 
 // gathered says whether what waits may go as an entry.
 func (m *Merger) gathered() bool {
-	return len(m.waiting) >= m.company.want || m.operations >= 2*companyEnough ||
+	return len(m.waiting) >= m.linger.want || m.operations >= 2*lingerEnough ||
 		m.bytes >= m.cfg.MaxEntryBytes || m.closing
 }
