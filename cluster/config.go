@@ -29,7 +29,7 @@ const (
 	DefaultLogStore          = "auto"
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
-	DefaultLinger           = 8 * time.Millisecond
+	DefaultLinger            = 8 * time.Millisecond
 	DefaultCallLimit         = 2100 * time.Millisecond
 )
 

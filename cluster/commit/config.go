@@ -68,8 +68,8 @@ type Events struct {
 	GivenUp func(operations int, err error)
 	// SessionOpened is called when a session was opened.
 	SessionOpened func(session uint64)
-	// Follow follows each group from its cut until it is settled.
-	Follow Follow
+	// StartSpan starts the span of each group, from its cut until it is settled.
+	StartSpan StartSpan
 }
 
 // Config is what a Gatherer needs. Zero values get defaults.

@@ -75,7 +75,7 @@ func (m *Merger) entry(groups [][]byte) []byte {
 // submitted a group.
 func (m *Merger) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
-	trail := m.follow(submissions)
+	span := m.startSpan(submissions)
 	if m.cfg.Events.Appending != nil {
 		m.cfg.Events.Appending()
 	}
@@ -88,7 +88,7 @@ func (m *Merger) append(r *leadership, submissions []*submission, entry []byte) 
 	if m.cfg.Events.Appended != nil {
 		m.cfg.Events.Appended(len(submissions), operationsOf(submissions), len(entry), took, err)
 	}
-	endTrail(trail, err)
+	endSpan(span, err)
 	m.mu.Lock()
 	m.expect(len(submissions), took)
 	m.mu.Unlock()
@@ -101,16 +101,16 @@ func (m *Merger) append(r *leadership, submissions []*submission, entry []byte) 
 	}
 }
 
-// follow begins an entry's trail, if entries are followed.
-func (m *Merger) follow(submissions []*submission) Trail {
-	if m.cfg.Events.Follow == nil {
+// startSpan starts an entry's span, if entries are traced.
+func (m *Merger) startSpan(submissions []*submission) Span {
+	if m.cfg.Events.StartSpan == nil {
 		return nil
 	}
 	callers := make([]context.Context, len(submissions))
 	for i, s := range submissions {
 		callers[i] = s.caller
 	}
-	return m.cfg.Events.Follow(callers, operationsOf(submissions))
+	return m.cfg.Events.StartSpan(callers, operationsOf(submissions))
 }
 
 func operationsOf(submissions []*submission) int {

@@ -82,7 +82,7 @@ func TestEventsOfAMerger(t *testing.T) {
 	})
 }
 
-// diary is what a Follow writes down: which callers' work became part of what.
+// diary is what a StartSpan writes down: which callers' work became part of what.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -98,35 +98,35 @@ func (d *diary) write(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// follow returns a Follow whose trails have this name.
-func (d *diary) follow(name string) Follow {
-	return func(callers []context.Context, operations int) Trail {
+// startSpan returns a StartSpan whose spans have this name.
+func (d *diary) startSpan(name string) StartSpan {
+	return func(callers []context.Context, operations int) Span {
 		var of []any
 		for _, c := range callers {
 			of = append(of, c.Value(diaryKey{}))
 		}
 		d.write("%s of %v with %d", name, of, operations)
-		return diaryTrail{d, name}
+		return diarySpan{d, name}
 	}
 }
 
-type diaryTrail struct {
+type diarySpan struct {
 	diary *diary
 	name  string
 }
 
-func (d diaryTrail) Onto(ctx context.Context) context.Context {
+func (d diarySpan) Onto(ctx context.Context) context.Context {
 	return context.WithValue(ctx, diaryKey{}, d.name)
 }
 
-func (d diaryTrail) End(err error) { d.diary.write("%s ended, failed %v", d.name, err != nil) }
+func (d diarySpan) End(err error) { d.diary.write("%s ended, failed %v", d.name, err != nil) }
 
-// TestTrails: a group is followed from its callers to the sender, and an entry
+// TestSpans: a group is followed from its callers to the sender, and an entry
 // from its groups until it was applied, also if it fails.
-func TestTrails(t *testing.T) {
+func TestSpans(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var d diary
-		r := newRig(t, func(c *Config) { c.Events.Follow = d.follow("group") })
+		r := newRig(t, func(c *Config) { c.Events.StartSpan = d.startSpan("group") })
 		first := r.propose(named("a"), "a")
 		s := r.next()
 		second, third := r.propose(named("b"), "b"), r.propose(named("c"), "c")
@@ -135,7 +135,7 @@ func TestTrails(t *testing.T) {
 		wantOK(t, get(t, first), "a")
 		s = r.next()
 		if got := s.ctx.Value(diaryKey{}); got != "group" {
-			t.Errorf("the sender got the trail %v", got)
+			t.Errorf("the sender got the span %v", got)
 		}
 		s.apply()
 		wantOK(t, get(t, second), "b")
@@ -149,7 +149,7 @@ func TestTrails(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) {
 		var d diary
-		r := newMergerRig(t, func(c *MergerConfig) { c.Events.Follow = d.follow("entry") })
+		r := newMergerRig(t, func(c *MergerConfig) { c.Events.StartSpan = d.startSpan("entry") })
 		a := r.submit(named("a"), "a")
 		entry := r.next()
 		b, c := r.submit(named("b"), "b"), r.submit(named("c"), "c")

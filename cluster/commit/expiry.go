@@ -14,8 +14,8 @@ const expirySteps = 8
 // a while: they may have been there before it went on.
 const afterPause = 25 * time.Millisecond
 
-// standIn takes the place of a waiter whose caller was answered over the
-// carrier's head: the group's results still arrive in its order.
+// standIn takes the place of a waiter whose caller was answered
+// by another goroutine: the group's results still arrive in its order.
 func standIn() *waiter { return &waiter{place: left, done: make(chan struct{}, 1)} }
 
 // expire answers the callers of operations that wait for longer than CallLimit,
@@ -67,13 +67,13 @@ func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
 	bornBefore := g.clock() - g.cfg.CallLimit
 	waiting := g.overdueWaiting(bornBefore)
-	var carried []*waiter
-	for _, c := range g.carriers {
-		carried = append(carried, c.overdue(bornBefore)...)
+	var inFlight []*waiter
+	for _, s := range g.senders {
+		inFlight = append(inFlight, s.overdue(bornBefore)...)
 	}
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Deadline, nil))
-	g.fail(carried, outcome.NewUnknown(outcome.Deadline, nil))
+	g.fail(inFlight, outcome.NewUnknown(outcome.Deadline, nil))
 }
 
 // overdueWaiting takes the overdue out of the queue. The oldest are in front, also
@@ -89,12 +89,12 @@ func (g *Gatherer) overdueWaiting(bornBefore time.Duration) []*waiter {
 }
 
 // overdue takes the overdue out of the group in hand.
-func (c *carrier) overdue(bornBefore time.Duration) []*waiter {
+func (s *groupSender) overdue(bornBefore time.Duration) []*waiter {
 	var overdue []*waiter
-	for i, w := range c.waiters {
+	for i, w := range s.waiters {
 		if w.place != left && w.born <= bornBefore {
 			overdue = append(overdue, w)
-			c.waiters[i] = standIn()
+			s.waiters[i] = standIn()
 		}
 	}
 	return overdue

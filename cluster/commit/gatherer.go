@@ -21,12 +21,12 @@ type Gatherer struct {
 	// idle is how many loops wait on work.
 	idle    int
 	waiting queue
-	linger linger
-	// carriers hold the groups under way, so that a lost quorum ends their
+	linger  linger
+	// senders hold the groups under way, so that a lost quorum ends their
 	// callers' wait without asking the network.
-	carriers []*carrier
+	senders []*groupSender
 	// session is the one new groups go into; nil if there is none. opening says
-	// that a carrier is about to get one.
+	// that a group sender is about to get one.
 	session *session
 	opening bool
 	reach   reach
@@ -39,7 +39,7 @@ type Gatherer struct {
 	// halt ends with the Gatherer: whatever still waits gives up.
 	halt    context.Context
 	haltNow context.CancelFunc
-	// finished is closed when all carriers have ended; watching waits for the other
+	// finished is closed when all senders have ended; watching waits for the other
 	// loops.
 	finished chan struct{}
 	watching sync.WaitGroup
@@ -63,14 +63,14 @@ func New(cfg Config) (*Gatherer, error) {
 // start starts the goroutines that Close waits for.
 func (g *Gatherer) start() {
 	for range g.cfg.InFlight {
-		g.carriers = append(g.carriers, &carrier{g: g})
+		g.senders = append(g.senders, &groupSender{g: g})
 	}
-	var carrying sync.WaitGroup
-	for _, c := range g.carriers {
-		carrying.Go(c.run)
+	var sending sync.WaitGroup
+	for _, s := range g.senders {
+		sending.Go(s.run)
 	}
 	go func() {
-		carrying.Wait()
+		sending.Wait()
 		close(g.finished)
 	}()
 	g.watching.Go(g.watch)
@@ -146,7 +146,7 @@ func (g *Gatherer) admit(w *waiter) error {
 	return nil
 }
 
-// wake wakes a carrier if there is a group for it. The caller holds the lock.
+// wake wakes a group sender if there is a group for it. The caller holds the lock.
 func (g *Gatherer) wake() {
 	if g.idle > 0 && g.gathered() {
 		g.work.Signal()
@@ -210,14 +210,14 @@ func (g *Gatherer) Close(ctx context.Context) {
 func (g *Gatherer) stop() {
 	g.mu.Lock()
 	g.stopped = true
-	waiting, carried := g.waiting.drain(), g.abandonAll()
+	waiting, inFlight := g.waiting.drain(), g.abandonAll()
 	g.reach.stop()
 	g.linger.stop()
 	g.work.Broadcast()
 	g.mu.Unlock()
 	g.haltNow()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Stopping, nil))
-	g.fail(carried, outcome.NewUnknown(outcome.Stopping, nil))
+	g.fail(inFlight, outcome.NewUnknown(outcome.Stopping, nil))
 }
 
 // fail answers all waiters with err.

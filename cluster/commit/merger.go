@@ -25,8 +25,8 @@ type Merger struct {
 	linger     linger
 	// leadership is the present one; nil if the node does not lead.
 	leadership *leadership
-	closing bool
-	stopped bool
+	closing    bool
+	stopped    bool
 
 	// halt ends with the Merger.
 	halt     context.Context
@@ -36,7 +36,7 @@ type Merger struct {
 
 // submission is one group and whoever waits for it. The Merger's lock guards
 type submission struct {
-	// caller is the context of the submitter, for whoever follows entries.
+	// caller is the context of the submitter, for spans of entries.
 	caller     context.Context
 	group      []byte
 	operations int

@@ -44,8 +44,8 @@ type MergerEvents struct {
 	// Appended is called for each entry that came to an end, once for each call of
 	// Appending; err is nil if it was applied.
 	Appended func(groups, operations, bytes int, took time.Duration, err error)
-	// Follow follows each entry from its proposal until it was applied.
-	Follow Follow
+	// StartSpan starts the span of each entry, from its proposal until it was applied.
+	StartSpan StartSpan
 }
 
 // MergerConfig is what a Merger needs. Zero values get defaults.

@@ -10,16 +10,16 @@ import (
 )
 
 // open gets a session. The caller holds the lock, which is given up meanwhile;
-// opening keeps the other carriers away. Operations stay in the queue, where
+// opening keeps the other senders away. Operations stay in the queue, where
 // their callers can take them back.
-func (c *carrier) open() {
-	g := c.g
+func (s *groupSender) open() {
+	g := s.g
 	g.opening = true
 	g.mu.Unlock()
 	started := time.Now()
 	number, origin, err := g.openOne()
 	if err != nil {
-		c.pause(started, err)
+		s.pause(started, err)
 	}
 	g.mu.Lock()
 	g.opening = false
@@ -47,11 +47,11 @@ func (g *Gatherer) openOne() (uint64, []byte, error) {
 
 // renewSession drops the session of a group that was refused, unless a newer
 // one is there already.
-func (c *carrier) renewSession(gr *group) {
-	c.g.mu.Lock()
-	defer c.g.mu.Unlock()
-	if c.g.session == gr.session {
-		c.g.session = nil
+func (s *groupSender) renewSession(gr *group) {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	if s.g.session == gr.session {
+		s.g.session = nil
 	}
 }
 
@@ -79,7 +79,7 @@ func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
 	for {
 		leader, err := g.WaitLeader(ctx)
 		if err != nil {
-			return nil, verdict(gr, outcome.ReasonOf(err), err)
+			return nil, outcomeOf(gr, outcome.ReasonOf(err), err)
 		}
 		result, err := g.sendOnce(ctx, leader, data)
 		if err == nil {
@@ -88,7 +88,7 @@ func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
 		refused := outcome.Of(err) == outcome.NotApplied
 		gr.tainted = gr.tainted || !refused
 		if refused && final(err) {
-			return nil, verdict(gr, outcome.ReasonOf(err), err)
+			return nil, outcomeOf(gr, outcome.ReasonOf(err), err)
 		}
 		g.pause(ctx, r.next())
 	}

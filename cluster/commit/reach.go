@@ -93,8 +93,8 @@ func (g *Gatherer) setLeader(leader string, known bool) {
 	g.reach.leader, g.reach.known = leader, known
 	g.reach.update()
 	if known {
-		for _, c := range g.carriers {
-			c.redirect(leader)
+		for _, s := range g.senders {
+			s.redirect(leader)
 		}
 	}
 	g.work.Broadcast()
@@ -112,13 +112,13 @@ func (g *Gatherer) SetQuorum(present bool) {
 	}
 	g.reach.quorum = present
 	g.reach.update()
-	var carried []*waiter
+	var inFlight []*waiter
 	if !present {
-		carried = g.abandonAll()
+		inFlight = g.abandonAll()
 	}
 	g.work.Broadcast()
 	g.mu.Unlock()
-	g.fail(carried, outcome.NewUnknown(outcome.NoQuorum, nil))
+	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
 }
 
 // unreachable is called when an outage has lasted for LeaderWait.
@@ -130,11 +130,11 @@ func (g *Gatherer) unreachable(outage uint64) {
 	}
 	g.reach.expired = true
 	g.reach.tell()
-	waiting, carried := g.waiting.drain(), g.abandonAll()
+	waiting, inFlight := g.waiting.drain(), g.abandonAll()
 	g.work.Broadcast()
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.NoQuorum, nil))
-	g.fail(carried, outcome.NewUnknown(outcome.NoQuorum, nil))
+	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
 }
 
 // WaitLeader waits for a leader that a quorum follows and returns its id. It

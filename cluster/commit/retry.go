@@ -52,16 +52,16 @@ func (g *Gatherer) ledByOther(leader string) bool {
 // pause waits after the leader refused what is in the queue again. Operations
 // in the queue do not wait longer than LeaderWait for that: then they are
 // answered, and the count starts anew with those that come next.
-func (c *carrier) pause(started time.Time, cause error) {
-	if c.retry.since.IsZero() {
-		c.retry.since = started
+func (s *groupSender) pause(started time.Time, cause error) {
+	if s.retry.since.IsZero() {
+		s.retry.since = started
 	}
-	if time.Since(c.retry.since) < c.g.cfg.LeaderWait {
-		c.g.pause(c.g.halt, c.retry.next())
+	if time.Since(s.retry.since) < s.g.cfg.LeaderWait {
+		s.g.pause(s.g.halt, s.retry.next())
 		return
 	}
-	c.retry = retry{}
-	c.failWaiting(outcome.NewNotApplied(refusalReason(cause), cause))
+	s.retry = retry{}
+	s.failWaiting(outcome.NewNotApplied(refusalReason(cause), cause))
 }
 
 // refusalReason is what the queue's callers are told after the leader refused
@@ -75,7 +75,7 @@ func refusalReason(cause error) outcome.Reason {
 	}
 }
 
-// attempt is the context of a carrier's attempts. One serves many attempts, as
+// attempt is the context of a group sender's attempts. One serves many attempts, as
 // long as each has at least the time an attempt may take: a new one each time
 // would be what a lone caller pays most for.
 type attempt struct {

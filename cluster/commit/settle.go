@@ -12,21 +12,21 @@ import (
 )
 
 // answered settles a group that the state machine has seen.
-func (c *carrier) answered(gr *group, result raftlog.GroupResult) {
+func (s *groupSender) answered(gr *group, result raftlog.GroupResult) {
 	switch {
-	case result.Status == raftlog.Applied && len(result.Results) == len(c.operations):
-		c.applied(gr, result.Results)
+	case result.Status == raftlog.Applied && len(result.Results) == len(s.operations):
+		s.applied(gr, result.Results)
 	case result.Status == raftlog.StaleSession && !gr.tainted:
 		// No sending of this group took effect, and none will in a session that
 		// is over: its operations may go in a new one.
-		c.renewSession(gr)
-		c.requeue(gr)
-		c.pause(gr.started, outcome.NewNotApplied(outcome.SessionLost, nil))
+		s.renewSession(gr)
+		s.requeue(gr)
+		s.pause(gr.started, outcome.NewNotApplied(outcome.SessionLost, nil))
 	case result.Status == raftlog.StaleSession, result.Status == raftlog.StaleSequence:
-		c.renewSession(gr)
-		c.giveUp(gr, outcome.NewUnknown(outcome.SessionLost, nil))
+		s.renewSession(gr)
+		s.giveUp(gr, outcome.NewUnknown(outcome.SessionLost, nil))
 	default:
-		c.giveUp(gr, outcome.NewUnknown(outcome.Unspecified, errBadAnswer))
+		s.giveUp(gr, outcome.NewUnknown(outcome.Unspecified, errBadAnswer))
 	}
 }
 
@@ -35,15 +35,15 @@ func (c *carrier) answered(gr *group, result raftlog.GroupResult) {
 var errBadAnswer = errors.New("the leader's answer does not fit the group")
 
 // applied hands each caller its result.
-func (c *carrier) applied(gr *group, results [][]byte) {
-	g, took := c.g, time.Since(gr.started)
-	c.retry = retry{}
+func (s *groupSender) applied(gr *group, results [][]byte) {
+	g, took := s.g, time.Since(gr.started)
+	s.retry = retry{}
 	g.mu.Lock()
 	gr.session.settle(gr.sequence)
-	waiters := c.waiters
-	c.waiters = nil
+	waiters := s.waiters
+	s.waiters = nil
 	g.expect(len(results), took)
-	if g.idle > 0 && len(g.carriers) > 1 {
+	if g.idle > 0 && len(g.senders) > 1 {
 		g.work.Broadcast()
 	}
 	g.mu.Unlock()
@@ -61,32 +61,32 @@ func (c *carrier) applied(gr *group, results [][]byte) {
 
 // again decides what follows an attempt that brought no result: true sends the
 // group again, false means it is settled.
-func (c *carrier) again(gr *group, err error) bool {
+func (s *groupSender) again(gr *group, err error) bool {
 	refused := outcome.Of(err) == outcome.NotApplied
 	gr.tainted = gr.tainted || !refused
 	switch {
 	case refused && final(err):
-		c.giveUp(gr, verdict(gr, outcome.ReasonOf(err), err))
+		s.giveUp(gr, outcomeOf(gr, outcome.ReasonOf(err), err))
 		return false
 	case !gr.tainted, mutant.On(mutant.RetryUnderNewNumber):
-		c.requeue(gr)
-		c.pause(gr.started, err)
+		s.requeue(gr)
+		s.pause(gr.started, err)
 		return false
-	case time.Since(gr.started) >= c.g.cfg.GiveUp:
-		c.giveUp(gr, outcome.NewUnknown(outcome.NoQuorum, err))
-		c.failWaiting(outcome.NewNotApplied(outcome.NoQuorum, err))
+	case time.Since(gr.started) >= s.g.cfg.GiveUp:
+		s.giveUp(gr, outcome.NewUnknown(outcome.NoQuorum, err))
+		s.failWaiting(outcome.NewNotApplied(outcome.NoQuorum, err))
 		return false
 	}
-	c.hold(gr)
+	s.hold(gr)
 	return true
 }
 
 // hold waits before a group whose outcome is unknown is sent again: not at all
 // the first time, or when another node leads now, because that is what gives
 // its callers their answer soonest.
-func (c *carrier) hold(gr *group) {
-	if gr.attempts > 1 && !c.g.ledByOther(gr.leader) {
-		c.g.pause(c.g.halt, c.retry.next())
+func (s *groupSender) hold(gr *group) {
+	if gr.attempts > 1 && !s.g.ledByOther(gr.leader) {
+		s.g.pause(s.g.halt, s.retry.next())
 	}
 }
 
@@ -101,9 +101,9 @@ func final(err error) bool {
 	}
 }
 
-// verdict is NotApplied for a group that no attempt left in doubt, and Unknown
+// outcomeOf is NotApplied for a group that no attempt left in doubt, and Unknown
 // otherwise.
-func verdict(gr *group, reason outcome.Reason, cause error) error {
+func outcomeOf(gr *group, reason outcome.Reason, cause error) error {
 	if gr.tainted {
 		return outcome.NewUnknown(reason, cause)
 	}
@@ -111,42 +111,42 @@ func verdict(gr *group, reason outcome.Reason, cause error) error {
 }
 
 // giveUp settles the group and answers its callers with err.
-func (c *carrier) giveUp(gr *group, err error) {
-	c.g.mu.Lock()
+func (s *groupSender) giveUp(gr *group, err error) {
+	s.g.mu.Lock()
 	gr.session.settle(gr.sequence)
-	waiters := c.waiters
-	c.waiters = nil
-	c.g.work.Broadcast()
-	c.g.mu.Unlock()
-	c.g.fail(waiters, err)
+	waiters := s.waiters
+	s.waiters = nil
+	s.g.work.Broadcast()
+	s.g.mu.Unlock()
+	s.g.fail(waiters, err)
 }
 
 // requeue is putBack for a caller without the lock.
-func (c *carrier) requeue(gr *group) {
-	c.g.mu.Lock()
-	defer c.g.mu.Unlock()
-	c.putBack(gr)
+func (s *groupSender) requeue(gr *group) {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	s.putBack(gr)
 }
 
 // putBack settles a group that is certainly in no log, or that nobody waits
 // for, and returns the operations somebody waits for to the head of the queue,
 // where their callers may take them back again. The sequence number is not used
 // again. The caller holds the lock.
-func (c *carrier) putBack(gr *group) {
+func (s *groupSender) putBack(gr *group) {
 	gr.session.settle(gr.sequence)
-	for i := len(c.waiters) - 1; i >= 0; i-- {
-		if w := c.waiters[i]; w.place != left {
-			c.g.waiting.pushFront(w)
+	for i := len(s.waiters) - 1; i >= 0; i-- {
+		if w := s.waiters[i]; w.place != left {
+			s.g.waiting.pushFront(w)
 		}
 	}
-	c.drop()
-	c.g.work.Broadcast()
+	s.drop()
+	s.g.work.Broadcast()
 }
 
 // failWaiting answers everybody in the queue with err.
-func (c *carrier) failWaiting(err error) {
-	c.g.mu.Lock()
-	waiting := c.g.waiting.drain()
-	c.g.mu.Unlock()
-	c.g.fail(waiting, err)
+func (s *groupSender) failWaiting(err error) {
+	s.g.mu.Lock()
+	waiting := s.g.waiting.drain()
+	s.g.mu.Unlock()
+	s.g.fail(waiting, err)
 }

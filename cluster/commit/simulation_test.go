@@ -360,8 +360,8 @@ func (s *simulation) disturb() {
 	}
 }
 
-// verdicts is what the callers were told, by operation.
-type verdicts struct {
+// outcomes is what the callers were told, by operation.
+type outcomes struct {
 	mu   sync.Mutex
 	told map[string]error
 	slow []string
@@ -369,7 +369,7 @@ type verdicts struct {
 
 // callers start operations on every node and remember what they are told. Half
 // of them have no deadline of their own.
-func (s *simulation) callers(v *verdicts, each, rounds int) *sync.WaitGroup {
+func (s *simulation) callers(v *outcomes, each, rounds int) *sync.WaitGroup {
 	var all sync.WaitGroup
 	for _, n := range s.nodes {
 		for c := range each {
@@ -388,7 +388,7 @@ func (s *simulation) callers(v *verdicts, each, rounds int) *sync.WaitGroup {
 // before it, with what a round trip may take.
 const patience = 20 * time.Second
 
-func (s *simulation) call(v *verdicts, n *simNode, operation string, bounded bool) {
+func (s *simulation) call(v *outcomes, n *simNode, operation string, bounded bool) {
 	ctx := context.Background()
 	if bounded && s.percent(func(f faults) int { return f.shortDeadline }) {
 		var cancel context.CancelFunc
@@ -409,7 +409,7 @@ func (s *simulation) call(v *verdicts, n *simNode, operation string, bounded boo
 }
 
 // check compares what callers were told with what happened.
-func (s *simulation) check(v *verdicts, operations int) {
+func (s *simulation) check(v *outcomes, operations int) {
 	if len(v.told) != operations {
 		s.fault("%d callers were answered, of %d", len(v.told), operations)
 	}
@@ -437,7 +437,7 @@ type tally map[outcome.Outcome]int
 
 // run plays the whole thing: trouble, then peace, then the end.
 func (s *simulation) run(f faults, told tally) {
-	v := &verdicts{told: make(map[string]error)}
+	v := &outcomes{told: make(map[string]error)}
 	const each, rounds = 4, 10
 	s.elect(s.nodes[0])
 	all := s.callers(v, each, rounds)
@@ -471,7 +471,7 @@ func (s *simulation) heal() {
 }
 
 // afterwards checks that every node works again.
-func (s *simulation) afterwards(v *verdicts) {
+func (s *simulation) afterwards(v *outcomes) {
 	time.Sleep(5 * time.Second)
 	for _, n := range s.nodes {
 		operation := n.name + " afterwards"
@@ -486,7 +486,7 @@ func (s *simulation) afterwards(v *verdicts) {
 const lateCallers = 8
 
 // farewell starts callers that the end comes upon.
-func (s *simulation) farewell(v *verdicts) *sync.WaitGroup {
+func (s *simulation) farewell(v *outcomes) *sync.WaitGroup {
 	var all sync.WaitGroup
 	for _, n := range s.nodes {
 		for c := range lateCallers {

@@ -85,16 +85,16 @@ func firstOf(errs []error) error {
 // Cluster returns events that also follow groups and entries.
 func (t *Tracing) Cluster(events cluster.Events) cluster.Events {
 	if t != nil {
-		events.Groups.Follow, events.Entries.Follow = t.follow(spanGroup), t.follow(spanEntry)
+		events.Groups.StartSpan, events.Entries.StartSpan = t.startSpan(spanGroup), t.startSpan(spanEntry)
 	}
 	return events
 }
 
-// follow returns a Follow whose trails are spans of this name. Such a span is
+// startSpan returns a StartSpan for spans of this name. Such a span is
 // part of the trace of the first caller that is followed, and has links to the
 // others; where no caller is followed there is none.
-func (t *Tracing) follow(name string) commit.Follow {
-	return func(callers []context.Context, n int) commit.Trail {
+func (t *Tracing) startSpan(name string) commit.StartSpan {
+	return func(callers []context.Context, n int) commit.Span {
 		var first context.Context
 		var links []trace.Link
 		for _, caller := range callers {
@@ -113,7 +113,7 @@ func (t *Tracing) follow(name string) commit.Follow {
 		// The first caller may go away before the others: its context is not used on.
 		parent := trace.ContextWithSpan(context.Background(), trace.SpanFromContext(first))
 		_, span := t.tracer.Start(parent, name, trace.WithLinks(links...), trace.WithAttributes(operations(n)))
-		return trail{span}
+		return spanHook{span}
 	}
 }
 
@@ -123,13 +123,15 @@ func linked(links []trace.Link, to trace.SpanContext) bool {
 	return len(links) > 0 && links[len(links)-1].SpanContext.Equal(to)
 }
 
-type trail struct{ span trace.Span }
+type spanHook struct{ span trace.Span }
 
-// Onto implements commit.Trail.
-func (t trail) Onto(ctx context.Context) context.Context { return trace.ContextWithSpan(ctx, t.span) }
+// Onto implements commit.Span.
+func (s spanHook) Onto(ctx context.Context) context.Context {
+	return trace.ContextWithSpan(ctx, s.span)
+}
 
-// End implements commit.Trail.
-func (t trail) End(err error) { end(t.span, err) }
+// End implements commit.Span.
+func (s spanHook) End(err error) { end(s.span, err) }
 
 const traceparent = "traceparent"
 

@@ -94,7 +94,7 @@ func TestNoTracing(t *testing.T) {
 	next := &log{}
 	events := none.Cluster(cluster.Events{})
 	if none.Proposer(next) != next || none.ServerOptions() != nil || none.Traceparent() != nil || none.Peer() != nil ||
-		events.Groups.Follow != nil || events.Entries.Follow != nil {
+		events.Groups.StartSpan != nil || events.Entries.StartSpan != nil {
 		t.Error("something is followed")
 	}
 	mux := http.NewServeMux()
@@ -171,14 +171,14 @@ func TestFollow(t *testing.T) {
 	first, spanOne := tracing.tracer.Start(t.Context(), "one")
 	second, spanTwo := tracing.tracer.Start(t.Context(), "two")
 	events := tracing.Cluster(cluster.Events{})
-	group := events.Groups.Follow([]context.Context{t.Context(), first, first, second, second}, 5)
+	group := events.Groups.StartSpan([]context.Context{t.Context(), first, first, second, second}, 5)
 	away := tracing.Traceparent()(group.Onto(t.Context()))
-	entry := events.Entries.Follow([]context.Context{tracing.Peer()(context.Background(), away)}, 5)
+	entry := events.Entries.StartSpan([]context.Context{tracing.Peer()(context.Background(), away)}, 5)
 	entry.End(nil)
 	group.End(nil)
 	spanOne.End()
 	spanTwo.End()
-	if none := events.Groups.Follow([]context.Context{t.Context()}, 1); none != nil {
+	if none := events.Groups.StartSpan([]context.Context{t.Context()}, 1); none != nil {
 		t.Error("a group of callers who are not followed is")
 	}
 	stop()

@@ -8,22 +8,22 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// carrier is one of the Gatherer's loops: it cuts a group, carries it to the
+// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the
 // leader until the group is settled, and only then cuts the next. There are as
-// many carriers as groups may be under way.
-type carrier struct {
+// many senders as groups may be under way.
+type groupSender struct {
 	g *Gatherer
 
 	// The Gatherer's lock guards these.
 
 	// waiters are the callers of the group in hand. It is empty if there is no
-	// group, or if the group was given up over the carrier's head.
+	// group, or if the group was given up by another goroutine.
 	waiters []*waiter
 	// target is the leader that the attempt under way is made at, else empty.
 	target  string
 	attempt attempt
 
-	// These are the carrier's own.
+	// Only run uses these.
 
 	operations [][]byte
 	callers    []context.Context
@@ -32,7 +32,7 @@ type carrier struct {
 	spare []*waiter
 }
 
-// group is what a carrier has in hand.
+// group is what a group sender has in hand.
 type group struct {
 	session      *session
 	sequence     uint64
@@ -48,27 +48,27 @@ type group struct {
 	// tainted says that an attempt ended without an answer: the group may be in
 	// a log.
 	tainted bool
-	// trail follows the group, or is nil; err is what the newest attempt ended with.
-	trail Trail
-	err   error
+	// span is the group's, or nil; err is what the newest attempt ended with.
+	span Span
+	err  error
 }
 
 // run is the loop.
-func (c *carrier) run() {
+func (s *groupSender) run() {
 	for {
-		gr, ok := c.next()
+		gr, ok := s.next()
 		if !ok {
 			return
 		}
-		c.carry(&gr)
-		endTrail(gr.trail, gr.err)
+		s.send(&gr)
+		endSpan(gr.span, gr.err)
 	}
 }
 
 // next waits for operations and a way to the leader, and cuts a group. It
 // returns false when the Gatherer ends.
-func (c *carrier) next() (group, bool) {
-	g := c.g
+func (s *groupSender) next() (group, bool) {
+	g := s.g
 	g.mu.Lock()
 	for {
 		switch {
@@ -77,48 +77,48 @@ func (c *carrier) next() (group, bool) {
 			g.mu.Unlock()
 			return group{}, false
 		case g.waiting.length == 0:
-			c.retry = retry{}
-			c.idle()
+			s.retry = retry{}
+			s.idle()
 		case g.reach.lost, g.opening, !g.gathered(), g.session != nil && g.session.full():
-			c.idle()
+			s.idle()
 		case g.session == nil:
-			c.open()
+			s.open()
 		default:
-			gr := c.cut()
+			gr := s.cut()
 			g.mu.Unlock()
 			if g.cfg.Events.Cut != nil {
-				g.cfg.Events.Cut(len(c.operations), gr.waited)
+				g.cfg.Events.Cut(len(s.operations), gr.waited)
 			}
-			c.encode(&gr)
-			c.follow(&gr)
+			s.encode(&gr)
+			s.startSpan(&gr)
 			return gr, true
 		}
 	}
 }
 
 // idle waits until something has changed.
-func (c *carrier) idle() {
-	c.g.idle++
-	c.g.work.Wait()
-	c.g.idle--
+func (s *groupSender) idle() {
+	s.g.idle++
+	s.g.work.Wait()
+	s.g.idle--
 }
 
 // cut takes the oldest operations. The bytes are collected under the lock,
-// because a waiter that is answered over the carrier's head is used again.
-func (c *carrier) cut() group {
-	g := c.g
+// because a waiter that another goroutine answers is used again.
+func (s *groupSender) cut() group {
+	g := s.g
 	g.linger.want = 0
-	waiters, size := g.waiting.take(c.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
+	waiters, size := g.waiting.take(s.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
 	if mutant.On(mutant.OperationLost) && len(waiters) > 1 {
 		waiters = waiters[:len(waiters)-1]
 	}
-	c.waiters, c.spare = waiters, waiters
-	c.operations = c.operations[:0]
+	s.waiters, s.spare = waiters, waiters
+	s.operations = s.operations[:0]
 	for _, w := range waiters {
-		c.operations = append(c.operations, w.operation)
+		s.operations = append(s.operations, w.operation)
 	}
-	if g.cfg.Events.Follow != nil {
-		c.callers = appendCallers(c.callers[:0], waiters)
+	if g.cfg.Events.StartSpan != nil {
+		s.callers = appendCallers(s.callers[:0], waiters)
 	}
 	sequence, now := g.session.take(), time.Now()
 	waited := now.Sub(g.waiting.since)
@@ -140,44 +140,44 @@ func appendCallers(callers []context.Context, waiters []*waiter) []context.Conte
 	return callers
 }
 
-// follow begins the group's trail, if groups are followed.
-func (c *carrier) follow(gr *group) {
-	if follow := c.g.cfg.Events.Follow; follow != nil {
-		gr.trail = follow(c.callers, len(c.callers))
-		clear(c.callers)
+// startSpan starts the group's span, if groups are traced.
+func (s *groupSender) startSpan(gr *group) {
+	if start := s.g.cfg.Events.StartSpan; start != nil {
+		gr.span = start(s.callers, len(s.callers))
+		clear(s.callers)
 	}
 }
 
 // encode writes the group. Its bytes are new each time, because a sender may
 // keep them beyond the answer.
-func (c *carrier) encode(gr *group) {
+func (s *groupSender) encode(gr *group) {
 	message := raftlog.Group{
 		Origin:       gr.session.origin,
 		Session:      gr.session.number,
 		Sequence:     gr.sequence,
 		Acknowledged: gr.acknowledged,
-		Operations:   c.operations,
+		Operations:   s.operations,
 	}
 	gr.data = raftlog.AppendGroup(make([]byte, 0, raftlog.SizeGroup(message)), message)
-	clear(c.operations)
+	clear(s.operations)
 }
 
-// carry sends the group until it is settled. Invariant: each return has settled
+// send sends the group until it is settled. Invariant: each return has settled
 // the group's sequence number and left no waiter behind.
-func (c *carrier) carry(gr *group) {
+func (s *groupSender) send(gr *group) {
 	for {
-		ctx, leader, ok := c.begin(gr)
+		ctx, leader, ok := s.begin(gr)
 		if !ok {
 			return
 		}
-		result, err := c.g.cfg.Sender.Send(onto(ctx, gr.trail), leader, gr.data)
-		c.end()
+		result, err := s.g.cfg.Sender.Send(withSpan(ctx, gr.span), leader, gr.data)
+		s.end()
 		gr.err = err
 		if err == nil {
-			c.answered(gr, result)
+			s.answered(gr, result)
 			return
 		}
-		if !c.again(gr, err) {
+		if !s.again(gr, err) {
 			return
 		}
 	}
@@ -186,11 +186,11 @@ func (c *carrier) carry(gr *group) {
 // begin opens an attempt. It returns false, with the group settled, if nobody
 // waits for the group any more. Without a leader it waits, if the group may be
 // in a log; else the operations wait better in the queue.
-func (c *carrier) begin(gr *group) (context.Context, string, bool) {
-	g := c.g
+func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
+	g := s.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.reach.lost && gr.tainted && c.wanted() {
+	for g.reach.lost && gr.tainted && s.wanted() {
 		changed := g.reach.changed
 		g.mu.Unlock()
 		select {
@@ -199,34 +199,34 @@ func (c *carrier) begin(gr *group) (context.Context, string, bool) {
 		}
 		g.mu.Lock()
 	}
-	if g.reach.lost || !c.wanted() {
-		c.putBack(gr)
+	if g.reach.lost || !s.wanted() {
+		s.putBack(gr)
 		return nil, "", false
 	}
 	gr.attempts++
-	gr.leader, c.target = g.reach.leader, g.reach.leader
-	return c.attempt.renew(g.halt, g.cfg.SendTimeout), c.target, true
+	gr.leader, s.target = g.reach.leader, g.reach.leader
+	return s.attempt.renew(g.halt, g.cfg.SendTimeout), s.target, true
 }
 
 // end closes the attempt.
-func (c *carrier) end() {
-	c.g.mu.Lock()
-	defer c.g.mu.Unlock()
-	c.target = ""
+func (s *groupSender) end() {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	s.target = ""
 }
 
 // redirect ends an attempt that waits for another node than the leader. The
 // caller holds the lock.
-func (c *carrier) redirect(leader string) {
-	if c.target != "" && c.target != leader {
-		c.attempt.cancel()
+func (s *groupSender) redirect(leader string) {
+	if s.target != "" && s.target != leader {
+		s.attempt.cancel()
 	}
 }
 
 // wanted says whether a caller still waits for the group. The caller holds the
 // lock.
-func (c *carrier) wanted() bool {
-	for _, w := range c.waiters {
+func (s *groupSender) wanted() bool {
+	for _, w := range s.waiters {
 		if w.place != left {
 			return true
 		}
@@ -235,19 +235,19 @@ func (c *carrier) wanted() bool {
 }
 
 // drop forgets callers that have left. The caller holds the lock.
-func (c *carrier) drop() {
-	clear(c.waiters)
-	c.waiters = c.waiters[:0]
+func (s *groupSender) drop() {
+	clear(s.waiters)
+	s.waiters = s.waiters[:0]
 }
 
 // abandonAll ends all attempts and returns the callers of all groups under way;
 // it is up to the caller, who holds the lock, to answer them afterwards.
 func (g *Gatherer) abandonAll() []*waiter {
 	var all []*waiter
-	for _, c := range g.carriers {
-		all = append(all, c.waiters...)
-		c.drop()
-		c.attempt.cancel()
+	for _, s := range g.senders {
+		all = append(all, s.waiters...)
+		s.drop()
+		s.attempt.cancel()
 	}
 	return all
 }
