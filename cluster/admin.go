@@ -98,7 +98,7 @@ func overtaken(err error) bool {
 func (e *engine) awaitGone(ctx context.Context, tag string) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	for ctx.Err() == nil && e.node.life.ctx.Err() == nil && e.inRaft(tag) {
+	for ctx.Err() == nil && e.node.lifecycle.ctx.Err() == nil && e.inRaft(tag) {
 		sleep(ctx, adminPause)
 	}
 }
@@ -182,7 +182,7 @@ func (e *engine) successor(ctx context.Context, tag string) (raft.Server, error)
 	if !ok || m.GetRemoved() {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
 	}
-	if reply, ok := e.census.reply(m.GetId()); ok && reply.GetStorageFull() && !e.node.space.below.Load() {
+	if reply, ok := e.pinger.reply(m.GetId()); ok && reply.GetStorageFull() && !e.node.space.below.Load() {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "the disk of member "+tag+" is nearly full")
 	}
 	for _, s := range e.servers() {
@@ -286,7 +286,7 @@ func (c configurator) HandOver(ctx context.Context) error { return c.e.transfer(
 
 // await bounds a change of the configuration.
 func (c configurator) await(start func() raft.IndexFuture) error {
-	ctx, cancel := context.WithTimeout(c.e.node.life.ctx, changeTimeout)
+	ctx, cancel := context.WithTimeout(c.e.node.lifecycle.ctx, changeTimeout)
 	defer cancel()
 	return awaitFuture(ctx, func() raft.Future { return start() })
 }

@@ -54,7 +54,7 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 		}
 	}
 	session, a.fresh = a.fresh, 0
-	return session, a.node.identity.get().ID.Bytes(), nil
+	return session, a.node.record.get().ID.Bytes(), nil
 }
 
 // run announces this node once after its start, also if nobody proposes
@@ -128,13 +128,13 @@ func (a *announcer) member() *raftlogv1.Member {
 
 // accepted takes note of what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
-	err := a.node.identity.update(func(record *member.Record) bool {
+	err := a.node.record.update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()
 		record.TagConfirmed, record.Tag = true, r.GetMember().GetTag()
 		return changed
 	})
 	if err != nil {
-		a.node.life.fail(err)
+		a.node.lifecycle.fail(err)
 		return err
 	}
 	a.started = true
@@ -151,14 +151,14 @@ func (a *announcer) refused(refusal *raftlogv1.Refusal) error {
 	switch refusal.GetReason() {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())
-		a.node.life.fail(err)
+		a.node.lifecycle.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTooOld, refusal.GetDetail())
-		a.node.life.fail(err)
+		a.node.lifecycle.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
 		err = a.node.setBack(refusal.GetDetail())
 	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
-		if m, ok := a.node.roster.byID(a.node.identity.get().ID.Bytes()); ok && m.GetRemoved() {
+		if m, ok := a.node.roster.byID(a.node.record.get().ID.Bytes()); ok && m.GetRemoved() {
 			a.node.removed()
 			err = errors.Join(member.ErrRemoved, err)
 		}

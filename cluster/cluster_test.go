@@ -163,7 +163,7 @@ func TestCutOffFollower(t *testing.T) {
 func cutOff(t *testing.T, n *network, s *server) {
 	t.Helper()
 	s.mustNext("users")
-	s.link.sever()
+	s.link.partition()
 	cut := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -188,9 +188,9 @@ type Config struct {
 	// does: nil without TLS. Other members show them.
 	Version         string
 	CertificateEnds func() time.Time
-	// Figures are what the node did in its last seconds; nil tells nobody. It is called
+	// Stats are what the node did in its last seconds; nil sends none. It is called
 	// about once a second for each member, and must be quick.
-	Figures func() Figures
+	Stats func() Stats
 }
 
 // CommitConfig tunes group commit. Zero values get the defaults of package

@@ -1,6 +1,6 @@
 // Package cluster is one Raft node.
 //
-// It owns the node's life in its cluster: the data directory and the identity
+// It owns the node's membership of its cluster: the data directory and the identity
 // in it, the first start, joining and leaving, Raft with its log, transport and
 // snapshots, leadership and the work that only a leader does, the way of a
 // proposal to the leader and back, linearizable reads, and the knowledge

@@ -34,23 +34,23 @@ const lingerMin = 4
 type engine struct {
 	node *Node
 	// name is the node's Raft name.
-	name      string
-	raft      *raft.Raft
-	volume    *volume
-	witness   *diskWitness
-	transport *transport.Transport
-	merger    *commit.Merger
-	gatherer  *commit.Gatherer
-	local     *readindex.Local
-	reads     *readindex.Reader
-	route     *route
-	hint      hint
-	announcer *announcer
-	answers   *answers
-	census    *census
-	wedge     *wedge
-	states    *states
-	offers    offers
+	name          string
+	raft          *raft.Raft
+	appliedBytes  *appliedBytes
+	witness       *diskWitness
+	transport     *transport.Transport
+	merger        *commit.Merger
+	gatherer      *commit.Gatherer
+	local         *readindex.Local
+	reads         *readindex.Reader
+	route         *route
+	hint          hint
+	announcer     *announcer
+	voterReplies  *voterReplies
+	pinger        *memberPinger
+	stuckTransfer *stuckTransfer
+	states        *states
+	offers        offers
 	// abstention belongs to the work of the present leadership.
 	abstention abstention
 	// ready is set while this node leads and has passed its first barrier.
@@ -66,18 +66,18 @@ func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store,
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the store: %w", err)
 	}
-	anchored, err := anchorStore(s)
+	bounded, err := newBoundaryStore(s)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), s.Close())
 	}
-	return anchored, nil
+	return bounded, nil
 }
 
 // raftConfig returns the library's configuration. Where it differs from the
 // library's defaults, the reason is beside it.
 func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = n.identity.get().ID.ServerID()
+	c.LocalID = n.record.get().ID.ServerID()
 	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
 	c.ElectionTimeout = n.cfg.Timings.Election
 	c.LeaderLeaseTimeout = n.cfg.Timings.Lease
@@ -98,9 +98,9 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine brings Raft up and starts everything around it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.identity.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), answers: newAnswers(), leaderSignal: newLeaderSignal(), states: &states{}}
-	e.census = newCensus(e)
-	e.wedge = &wedge{limit: wedgeLimit, fatal: n.life.fail}
+	e := &engine{node: n, name: n.record.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), voterReplies: newVoterReplies(), leaderSignal: newLeaderSignal(), states: &states{}}
+	e.pinger = newMemberPinger(e)
+	e.stuckTransfer = &stuckTransfer{limit: stuckTransferLimit, fatal: n.lifecycle.fail}
 	var err error
 	if e.witness, err = n.openWitness(); err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func (n *Node) startEngine() (*engine, error) {
 func (e *engine) startRaft() error {
 	n := e.node
 	config := n.raftConfig(e.leaderSignal)
-	n.life.run(e.leaderSignal.listen)
+	n.lifecycle.run(e.leaderSignal.listen)
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
-	e.volume = newVolume(n.cfg.SnapshotBytes)
-	machine := &machine{volume: e.volume, states: e.states, ctx: n.life.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.life.fail, log: n.log, events: n.cfg.Events}
-	store := &raftStore{Store: n.store, fatal: n.life.fail, committed: func() uint64 {
+	e.appliedBytes = newAppliedBytes(n.cfg.SnapshotBytes)
+	machine := &machine{appliedBytes: e.appliedBytes, states: e.states, ctx: n.lifecycle.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.lifecycle.fail, log: n.log, events: n.cfg.Events}
+	store := &raftStore{Store: n.store, fatal: n.lifecycle.fail, committed: func() uint64 {
 		return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex())
 	}}
 	snapshots := boundedSnapshots{n.store.Snapshots(), n.space, n.cfg.Events.SnapshotRefused}
@@ -151,7 +151,7 @@ func (e *engine) startRaft() error {
 // the next start.
 func (e *engine) bootstrap(config *raft.Config) error {
 	n := e.node
-	record := n.identity.get()
+	record := n.record.get()
 	if !record.Founder {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (e *engine) startWork() error {
 	n, c := e.node, e.node.cfg
 	var err error
 	e.merger, err = commit.NewMerger(commit.MergerConfig{
-		Log: commit.NewRaftLog(watchedRaft{e.raft, e.wedge}, enqueueTimeout), Logger: c.Logger,
+		Log: commit.NewRaftLog(watchedRaft{e.raft, e.stuckTransfer}, enqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
 		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: failpoint.Now,
 	})
@@ -203,13 +203,13 @@ func (e *engine) startWork() error {
 
 // startLoops starts the node's own goroutines.
 func (e *engine) startLoops() {
-	l := e.node.life
+	l := e.node.lifecycle
 	l.run(e.watchQuorum)
 	l.run(e.watchMembers)
-	l.run(e.census.run)
+	l.run(e.pinger.run)
 	l.run(e.keepWitness)
 	l.run(e.greetMembers)
 	l.run(e.monitorLeadership)
 	l.run(e.announcer.run)
-	l.run(e.snapshotByVolume)
+	l.run(e.snapshotByBytes)
 }

@@ -30,7 +30,7 @@ func TestSuccession(t *testing.T) {
 // TestQuorumMissing: the time counts from the start, or from the loss.
 func TestQuorumMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVerdict()
+		v := newQuorumState()
 		missing := func(want time.Duration) {
 			t.Helper()
 			if d := v.missing(time.Now()); d != want {

@@ -28,13 +28,13 @@ type machine struct {
 	ctx   context.Context
 	state StateMachine
 	// states learns the hash of each new state.
-	states *states
-	freeze func() Snapshot
-	fatal  func(error)
-	log    *slog.Logger
-	events Events
-	volume *volume
-	broken atomic.Pointer[error]
+	states       *states
+	freeze       func() Snapshot
+	fatal        func(error)
+	log          *slog.Logger
+	events       Events
+	appliedBytes *appliedBytes
+	broken       atomic.Pointer[error]
 }
 
 var _ raft.ConfigurationStore = (*machine)(nil)
@@ -68,7 +68,7 @@ func (m *machine) Apply(entry *raft.Log) any {
 	}
 	failpoint.Hit(failpoint.ApplyAfter)
 	m.states.add(m.state.Hash())
-	m.volume.applied(len(entry.Data))
+	m.appliedBytes.applied(len(entry.Data))
 	return results
 }
 
@@ -85,7 +85,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.failure(); err != nil {
 		return nil, err
 	}
-	m.volume.frozen()
+	m.appliedBytes.frozen()
 	return frozen{ctx: m.ctx, snapshot: m.freeze(), written: m.events.SnapshotWritten}, nil
 }
 

@@ -58,7 +58,7 @@ type server struct {
 	t     *testing.T
 	tag   string
 	dir   string
-	link  *cable
+	link  *networkFault
 	grpc  string
 	raft  string
 	node  *cluster.Node
@@ -104,7 +104,7 @@ func logger(t *testing.T, tag string) *slog.Logger {
 }
 
 func newServer(t *testing.T, tag string) *server {
-	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newCable(), grpc: freeport.For(t), raft: freeport.For(t)}
+	return &server{t: t, tag: tag, dir: filepath.Join(t.TempDir(), "data"), link: newNetworkFault(), grpc: freeport.For(t), raft: freeport.For(t)}
 }
 
 // open builds the node and serves its calls; it does not start it.
@@ -149,7 +149,7 @@ func (s *server) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	go func() { _ = s.api.Serve(cabledListener{l, s.link}) }()
+	go func() { _ = s.api.Serve(faultyListener{l, s.link}) }()
 }
 
 func (s *server) start() {

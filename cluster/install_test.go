@@ -46,8 +46,8 @@ func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
 	for _, s := range n.others(f) {
 		eventually(t, "a log without what the follower needs", func() bool {
 			n.leader().mustNext("a/")
-			figures, _ := s.node.RaftFigures()
-			return figures.SnapshotIndex > uint64(behind)+20
+			stats, _ := s.node.RaftStats()
+			return stats.SnapshotIndex > uint64(behind)+20
 		})
 	}
 	l := n.leader()

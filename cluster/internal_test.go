@@ -15,11 +15,11 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// TestContact walks through what a node sees when its quorum comes and goes.
-func TestContact(t *testing.T) {
+// TestQuorumMonitor walks through what a node sees when its quorum comes and goes.
+func TestQuorumMonitor(t *testing.T) {
 	start := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	c := contact{grace: 400 * time.Millisecond}
+	c := quorumMonitor{grace: 400 * time.Millisecond}
 	if c.look(at(0), time.Time{}) {
 		t.Error("a quorum without any evidence")
 	}
@@ -41,11 +41,11 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// TestContactOfStarvedProcess does not run for five seconds: that alone is no
+// TestQuorumMonitorOfStarvedProcess does not run for five seconds: that alone is no
 // sign of a lost quorum.
-func TestContactOfStarvedProcess(t *testing.T) {
+func TestQuorumMonitorOfStarvedProcess(t *testing.T) {
 	start := time.Unix(1000, 0)
-	c := contact{grace: 400 * time.Millisecond}
+	c := quorumMonitor{grace: 400 * time.Millisecond}
 	c.look(start, start)
 	if !c.look(start.Add(5*time.Second), start) {
 		t.Error("the quorum was lost while nobody looked")
@@ -62,7 +62,7 @@ func TestContactOfStarvedProcess(t *testing.T) {
 func TestMajority(t *testing.T) {
 	now := time.Unix(1000, 0)
 	ago := func(ms int) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
-	a := newAnswers()
+	a := newVoterReplies()
 	a.heard("b", ago(100), true)
 	a.heard("c", ago(300), true)
 	a.heard("c", ago(50), false) // No answer is no evidence.
@@ -113,43 +113,43 @@ func TestHint(t *testing.T) {
 	})
 }
 
-func TestWedge(t *testing.T) {
+func TestStuckTransfer(t *testing.T) {
 	refused := raft.ErrLeadershipTransferInProgress
 	tests := []struct {
 		name string
-		run  func(w *wedge)
+		run  func(w *stuckTransfer)
 		ends bool
 	}{
-		{"refusals all the time", func(w *wedge) { refuse(w, wedgeLimit+2*time.Second) }, true},
-		{"refusals for as long as is allowed", func(w *wedge) { refuse(w, wedgeLimit) }, false},
-		{"progress between refusals", func(w *wedge) {
-			refuse(w, wedgeLimit)
+		{"refusals all the time", func(w *stuckTransfer) { refuse(w, stuckTransferLimit+2*time.Second) }, true},
+		{"refusals for as long as is allowed", func(w *stuckTransfer) { refuse(w, stuckTransferLimit) }, false},
+		{"progress between refusals", func(w *stuckTransfer) {
+			refuse(w, stuckTransferLimit)
 			w.saw(nil)
-			refuse(w, wedgeLimit)
+			refuse(w, stuckTransferLimit)
 		}, false},
-		{"two short transfers of an idle leader, an hour apart", func(w *wedge) {
+		{"two short transfers of an idle leader, an hour apart", func(w *stuckTransfer) {
 			w.saw(refused)
 			time.Sleep(time.Hour)
 			w.saw(refused)
 		}, false},
-		{"two leaderships", func(w *wedge) {
-			refuse(w, wedgeLimit)
+		{"two leaderships", func(w *stuckTransfer) {
+			refuse(w, stuckTransferLimit)
 			w.reset()
-			refuse(w, wedgeLimit)
+			refuse(w, stuckTransferLimit)
 		}, false},
-		{"a proposal that Raft did not take", func(w *wedge) {
-			refuse(w, wedgeLimit)
+		{"a proposal that Raft did not take", func(w *stuckTransfer) {
+			refuse(w, stuckTransferLimit)
 			w.saw(raft.ErrEnqueueTimeout)
 			refuse(w, 2*time.Second)
 		}, true},
-		{"one refusal, and nobody proposes while the transfer is stuck", func(w *wedge) {
-			ctx, cancel := context.WithTimeout(context.Background(), wedgeLimit+2*time.Second)
+		{"one refusal, and nobody proposes while the transfer is stuck", func(w *stuckTransfer) {
+			ctx, cancel := context.WithTimeout(context.Background(), stuckTransferLimit+2*time.Second)
 			defer cancel()
 			w.saw(refused)
 			w.probe(ctx, func() error { return refused })
 		}, true},
-		{"one refusal, and the transfer has ended", func(w *wedge) {
-			ctx, cancel := context.WithTimeout(context.Background(), wedgeLimit+2*time.Second)
+		{"one refusal, and the transfer has ended", func(w *stuckTransfer) {
+			ctx, cancel := context.WithTimeout(context.Background(), stuckTransferLimit+2*time.Second)
 			defer cancel()
 			w.saw(refused)
 			w.probe(ctx, func() error { return errors.New("configuration changed") })
@@ -159,7 +159,7 @@ func TestWedge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var fatal error
-				tt.run(&wedge{limit: wedgeLimit, fatal: func(err error) { fatal = err }})
+				tt.run(&stuckTransfer{limit: stuckTransferLimit, fatal: func(err error) { fatal = err }})
 				if errors.Is(fatal, refused) != tt.ends {
 					t.Errorf("the process ends with %v; must it end: %v", fatal, tt.ends)
 				}
@@ -169,7 +169,7 @@ func TestWedge(t *testing.T) {
 }
 
 // refuse lets Raft refuse a proposal each second, for a time.
-func refuse(w *wedge, d time.Duration) {
+func refuse(w *stuckTransfer, d time.Duration) {
 	for begin := time.Now(); time.Since(begin) <= d; time.Sleep(time.Second) {
 		w.saw(raft.ErrLeadershipTransferInProgress)
 	}
@@ -201,7 +201,7 @@ func TestMachineStopsForGood(t *testing.T) {
 	bad := errors.New("unknown format")
 	state := &fakeState{}
 	fatal := 0
-	m := &machine{volume: newVolume(1), states: &states{}, ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
+	m := &machine{appliedBytes: newAppliedBytes(1), states: &states{}, ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
 	m.StoreConfiguration(1, raft.Configuration{})
 	if r, ok := m.Apply(&raft.Log{Index: 2}).([]raftlog.GroupResult); !ok || len(r) != 1 || state.applied != 2 {
 		t.Errorf("results %v, applied %d", r, state.applied)

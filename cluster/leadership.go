@@ -92,7 +92,7 @@ func (e *engine) monitorLeadership(ctx context.Context) {
 func (e *engine) startLeading(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	e.wedge.reset()
+	e.stuckTransfer.reset()
 	e.node.log.Info("this node leads", "term", e.raft.CurrentTerm())
 	go func() {
 		defer close(done)
@@ -112,7 +112,7 @@ func (e *engine) startLeading(ctx context.Context) (end func()) {
 func (e *engine) leaderLoop(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { e.wedge.probe(ctx, e.askRaft) })
+	watching.Go(func() { e.stuckTransfer.probe(ctx, e.askRaft) })
 	watching.Go(func() { e.watchProgress(ctx) })
 	if !e.establishLeadership(ctx) {
 		return
@@ -139,7 +139,7 @@ func (e *engine) establishLeadership(ctx context.Context) bool {
 		sleep(ctx, establishPause)
 	}
 	if transferErr := e.transfer(ctx, e.heir()); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
-		e.node.life.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
+		e.node.lifecycle.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
 	}
 	return false
 }
@@ -153,7 +153,7 @@ func (e *engine) establishLeadership(ctx context.Context) bool {
 func (e *engine) prepare(ctx context.Context) error {
 	term := e.raft.CurrentTerm()
 	barrier, err := e.barrier(ctx)
-	e.wedge.saw(err)
+	e.stuckTransfer.saw(err)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (e *engine) barrier(ctx context.Context) (uint64, error) {
 // record. All nodes of a first start have the same plan, so it does not matter
 // who leads first; a second such entry is refused by the state machine.
 func (e *engine) form(ctx context.Context) error {
-	record := e.node.identity.get()
+	record := e.node.record.get()
 	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
 	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: failpoint.Now().UnixNano()}
@@ -221,7 +221,7 @@ func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 		return e.raft.LeadershipTransferToServer(to.ID, to.Address)
 	})
 	if ctx.Err() == nil {
-		e.wedge.saw(err) // A transfer that has ended is not stuck, also if it failed.
+		e.stuckTransfer.saw(err) // A transfer that has ended is not stuck, also if it failed.
 	}
 	return err
 }
@@ -232,8 +232,8 @@ func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 func (e *engine) reconciler() *member.Reconciler {
 	n := e.node
 	return &member.Reconciler{
-		Self: n.identity.get().ID, Raft: configurator{e}, Members: n.cfg.Registry.Members,
-		Progress: e.census.progress, Commit: e.raft.CommitIndex,
+		Self: n.record.get().ID, Raft: configurator{e}, Members: n.cfg.Registry.Members,
+		Progress: e.pinger.progress, Commit: e.raft.CommitIndex,
 		MayVote: e.mayVote, Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
 		Stable: n.cfg.PromoteAfter, Logger: n.log,
 	}

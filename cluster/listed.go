@@ -24,7 +24,7 @@ func (n *Node) compareList(ctx context.Context) error {
 	if len(listed) == 0 {
 		return nil
 	}
-	judged, verdict := make(chan struct{}), make(chan error, 1)
+	judged, result := make(chan struct{}), make(chan error, 1)
 	once := sync.OnceFunc(func() { close(judged) })
 	check := member.ListCheck{
 		Self: n.member, ClusterID: n.ClusterID(), Listed: listed,
@@ -36,17 +36,17 @@ func (n *Node) compareList(ctx context.Context) error {
 		},
 	}
 	n.standing.asking.Store(true)
-	n.life.run(func(ctx context.Context) {
+	n.lifecycle.run(func(ctx context.Context) {
 		err := check.Run(ctx)
 		if err != nil {
 			err = fmt.Errorf("cluster: %w", err)
-			n.life.fail(err)
+			n.lifecycle.fail(err)
 		}
-		verdict <- err
+		result <- err
 	})
 	select {
 	case <-judged:
-	case err := <-verdict:
+	case err := <-result:
 		return err
 	case <-time.After(listWait):
 	case <-ctx.Done():

@@ -63,7 +63,7 @@ func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
 	case transport.SetBack:
 		n.setBack(by.Tag + " has seen this node go further, and says how far in its log")
 	case transport.Impostor:
-		n.life.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
+		n.lifecycle.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
 	}
 }
 

@@ -18,15 +18,15 @@ import (
 // safe for concurrent use; before Start has brought Raft up, those that need it
 // fail with NotApplied(Starting).
 type Node struct {
-	cfg      Config
-	log      *slog.Logger
-	identity *identity
-	roster   *roster
-	life     *life
-	space    *space
-	store    Store
+	cfg       Config
+	log       *slog.Logger
+	record    *nodeRecord
+	roster    *roster
+	lifecycle *lifecycle
+	space     *space
+	store     Store
 
-	quorum   *verdict
+	quorum   *quorumState
 	standing standing
 	// warnings are for callers; the log has them too.
 	warnings warnings
@@ -55,19 +55,19 @@ func Open(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), life: newLife(),
-		identity:    newIdentity(cfg.Storage, record),
+		cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(),
+		record:      newNodeRecord(cfg.Storage, record),
 		invitations: make(chan member.Invitation),
 	}
-	n.quorum = newVerdict()
-	n.roster = newRoster(cfg.Registry, n.identity)
+	n.quorum = newQuorumState()
+	n.roster = newRoster(cfg.Registry, n.record)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
 		return nil, n.checkRecord(record)
 	}
 	// First, so that a record that took another's place is told from a flag that is
 	// wrong: its store is not its own.
-	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.life.fail); err != nil {
+	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.lifecycle.fail); err != nil {
 		return nil, err
 	}
 	if err := n.checkRecord(record); err != nil {
@@ -99,8 +99,8 @@ func (n *Node) engine() (*engine, error) {
 		return e, nil
 	}
 	select {
-	case <-n.life.done:
-		return nil, outcome.NewNotApplied(outcome.Stopping, n.life.failure())
+	case <-n.lifecycle.done:
+		return nil, outcome.NewNotApplied(outcome.Stopping, n.lifecycle.failure())
 	default:
 		return nil, outcome.NewNotApplied(outcome.Starting, nil)
 	}
@@ -161,26 +161,26 @@ func (n *Node) QuorumChanges() <-chan struct{} {
 }
 
 // Done is closed when the node has ended, by itself or by Shutdown.
-func (n *Node) Done() <-chan struct{} { return n.life.done }
+func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }
 
 // Err returns why the node ended by itself, or nil.
-func (n *Node) Err() error { return n.life.failure() }
+func (n *Node) Err() error { return n.lifecycle.failure() }
 
 // ID returns the node's Raft id.
-func (n *Node) ID() member.ID { return n.identity.get().ID }
+func (n *Node) ID() member.ID { return n.record.get().ID }
 
 // Tag returns the node's tag, and whether the cluster has confirmed it once.
 func (n *Node) Tag() (tag string, confirmed bool) {
-	r := n.identity.get()
+	r := n.record.get()
 	return r.Tag, r.TagConfirmed
 }
 
 // ClusterID returns the id of the node's cluster; empty before it has one.
-func (n *Node) ClusterID() []byte { return n.identity.get().ClusterID }
+func (n *Node) ClusterID() []byte { return n.record.get().ClusterID }
 
 // Self returns how the node introduces itself to others at the moment.
 func (n *Node) Self() Self {
-	r := n.identity.get()
+	r := n.record.get()
 	tag := r.Tag
 	if tag == "" {
 		tag = n.cfg.Tag

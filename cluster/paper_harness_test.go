@@ -126,10 +126,10 @@ func (p *paper) start() {
 	if !p.options.stands {
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	}
-	anchored, err := anchorStore(p.disk)
+	bounded, err := newBoundaryStore(p.disk)
 	p.must(err)
-	store := &raftStore{Store: anchored, fatal: func(err error) { p.t.Error(err) }, committed: func() uint64 { return p.machine.last() }}
-	p.raft, err = raft.NewRaft(c, p.machine, store, store, anchored.Snapshots(), p.self)
+	store := &raftStore{Store: bounded, fatal: func(err error) { p.t.Error(err) }, committed: func() uint64 { return p.machine.last() }}
+	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
 	store.running.Store(true)
 	p.disk.forget()

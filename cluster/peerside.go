@@ -56,7 +56,7 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 	reply.CallerRemoved = ok && m.GetRemoved()
 	if e := n.up.Load(); e != nil {
 		if ok && !m.GetRemoved() {
-			e.census.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
+			e.pinger.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
 		}
 		// Only a state after an applied entry is told: see states.replace.
 		state := e.states.newest()
@@ -79,8 +79,8 @@ func (n *Node) condition() *peerv1.PingResponse {
 	if n.cfg.CertificateEnds != nil {
 		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()
 	}
-	if n.cfg.Figures != nil {
-		f := n.cfg.Figures()
+	if n.cfg.Stats != nil {
+		f := n.cfg.Stats()
 		reply.Figures = &peerv1.Figures{
 			IdentitiesPerSecond: f.IdentitiesPerSecond, IdsPerSecond: f.IDsPerSecond,
 			CommitP99Micros: uint64(f.CommitP99.Microseconds()), WriteP99Micros: uint64(f.WriteP99.Microseconds()),
@@ -116,7 +116,7 @@ var errNotWaiting = errors.New("this node does not wait for an invitation: it wa
 
 // HandleInvite lets a waiting node join and returns what it became.
 func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	if !n.cfg.Standby || n.identity.get().InCluster() {
+	if !n.cfg.Standby || n.record.get().InCluster() {
 		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, errNotWaiting.Error())
 	}
 	answer := make(chan member.InvitationAnswer, 1)
@@ -125,7 +125,7 @@ func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*pe
 	case n.invitations <- invitation:
 	case <-ctx.Done():
 		return nil, outcome.NewNotApplied(outcome.Starting, errNotWaiting)
-	case <-n.life.done:
+	case <-n.lifecycle.done:
 		return nil, outcome.NewNotApplied(outcome.Stopping, nil)
 	}
 	select {

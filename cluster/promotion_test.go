@@ -59,13 +59,13 @@ func TestVoteThatLosesTheQuorum(t *testing.T) {
 	others := n.others(leader)
 	others[0].stop(true)
 
-	d, itsRaft := newServer(t, "D"), newCable()
+	d, itsRaft := newServer(t, "D"), newNetworkFault()
 	t.Cleanup(itsRaft.heal)
 	n.servers = append(n.servers, d)
 	d.open(func(c *cluster.Config) { c.Join, c.WrapConn = []string{leader.grpc}, itsRaft.wrap })
 	d.start()
 	eventually(t, "D to catch up", func() bool { return d.state.AppliedIndex() > 0 })
-	itsRaft.sever()
+	itsRaft.partition()
 	open.Store(true) // It is found to have caught up, and to answer on its other port.
 
 	eventually(t, "the vote to be refused", func() bool {

@@ -25,14 +25,14 @@ const (
 // machine may make everything late by.
 func graceFor(lease time.Duration) time.Duration { return max(minGrace, lease*7/4) }
 
-// contact judges from evidence whether a quorum can be reached. It has no clock
+// quorumMonitor judges from evidence whether a quorum can be reached. It has no clock
 // and no lock of its own.
 //
 // Evidence is a moment at which a quorum certainly was in reach: a leader has
 // it by its lease, a follower by word from its leader, and a node without a
 // leader by answers of a majority, because then an election is under way and
 // will end.
-type contact struct {
+type quorumMonitor struct {
 	grace  time.Duration
 	newest time.Time
 	looked time.Time
@@ -41,7 +41,7 @@ type contact struct {
 // look takes the newest evidence and says whether a quorum counts as in reach.
 // Time in which nobody looked does not count: then this process did not run, or
 // hardly, and could not have seen any evidence.
-func (c *contact) look(now, evidence time.Time) bool {
+func (c *quorumMonitor) look(now, evidence time.Time) bool {
 	if away := now.Sub(c.looked) - 4*quorumTick; !c.looked.IsZero() && away > 0 {
 		c.newest = c.newest.Add(away)
 	}
@@ -52,20 +52,20 @@ func (c *contact) look(now, evidence time.Time) bool {
 	return !c.newest.IsZero() && now.Sub(c.newest) <= c.grace
 }
 
-// answers remembers when each voter last answered a ping, by the time the ping
+// voterReplies remembers when each voter last answered a ping, by the time the ping
 // was sent.
-type answers struct {
+type voterReplies struct {
 	mu     sync.Mutex
 	sent   map[string]time.Time
 	asking map[string]bool
 }
 
-func newAnswers() *answers {
-	return &answers{sent: map[string]time.Time{}, asking: map[string]bool{}}
+func newVoterReplies() *voterReplies {
+	return &voterReplies{sent: map[string]time.Time{}, asking: map[string]bool{}}
 }
 
 // ask says whether the voter may be pinged now: one ping at a time.
-func (a *answers) ask(id string) bool {
+func (a *voterReplies) ask(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.asking[id] {
@@ -76,7 +76,7 @@ func (a *answers) ask(id string) bool {
 }
 
 // answered takes note of the end of a ping that ask allowed.
-func (a *answers) answered(id string, sent time.Time, ok bool) {
+func (a *voterReplies) answered(id string, sent time.Time, ok bool) {
 	a.mu.Lock()
 	delete(a.asking, id)
 	a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *answers) answered(id string, sent time.Time, ok bool) {
 }
 
 // heard takes note of the end of any ping.
-func (a *answers) heard(id string, sent time.Time, ok bool) {
+func (a *voterReplies) heard(id string, sent time.Time, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ok && sent.After(a.sent[id]) {
@@ -94,7 +94,7 @@ func (a *answers) heard(id string, sent time.Time, ok bool) {
 
 // majority returns the newest moment at which a majority of the voters was in
 // reach: self counts as now. The zero time means never.
-func (a *answers) majority(now time.Time, self string, voters []string) time.Time {
+func (a *voterReplies) majority(now time.Time, self string, voters []string) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	times := make([]time.Time, 0, len(voters))
@@ -112,8 +112,8 @@ func (a *answers) majority(now time.Time, self string, voters []string) time.Tim
 	return times[len(times)/2]
 }
 
-// verdict is the present answer, and the news of it.
-type verdict struct {
+// quorumState says whether a quorum is in reach, and tells of changes.
+type quorumState struct {
 	mu      sync.Mutex
 	present bool
 	// since is when it last changed; at first, when the node was opened.
@@ -121,10 +121,12 @@ type verdict struct {
 	changed chan struct{}
 }
 
-func newVerdict() *verdict { return &verdict{since: time.Now(), changed: make(chan struct{})} }
+func newQuorumState() *quorumState {
+	return &quorumState{since: time.Now(), changed: make(chan struct{})}
+}
 
 // set returns whether this is a change.
-func (v *verdict) set(present bool) bool {
+func (v *quorumState) set(present bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.present == present {
@@ -136,14 +138,14 @@ func (v *verdict) set(present bool) bool {
 	return true
 }
 
-func (v *verdict) get() (present bool, changed <-chan struct{}) {
+func (v *quorumState) get() (present bool, changed <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.present, v.changed
 }
 
 // missing returns for how long the quorum has been out of reach; 0 if it is not.
-func (v *verdict) missing(now time.Time) time.Duration {
+func (v *quorumState) missing(now time.Time) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.present {

@@ -127,7 +127,7 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 	m := &recovering{
 		machine: machine{
 			ctx: ctx, state: r.StateMachine, freeze: r.TakeSnapshot, fatal: func(error) {}, log: r.Logger,
-			volume: newVolume(math.MaxInt64), states: &states{},
+			appliedBytes: newAppliedBytes(math.MaxInt64), states: &states{},
 		},
 		Recovery: r, record: record, servers: servers,
 	}

@@ -10,7 +10,7 @@ import (
 
 const (
 	// roomTick is how often a leader compares its disk with those of the others. It
-	// costs no message: the census has asked them.
+	// costs no message: the member pinger has asked them.
 	roomTick = 100 * time.Millisecond
 	// nearEnough is how many entries a voter may be behind to be handed leadership:
 	// what it catches up within an election timeout, which bounds a transfer.
@@ -60,7 +60,7 @@ func (e *engine) candidates() []candidate {
 		if !known || s.Suffrage != raft.Voter || e.isSelf(m) {
 			continue
 		}
-		if reply, ok := e.census.reply(m.GetId()); ok {
+		if reply, ok := e.pinger.reply(m.GetId()); ok {
 			all = append(all, candidate{s, reply.GetAppliedIndex(), reply.GetStorageFull(), e.offers.newestTo(s.ID)})
 		}
 	}
@@ -124,6 +124,6 @@ func (e *engine) handToRoom(ctx context.Context) {
 	e.node.log.Warn("this leader's disk is nearly full: it hands over to a node with room", "to", best.server.ID)
 	if err := e.transfer(ctx, best.server); err != nil {
 		e.node.log.Warn("leadership was not handed over", "error", err)
-		sleep(ctx, censusEvery)
+		sleep(ctx, memberPingEvery)
 	}
 }

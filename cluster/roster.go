@@ -20,7 +20,7 @@ import (
 // was once seen as removed stays removed.
 type roster struct {
 	registry Registry
-	identity *identity
+	record   *nodeRecord
 	view     atomic.Pointer[rosterView]
 }
 
@@ -31,15 +31,15 @@ type rosterView struct {
 	byTag   map[string]*raftlogv1.Member
 }
 
-func newRoster(registry Registry, identity *identity) *roster {
-	r := &roster{registry: registry, identity: identity}
+func newRoster(registry Registry, record *nodeRecord) *roster {
+	r := &roster{registry: registry, record: record}
 	r.refresh()
 	return r
 }
 
 // refresh reads the table again and returns what it holds.
 func (r *roster) refresh() *rosterView {
-	members := combine(r.registry.Members(), r.identity.get().Members)
+	members := combine(r.registry.Members(), r.record.get().Members)
 	v := &rosterView{members: members, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
 	for _, m := range members {
 		v.byID[string(m.GetId())] = m
@@ -82,7 +82,7 @@ func (r *roster) learn(members []*raftlogv1.Member) error {
 			strangers = append(strangers, m)
 		}
 	}
-	err := r.identity.update(func(record *member.Record) bool {
+	err := r.record.update(func(record *member.Record) bool {
 		record.Members = combine(record.Members, strangers)
 		return len(strangers) > 0
 	})

@@ -101,7 +101,7 @@ func TestADirectoryThatWasSetBackIsRefused(t *testing.T) {
 			setBack(t, lost, dir)
 			if tt.freshStart {
 				// Nobody sees this start, and the next has a number of its own.
-				lost.link.sever()
+				lost.link.partition()
 				lost.open(func(c *cluster.Config) { c.PeerList = n.peers })
 				lost.start()
 				lost.stop(true)

@@ -56,7 +56,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 func (n *Node) shutdown(ctx context.Context) error {
 	if n.up.Load() == nil {
 		// A Start under way gives up; if it has just succeeded, the rest follows.
-		n.life.close()
+		n.lifecycle.close()
 	}
 	n.starting.Lock()
 	defer n.starting.Unlock()
@@ -73,7 +73,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 		e.local.Close()
 	}
 	// Then the node's own loops: they use Raft.
-	n.life.close()
+	n.lifecycle.close()
 	err := n.awaitLoops()
 	if e != nil {
 		// Then Raft, before its store: a write under way must not lose its file.
@@ -100,7 +100,7 @@ func (n *Node) awaitLoops() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		n.life.loops.Wait()
+		n.lifecycle.loops.Wait()
 	}()
 	select {
 	case <-done:

@@ -31,8 +31,8 @@ func (n *Node) start(ctx context.Context) error {
 	defer n.starting.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(n.life.ctx, cancel)()
-	if !n.identity.get().InCluster() {
+	defer context.AfterFunc(n.lifecycle.ctx, cancel)()
+	if !n.record.get().InCluster() {
 		if err := n.findPlace(ctx); err != nil {
 			return fmt.Errorf("cluster: %w", err)
 		}
@@ -45,8 +45,8 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.up.Store(e)
-	context.AfterFunc(n.life.ctx, e.silence)
-	return n.life.failure()
+	context.AfterFunc(n.lifecycle.ctx, e.silence)
+	return n.lifecycle.failure()
 }
 
 // silence ends a node in doubt for the others: from then on it neither votes nor
@@ -54,7 +54,7 @@ func (n *Node) start(ctx context.Context) error {
 // disk would otherwise stay leader until its process is gone. A node that was
 // removed is not in doubt.
 func (e *engine) silence() {
-	if err := e.node.life.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {
+	if err := e.node.lifecycle.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {
 		_ = e.transport.Close() // Shutdown closes it again, and says what is wrong.
 	}
 }
@@ -72,7 +72,7 @@ func (n *Node) findPlace(ctx context.Context) error {
 }
 
 func (n *Node) settle(place member.Place) error {
-	err := n.identity.update(func(r *member.Record) bool {
+	err := n.record.update(func(r *member.Record) bool {
 		place.Apply(r)
 		return true
 	})
@@ -156,7 +156,7 @@ func (n *Node) follow(ctx context.Context, invitation member.Invitation) (member
 
 // member returns this node as it introduces itself.
 func (n *Node) member() *raftlogv1.Member {
-	r := n.identity.get()
+	r := n.record.get()
 	m := &raftlogv1.Member{
 		Id: r.ID.Bytes(), Tag: n.Self().Tag,
 		GrpcAddress: n.cfg.Advertise.GRPC, RaftAddress: n.cfg.Advertise.Raft, HttpAddress: n.cfg.Advertise.HTTP,

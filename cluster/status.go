@@ -59,12 +59,12 @@ type MemberStatus struct {
 	// StateDiffers says that it had another state than the node asked, at the same log
 	// index.
 	StateDiffers bool
-	// Figures are those of its last seconds; nil if it does not say.
-	Figures *Figures
+	// Stats are those of its last seconds; nil if it does not say.
+	Stats *Stats
 }
 
-// Figures are what a node did in its last seconds, and the space left to it.
-type Figures struct {
+// Stats are what a node did in its last seconds, and the space left to it.
+type Stats struct {
 	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
 	// ids of all kinds; of HiLo, the numbers of its ranges.
 	IdentitiesPerSecond, IDsPerSecond float64
@@ -114,7 +114,7 @@ type Status struct {
 
 // Status returns this node's view of its cluster. It works from Open on.
 func (n *Node) Status() Status {
-	r := n.identity.get()
+	r := n.record.get()
 	s := Status{
 		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.Self().Tag,
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
@@ -142,7 +142,7 @@ func (n *Node) StorageFull() bool { return n.space.full() }
 
 // addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
-	newest := e.census.shown()
+	newest := e.pinger.shown()
 	s.MembersAt = newest.at
 	servers := map[raft.ServerID]raft.Server{}
 	for _, server := range e.servers() {
@@ -165,7 +165,7 @@ func (e *engine) addMembers(s *Status) {
 func (e *engine) addHeard(status *MemberStatus, in *round) {
 	reply, ok := in.replies[string(status.Member.GetId())]
 	if !ok {
-		status.SilentSince = e.census.silentSince(status.Member.GetId())
+		status.SilentSince = e.pinger.silentSince(status.Member.GetId())
 		return
 	}
 	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
@@ -175,7 +175,7 @@ func (e *engine) addHeard(status *MemberStatus, in *round) {
 		status.CertificateEnds = time.Unix(ends, 0)
 	}
 	if f := reply.GetFigures(); f != nil {
-		status.Figures = &Figures{
+		status.Stats = &Stats{
 			IdentitiesPerSecond: f.GetIdentitiesPerSecond(), IDsPerSecond: f.GetIdsPerSecond(),
 			CommitP99: micros(f.GetCommitP99Micros()), WriteP99: micros(f.GetWriteP99Micros()), FreeBytes: f.GetFreeBytes(),
 		}

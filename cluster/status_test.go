@@ -29,17 +29,17 @@ func TestMembersAreOfOneMoment(t *testing.T) {
 	})
 }
 
-// TestFiguresReachTheOthers: what a node tells of its last seconds is seen on another;
+// TestStatsReachTheOthers: what a node tells of its last seconds is seen on another;
 // of one that tells nothing nothing is.
-func TestFiguresReachTheOthers(t *testing.T) {
-	told := cluster.Figures{IdentitiesPerSecond: 1.5, IDsPerSecond: 20, CommitP99: 3 * time.Millisecond, WriteP99: 40 * time.Microsecond}
+func TestStatsReachTheOthers(t *testing.T) {
+	told := cluster.Stats{IdentitiesPerSecond: 1.5, IDsPerSecond: 20, CommitP99: 3 * time.Millisecond, WriteP99: 40 * time.Microsecond}
 	n := newNetwork(t, 3)
 	for i, s := range n.servers {
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
 			c.FreeBytes = func() (uint64, error) { return 1 << 40, nil }
 			if i > 0 {
-				c.Figures = func() cluster.Figures { return told }
+				c.Stats = func() cluster.Stats { return told }
 			}
 		})
 	}
@@ -53,7 +53,7 @@ func TestFiguresReachTheOthers(t *testing.T) {
 			return len(members) == 3 && members[0].Reachable && members[1].Reachable && members[2].Reachable
 		})
 		for i, m := range members {
-			if got := m.Figures; (got != nil) != (i > 0) || got != nil && *got != want {
+			if got := m.Stats; (got != nil) != (i > 0) || got != nil && *got != want {
 				t.Errorf("%s says of %s: %+v", s.tag, m.Member.GetTag(), got)
 			}
 		}

@@ -29,7 +29,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 	defer e.raft.DeregisterObserver(observer)
 	tick := time.NewTicker(quorumTick)
 	defer tick.Stop()
-	seen := contact{grace: graceFor(e.node.cfg.Timings.Lease)}
+	seen := quorumMonitor{grace: graceFor(e.node.cfg.Timings.Lease)}
 	var pinged time.Time
 	leaders := succession{changed: e.node.cfg.Events.LeaderChanged}
 	for {
@@ -48,7 +48,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 			pinged = now
 			e.pingVoters(ctx)
 		}
-		e.judge(&seen, now, evidence)
+		e.updateQuorum(&seen, now, evidence)
 		e.checkRaft()
 	}
 }
@@ -86,10 +86,10 @@ func (e *engine) evidence(now time.Time, leader string) time.Time {
 	return e.raft.LastContact()
 }
 
-// judge passes the verdict on to whom it concerns.
-func (e *engine) judge(seen *contact, now, evidence time.Time) {
+// updateQuorum judges the evidence, and passes the result on.
+func (e *engine) updateQuorum(seen *quorumMonitor, now, evidence time.Time) {
 	self, voters := string(e.id()), e.voters()
-	if m := e.answers.majority(now, self, voters); m.After(evidence) {
+	if m := e.voterReplies.majority(now, self, voters); m.After(evidence) {
 		evidence = m
 	}
 	present := seen.look(now, evidence)
@@ -106,15 +106,15 @@ func (e *engine) judge(seen *contact, now, evidence time.Time) {
 func (e *engine) pingVoters(ctx context.Context) {
 	for _, id := range e.voters() {
 		m, ok := e.node.roster.byID([]byte(id))
-		if !ok || e.isSelf(m) || !e.answers.ask(id) {
+		if !ok || e.isSelf(m) || !e.voterReplies.ask(id) {
 			continue
 		}
-		e.node.life.loops.Go(func() {
+		e.node.lifecycle.loops.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 			defer cancel()
 			sent := time.Now()
 			_, err := e.ping(ctx, m)
-			e.answers.answered(id, sent, err == nil)
+			e.voterReplies.answered(id, sent, err == nil)
 		})
 	}
 }
@@ -129,14 +129,14 @@ func (e *engine) checkRaft() {
 		e.node.removed()
 		return
 	}
-	e.node.life.fail(errors.New("cluster: raft has ended by itself"))
+	e.node.lifecycle.fail(errors.New("cluster: raft has ended by itself"))
 }
 
 // watchMembers keeps a copy of the table of members in the record, and notices
 // the removal of this node.
 func (e *engine) watchMembers(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := e.node.identity.update(func(r *member.Record) bool {
+		err := e.node.record.update(func(r *member.Record) bool {
 			// Read in here, so that what is learnt meanwhile is not lost.
 			members := e.node.roster.refresh().members
 			e.disconnectMoved(r.Members, members)
@@ -147,7 +147,7 @@ func (e *engine) watchMembers(ctx context.Context) {
 			return true
 		})
 		if err != nil {
-			e.node.life.fail(fmt.Errorf("cluster: %w", err))
+			e.node.lifecycle.fail(fmt.Errorf("cluster: %w", err))
 			return
 		}
 		e.noticeRemoval()
@@ -186,11 +186,11 @@ func (e *engine) noticeRemoval() {
 
 // removed records that this node was removed, and ends it.
 func (n *Node) removed() {
-	err := n.identity.update(func(r *member.Record) bool {
+	err := n.record.update(func(r *member.Record) bool {
 		changed := !r.Removed
 		r.Removed = true
 		return changed
 	})
-	n.life.fail(errors.Join(fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag",
-		member.ErrRemoved, n.identity.get().Tag), err))
+	n.lifecycle.fail(errors.Join(fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag",
+		member.ErrRemoved, n.record.get().Tag), err))
 }

@@ -51,7 +51,7 @@ type diskWitness struct {
 // openWitness counts this start, and compares the store with what this node knew to
 // be committed before.
 func (n *Node) openWitness() (*diskWitness, error) {
-	err := n.identity.update(func(r *member.Record) bool {
+	err := n.record.update(func(r *member.Record) bool {
 		changed := r.SetBack != ""
 		r.SetBack = "" // An operator trusts the directory.
 		return changed
@@ -87,13 +87,13 @@ func (n *Node) openWitness() (*diskWitness, error) {
 // setBack records that others have seen more of this node's disk than there is, and
 // ends the node.
 func (n *Node) setBack(why string) error {
-	err := n.identity.update(func(r *member.Record) bool {
+	err := n.record.update(func(r *member.Record) bool {
 		changed := r.SetBack == ""
 		r.SetBack = why
 		return changed
 	})
 	err = errors.Join(setBackError(why), err)
-	n.life.fail(err)
+	n.lifecycle.fail(err)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (e *engine) keepWitness(ctx context.Context) {
 // not.
 func (e *engine) greetMembers(ctx context.Context) {
 	greetAll(ctx, e.notGreeted, e.transport.StopWaiting, func(id raft.ServerID, done func()) {
-		e.node.life.run(func(ctx context.Context) {
+		e.node.lifecycle.run(func(ctx context.Context) {
 			defer done()
 			_ = e.transport.Greet(ctx, id) // It is tried again.
 		})

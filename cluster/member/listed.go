@@ -99,7 +99,7 @@ func (c ListCheck) Run(ctx context.Context) error {
 		} else if since.IsZero() {
 			since = time.Now()
 		}
-		if err := c.verdict(since); err != nil {
+		if err := c.otherCluster(since); err != nil {
 			return err
 		}
 		if warnings := c.warnings(); !slices.Equal(warnings, last) {
@@ -210,10 +210,10 @@ func (c ListCheck) allForeign() bool {
 		!slices.ContainsFunc(foreign, func(l Listed) bool { return c.answers[l].kin })
 }
 
-// verdict returns an error if the list is another cluster's, which all nodes on it have
+// otherCluster returns an error if the list is another cluster's, which all nodes on it have
 // said since the time given; zero means that they have not. A node that has been vouched
 // for does not end.
-func (c ListCheck) verdict(since time.Time) error {
+func (c ListCheck) otherCluster(since time.Time) error {
 	if since.IsZero() || c.Vouched() {
 		return nil
 	}

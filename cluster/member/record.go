@@ -82,13 +82,13 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 	return out
 }
 
-// fileJSON is the file's layout. Seal is CRC-32C over the same document with an
-// empty seal. Older versions of the program know neither of the two fields below,
+// fileJSON is the file's layout. FileChecksum is CRC-32C over the same document with an
+// empty checksum. Older versions of the program know neither of the two fields below,
 // and read and write what is above.
 type fileJSON struct {
 	recordJSON
-	Revision uint64 `json:"revision,omitempty"`
-	Seal     string `json:"seal,omitempty"`
+	Revision     uint64 `json:"revision,omitempty"`
+	FileChecksum string `json:"seal,omitempty"`
 }
 
 // recordJSON is the part of the layout with the record. Checksum is CRC-32C over
@@ -147,17 +147,17 @@ func encodeRecord(r *Record) ([]byte, error) {
 		}
 		doc.Members = append(doc.Members, raw)
 	}
-	return sealRecord(doc, r.Revision)
+	return encodeFile(doc, r.Revision)
 }
 
-// sealRecord returns the document with its checksums.
-func sealRecord(doc recordJSON, revision uint64) ([]byte, error) {
+// encodeFile returns the document with its checksums.
+func encodeFile(doc recordJSON, revision uint64) ([]byte, error) {
 	var err error
 	if doc.Checksum, err = doc.checksum(); err != nil {
 		return nil, err
 	}
 	file := fileJSON{recordJSON: doc, Revision: revision}
-	if file.Seal, err = file.seal(); err != nil {
+	if file.FileChecksum, err = file.fileChecksum(); err != nil {
 		return nil, err
 	}
 	data, err := json.MarshalIndent(file, "", "  ")
@@ -169,8 +169,8 @@ func (doc recordJSON) checksum() (string, error) {
 	return sumJSON(doc)
 }
 
-func (file fileJSON) seal() (string, error) {
-	file.Seal = ""
+func (file fileJSON) fileChecksum() (string, error) {
+	file.FileChecksum = ""
 	return sumJSON(file)
 }
 
@@ -192,9 +192,9 @@ func decodeRecord(data []byte) (*Record, error) {
 	if sum, err := file.checksum(); err != nil || sum != file.Checksum {
 		return nil, fmt.Errorf("%w: its checksum is %q, its content has %q", ErrCorrupt, file.Checksum, sum)
 	}
-	sealed := file.Revision > 0 || file.Seal != ""
-	if sum, err := file.seal(); sealed && (err != nil || sum != file.Seal) {
-		return nil, fmt.Errorf("%w: its seal is %q, its content has %q", ErrCorrupt, file.Seal, sum)
+	checked := file.Revision > 0 || file.FileChecksum != ""
+	if sum, err := file.fileChecksum(); checked && (err != nil || sum != file.FileChecksum) {
+		return nil, fmt.Errorf("%w: its file checksum is %q, its content has %q", ErrCorrupt, file.FileChecksum, sum)
 	}
 	if file.Version != recordVersion {
 		return nil, fmt.Errorf("node.json has layout %d, this program knows %d: start a newer one", file.Version, recordVersion)

@@ -147,7 +147,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestRecordOfAnOlderVersion: it has no revision and no seal, and is read. An
+// TestRecordOfAnOlderVersion: it has no revision and no checksum, and is read. An
 // older version reads ours, because what it knows of has its checksum still.
 func TestRecordOfAnOlderVersion(t *testing.T) {
 	want := testRecord()

@@ -148,11 +148,11 @@ func writeFirstRecords(cfg Config, guard *guard, path string) error {
 	if err != nil {
 		return err
 	}
-	stable := newSealedStable(bolt, guard, nil)
+	stable := newCheckedStable(bolt, guard, nil)
 	if cfg.Log != LogBolt {
 		err = stable.Set(keyLogKind, []byte(kindNew))
 	} else {
-		err = newSealedLog(bolt, guard).writeTail(0)
+		err = newCheckedLog(bolt, guard).writeTail(0)
 	}
 	if err == nil {
 		err = stable.Set(keyNodeID, []byte(cfg.NodeID))
@@ -220,9 +220,9 @@ func inspectTx(tx *bbolt.Tx) (map[string]bool, error) {
 		return nil, err
 	}
 	keys := map[string]bool{}
-	err = conf.ForEach(func(key, sealed []byte) error {
+	err = conf.ForEach(func(key, stored []byte) error {
 		keys[string(key)] = true
-		_, err := openValue(key, sealed)
+		_, err := stripValueChecksum(key, stored)
 		return err
 	})
 	return keys, err
@@ -231,7 +231,7 @@ func inspectTx(tx *bbolt.Tx) (map[string]bool, error) {
 // ownerIn returns the node id in the file, if it can be read.
 func ownerIn(tx *bbolt.Tx) string {
 	if conf := tx.Bucket(bucketConf); conf != nil {
-		if id, err := openValue(keyNodeID, conf.Get(keyNodeID)); err == nil {
+		if id, err := stripValueChecksum(keyNodeID, conf.Get(keyNodeID)); err == nil {
 			return string(id)
 		}
 	}

@@ -68,8 +68,8 @@ func openOnBackend(t *testing.T, cfg Config, b backend) *Store {
 	guard := newGuard(cfg.Watchdog, cfg.Logger)
 	snapshots, err := openSnapshots(cfg, guard)
 	must(t, err)
-	must(t, newSealedLog(b, guard).writeTail(0))
-	must(t, b.Set(keyNodeID, sealValue(keyNodeID, []byte(cfg.NodeID))))
+	must(t, newCheckedLog(b, guard).writeTail(0))
+	must(t, b.Set(keyNodeID, valueWithChecksum(keyNodeID, []byte(cfg.NodeID))))
 	s, err := newStore(cfg, guard, &file{backend: b}, snapshots)
 	must(t, err)
 	return s

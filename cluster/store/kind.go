@@ -54,9 +54,9 @@ type entryLog interface {
 	io.Closer
 }
 
-// openLog returns the directory's log, which must be of the kind that was asked
+// checkLog returns the directory's log, which must be of the kind that was asked
 // for, if one was; it is yet to be loaded.
-func (s *Store) openLog(backend raft.LogStore) (entryLog, error) {
+func (s *Store) checkLog(backend raft.LogStore) (entryLog, error) {
 	recorded, err := s.stable.Get(keyLogKind)
 	if err != nil && !errors.Is(err, errNoKey) {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *Store) openLog(backend raft.LogStore) (entryLog, error) {
 			"remove this node from the cluster and let it join with an empty directory", ErrLogKind, kind, s.cfg.Log)
 	}
 	if kind == LogBolt {
-		return newSealedLog(backend, s.guard), nil
+		return newCheckedLog(backend, s.guard), nil
 	}
 	l := &walLog{guard: s.guard, owner: []byte(s.cfg.NodeID), cfg: wal.Config{
 		Dir: filepath.Join(s.cfg.Dir, logDir), SegmentBytes: s.cfg.segmentBytes,

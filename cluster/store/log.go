@@ -20,9 +20,9 @@ import (
 // gone without a word.
 const tailIndex = math.MaxUint64
 
-// sealedLog is the log below the cache: it seals what goes to the backend,
+// checkedLog is the log below the cache: it adds checksums to what goes to the backend,
 // checks what comes from it, and knows which entries must be there.
-type sealedLog struct {
+type checkedLog struct {
 	backend raft.LogStore
 	guard   *guard
 
@@ -56,27 +56,27 @@ func (s span) holds(index uint64) bool {
 	return s.first <= index && index <= s.last
 }
 
-func newSealedLog(backend raft.LogStore, guard *guard) *sealedLog {
-	return &sealedLog{backend: backend, guard: guard, changing: make(chan struct{}, 1), held: span{first: 1}}
+func newCheckedLog(backend raft.LogStore, guard *guard) *checkedLog {
+	return &checkedLog{backend: backend, guard: guard, changing: make(chan struct{}, 1), held: span{first: 1}}
 }
 
 // changed ends a change.
-func (l *sealedLog) changed() { <-l.changing }
+func (l *checkedLog) changed() { <-l.changing }
 
-func (l *sealedLog) span() span {
+func (l *checkedLog) span() span {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.held
 }
 
-func (l *sealedLog) setSpan(s span) {
+func (l *checkedLog) setSpan(s span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = s
 }
 
 // FirstIndex implements raft.LogStore.
-func (l *sealedLog) FirstIndex() (first uint64, err error) {
+func (l *checkedLog) FirstIndex() (first uint64, err error) {
 	err = l.guard.read(func() error {
 		first, err = l.backend.FirstIndex()
 		return err
@@ -88,13 +88,13 @@ func (l *sealedLog) FirstIndex() (first uint64, err error) {
 }
 
 // LastIndex implements raft.LogStore.
-func (l *sealedLog) LastIndex() (uint64, error) {
+func (l *checkedLog) LastIndex() (uint64, error) {
 	return l.span().last, l.guard.err()
 }
 
 // GetLog implements raft.LogStore. An entry that should be there and is not is
 // damage, as is one whose checksum is wrong.
-func (l *sealedLog) GetLog(index uint64, log *raft.Log) error {
+func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 	if index == tailIndex {
 		return raft.ErrLogNotFound
 	}
@@ -117,17 +117,17 @@ func (l *sealedLog) GetLog(index uint64, log *raft.Log) error {
 
 // lost says whether an entry that was not found should have been: it was held
 // before the read and still is, and nothing was deleted in between.
-func (l *sealedLog) lost(index uint64, before span) bool {
+func (l *checkedLog) lost(index uint64, before span) bool {
 	after := l.span()
 	return before.holds(index) && after.holds(index) && before.deletions == after.deletions
 }
 
 // get reads and checks one entry, and leaves the consequences to the caller.
-func (l *sealedLog) get(index uint64, log *raft.Log) error {
+func (l *checkedLog) get(index uint64, log *raft.Log) error {
 	err := l.guard.read(func() error { return l.backend.GetLog(index, log) })
 	switch {
 	case err == nil:
-		return openLog(index, log)
+		return stripChecksum(index, log)
 	case errors.Is(err, raft.ErrLogNotFound), errors.Is(err, ErrCorrupt), l.guard.err() != nil:
 		return err
 	default:
@@ -136,14 +136,14 @@ func (l *sealedLog) get(index uint64, log *raft.Log) error {
 }
 
 // StoreLog implements raft.LogStore.
-func (l *sealedLog) StoreLog(log *raft.Log) error {
+func (l *checkedLog) StoreLog(log *raft.Log) error {
 	return l.StoreLogs([]*raft.Log{log})
 }
 
 // StoreLogs implements raft.LogStore. Entries and the new tail record are one
 // transaction. Entries must follow the end of the log: the library deletes what it wants
 // to replace. A log without entries may go on anywhere.
-func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
+func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return l.guard.err()
 	}
@@ -153,16 +153,16 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 	if held.last == 0 && logs[0].Index > 0 {
 		held.first, held.last = logs[0].Index, logs[0].Index-1
 	}
-	sealed := make([]*raft.Log, 0, len(logs)+1)
+	stored := make([]*raft.Log, 0, len(logs)+1)
 	for _, log := range logs {
 		if log.Index != held.last+1 || log.Index == tailIndex {
 			return fmt.Errorf("store: log entry %d does not follow %d", log.Index, held.last)
 		}
 		held.last = log.Index
-		sealed = append(sealed, sealLog(log))
+		stored = append(stored, withChecksum(log))
 	}
-	sealed = append(sealed, tailRecord(held.last))
-	if err := l.guard.write("writing log entries", func() error { return l.backend.StoreLogs(sealed) }); err != nil {
+	stored = append(stored, tailRecord(held.last))
+	if err := l.guard.write("writing log entries", func() error { return l.backend.StoreLogs(stored) }); err != nil {
 		return err
 	}
 	l.setSpan(held)
@@ -172,7 +172,7 @@ func (l *sealedLog) StoreLogs(logs []*raft.Log) error {
 // DeleteRange implements raft.LogStore. Cutting off the end of the log says so
 // in the tail record first: a crash in between leaves entries beyond the tail,
 // which load removes, and never a tail beyond the entries, which is damage.
-func (l *sealedLog) DeleteRange(lo, hi uint64) error {
+func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 	l.changing <- struct{}{}
 	defer l.changed()
 	held := l.span()
@@ -200,21 +200,21 @@ func (l *sealedLog) DeleteRange(lo, hi uint64) error {
 	return l.deleteEntries(lo, hi)
 }
 
-func (l *sealedLog) deleteEntries(lo, hi uint64) error {
+func (l *checkedLog) deleteEntries(lo, hi uint64) error {
 	return l.guard.write("deleting log entries", func() error { return l.backend.DeleteRange(lo, hi) })
 }
 
-func (l *sealedLog) writeTail(last uint64) error {
+func (l *checkedLog) writeTail(last uint64) error {
 	return l.guard.write("writing the log's tail record", func() error {
 		return l.backend.StoreLogs([]*raft.Log{tailRecord(last)})
 	})
 }
 
 func tailRecord(last uint64) *raft.Log {
-	return sealLog(&raft.Log{Index: tailIndex, Data: binary.BigEndian.AppendUint64(nil, last)})
+	return withChecksum(&raft.Log{Index: tailIndex, Data: binary.BigEndian.AppendUint64(nil, last)})
 }
 
-func (l *sealedLog) readTail() (uint64, error) {
+func (l *checkedLog) readTail() (uint64, error) {
 	var tail raft.Log
 	err := l.get(tailIndex, &tail)
 	if errors.Is(err, raft.ErrLogNotFound) || err == nil && len(tail.Data) != 8 {
@@ -228,7 +228,7 @@ func (l *sealedLog) readTail() (uint64, error) {
 
 // load reads the log once, and finishes a deletion that a crash cut short. It returns
 // how many entries it has read.
-func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
+func (l *checkedLog) load(snapshotIndex uint64) (count int, err error) {
 	held, last, err := l.scan(snapshotIndex)
 	if err != nil {
 		return 0, err
@@ -239,7 +239,7 @@ func (l *sealedLog) load(snapshotIndex uint64) (count int, err error) {
 
 // scan reads the log from its end down to the first hole, and fails if anything above
 // the newest snapshot is damaged or missing. last is what the tail record says.
-func (l *sealedLog) scan(snapshotIndex uint64) (held span, last uint64, err error) {
+func (l *checkedLog) scan(snapshotIndex uint64) (held span, last uint64, err error) {
 	if last, err = l.readTail(); err != nil {
 		return held, 0, err
 	}
@@ -274,11 +274,11 @@ func checkReach(held span, snapshotIndex uint64) error {
 }
 
 // Close implements entryLog: the file is the store's.
-func (l *sealedLog) Close() error { return nil }
+func (l *checkedLog) Close() error { return nil }
 
 // finishDeletion deletes what lies beyond the tail: the rest of a deletion that
 // a crash cut short.
-func (l *sealedLog) finishDeletion(from uint64) error {
+func (l *checkedLog) finishDeletion(from uint64) error {
 	end := from
 	for ; end < tailIndex; end++ {
 		err := l.get(end, new(raft.Log))

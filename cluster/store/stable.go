@@ -32,8 +32,8 @@ type stableBackend interface {
 	SetAll(pairs []pair) error
 }
 
-// sealedStable is the stable store: term, vote, and whose file it is.
-type sealedStable struct {
+// checkedStable is the stable store: term, vote, and whose file it is.
+type checkedStable struct {
 	backend stableBackend
 	guard   *guard
 
@@ -46,16 +46,16 @@ type sealedStable struct {
 	keys map[string]bool
 }
 
-func newSealedStable(backend stableBackend, guard *guard, keys map[string]bool) *sealedStable {
+func newCheckedStable(backend stableBackend, guard *guard, keys map[string]bool) *checkedStable {
 	if keys == nil {
 		keys = map[string]bool{}
 	}
-	return &sealedStable{backend: backend, guard: guard, keys: keys}
+	return &checkedStable{backend: backend, guard: guard, keys: keys}
 }
 
-// Set writes a value with its seal; it is on disk when nil is returned. Only the term
+// Set writes a value with its checksum; it is on disk when nil is returned. Only the term
 // of a vote is not: it is written with the candidate, in one transaction.
-func (s *sealedStable) Set(key, value []byte) error {
+func (s *checkedStable) Set(key, value []byte) error {
 	if string(key) == keyVoteTerm {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -66,11 +66,11 @@ func (s *sealedStable) Set(key, value []byte) error {
 	before, after := failpoints(string(key))
 	failpoint.Hit(before)
 	err := s.guard.write("writing a stable value", func() error {
-		sealed := make([]pair, len(pairs))
+		stored := make([]pair, len(pairs))
 		for i, p := range pairs {
-			sealed[i] = pair{p.key, sealValue(p.key, p.value)}
+			stored[i] = pair{p.key, valueWithChecksum(p.key, p.value)}
 		}
-		return s.backend.SetAll(sealed)
+		return s.backend.SetAll(stored)
 	})
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *sealedStable) Set(key, value []byte) error {
 }
 
 // before is what must be written with the value of a key.
-func (s *sealedStable) before(key []byte) (pairs []pair) {
+func (s *checkedStable) before(key []byte) (pairs []pair) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if string(key) == keyVoteCandidate && s.voteTerm != nil {
@@ -106,12 +106,12 @@ func failpoints(key string) (before, after failpoint.Point) {
 }
 
 // Get reads and checks a value; errNoKey if it was never set.
-func (s *sealedStable) Get(key []byte) ([]byte, error) {
+func (s *checkedStable) Get(key []byte) ([]byte, error) {
 	// Looked up before the read, so that a Set beside it is no contradiction.
 	known := s.knows(key)
-	var sealed []byte
+	var stored []byte
 	err := s.guard.read(func() (err error) {
-		sealed, err = s.backend.Get(key)
+		stored, err = s.backend.Get(key)
 		return err
 	})
 	switch {
@@ -119,31 +119,31 @@ func (s *sealedStable) Get(key []byte) ([]byte, error) {
 		return nil, s.guard.err()
 	case errors.Is(err, ErrCorrupt):
 		return nil, s.guard.fail(err)
-	case missing(sealed, err) && !known:
+	case missing(stored, err) && !known:
 		return nil, errNoKey
-	case missing(sealed, err):
+	case missing(stored, err):
 		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q is missing", ErrCorrupt, key))
 	case err != nil:
 		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q: %w", ErrRead, key, err))
 	}
-	value, err := openValue(key, sealed)
+	value, err := stripValueChecksum(key, stored)
 	if err != nil {
 		return nil, s.guard.fail(err)
 	}
 	return value, nil
 }
 
-func (s *sealedStable) knows(key []byte) bool {
+func (s *checkedStable) knows(key []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys[string(key)]
 }
 
 // missing recognises both ways in which backends say that a key is not there:
-// an error with the agreed text, or nothing at all. A sealed value is never empty.
-func missing(sealed []byte, err error) bool {
+// an error with the agreed text, or nothing at all. A stored value is never empty.
+func missing(stored []byte, err error) bool {
 	if err != nil {
 		return err.Error() == errNoKey.Error()
 	}
-	return len(sealed) == 0
+	return len(stored) == 0
 }

@@ -142,7 +142,7 @@ type Store struct {
 	cfg       Config
 	guard     *guard
 	log       entryLog
-	stable    *sealedStable
+	stable    *checkedStable
 	cache     *raft.LogCache
 	snapshots *Snapshots
 	backend   backend
@@ -189,7 +189,7 @@ func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *St
 	s = &Store{
 		cfg:       cfg,
 		guard:     guard,
-		stable:    newSealedStable(file.backend, guard, file.keys),
+		stable:    newCheckedStable(file.backend, guard, file.keys),
 		snapshots: snapshots,
 		backend:   file.backend,
 	}
@@ -199,7 +199,7 @@ func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *St
 	if err := snapshots.follow(s); err != nil {
 		return nil, err
 	}
-	if s.log, err = s.openLog(file.backend); err != nil {
+	if s.log, err = s.checkLog(file.backend); err != nil {
 		return nil, err
 	}
 	if err := s.loadLog(); err != nil {

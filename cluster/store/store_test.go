@@ -157,9 +157,9 @@ func checkMissingIsSaidAsTheLibraryExpects(t *testing.T, kind LogKind) {
 	}
 }
 
-func TestSealIsInvisible(t *testing.T) { forKinds(t, checkSealIsInvisible) }
+func TestChecksumIsInvisible(t *testing.T) { forKinds(t, checkChecksumIsInvisible) }
 
-func checkSealIsInvisible(t *testing.T, kind LogKind) {
+func checkChecksumIsInvisible(t *testing.T, kind LogKind) {
 	s := mustOpen(t, testConfigOf(kind, t.TempDir(), newFatals()))
 	log := entry(1)
 	log.AppendedAt = time.Unix(5, 6).In(time.FixedZone("x", 3600))
@@ -175,7 +175,7 @@ func TestUnfinishedDeletionIsFinished(t *testing.T) {
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 9)))
 	// The crash comes between the tail record and the deletion.
-	must(t, s.log.(*sealedLog).writeTail(5))
+	must(t, s.log.(*checkedLog).writeTail(5))
 	mustClose(t, s)
 	s = mustOpen(t, cfg)
 	if last, err := s.LastIndex(); last != 5 || err != nil {
@@ -222,7 +222,7 @@ func TestHoleWithoutSnapshotIsDamage(t *testing.T) {
 	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 9)))
-	must(t, s.backend.StoreLogs([]*raft.Log{sealLog(entry(101)), tailRecord(101)}))
+	must(t, s.backend.StoreLogs([]*raft.Log{withChecksum(entry(101)), tailRecord(101)}))
 	mustClose(t, s)
 	if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("hole without snapshot: %v", err)

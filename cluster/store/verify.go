@@ -69,7 +69,7 @@ func VerifyLog(dir string, each func(LogEntry) error) (report LogReport, err err
 type verifier struct {
 	dir    string
 	bolt   boltStore
-	stable *sealedStable
+	stable *checkedStable
 	owner  []byte
 	each   func(LogEntry) error
 	report *LogReport
@@ -114,7 +114,7 @@ func (v *verifier) openStable() error {
 	}
 	guard := newGuard(Watchdog{Fatal: func(error) {}}, slog.New(slog.DiscardHandler))
 	guard.path = path
-	v.stable = newSealedStable(v.bolt, guard, keys)
+	v.stable = newCheckedStable(v.bolt, guard, keys)
 	if v.owner, err = v.stable.Get(keyNodeID); err != nil {
 		return fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
 	}
@@ -141,7 +141,7 @@ func (v *verifier) findSnapshot() error {
 
 func (v *verifier) verifyBolt() error {
 	v.report.Kind = LogBolt
-	l := newSealedLog(v.bolt, v.stable.guard)
+	l := newCheckedLog(v.bolt, v.stable.guard)
 	held, _, err := l.scan(v.report.Snapshot)
 	if err != nil {
 		return err

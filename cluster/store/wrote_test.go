@@ -16,7 +16,7 @@ func TestWritesAreTold(t *testing.T) {
 	var told []time.Duration
 	guard.wrote = func(took time.Duration) { told = append(told, took) }
 	backend := &faulty{InmemStore: raft.NewInmemStore()}
-	log := newSealedLog(backend, guard)
+	log := newCheckedLog(backend, guard)
 	must(t, log.StoreLogs(entries(1, 3)))
 	must(t, log.StoreLogs(entries(4, 4)))
 	backend.err = errors.New("disk")

@@ -177,7 +177,7 @@ func TestWhatTheServerTells(t *testing.T) {
 // world is a node that stands still.
 type world struct {
 	missing time.Duration
-	figures *cluster.RaftFigures
+	stats   *cluster.RaftStats
 	status  cluster.Status
 	counts  fsm.Counts
 	etags   *raftlogv1.EtagState
@@ -189,11 +189,11 @@ type world struct {
 func (w *world) HasQuorum() bool              { return w.missing == 0 }
 func (w *world) QuorumMissing() time.Duration { return w.missing }
 func (w *world) Status() cluster.Status       { return w.status }
-func (w *world) RaftFigures() (cluster.RaftFigures, bool) {
-	if w.figures == nil {
-		return cluster.RaftFigures{}, false
+func (w *world) RaftStats() (cluster.RaftStats, bool) {
+	if w.stats == nil {
+		return cluster.RaftStats{}, false
 	}
-	return *w.figures, true
+	return *w.stats, true
 }
 func (w *world) Counts() fsm.Counts                { return w.counts }
 func (w *world) Etags([]byte) *raftlogv1.EtagState { return w.etags }
@@ -238,7 +238,7 @@ func TestBeforeTheStart(t *testing.T) {
 
 func TestWhatIsRead(t *testing.T) {
 	w := &world{
-		figures: &cluster.RaftFigures{State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2, Voters: 3, Nonvoters: 1},
+		stats: &cluster.RaftStats{State: "leader", Term: 3, LastIndex: 30, Commit: 29, Applied: 28, SnapshotIndex: 20, Pending: 2, Voters: 3, Nonvoters: 1},
 		status: cluster.Status{StorageFull: true, Members: []cluster.MemberStatus{
 			{Member: &raftlogv1.Member{Tag: "A"}, Reachable: true, Applied: 28},
 			{Member: &raftlogv1.Member{Tag: "B"}, Applied: 27},

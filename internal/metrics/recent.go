@@ -23,7 +23,7 @@ type recent struct {
 	mu sync.Mutex
 	// samples are oldest first: the last before recentSpan began, and those since.
 	samples []sample
-	figures cluster.Figures
+	stats   cluster.Stats
 }
 
 // sample is what was counted up to a time.
@@ -33,22 +33,22 @@ type sample struct {
 	commits, written *dto.Histogram
 }
 
-// Recent returns the node's figures of its last seconds, but for the space left.
-func (m *Metrics) Recent() cluster.Figures { return m.recentAt(time.Now()) }
+// Recent returns the node's statistics of its last seconds, but for the space left.
+func (m *Metrics) Recent() cluster.Stats { return m.recentAt(time.Now()) }
 
-func (m *Metrics) recentAt(now time.Time) cluster.Figures {
+func (m *Metrics) recentAt(now time.Time) cluster.Stats {
 	r := &m.recent
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.samples); n > 0 && now.Sub(r.samples[n-1].at) < recentEvery {
-		return r.figures
+		return r.stats
 	}
 	r.samples = append(r.samples, m.sampleAt(now))
 	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= recentSpan {
 		r.samples = r.samples[1:]
 	}
-	r.figures = between(r.samples[0], r.samples[len(r.samples)-1])
-	return r.figures
+	r.stats = between(r.samples[0], r.samples[len(r.samples)-1])
+	return r.stats
 }
 
 func (m *Metrics) sampleAt(now time.Time) sample {
@@ -71,8 +71,8 @@ func histogramOf(h prometheus.Histogram) *dto.Histogram {
 }
 
 // between returns what happened between two samples.
-func between(from, to sample) cluster.Figures {
-	f := cluster.Figures{CommitP99: p99(from.commits, to.commits), WriteP99: p99(from.written, to.written)}
+func between(from, to sample) cluster.Stats {
+	f := cluster.Stats{CommitP99: p99(from.commits, to.commits), WriteP99: p99(from.written, to.written)}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
 		f.IdentitiesPerSecond = float64(to.identities-from.identities) / seconds
 		f.IDsPerSecond = float64(to.ids-from.ids) / seconds

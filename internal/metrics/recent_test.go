@@ -27,27 +27,27 @@ func TestRecent(t *testing.T) {
 		pass time.Duration
 		ids  int64
 		took time.Duration
-		want cluster.Figures
+		want cluster.Stats
 	}{
-		{name: "the first look", want: cluster.Figures{}},
+		{name: "the first look", want: cluster.Stats{}},
 		{
 			name: "after a second", pass: time.Second, ids: 50, took: time.Millisecond,
 			// Within the buckets from 0.8 to 1.6 ms, and from 0.4 to 0.8 ms.
-			want: cluster.Figures{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
+			want: cluster.Stats{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
 		},
 		{
 			name: "too soon", pass: time.Millisecond, ids: 5000, took: time.Second,
-			want: cluster.Figures{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
+			want: cluster.Stats{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
 		},
 		{
-			name: "quiet since", pass: recentSpan, want: cluster.Figures{
+			name: "quiet since", pass: recentSpan, want: cluster.Stats{
 				IdentitiesPerSecond: 499, IDsPerSecond: 999, CommitP99: 1630208 * time.Microsecond, WriteP99: 815104 * time.Microsecond,
 			},
 		},
-		{name: "quiet for long", pass: recentSpan, want: cluster.Figures{}},
+		{name: "quiet for long", pass: recentSpan, want: cluster.Stats{}},
 		{
 			name: "slower than any bucket", pass: recentSpan, ids: 1, took: time.Minute,
-			want: cluster.Figures{IdentitiesPerSecond: .1, IDsPerSecond: .2, CommitP99: 3276800 * time.Microsecond, WriteP99: 3276800 * time.Microsecond},
+			want: cluster.Stats{IdentitiesPerSecond: .1, IDsPerSecond: .2, CommitP99: 3276800 * time.Microsecond, WriteP99: 3276800 * time.Microsecond},
 		},
 	}
 	for _, step := range steps {

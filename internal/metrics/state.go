@@ -14,7 +14,7 @@ import (
 type Cluster interface {
 	QuorumMissing() time.Duration
 	HasQuorum() bool
-	RaftFigures() (cluster.RaftFigures, bool)
+	RaftStats() (cluster.RaftStats, bool)
 	Status() cluster.Status
 }
 
@@ -184,7 +184,7 @@ func (r *reader) perDatabase(g gauges, d *prometheus.Desc, values map[string]uin
 }
 
 func (r *reader) raft(g gauges) {
-	f, ok := r.sources.Cluster.RaftFigures()
+	f, ok := r.sources.Cluster.RaftStats()
 	if !ok {
 		return
 	}

@@ -79,7 +79,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
-		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates), Figures: n.metrics.Recent,
+		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates), Stats: n.metrics.Recent,
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},

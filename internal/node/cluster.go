@@ -47,7 +47,7 @@ func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 		all[m.Member.GetTag()] = service.Condition{
 			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
 			StorageFull: m.StorageFull, Version: m.Version, CertificateEnds: m.CertificateEnds,
-			StateDiffers: m.StateDiffers, Figures: (*service.Figures)(m.Figures),
+			StateDiffers: m.StateDiffers, Stats: (*service.Stats)(m.Stats),
 		}
 	}
 	return all

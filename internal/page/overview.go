@@ -71,19 +71,19 @@ type member struct {
 	// CertificateDays is for how many days its certificate is still valid, rounded
 	// down; null if it has none, or does not say.
 	CertificateDays *int `json:"certificate_days"`
-	// Figures are null if it does not say.
-	Figures *figures `json:"figures"`
-	GRPC    string   `json:"grpc"`
-	Raft    string   `json:"raft"`
-	HTTP    string   `json:"http"`
+	// Stats are null if it does not say.
+	Stats *stats `json:"figures"`
+	GRPC  string `json:"grpc"`
+	Raft  string `json:"raft"`
+	HTTP  string `json:"http"`
 	// NoHandover and NoRemoval say why it cannot be handed leadership, or be removed
 	// from the page; empty if it can.
 	NoHandover string `json:"no_handover"`
 	NoRemoval  string `json:"no_removal"`
 }
 
-// figures are those of a member's last seconds.
-type figures struct {
+// stats are those of a member's last seconds.
+type stats struct {
 	Identities float64 `json:"identities_per_second"`
 	IDs        float64 `json:"ids_per_second"`
 	CommitP99  int64   `json:"commit_p99_micros"`
@@ -155,8 +155,8 @@ func memberOf(m service.Member, self string) member {
 		StorageFull: m.StorageFull, Version: m.Version, CertificateDays: daysLeft(m),
 		GRPC: m.GRPCAddress, Raft: m.RaftAddress, HTTP: m.HTTPAddress,
 	}
-	if f := m.Figures; f != nil {
-		shown.Figures = &figures{
+	if f := m.Stats; f != nil {
+		shown.Stats = &stats{
 			Identities: f.IdentitiesPerSecond, IDs: f.IDsPerSecond,
 			CommitP99: f.CommitP99.Microseconds(), WriteP99: f.WriteP99.Microseconds(), FreeBytes: f.FreeBytes,
 		}

@@ -20,7 +20,7 @@ type Config struct {
 type Page struct {
 	service *service.Service
 	issued  func() map[string]uint64
-	// began is what the time of the figures is counted from.
+	// began is what the time of the statistics is counted from.
 	began time.Time
 }
 

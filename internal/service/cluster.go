@@ -69,12 +69,12 @@ type Condition struct {
 	// StateDiffers says that it had another state than the node asked, at the same log
 	// index.
 	StateDiffers bool
-	// Figures are those of its last seconds; nil if it does not say.
-	Figures *Figures
+	// Stats are those of its last seconds; nil if it does not say.
+	Stats *Stats
 }
 
-// Figures are what a node did in its last seconds, and the space left to it.
-type Figures struct {
+// Stats are what a node did in its last seconds, and the space left to it.
+type Stats struct {
 	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
 	// ids of all kinds; of HiLo, the numbers of its ranges.
 	IdentitiesPerSecond, IDsPerSecond float64

@@ -8,33 +8,33 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sealVersion stands in every seal, so that a later version can seal otherwise.
-const sealVersion = 1
+// checksumVersion stands in every checksum, so that a later version can compute it otherwise.
+const checksumVersion = 1
 
-// sealBytes is the length of a seal: the version and a CRC-32C, big endian.
-const sealBytes = 1 + 4
+// checksumBytes is the length of a checksum: the version and a CRC-32C, big endian.
+const checksumBytes = 1 + 4
 
 // Castagnoli is the polynomial that CPUs compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealLog returns a copy of the entry with a seal at the end of its extensions.
+// withChecksum returns a copy of the entry with a checksum at the end of its extensions.
 // The entry itself is not changed: the library goes on using it. Data is shared.
 //
 // AppendedAt is stored in UTC: the checksum covers the instant, and a time zone
 // would be the one thing in the entry that it does not cover.
-func sealLog(log *raft.Log) *raft.Log {
-	sealed := *log
-	sealed.AppendedAt = log.AppendedAt.UTC()
-	ext := make([]byte, 0, len(log.Extensions)+sealBytes)
-	ext = append(append(ext, log.Extensions...), sealVersion)
-	sealed.Extensions = binary.BigEndian.AppendUint32(ext, logSum(log, log.Extensions))
-	return &sealed
+func withChecksum(log *raft.Log) *raft.Log {
+	stored := *log
+	stored.AppendedAt = log.AppendedAt.UTC()
+	ext := make([]byte, 0, len(log.Extensions)+checksumBytes)
+	ext = append(append(ext, log.Extensions...), checksumVersion)
+	stored.Extensions = binary.BigEndian.AppendUint32(ext, logSum(log, log.Extensions))
+	return &stored
 }
 
-// openLog checks and removes the seal of an entry read at the given index. An
+// stripChecksum checks and removes the checksum of an entry read at the given index. An
 // entry with another index than its key's is damaged too.
-func openLog(index uint64, log *raft.Log) error {
-	ext, sum, err := splitSeal(log.Extensions)
+func stripChecksum(index uint64, log *raft.Log) error {
+	ext, sum, err := splitChecksum(log.Extensions)
 	if err != nil {
 		return fmt.Errorf("%w (log entry %d)", err, index)
 	}
@@ -46,23 +46,23 @@ func openLog(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// splitSeal parts what was sealed from its checksum. Nothing sealed is nil.
-func splitSeal(b []byte) (sealed []byte, sum uint32, err error) {
-	n := len(b) - sealBytes
-	if n < 0 || b[n] != sealVersion {
-		return nil, 0, fmt.Errorf("%w: no seal", ErrCorrupt)
+// splitChecksum parts a value from its checksum. An empty value is nil.
+func splitChecksum(b []byte) (value []byte, sum uint32, err error) {
+	n := len(b) - checksumBytes
+	if n < 0 || b[n] != checksumVersion {
+		return nil, 0, fmt.Errorf("%w: no checksum", ErrCorrupt)
 	}
 	if n > 0 {
-		sealed = b[:n:n]
+		value = b[:n:n]
 	}
-	return sealed, binary.BigEndian.Uint32(b[n+1:]), nil
+	return value, binary.BigEndian.Uint32(b[n+1:]), nil
 }
 
 // logSum is the CRC-32C over every field of the entry. Lengths are part of it,
 // so that bytes cannot move from one field to the next.
 func logSum(log *raft.Log, ext []byte) uint32 {
 	header := make([]byte, 0, 8*5+4+2)
-	header = append(header, sealVersion, byte(log.Type))
+	header = append(header, checksumVersion, byte(log.Type))
 	header = binary.BigEndian.AppendUint64(header, log.Index)
 	header = binary.BigEndian.AppendUint64(header, log.Term)
 	header = binary.BigEndian.AppendUint64(header, uint64(log.AppendedAt.Unix()))
@@ -74,16 +74,16 @@ func logSum(log *raft.Log, ext []byte) uint32 {
 	return crc32.Update(sum, castagnoli, ext)
 }
 
-// sealValue returns the value of a stable key with its seal.
-func sealValue(key, value []byte) []byte {
-	sealed := make([]byte, 0, len(value)+sealBytes)
-	sealed = append(append(sealed, value...), sealVersion)
-	return binary.BigEndian.AppendUint32(sealed, valueSum(key, value))
+// valueWithChecksum returns the value of a stable key with its checksum.
+func valueWithChecksum(key, value []byte) []byte {
+	stored := make([]byte, 0, len(value)+checksumBytes)
+	stored = append(append(stored, value...), checksumVersion)
+	return binary.BigEndian.AppendUint32(stored, valueSum(key, value))
 }
 
-// openValue checks and removes the seal of a stable value.
-func openValue(key, sealed []byte) ([]byte, error) {
-	value, sum, err := splitSeal(sealed)
+// stripValueChecksum checks and removes the checksum of a stable value.
+func stripValueChecksum(key, stored []byte) ([]byte, error) {
+	value, sum, err := splitChecksum(stored)
 	if err != nil {
 		return nil, fmt.Errorf("%w (stable value %q)", err, key)
 	}
@@ -94,7 +94,7 @@ func openValue(key, sealed []byte) ([]byte, error) {
 }
 
 func valueSum(key, value []byte) uint32 {
-	header := binary.BigEndian.AppendUint64([]byte{sealVersion}, uint64(len(key)))
+	header := binary.BigEndian.AppendUint64([]byte{checksumVersion}, uint64(len(key)))
 	sum := crc32.Update(0, castagnoli, header)
 	sum = crc32.Update(sum, castagnoli, key)
 	return crc32.Update(sum, castagnoli, value)

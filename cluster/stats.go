@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// RaftFigures are Raft's own, as the library tells them.
-type RaftFigures struct {
+// RaftStats are Raft's own, as the library tells them.
+type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string
 	// Term is the present one.
@@ -23,14 +23,14 @@ type RaftFigures struct {
 	Voters, Nonvoters int
 }
 
-// RaftFigures returns Raft's figures; false before Raft runs.
-func (n *Node) RaftFigures() (RaftFigures, bool) {
+// RaftStats returns Raft's statistics; false before Raft runs.
+func (n *Node) RaftStats() (RaftStats, bool) {
 	e := n.up.Load()
 	if e == nil {
-		return RaftFigures{}, false
+		return RaftStats{}, false
 	}
 	stats := e.raft.Stats()
-	f := RaftFigures{
+	f := RaftStats{
 		State: raftStates[e.raft.State()], Term: e.raft.CurrentTerm(), LastIndex: e.raft.LastIndex(),
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
 		SnapshotIndex: number(stats["last_snapshot_index"]), Pending: number(stats["fsm_pending"]),
@@ -49,7 +49,7 @@ var raftStates = map[raft.RaftState]string{
 	raft.Follower: "follower", raft.Candidate: "candidate", raft.Leader: "leader", raft.Shutdown: "shutdown",
 }
 
-// number parses a figure that the library gives as text.
+// number parses a number that the library gives as text.
 func number(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

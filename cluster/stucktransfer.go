@@ -11,24 +11,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// wedgeLimit is how long a leader may refuse everything because it is handing
+// stuckTransferLimit is how long a leader may refuse everything because it is handing
 // over leadership. A handover is bounded by the election timeout; but one that
 // is interrupted leaves a mark behind, and a leader elected again with that mark
 // refuses for ever (hashicorp/raft issue 696). Only a new process gets rid of it.
-const wedgeLimit = 10 * time.Second
+const stuckTransferLimit = 10 * time.Second
 
-// wedgeProbe is how often a leader that refused is tried again, whether anybody
-// proposes something or not; wedgeGap is how far apart two refusals may be and
+// stuckTransferProbe is how often a leader that refused is tried again, whether anybody
+// proposes something or not; stuckTransferGap is how far apart two refusals may be and
 // still belong to one transfer.
 const (
-	wedgeProbe = time.Second
-	wedgeGap   = 3 * wedgeProbe
+	stuckTransferProbe = time.Second
+	stuckTransferGap   = 3 * stuckTransferProbe
 )
 
-// wedge notices a leader that refuses everything for too long.
+// stuckTransfer notices a leader that refuses everything for too long.
 //
 // Invariant: since and last are of the present leadership.
-type wedge struct {
+type stuckTransfer struct {
 	limit time.Duration
 	fatal func(error)
 	mu    sync.Mutex
@@ -38,7 +38,7 @@ type wedge struct {
 }
 
 // saw records Raft's answer to a proposal.
-func (w *wedge) saw(err error) {
+func (w *stuckTransfer) saw(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -49,7 +49,7 @@ func (w *wedge) saw(err error) {
 		return
 	}
 	now := time.Now()
-	if w.since.IsZero() || now.Sub(w.last) > wedgeGap {
+	if w.since.IsZero() || now.Sub(w.last) > stuckTransferGap {
 		w.since = now
 	}
 	w.last = now
@@ -59,10 +59,10 @@ func (w *wedge) saw(err error) {
 }
 
 // reset begins a new leadership.
-func (w *wedge) reset() { w.saw(nil) }
+func (w *stuckTransfer) reset() { w.saw(nil) }
 
 // refuses says whether the newest answer was a refusal.
-func (w *wedge) refuses() bool {
+func (w *stuckTransfer) refuses() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.since.IsZero()
@@ -71,12 +71,12 @@ func (w *wedge) refuses() bool {
 // probe asks Raft again every second while its newest answer is a refusal, until ctx
 // ends. So a transfer is judged by how long it lasts, also where nobody proposes
 // anything meanwhile.
-func (w *wedge) probe(ctx context.Context, ask func() error) {
+func (w *stuckTransfer) probe(ctx context.Context, ask func() error) {
 	for ctx.Err() == nil {
 		if w.refuses() {
 			w.saw(ask())
 		}
-		sleep(ctx, wedgeProbe)
+		sleep(ctx, stuckTransferProbe)
 	}
 }
 
@@ -85,29 +85,29 @@ func (w *wedge) probe(ctx context.Context, ask func() error) {
 // barrier will not do: reads rely on a leader's first being its last.
 func (e *engine) askRaft() error {
 	return configurator{e}.await(func() raft.IndexFuture {
-		return e.raft.RemoveServer("", math.MaxUint64, wedgeProbe)
+		return e.raft.RemoveServer("", math.MaxUint64, stuckTransferProbe)
 	})
 }
 
 // watchedRaft is Raft with an eye on what it answers.
 type watchedRaft struct {
-	raft  *raft.Raft
-	wedge *wedge
+	raft          *raft.Raft
+	stuckTransfer *stuckTransfer
 }
 
 // Apply implements commit.Applier.
 func (r watchedRaft) Apply(command []byte, timeout time.Duration) raft.ApplyFuture {
-	return watchedFuture{r.raft.Apply(command, timeout), r.wedge}
+	return watchedFuture{r.raft.Apply(command, timeout), r.stuckTransfer}
 }
 
 type watchedFuture struct {
 	raft.ApplyFuture
-	wedge *wedge
+	stuckTransfer *stuckTransfer
 }
 
 // Error implements raft.Future.
 func (f watchedFuture) Error() error {
 	err := f.ApplyFuture.Error()
-	f.wedge.saw(err)
+	f.stuckTransfer.saw(err)
 	return err
 }

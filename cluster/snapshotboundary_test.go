@@ -74,7 +74,7 @@ func (f *follower) snapshot(term, index uint64) {
 }
 
 // TestEntriesAfterAnInstalledSnapshot pins what the library does by itself: as
-// soon as that is right, anchoredStore can go.
+// soon as that is right, boundaryStore can go.
 func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
 	tests := map[string]struct {
 		// before happens first, on either kind of store.
@@ -102,15 +102,15 @@ func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			bare := openTestStore(t)
-			anchored, err := anchorStore(openTestStore(t))
+			bounded, err := newBoundaryStore(openTestStore(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range []Store{bare, anchored} {
+			for _, s := range []Store{bare, bounded} {
 				f := newFollower(t, s)
 				tt.before(f)
 				f.snapshot(2, 10)
-				want := tt.alone || s == anchored
+				want := tt.alone || s == bounded
 				if got := f.entries(2, 2, 11, 13); got != want {
 					t.Errorf("on %T: entries taken: %v, want %v", s, got, want)
 				}
@@ -147,7 +147,7 @@ func TestALogThatDoesNotLeadToItsSnapshot(t *testing.T) {
 			if err := sink.Close(); err != nil {
 				t.Fatal(err)
 			}
-			a, err := anchorStore(s)
+			a, err := newBoundaryStore(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
 		if err := sink.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s, err := anchorStore(own)
+		s, err := newBoundaryStore(own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,15 +186,15 @@ func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
 		if !f.entries(6, 5, index+1, index+3) || !f.entries(6, 6, index+4, index+4) {
 			t.Errorf("entries after a snapshot that ends at %d of term 5 were not taken", index)
 		}
-		if s.beyond(anchor{index, 5}) || !s.beyond(anchor{100, 4}) {
-			t.Errorf("the anchor is %v", *s.at.Load())
+		if s.beyond(boundary{index, 5}) || !s.beyond(boundary{100, 4}) {
+			t.Errorf("the boundary is %v", *s.at.Load())
 		}
 	}
 }
 
-// TestACancelledSnapshotIsNoAnchor: nothing of the log may go for its sake.
-func TestACancelledSnapshotIsNoAnchor(t *testing.T) {
-	a, err := anchorStore(openTestStore(t))
+// TestACancelledSnapshotMovesNoBoundary: nothing of the log may go for its sake.
+func TestACancelledSnapshotMovesNoBoundary(t *testing.T) {
+	a, err := newBoundaryStore(openTestStore(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestACancelledSnapshotIsNoAnchor(t *testing.T) {
 // TestASnapshotOvertakenByAnotherIsNotTaken: a node writes its own snapshot while a
 // newer one is installed.
 func TestASnapshotOvertakenByAnotherIsNotTaken(t *testing.T) {
-	s, err := anchorStore(openTestStore(t))
+	s, err := newBoundaryStore(openTestStore(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// censusEvery is how often every member is asked how it is, and
-	// censusTimeout how long it has to answer.
-	censusEvery   = time.Second
-	censusTimeout = 900 * time.Millisecond
+	// memberPingEvery is how often every member is asked how it is, and
+	// memberPingTimeout how long it has to answer.
+	memberPingEvery   = time.Second
+	memberPingTimeout = 900 * time.Millisecond
 )
 
-// census knows how the other members are: what the status shows, whether a quorum
+// memberPinger knows how the other members are: what the status shows, whether a quorum
 // of disks is nearly full, and whether their states are this node's.
-type census struct {
+type memberPinger struct {
 	e       *engine
 	mu      sync.Mutex
 	replies map[string]*peerv1.PingResponse
@@ -47,100 +47,100 @@ type round struct {
 	differing map[string]bool
 }
 
-func newCensus(e *engine) *census {
-	return &census{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: newDivergence()}
+func newMemberPinger(e *engine) *memberPinger {
+	return &memberPinger{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: newDivergence()}
 }
 
 // run asks everybody, again and again, until ctx ends.
-func (c *census) run(ctx context.Context) {
+func (p *memberPinger) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		c.e.node.space.look()
-		c.ask(ctx)
-		c.e.node.space.others.Store(c.quorumFull())
-		c.judgeState(ctx)
-		sleep(ctx, censusEvery)
+		p.e.node.space.look()
+		p.ask(ctx)
+		p.e.node.space.others.Store(p.quorumFull())
+		p.judgeState(ctx)
+		sleep(ctx, memberPingEvery)
 	}
 }
 
 // ask pings all other members at the same time.
-func (c *census) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
+func (p *memberPinger) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, memberPingTimeout)
 	defer cancel()
-	began, own := time.Now(), c.e.node.condition()
-	defer func() { c.newest.Store(c.round(began, own)) }()
+	began, own := time.Now(), p.e.node.condition()
+	defer func() { p.newest.Store(p.round(began, own)) }()
 	var wg sync.WaitGroup
-	for _, m := range c.e.node.roster.refresh().members {
-		if m.GetRemoved() || c.e.isSelf(m) {
+	for _, m := range p.e.node.roster.refresh().members {
+		if m.GetRemoved() || p.e.isSelf(m) {
 			continue
 		}
 		wg.Go(func() {
 			sent := time.Now()
-			reply, err := c.e.ping(ctx, m)
-			c.e.answers.heard(string(m.GetId()), sent, err == nil)
-			c.record(m, sent, reply, err)
+			reply, err := p.e.ping(ctx, m)
+			p.e.voterReplies.heard(string(m.GetId()), sent, err == nil)
+			p.record(m, sent, reply, err)
 		})
 	}
 	wg.Wait()
 }
 
 // round returns the newest replies as those of one round.
-func (c *census) round(at time.Time, own *peerv1.PingResponse) *round {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := &round{at: at, replies: maps.Clone(c.replies), differing: c.divergence.differing(time.Now())}
+func (p *memberPinger) round(at time.Time, own *peerv1.PingResponse) *round {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &round{at: at, replies: maps.Clone(p.replies), differing: p.divergence.differing(time.Now())}
 	r.replies[string(own.GetId())] = own
 	return r
 }
 
 // shown returns the newest round; before the first has ended, this node alone.
-func (c *census) shown() *round {
-	if r := c.newest.Load(); r != nil {
+func (p *memberPinger) shown() *round {
+	if r := p.newest.Load(); r != nil {
 		return r
 	}
-	own := c.e.node.condition()
+	own := p.e.node.condition()
 	return &round{at: time.Now(), replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
 // record remembers the newest reply; a member that does not answer has none.
-func (c *census) record(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (p *memberPinger) record(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	id := string(m.GetId())
 	if err != nil {
-		delete(c.replies, id)
-		if c.silent[id].IsZero() {
-			c.silent[id] = sent
+		delete(p.replies, id)
+		if p.silent[id].IsZero() {
+			p.silent[id] = sent
 		}
 		return
 	}
-	delete(c.silent, id)
-	c.replies[id] = reply
-	c.heard(id, stateAt{reply.GetStateIndex(), reply.GetStateHash()})
+	delete(p.silent, id)
+	p.replies[id] = reply
+	p.heard(id, stateAt{reply.GetStateIndex(), reply.GetStateHash()})
 }
 
 // reply returns what the member said last.
-func (c *census) reply(id []byte) (*peerv1.PingResponse, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r, ok := c.replies[string(id)]
+func (p *memberPinger) reply(id []byte) (*peerv1.PingResponse, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, ok := p.replies[string(id)]
 	return r, ok
 }
 
 // silentSince returns since when the member has not answered; zero if it does, or was
 // never asked.
-func (c *census) silentSince(id []byte) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.silent[string(id)]
+func (p *memberPinger) silentSince(id []byte) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.silent[string(id)]
 }
 
 // quorumFull says whether the disks of a majority of voters are below the mark.
-func (c *census) quorumFull() bool {
-	full, voters := 0, c.e.voters()
+func (p *memberPinger) quorumFull() bool {
+	full, voters := 0, p.e.voters()
 	for _, id := range voters {
-		if id == string(c.e.id()) && c.e.node.space.below.Load() {
+		if id == string(p.e.id()) && p.e.node.space.below.Load() {
 			full++
-		} else if r, ok := c.reply([]byte(id)); ok && r.GetStorageFull() {
+		} else if r, ok := p.reply([]byte(id)); ok && r.GetStorageFull() {
 			full++
 		}
 	}
@@ -148,10 +148,10 @@ func (c *census) quorumFull() bool {
 }
 
 // progress asks a member how far its state is.
-func (c *census) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
+func (p *memberPinger) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	reply, err := c.e.ping(ctx, m)
+	reply, err := p.e.ping(ctx, m)
 	return reply.GetAppliedIndex(), err
 }
 
@@ -189,12 +189,12 @@ func (e *engine) meet(ctx context.Context, through *raftlogv1.Member, leader []b
 	}
 	e.node.log.Info("learning of new members", "through", through.GetTag())
 	if err := e.node.roster.learn(reply.GetMembers()); err != nil {
-		e.node.life.fail(fmt.Errorf("cluster: %w", err))
+		e.node.lifecycle.fail(fmt.Errorf("cluster: %w", err))
 	}
 }
 
 // id returns this node's raw Raft id.
-func (e *engine) id() []byte { return e.node.identity.get().ID.Bytes() }
+func (e *engine) id() []byte { return e.node.record.get().ID.Bytes() }
 
 func (e *engine) isSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(e.id()) }
 

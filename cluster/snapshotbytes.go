@@ -7,20 +7,22 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// volume counts the bytes of the entries applied since the state was last frozen
+// appliedBytes counts the bytes of the entries applied since the state was last frozen
 // for a snapshot. The Raft library counts entries only. Only the goroutine that
 // applies uses it, but for full.
-type volume struct {
+type appliedBytes struct {
 	bytes, limit int64
 	// full holds a value when the limit was passed.
 	full chan struct{}
 }
 
-func newVolume(limit int64) *volume { return &volume{limit: limit, full: make(chan struct{}, 1)} }
+func newAppliedBytes(limit int64) *appliedBytes {
+	return &appliedBytes{limit: limit, full: make(chan struct{}, 1)}
+}
 
 // applied counts an entry. Each time the limit is passed it counts anew, so that
 // a snapshot that fails is tried again.
-func (v *volume) applied(bytes int) {
+func (v *appliedBytes) applied(bytes int) {
 	v.bytes += int64(bytes)
 	if v.bytes < v.limit {
 		return
@@ -33,13 +35,13 @@ func (v *volume) applied(bytes int) {
 }
 
 // frozen says that a snapshot has begun.
-func (v *volume) frozen() { v.bytes = 0 }
+func (v *appliedBytes) frozen() { v.bytes = 0 }
 
-// snapshotByVolume takes a snapshot each time enough has been applied.
-func (e *engine) snapshotByVolume(ctx context.Context) {
+// snapshotByBytes takes a snapshot each time enough has been applied.
+func (e *engine) snapshotByBytes(ctx context.Context) {
 	for {
 		select {
-		case <-e.volume.full:
+		case <-e.appliedBytes.full:
 		case <-ctx.Done():
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/internal/mutant"
 )
 
-// anchoredStore is a Store whose log knows which entry its newest snapshot ends
+// boundaryStore is a Store whose log knows which entry its newest snapshot ends
 // with, whether it holds that entry or not.
 //
 // When the Raft library (v1.7.3) installs a leader's snapshot, it keeps the log
@@ -27,37 +27,37 @@ import (
 // What such a log holds up to the end of the snapshot may also never have been
 // committed, and must not reach other nodes should this one lead. So it is
 // deleted, and the end of the snapshot answers for the entry itself.
-type anchoredStore struct {
+type boundaryStore struct {
 	Store
-	// moving holds a value while a snapshot becomes the anchor, one at a time. It
+	// moving holds a value while a snapshot becomes the boundary, one at a time. It
 	// is no mutex because who holds it waits for the disk: in virtual time nothing
 	// moves on while somebody waits for a mutex.
 	moving chan struct{}
-	at     atomic.Pointer[anchor]
+	at     atomic.Pointer[boundary]
 }
 
-// anchor is the entry that the newest snapshot ends with. It is committed.
-type anchor struct{ index, term uint64 }
+// boundary is the entry that the newest snapshot ends with. It is committed.
+type boundary struct{ index, term uint64 }
 
 // newer says whether a ends after b, in the order of the store. In one history a
 // lower index never has a higher term. Survivors that were recovered each begin with
 // a snapshot of their own, and the leader's may have the higher term alone.
-func (a anchor) newer(b anchor) bool {
+func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
 
-// anchorStore repairs what a crash left between a snapshot's end and the log.
-func anchorStore(s Store) (*anchoredStore, error) {
-	a := &anchoredStore{Store: s, moving: make(chan struct{}, 1)}
+// newBoundaryStore repairs what a crash left between a snapshot's end and the log.
+func newBoundaryStore(s Store) (*boundaryStore, error) {
+	a := &boundaryStore{Store: s, moving: make(chan struct{}, 1)}
 	metas, err := s.Snapshots().List()
 	if err != nil || len(metas) == 0 {
 		return a, err
 	}
-	return a, a.move(anchor{metas[0].Index, metas[0].Term})
+	return a, a.move(boundary{metas[0].Index, metas[0].Term})
 }
 
-// move makes the end of a new snapshot the anchor.
-func (s *anchoredStore) move(to anchor) error {
+// move makes the end of a new snapshot the boundary.
+func (s *boundaryStore) move(to boundary) error {
 	s.moving <- struct{}{}
 	defer func() { <-s.moving }()
 	if at := s.at.Load(); at != nil && !to.newer(*at) {
@@ -70,8 +70,8 @@ func (s *anchoredStore) move(to anchor) error {
 	return nil
 }
 
-// forget deletes the log up to the anchor unless it leads there.
-func (s *anchoredStore) forget(to anchor) error {
+// forget deletes the log up to the boundary unless it leads there.
+func (s *boundaryStore) forget(to boundary) error {
 	first, err := s.FirstIndex()
 	if err != nil || first == 0 || first > to.index {
 		return err
@@ -90,7 +90,7 @@ func (s *anchoredStore) forget(to anchor) error {
 // ends with it may give one without contents. The library reads only the term of
 // that, since it never sends an entry without the one before it; the first entry
 // has none before it, and is not made up.
-func (s *anchoredStore) GetLog(index uint64, log *raft.Log) error {
+func (s *boundaryStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	at := s.at.Load()
 	if mutant.On(mutant.AnchorForgotten) || !errors.Is(err, raft.ErrLogNotFound) || at == nil || at.index != index || index == 1 {
@@ -101,15 +101,15 @@ func (s *anchoredStore) GetLog(index uint64, log *raft.Log) error {
 }
 
 // Snapshots implements Store.
-func (s *anchoredStore) Snapshots() raft.SnapshotStore {
-	return anchoringSnapshots{s.Store.Snapshots(), s}
+func (s *boundaryStore) Snapshots() raft.SnapshotStore {
+	return boundarySnapshots{s.Store.Snapshots(), s}
 }
 
-// anchoringSnapshots is a raft.SnapshotStore each of whose snapshots becomes the
-// anchor.
-type anchoringSnapshots struct {
+// boundarySnapshots is a raft.SnapshotStore each of whose snapshots becomes the
+// boundary.
+type boundarySnapshots struct {
 	raft.SnapshotStore
-	store *anchoredStore
+	store *boundaryStore
 }
 
 // errOlderSnapshot is the error for a snapshot that would take the state back.
@@ -119,35 +119,35 @@ var errOlderSnapshot = errors.New("cluster: there is a newer snapshot")
 // newest one: the library would install it, and its state would go back to entries
 // that the log no longer has; the next entry to apply would then be missing, which
 // the library answers with a panic.
-func (s anchoringSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, network raft.Transport,
 ) (raft.SnapshotSink, error) {
-	if s.store.beyond(anchor{index, term}) {
+	if s.store.beyond(boundary{index, term}) {
 		return nil, errOlderSnapshot
 	}
 	sink, err := s.SnapshotStore.Create(version, index, term, configuration, configurationIndex, network)
 	if err != nil {
 		return nil, err
 	}
-	return &anchoringSink{SnapshotSink: sink, store: s.store, end: anchor{index, term}}, nil
+	return &boundarySink{SnapshotSink: sink, store: s.store, end: boundary{index, term}}, nil
 }
 
-// beyond says whether the anchor is newer than the end of a snapshot.
-func (s *anchoredStore) beyond(end anchor) bool {
+// beyond says whether the boundary is newer than the end of a snapshot.
+func (s *boundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)
 }
 
-// anchoringSink moves the anchor when its snapshot is complete.
-type anchoringSink struct {
+// boundarySink moves the boundary when its snapshot is complete.
+type boundarySink struct {
 	raft.SnapshotSink
-	store     *anchoredStore
-	end       anchor
+	store     *boundaryStore
+	end       boundary
 	cancelled bool
 }
 
 // Cancel implements raft.SnapshotSink.
-func (k *anchoringSink) Cancel() error {
+func (k *boundarySink) Cancel() error {
 	k.cancelled = true
 	return k.SnapshotSink.Cancel()
 }
@@ -155,7 +155,7 @@ func (k *anchoringSink) Cancel() error {
 // Close implements raft.SnapshotSink. A snapshot of this node's own state is written
 // beside Raft's main goroutine, which may have installed a newer one meanwhile. The
 // library would take the older one for the newest.
-func (k *anchoringSink) Close() error {
+func (k *boundarySink) Close() error {
 	if !k.cancelled && k.store.beyond(k.end) {
 		return errors.Join(errOlderSnapshot, k.Cancel())
 	}
