@@ -26,7 +26,6 @@ const (
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
 	hclog      = "github.com/hashicorp/go-hclog"
-	koanf      = "github.com/knadh/koanf"
 	middleware = "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	otel       = "go.opentelemetry.io"
 	pflag      = "github.com/spf13/pflag"
@@ -114,9 +113,9 @@ var parts = []part{
 	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, middleware, protobuf}},
 	{folder: "internal/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "internal/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
-	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{koanf, pflag, yaml}},
+	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
 	{folder: "internal/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
-	{folder: "internal/tracing/tracetest", floor: 3, modules: []string{grpc, otel, protobuf}},
+	{folder: "internal/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
 	{folder: "internal/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 

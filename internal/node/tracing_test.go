@@ -29,8 +29,7 @@ const (
 // the server's port into the group, and on to the log entry on the leader.
 func TestTraces(t *testing.T) {
 	c := &tracetest.Collector{}
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.ServeGRPC(t))
-	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.Serve(t))
 	nodes := map[string]*running{}
 	for tag, cfg := range configs(t, "A", "B", "C") {
 		traces, err := tracing.Start(t.Context(), tracing.Config{Instance: tag, Getenv: os.Getenv})

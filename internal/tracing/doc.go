@@ -3,8 +3,8 @@
 // took the group, on whatever node that was.
 //
 // It owns the names of spans and what is in them, and it alone knows the
-// OpenTelemetry SDK. Traces go to a collector over OTLP, as the usual variables of
-// the environment (OTEL_…) say. Without them there is no Tracing at all: all
+// OpenTelemetry SDK. Traces go to a collector over OTLP, as http/protobuf and as
+// the usual variables of the environment (OTEL_…) say. Without them there is no Tracing at all: all
 // methods of a nil *Tracing return what they are given, so a node that is not
 // traced runs the code that it would run without this package.
 package tracing

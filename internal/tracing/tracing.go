@@ -8,8 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -54,11 +52,11 @@ type Tracing struct {
 // Start returns nil if the environment does not ask for traces, and an error if
 // it asks for what there is not. It does not wait for the collector.
 func Start(ctx context.Context, cfg Config) (*Tracing, error) {
-	protocol, err := protocolOf(cfg.Getenv)
-	if err != nil || protocol == "" {
+	on, err := wanted(cfg.Getenv)
+	if err != nil || !on {
 		return nil, err
 	}
-	exporter, err := newExporter(ctx, protocol)
+	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
@@ -78,48 +76,38 @@ func Start(ctx context.Context, cfg Config) (*Tracing, error) {
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, nil
 }
 
-// protocolOf returns the protocol of the collector, or "" if there shall be no
-// traces.
-func protocolOf(getenv func(string) string) (string, error) {
+// wanted says whether there shall be traces.
+func wanted(getenv func(string) string) (bool, error) {
 	if strings.EqualFold(getenv(envDisabled), "true") {
-		return "", nil
+		return false, nil
 	}
 	switch exporter := getenv(envExporter); exporter {
 	case "none":
-		return "", nil
+		return false, nil
 	case "otlp":
 	case "":
 		if getenv(envEndpoint) == "" && getenv(envTracesEndpoint) == "" {
-			return "", nil
+			return false, nil
 		}
 	default:
-		return "", fmt.Errorf("tracing: %s is %q: there are only otlp and none", envExporter, exporter)
+		return false, fmt.Errorf("tracing: %s is %q: there are only otlp and none", envExporter, exporter)
 	}
-	protocol := getenv(envTracesProtocol)
-	if protocol == "" {
-		protocol = getenv(envProtocol)
-	}
-	switch protocol {
-	case "":
-		return protocolHTTP, nil
-	case protocolGRPC, protocolHTTP:
-		return protocol, nil
-	default:
-		return "", fmt.Errorf("tracing: the protocol %q of the collector is not known: there are only %s and %s", protocol, protocolGRPC, protocolHTTP)
-	}
+	return true, checkProtocol(getenv)
 }
 
-// Protocols of a collector.
-const (
-	protocolGRPC = "grpc"
-	protocolHTTP = "http/protobuf"
-)
+// protocolHTTP is the protocol that OpenTelemetry's specification takes for the default.
+const protocolHTTP = "http/protobuf"
 
-func newExporter(ctx context.Context, protocol string) (*otlptrace.Exporter, error) {
-	if protocol == protocolGRPC {
-		return otlptracegrpc.New(ctx)
+// checkProtocol looks at the variable that decides: that for traces, if it is given.
+func checkProtocol(getenv func(string) string) error {
+	name := envTracesProtocol
+	if getenv(name) == "" {
+		name = envProtocol
 	}
-	return otlptracehttp.New(ctx)
+	if protocol := getenv(name); protocol != "" && protocol != protocolHTTP {
+		return fmt.Errorf("tracing: %s is %q: there is only %s, to which collectors listen on port 4318", name, protocol, protocolHTTP)
+	}
+	return nil
 }
 
 // Shutdown sends what is left, until ctx ends. Nothing is followed after it.

@@ -23,17 +23,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// traced returns a Tracing that sends to a collector over gRPC, and what sends
+// traced returns a Tracing that sends to a collector, and what sends
 // all that was followed.
 func traced(t *testing.T, more ...string) (*Tracing, *tracetest.Collector, func()) {
 	t.Helper()
 	c := &tracetest.Collector{}
-	return start(t, c, append(more, envEndpoint, c.ServeGRPC(t), envProtocol, "grpc")...)
-}
-
-// start starts a Tracing with these variables in the environment.
-func start(t *testing.T, c *tracetest.Collector, variables ...string) (*Tracing, *tracetest.Collector, func()) {
-	t.Helper()
+	variables := append(more, envEndpoint, c.Serve(t))
 	for i := 0; i < len(variables); i += 2 {
 		t.Setenv(variables[i], variables[i+1])
 	}
@@ -55,32 +50,38 @@ func start(t *testing.T, c *tracetest.Collector, variables ...string) (*Tracing,
 	return tracing, c, stop
 }
 
-// TestWhenThereAreTraces: which variables turn them on.
+// TestWhenThereAreTraces: which variables turn them on, and which of them are refused by name.
 func TestWhenThereAreTraces(t *testing.T) {
-	for _, tt := range []struct{ env, want string }{
-		{"", ""},
-		{"OTEL_SERVICE_NAME=ids", ""},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "http/protobuf"},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c:4318/v1/traces", "http/protobuf"},
-		{"OTEL_TRACES_EXPORTER=otlp", "http/protobuf"},
-		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "grpc"},
-		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=http/json OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc", "grpc"},
-		{"OTEL_TRACES_EXPORTER=none OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", ""},
-		{"OTEL_SDK_DISABLED=TRUE OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", ""},
-		{"OTEL_TRACES_EXPORTER=zipkin", "an error"},
-		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "an error"},
+	for _, tt := range []struct {
+		env  string
+		on   bool
+		want string
+	}{
+		{"", false, ""},
+		{"OTEL_SERVICE_NAME=ids", false, ""},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", false, ""},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", true, ""},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c:4318/v1/traces", true, ""},
+		{"OTEL_TRACES_EXPORTER=otlp", true, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", true, ""},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=grpc OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf", true, ""},
+		{"OTEL_TRACES_EXPORTER=none OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", false, ""},
+		{"OTEL_SDK_DISABLED=TRUE OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", false, ""},
+		{"OTEL_TRACES_EXPORTER=zipkin", false, `OTEL_TRACES_EXPORTER is "zipkin"`},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_PROTOCOL=grpc", false, `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": there is only http/protobuf`},
+		{"OTEL_TRACES_EXPORTER=otlp OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json", false, `OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is "http/json"`},
 	} {
 		env := map[string]string{}
 		for _, pair := range strings.Fields(tt.env) {
 			name, value, _ := strings.Cut(pair, "=")
 			env[name] = value
 		}
-		got, err := protocolOf(func(name string) string { return env[name] })
-		if err != nil {
-			got = "an error"
+		tracing, err := Start(t.Context(), Config{Getenv: func(name string) string { return env[name] }})
+		if (tracing != nil) != tt.on || (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: traces %v, %v; want %v, %q", tt.env, tracing != nil, err, tt.on, tt.want)
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q: %v", tt.env, got, tt.want, err)
+		if err := tracing.Shutdown(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -194,10 +195,7 @@ func TestFollow(t *testing.T) {
 // TestHandler: calls for ids over HTTP are followed under their route, others are
 // not.
 func TestHandler(t *testing.T) {
-	c := &tracetest.Collector{}
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	tracing, _, stop := start(t, c, envEndpoint, server.URL)
+	tracing, c, stop := traced(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/databases/{db}/stats", func(w http.ResponseWriter, r *http.Request) {
 		if !trace.SpanContextFromContext(r.Context()).IsValid() {

@@ -3,25 +3,22 @@
 package tracetest
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes traces as an OpenTelemetry collector does, over gRPC and over
-// HTTP. It is safe for concurrent use.
+// Collector takes traces as an OpenTelemetry collector does. It is safe for
+// concurrent use.
 type Collector struct {
-	collectorv1.UnimplementedTraceServiceServer
 	mu       sync.Mutex
 	resource []string
 	spans    []Span
@@ -33,31 +30,15 @@ type Span struct {
 	Instance string
 }
 
-// ServeGRPC serves on loopback until the test ends, and returns the endpoint.
-func (c *Collector) ServeGRPC(t *testing.T) (endpoint string) {
+// Serve serves on loopback until the test ends, and returns the endpoint.
+func (c *Collector) Serve(t *testing.T) (endpoint string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	collectorv1.RegisterTraceServiceServer(server, c)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		<-served
-	})
-	return "http://" + listener.Addr().String()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
-// Export implements the collector's service.
-func (c *Collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
-	c.take(r)
-	return &collectorv1.ExportTraceServiceResponse{}, nil
-}
-
-// ServeHTTP is the same over HTTP.
+// ServeHTTP takes one request.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var request collectorv1.ExportTraceServiceRequest
 	body, err := io.ReadAll(r.Body)
