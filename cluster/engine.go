@@ -39,7 +39,7 @@ type engine struct {
 	appliedBytes  *appliedBytes
 	witness       *diskWitness
 	transport     *transport.Transport
-	merger        *commit.Merger
+	batcher       *commit.Batcher
 	gatherer      *commit.Gatherer
 	local         *readindex.Local
 	reads         *readindex.Reader
@@ -174,7 +174,7 @@ func (e *engine) bootstrap(config *raft.Config) error {
 func (e *engine) startWork() error {
 	n, c := e.node, e.node.cfg
 	var err error
-	e.merger, err = commit.NewMerger(commit.MergerConfig{
+	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
 		Log: commit.NewRaftLog(watchedRaft{e.raft, e.stuckTransfer}, enqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
 		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: failpoint.Now,

@@ -11,7 +11,7 @@ import (
 type Events struct {
 	// Groups and Entries are those of group commit.
 	Groups  commit.Events
-	Entries commit.MergerEvents
+	Entries commit.BatcherEvents
 	// Forwarded is called for each group of this node that is sent to another
 	// node, and Received for each of another node that is sent to this one.
 	Forwarded, Received func()

@@ -101,7 +101,7 @@ func (e *engine) startLeading(ctx context.Context) (end func()) {
 	return func() {
 		e.ready.Store(nil)
 		cancel()
-		e.merger.Resign()
+		e.batcher.Resign()
 		<-done
 		e.ready.Store(nil)
 		e.node.log.Info("this node leads no more")
@@ -118,7 +118,7 @@ func (e *engine) leaderLoop(ctx context.Context) {
 		return
 	}
 	watching.Go(func() { e.leaveToRoom(ctx) })
-	e.merger.Lead(ctx)
+	e.batcher.Lead(ctx)
 	e.reconciler().Run(ctx)
 }
 

@@ -47,7 +47,7 @@ func (r *route) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// sender brings groups to a leader: to this node's own Merger, or to a peer.
+// sender brings groups to a leader: to this node's own Batcher, or to a peer.
 type sender struct{ e *engine }
 
 var _ commit.Sender = sender{}
@@ -67,11 +67,11 @@ func (s sender) Send(ctx context.Context, leader string, group []byte) (raftlog.
 	return s.e.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 
-// submit hands a group to this node's own Merger, unless the disk is nearly
+// submit hands a group to this node's own Batcher, unless the disk is nearly
 // full: that is said before anything is written.
 func (e *engine) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 	if e.node.space.full() {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)
 	}
-	return e.merger.Submit(ctx, group)
+	return e.batcher.Submit(ctx, group)
 }

@@ -68,7 +68,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 		// certainly not applied, and they send it to the new leader.
 		n.Handover(ctx)
 		// Then the leader's side, which nobody needs any more.
-		closeWithin(ctx, e.merger.Close)
+		closeWithin(ctx, e.batcher.Close)
 		e.reads.Close()
 		e.local.Close()
 	}

@@ -3,7 +3,7 @@
 // operations in it.
 //
 // It owns the bytes around operations and results, never those inside them:
-// operations and results are opaque here, so that a leader can merge the groups
+// operations and results are opaque here, so that a leader can join the groups
 // of other nodes without decoding them. The bytes are those of the messages
 // Entry and Group in proto/raftlog/v1; the codec is written by hand because
 // every operation of the cluster goes through it, and the generated one copies

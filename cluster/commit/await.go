@@ -16,33 +16,33 @@ var errNoAnswer = errors.New("no answer from the log in time")
 // AnswerTimeout, and after the end of the leadership at most for Grace. Raft may
 // forget a proposal altogether (hashicorp/raft issue 498), so nobody waits for
 // its word alone. The error is an *outcome.Error.
-func (m *Merger) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
-	timeout := time.NewTimer(m.cfg.AnswerTimeout)
+func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
+	timeout := time.NewTimer(b.cfg.AnswerTimeout)
 	defer timeout.Stop()
 	select {
 	case <-f.Done():
 		return said(f)
 	case <-timeout.C:
 		return nil, noAnswer(outcome.NoQuorum)
-	case <-m.halt.Done():
+	case <-b.halt.Done():
 		return nil, noAnswer(outcome.Stopping)
 	case <-r.ctx.Done():
-		return m.awaitGrace(f)
+		return b.awaitGrace(f)
 	}
 }
 
 // awaitGrace gives the log a last moment. Entries that a majority had before
 // the leadership ended still come out as applied, and refusals as not applied; both
 // say more than Unknown.
-func (m *Merger) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
-	grace := time.NewTimer(m.cfg.Grace)
+func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
+	grace := time.NewTimer(b.cfg.Grace)
 	defer grace.Stop()
 	select {
 	case <-f.Done():
 		return said(f)
 	case <-grace.C:
 		return nil, noAnswer(outcome.LeadershipLost)
-	case <-m.halt.Done():
+	case <-b.halt.Done():
 		return nil, noAnswer(outcome.Stopping)
 	}
 }

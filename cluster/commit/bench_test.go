@@ -54,10 +54,10 @@ func (l echoLog) Append(data []byte) Future {
 	return f
 }
 
-// mergerSender hands groups to a Merger, as the leader's own node does.
-type mergerSender struct{ m *Merger }
+// batcherSender hands groups to a Batcher, as the leader's own node does.
+type batcherSender struct{ m *Batcher }
 
-func (s mergerSender) Send(ctx context.Context, _ string, group []byte) (raftlog.GroupResult, error) {
+func (s batcherSender) Send(ctx context.Context, _ string, group []byte) (raftlog.GroupResult, error) {
 	return s.m.Submit(ctx, group)
 }
 
@@ -100,14 +100,14 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// BenchmarkProposeMerged measures Gatherer and Merger over a log that answers
+// BenchmarkProposeBatched measures Gatherer and Batcher over a log that answers
 // at once.
-func BenchmarkProposeMerged(b *testing.B) {
+func BenchmarkProposeBatched(b *testing.B) {
 	for _, n := range []int{1, 64, 512, 4096} {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
 			done := make(chan struct{})
 			close(done)
-			m, err := NewMerger(MergerConfig{
+			m, err := NewBatcher(BatcherConfig{
 				Log:    echoLog{done: done},
 				Header: func() (uint32, []byte) { return raftlog.FormatVersion, []byte("0123456789abcdef") },
 			})
@@ -116,7 +116,7 @@ func BenchmarkProposeMerged(b *testing.B) {
 			}
 			defer m.Close(context.Background())
 			m.Lead(context.Background())
-			benchmarkPropose(b, mergerSender{m}, n)
+			benchmarkPropose(b, batcherSender{m}, n)
 		})
 	}
 }

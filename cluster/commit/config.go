@@ -36,7 +36,7 @@ type Route interface {
 	Changed() <-chan struct{}
 }
 
-// Sender brings an encoded group to a leader: to this node's own Merger, or
+// Sender brings an encoded group to a leader: to this node's own Batcher, or
 // over the stream to another node. It is safe for concurrent use.
 type Sender interface {
 	// Send returns what the leader's state machine said, or an *outcome.Error.
@@ -83,8 +83,8 @@ type Config struct {
 	InFlight int
 	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
 	// operations and 4 for each, without the group's head of up to 100 bytes.
-	// An operation that does not fit alone is refused as TooLarge. The Merger
-	// must take groups of that size: see MergerConfig.MaxEntryBytes.
+	// An operation that does not fit alone is refused as TooLarge. The Batcher
+	// must take groups of that size: see BatcherConfig.MaxEntryBytes.
 	MaxOperations int
 	MaxGroupBytes int
 	// QueueLength and QueueBytes bound the operations that wait.
@@ -103,7 +103,7 @@ type Config struct {
 	// follows, measured from its loss. It must be longer than an election.
 	LeaderWait time.Duration
 	// SendTimeout bounds one attempt to send a group; an attempt gets between
-	// one and two times as long. It should exceed the Merger's AnswerTimeout,
+	// one and two times as long. It should exceed the Batcher's AnswerTimeout,
 	// so that the leader's own word comes first.
 	SendTimeout time.Duration
 	// CallLimit is how long an operation waits at most, and up to an eighth more,

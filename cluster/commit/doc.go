@@ -1,12 +1,12 @@
 // Package commit is group commit: it turns many callers' operations into few
 // log entries, and says truthfully what became of each.
 //
-//	callers ──Propose──▶ Gatherer ──group──▶ Sender ──▶ Merger ──entry──▶ Log
+//	callers ──Propose──▶ Gatherer ──group──▶ Sender ──▶ Batcher ──entry──▶ Log
 //	        (every node, origin side)      (this node or    (the leader)
 //	                                        a peer stream)
 //
 // It owns the queues between a caller and the log: the Gatherer's, in which
-// this node's operations wait to become a group, and the Merger's, in which
+// this node's operations wait to become a group, and the Batcher's, in which
 // the groups of all nodes wait to become an entry. It does not own the
 // transport between nodes, leader election, or the meaning of an operation:
 // operations and results are opaque bytes here.

@@ -52,13 +52,13 @@ func TestEventsOfAGatherer(t *testing.T) {
 	})
 }
 
-// TestEventsOfAMerger: an entry is told when it begins and when it ends, with all
+// TestEventsOfABatcher: an entry is told when it begins and when it ends, with all
 // operations of its groups.
-func TestEventsOfAMerger(t *testing.T) {
+func TestEventsOfABatcher(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var told []string
-		r := newMergerRig(t, func(c *MergerConfig) {
-			c.Events = MergerEvents{
+		r := newBatcherRig(t, func(c *BatcherConfig) {
+			c.Events = BatcherEvents{
 				Appending: func() { told = append(told, "begins") },
 				Appended: func(groups, operations, _ int, _ time.Duration, err error) {
 					told = append(told, fmt.Sprintf("%d groups, %d operations, failed %v", groups, operations, err != nil))
@@ -149,7 +149,7 @@ func TestSpans(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) {
 		var d diary
-		r := newMergerRig(t, func(c *MergerConfig) { c.Events.StartSpan = d.startSpan("entry") })
+		r := newBatcherRig(t, func(c *BatcherConfig) { c.Events.StartSpan = d.startSpan("entry") })
 		a := r.submit(named("a"), "a")
 		entry := r.next()
 		b, c := r.submit(named("b"), "b"), r.submit(named("c"), "c")

@@ -67,15 +67,15 @@ func (g *Gatherer) gathered() bool {
 
 // expect starts the linger after an entry of so many groups: for
 // them, and for those that wait already. The caller holds the lock.
-func (m *Merger) expect(answered int, took time.Duration) {
-	want := answered + len(m.waiting)
-	if m.cfg.Linger > 0 && want > 1 && !m.closing {
-		m.linger.expect(want, took, m.cfg.Linger, &m.mu, &m.work)
+func (b *Batcher) expect(answered int, took time.Duration) {
+	want := answered + len(b.waiting)
+	if b.cfg.Linger > 0 && want > 1 && !b.closing {
+		b.linger.expect(want, took, b.cfg.Linger, &b.mu, &b.work)
 	}
 }
 
 // gathered says whether what waits may go as an entry.
-func (m *Merger) gathered() bool {
-	return len(m.waiting) >= m.linger.want || m.operations >= 2*lingerEnough ||
-		m.bytes >= m.cfg.MaxEntryBytes || m.closing
+func (b *Batcher) gathered() bool {
+	return len(b.waiting) >= b.linger.want || b.operations >= 2*lingerEnough ||
+		b.bytes >= b.cfg.MaxEntryBytes || b.closing
 }

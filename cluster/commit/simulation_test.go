@@ -19,7 +19,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// This file throws everything at the Gatherers and Mergers of a small cluster
+// This file throws everything at the Gatherers and Batchers of a small cluster
 // in virtual time: leaders that come and go, lie dead or are two at a time;
 // groups that are lost, repeated, delayed for seconds, refused; answers that are
 // lost; entries that are forgotten or applied long after everybody gave up;
@@ -117,7 +117,7 @@ type simNode struct {
 	name     string
 	route    *testRoute
 	gatherer *Gatherer
-	merger   *Merger
+	batcher  *Batcher
 	resign   context.CancelFunc
 }
 
@@ -159,7 +159,7 @@ func (n *simNode) Send(ctx context.Context, leader string, group []byte) (raftlo
 	s := n.sim
 	target := s.node(leader)
 	if target == n {
-		return target.merger.Submit(ctx, group)
+		return target.batcher.Submit(ctx, group)
 	}
 	switch {
 	case s.percent(func(f faults) int { return f.refuse }):
@@ -190,7 +190,7 @@ func (n *simNode) deliver(ctx context.Context, target *simNode, group []byte) (r
 		wait(ctx, s.between(0, time.Second))
 		return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Unspecified, errSimulated)
 	}
-	return target.merger.Submit(ctx, group)
+	return target.batcher.Submit(ctx, group)
 }
 
 // apply gives an entry to the state machine.
@@ -217,7 +217,7 @@ func (s *simulation) deliverLater(target *simNode, group []byte) {
 		if s.intN(2) == 0 {
 			target = s.nodes[s.intN(len(s.nodes))]
 		}
-		_, _ = target.merger.Submit(context.Background(), group)
+		_, _ = target.batcher.Submit(context.Background(), group)
 	})
 }
 
@@ -286,14 +286,14 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	for i := range 3 {
 		n := &simNode{sim: s, name: string(rune('A' + i)), route: newTestRoute(""), resign: func() {}}
 		s.nodes = append(s.nodes, n)
-		m, err := NewMerger(MergerConfig{
+		m, err := NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
 			InFlight: inFlight, AnswerTimeout: time.Second, Linger: time.Duration(i) * time.Millisecond,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.merger = m
+		n.batcher = m
 	}
 	for i, n := range s.nodes {
 		g, err := New(Config{
@@ -323,7 +323,7 @@ func (s *simulation) elect(n *simNode) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.resign = cancel
-	n.merger.Lead(ctx)
+	n.batcher.Lead(ctx)
 	for _, other := range s.nodes {
 		s.background.Go(func() {
 			time.Sleep(s.between(0, 300*time.Millisecond))
@@ -356,7 +356,7 @@ func (s *simulation) disturb() {
 			raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{[]byte("announce " + n.name)}}),
 		}))
 	case 7:
-		n.merger.Resign()
+		n.batcher.Resign()
 	}
 }
 
@@ -505,7 +505,7 @@ func (s *simulation) close() {
 		n.gatherer.Close(ctx)
 	}
 	for _, n := range s.nodes {
-		n.merger.Close(ctx)
+		n.batcher.Close(ctx)
 		n.resign()
 	}
 }

@@ -133,7 +133,7 @@ func (l *walLog) load(snapshotIndex uint64) (count int, err error) {
 	if last == 0 {
 		return 0, nil
 	}
-	return int(last - first + 1), checkReach(span{first: first, last: last}, snapshotIndex)
+	return int(last - first + 1), checkReach(indexRange{first: first, last: last}, snapshotIndex)
 }
 
 // Close implements io.Closer.

@@ -33,43 +33,43 @@ type checkedLog struct {
 	// on while somebody waits for a mutex.
 	//
 	// Invariant: held is changed only by whoever holds changing, so nobody puts
-	// back a span that is older than the present one.
+	// back a range that is older than the present one.
 	changing chan struct{}
 
 	mu   sync.RWMutex
-	held span
+	held indexRange
 }
 
-// span is the unbroken run of entries at the end of the log.
+// indexRange is the unbroken run of entries at the end of the log.
 //
 // Invariant: every entry of it is in the backend; it has been read once or
 // written by us. Before the first there may be older entries behind a hole: the
 // library leaves one when it installs a snapshot far ahead of the log.
-type span struct {
+type indexRange struct {
 	// first is 1 and last is 0 when the log is empty.
 	first, last uint64
 	// deletions counts the calls of DeleteRange.
 	deletions uint64
 }
 
-func (s span) holds(index uint64) bool {
+func (s indexRange) holds(index uint64) bool {
 	return s.first <= index && index <= s.last
 }
 
 func newCheckedLog(backend raft.LogStore, guard *guard) *checkedLog {
-	return &checkedLog{backend: backend, guard: guard, changing: make(chan struct{}, 1), held: span{first: 1}}
+	return &checkedLog{backend: backend, guard: guard, changing: make(chan struct{}, 1), held: indexRange{first: 1}}
 }
 
 // changed ends a change.
 func (l *checkedLog) changed() { <-l.changing }
 
-func (l *checkedLog) span() span {
+func (l *checkedLog) heldRange() indexRange {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.held
 }
 
-func (l *checkedLog) setSpan(s span) {
+func (l *checkedLog) setHeld(s indexRange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = s
@@ -89,7 +89,7 @@ func (l *checkedLog) FirstIndex() (first uint64, err error) {
 
 // LastIndex implements raft.LogStore.
 func (l *checkedLog) LastIndex() (uint64, error) {
-	return l.span().last, l.guard.err()
+	return l.heldRange().last, l.guard.err()
 }
 
 // GetLog implements raft.LogStore. An entry that should be there and is not is
@@ -98,7 +98,7 @@ func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 	if index == tailIndex {
 		return raft.ErrLogNotFound
 	}
-	before := l.span()
+	before := l.heldRange()
 	var found raft.Log
 	err := l.get(index, &found)
 	switch {
@@ -117,8 +117,8 @@ func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 
 // lost says whether an entry that was not found should have been: it was held
 // before the read and still is, and nothing was deleted in between.
-func (l *checkedLog) lost(index uint64, before span) bool {
-	after := l.span()
+func (l *checkedLog) lost(index uint64, before indexRange) bool {
+	after := l.heldRange()
 	return before.holds(index) && after.holds(index) && before.deletions == after.deletions
 }
 
@@ -149,7 +149,7 @@ func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 	}
 	l.changing <- struct{}{}
 	defer l.changed()
-	held := l.span()
+	held := l.heldRange()
 	if held.last == 0 && logs[0].Index > 0 {
 		held.first, held.last = logs[0].Index, logs[0].Index-1
 	}
@@ -165,7 +165,7 @@ func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 	if err := l.guard.write("writing log entries", func() error { return l.backend.StoreLogs(stored) }); err != nil {
 		return err
 	}
-	l.setSpan(held)
+	l.setHeld(held)
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 	l.changing <- struct{}{}
 	defer l.changed()
-	held := l.span()
+	held := l.heldRange()
 	hi = min(hi, held.last)
 	if lo > hi {
 		return l.guard.err()
@@ -196,7 +196,7 @@ func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 		}
 	}
 	// From here on reads must not expect the entries any more.
-	l.setSpan(held)
+	l.setHeld(held)
 	return l.deleteEntries(lo, hi)
 }
 
@@ -233,17 +233,17 @@ func (l *checkedLog) load(snapshotIndex uint64) (count int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	l.setSpan(held)
+	l.setHeld(held)
 	return int(held.last + 1 - held.first), l.finishDeletion(last + 1)
 }
 
 // scan reads the log from its end down to the first hole, and fails if anything above
 // the newest snapshot is damaged or missing. last is what the tail record says.
-func (l *checkedLog) scan(snapshotIndex uint64) (held span, last uint64, err error) {
+func (l *checkedLog) scan(snapshotIndex uint64) (held indexRange, last uint64, err error) {
 	if last, err = l.readTail(); err != nil {
 		return held, 0, err
 	}
-	held = span{first: last + 1, last: last}
+	held = indexRange{first: last + 1, last: last}
 	for ; held.first > 1; held.first-- {
 		var log raft.Log
 		err := l.get(held.first-1, &log)
@@ -258,14 +258,14 @@ func (l *checkedLog) scan(snapshotIndex uint64) (held span, last uint64, err err
 		return held, 0, err
 	}
 	if held.first > last {
-		held = span{first: 1}
+		held = indexRange{first: 1}
 	}
 	return held, last, nil
 }
 
 // checkReach demands that nothing is missing between the newest snapshot and the
 // log's last entry.
-func checkReach(held span, snapshotIndex uint64) error {
+func checkReach(held indexRange, snapshotIndex uint64) error {
 	if held.last > snapshotIndex && held.first > snapshotIndex+1 {
 		return fmt.Errorf("%w: log entries %d to %d are missing (the newest snapshot ends at %d, the log at %d)",
 			ErrCorrupt, snapshotIndex+1, held.first-1, snapshotIndex, held.last)

@@ -159,9 +159,9 @@ func (v *verifier) verifyWAL(dir string) error {
 	if err := boltfile.CheckMark(dir, v.owner, r.Position()); err != nil {
 		return fmt.Errorf("%s: %w", logDir, classify(err))
 	}
-	first, last := r.Span()
+	first, last := r.Range()
 	if last > 0 {
-		if err := checkReach(span{first: first, last: last}, v.report.Snapshot); err != nil {
+		if err := checkReach(indexRange{first: first, last: last}, v.report.Snapshot); err != nil {
 			return err
 		}
 	}

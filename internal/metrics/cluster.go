@@ -70,7 +70,7 @@ func (m *Metrics) Cluster() cluster.Events {
 			Answered: func(_, _, _ int, took time.Duration) { c.groupTook.Observe(took.Seconds()) },
 			GivenUp:  func(operations int, _ error) { c.givenUp.Add(float64(operations)) },
 		},
-		Entries: commit.MergerEvents{
+		Entries: commit.BatcherEvents{
 			Appending: func() { c.inFlight.Inc() },
 			Appended: func(_, operations, _ int, took time.Duration, err error) {
 				c.inFlight.Dec()

@@ -72,7 +72,7 @@ type Log struct {
 	// held and entries change only while changing is held.
 	//
 	// Invariant: entries[i] is the entry held.first+i, and it is on disk.
-	held    span
+	held    indexRange
 	entries []entryRef
 }
 
@@ -140,9 +140,9 @@ func (l *Log) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
 	}
-	return l.change("writing log entries", logs, func(next span) (span, error) {
+	return l.change("writing log entries", logs, func(next indexRange) (indexRange, error) {
 		if next.last == 0 && logs[0].Index > 0 {
-			next = span{logs[0].Index, logs[0].Index - 1}
+			next = indexRange{logs[0].Index, logs[0].Index - 1}
 		}
 		for _, log := range logs {
 			if log.Index != next.last+1 {
@@ -157,14 +157,14 @@ func (l *Log) StoreLogs(logs []*raft.Log) error {
 // DeleteRange implements raft.LogStore: it cuts off the end of the log, its
 // beginning, or all of it. A range in the middle takes everything below along.
 func (l *Log) DeleteRange(lo, hi uint64) error {
-	return l.change("deleting log entries", nil, func(next span) (span, error) {
+	return l.change("deleting log entries", nil, func(next indexRange) (indexRange, error) {
 		hi := min(hi, next.last)
 		switch {
 		case lo > hi || hi < next.first:
 		case hi == next.last && lo > next.first:
 			next.last = lo - 1
 		case hi == next.last:
-			next = span{first: 1}
+			next = indexRange{first: 1}
 		default:
 			next.first = hi + 1
 		}
@@ -174,7 +174,7 @@ func (l *Log) DeleteRange(lo, hi uint64) error {
 
 // change makes the log what after returns, by a record at its end. Segments that it
 // needs no more are removed when the next change may already begin.
-func (l *Log) change(what string, logs []*raft.Log, after func(held span) (span, error)) error {
+func (l *Log) change(what string, logs []*raft.Log, after func(held indexRange) (indexRange, error)) error {
 	l.changing <- struct{}{}
 	defer l.changed()
 	next, err := after(l.held)
@@ -200,7 +200,7 @@ func (l *Log) change(what string, logs []*raft.Log, after func(held span) (span,
 func (l *Log) newest() *segment { return l.segments[len(l.segments)-1] }
 
 // write puts a record on disk, and then moves the mark over it.
-func (l *Log) write(next span, logs []*raft.Log) (record, error) {
+func (l *Log) write(next indexRange, logs []*raft.Log) (record, error) {
 	newest, bytes := l.newest(), recordBytes(logs)
 	if l.end+bytes > newest.bytes {
 		return l.writeFirst(next, logs, bytes)
@@ -221,7 +221,7 @@ func (l *Log) write(next span, logs []*raft.Log) (record, error) {
 	return rec, l.putMark(next.last)
 }
 
-func (l *Log) encode(at place, next span, logs []*raft.Log) (rec record, err error) {
+func (l *Log) encode(at place, next indexRange, logs []*raft.Log) (rec record, err error) {
 	l.buf, rec, err = appendRecord(l.buf[:0], at, next, l.chain, logs)
 	return rec, err
 }
@@ -249,7 +249,7 @@ func (l *Log) apply(rec *record, s *segment) error {
 	for _, e := range rec.entries {
 		l.entries = append(l.entries, entryRef{s, e})
 	}
-	l.held = rec.span
+	l.held = rec.indexRange
 	if surplus := len(l.entries) - int(rec.last+1-rec.first); surplus > 0 {
 		// A copy, so that the memory of what is dropped becomes free.
 		l.entries = append([]entryRef(nil), l.entries[surplus:]...)

@@ -122,7 +122,7 @@ func testConfigIn(dir string) Config {
 func FuzzRecord(f *testing.F) {
 	at := place{segment: 3, offset: 5}
 	for _, logs := range [][]*raft.Log{nil, entries(7, 7, 2), entries(3, 9, 2)} {
-		raw, _, err := appendRecord(nil, at, span{first: 2, last: 9}, 77, logs)
+		raw, _, err := appendRecord(nil, at, indexRange{first: 2, last: 9}, 77, logs)
 		must(f, err)
 		f.Add(raw, true)
 		f.Add(raw, false)
@@ -150,12 +150,12 @@ func FuzzRecord(f *testing.F) {
 			must(t, decodeEntry(content[e.offset:e.offset+int64(e.bytes)], rec.base()+1+uint64(i), log))
 			logs = append(logs, log)
 		}
-		again, recAgain, err := appendRecord(nil, at, rec.span, rec.previous, logs)
+		again, recAgain, err := appendRecord(nil, at, rec.indexRange, rec.previous, logs)
 		must(t, err)
 		if !bytes.Equal(again, content[at.offset:rec.end]) {
 			t.Errorf("decoded and encoded again:\n%x\n%x", content[at.offset:rec.end], again)
 		}
-		if diff := cmp.Diff(rec, recAgain, cmp.AllowUnexported(record{}, span{}, extent{})); diff != "" {
+		if diff := cmp.Diff(rec, recAgain, cmp.AllowUnexported(record{}, indexRange{}, extent{})); diff != "" {
 			t.Errorf("(-decoded +encoded)\n%s", diff)
 		}
 	})

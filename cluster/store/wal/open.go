@@ -54,7 +54,7 @@ func layOutAnew(d Disk, segmentBytes int64) error {
 func layOut(d Disk, segmentBytes int64) error {
 	var seed [4]byte
 	_, _ = crand.Read(seed[:]) // never fails
-	h := header{number: 1, bytes: cmp.Or(segmentBytes, DefaultSegmentBytes), span: span{first: 1}}
+	h := header{number: 1, bytes: cmp.Or(segmentBytes, DefaultSegmentBytes), indexRange: indexRange{first: 1}}
 	h.chain = binary.BigEndian.Uint32(seed[:])
 	s, err := prepareSegment(d, h.number, h.bytes)
 	if err != nil {
@@ -178,10 +178,10 @@ func (l *Log) load(number uint64, name string, acked mark, newest bool) ([]byte,
 		return nil, err
 	}
 	if len(l.segments) == 0 {
-		l.held, l.chain = h.span, h.chain
+		l.held, l.chain = h.indexRange, h.chain
 	}
 	l.segments = append(l.segments, s)
-	if h.span != l.held || h.chain != l.chain {
+	if h.indexRange != l.held || h.chain != l.chain {
 		return nil, fmt.Errorf("%w: segment %d does not follow the one before", ErrCorrupt, number)
 	}
 	sawMark, err := l.replay(s, content, acked)

@@ -25,8 +25,8 @@ func OpenReader(dir string) (*Reader, error) {
 	return &Reader{l, len(bytes.TrimRight(found.newest[l.end:], "\x00"))}, nil
 }
 
-// Span returns the first and the last index, zeros for a log without entries.
-func (r *Reader) Span() (first, last uint64) {
+// Range returns the first and the last index, zeros for a log without entries.
+func (r *Reader) Range() (first, last uint64) {
 	if r.log.held.last == 0 {
 		return 0, 0
 	}

@@ -37,8 +37,8 @@ const (
 	entryMinBytes    = entryHeaderBytes + 4
 )
 
-// span is the first and the last index of a log. An empty log is 1 to 0.
-type span struct{ first, last uint64 }
+// indexRange is the first and the last index of a log. An empty log is 1 to 0.
+type indexRange struct{ first, last uint64 }
 
 // place is where a record stands. It is part of the record's sum, so that a
 // record is good in its own place only.
@@ -49,11 +49,11 @@ type place struct {
 
 // record is a decoded record.
 type record struct {
-	span
+	indexRange
 	// previous is the sum of the record before it, sum its own.
 	previous, sum uint32
 	// entries are where its entries lie in the segment, in order of their index;
-	// the last one's is span.last.
+	// the last one's is indexRange.last.
 	entries []extent
 	// end is the offset behind it.
 	end int64
@@ -79,8 +79,8 @@ func recordBytes(logs []*raft.Log) int64 {
 
 // appendRecord appends to buf, which is empty, a record for the given place, and
 // returns what decodeRecord will find.
-func appendRecord(buf []byte, at place, after span, previous uint32, logs []*raft.Log) ([]byte, record, error) {
-	rec := record{span: after, previous: previous, entries: make([]extent, 0, len(logs))}
+func appendRecord(buf []byte, at place, after indexRange, previous uint32, logs []*raft.Log) ([]byte, record, error) {
+	rec := record{indexRange: after, previous: previous, entries: make([]extent, 0, len(logs))}
 	buf = append(buf, make([]byte, recordHeaderBytes)...)
 	for _, log := range logs {
 		start := len(buf)
@@ -126,10 +126,10 @@ func decodeRecord(content []byte, at place) (record, error) {
 	}
 	raw = raw[:recordHeaderBytes+length]
 	rec := record{
-		span:     span{first: binary.BigEndian.Uint64(raw[12:]), last: binary.BigEndian.Uint64(raw[20:])},
-		previous: binary.BigEndian.Uint32(raw[28:]),
-		sum:      binary.BigEndian.Uint32(raw[recordSumAt:]),
-		end:      at.offset + int64(len(raw)),
+		indexRange: indexRange{first: binary.BigEndian.Uint64(raw[12:]), last: binary.BigEndian.Uint64(raw[20:])},
+		previous:   binary.BigEndian.Uint32(raw[28:]),
+		sum:        binary.BigEndian.Uint32(raw[recordSumAt:]),
+		end:        at.offset + int64(len(raw)),
 	}
 	if rec.sum != recordSum(at, raw) && !mutant.On(mutant.LogSumIgnored) || rec.last < count || rec.first > rec.last-count+1 {
 		return record{}, bad

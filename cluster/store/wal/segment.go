@@ -40,7 +40,7 @@ func (s *segment) draft() string { return s.name() + draftSuffix }
 type header struct {
 	number uint64
 	bytes  int64
-	span
+	indexRange
 	chain uint32
 }
 
@@ -60,10 +60,10 @@ func decodeHeader(b []byte) (header, error) {
 		return header{}, ErrCorrupt
 	}
 	return header{
-		number: binary.BigEndian.Uint64(b[8:]),
-		bytes:  int64(binary.BigEndian.Uint64(b[16:])),
-		span:   span{first: binary.BigEndian.Uint64(b[24:]), last: binary.BigEndian.Uint64(b[32:])},
-		chain:  binary.BigEndian.Uint32(b[40:]),
+		number:     binary.BigEndian.Uint64(b[8:]),
+		bytes:      int64(binary.BigEndian.Uint64(b[16:])),
+		indexRange: indexRange{first: binary.BigEndian.Uint64(b[24:]), last: binary.BigEndian.Uint64(b[32:])},
+		chain:      binary.BigEndian.Uint32(b[40:]),
 	}, nil
 }
 

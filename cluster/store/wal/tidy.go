@@ -47,7 +47,7 @@ func (b background) wait() {
 //
 // Nothing but the record itself is waited for: the segment was prepared, and neither
 // its new name nor the mark need be on disk before the record is acknowledged.
-func (l *Log) writeFirst(next span, logs []*raft.Log, bytes int64) (record, error) {
+func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record, error) {
 	s, err := l.takeNext(headerBytes + bytes)
 	if err != nil {
 		return record{}, err
@@ -56,7 +56,7 @@ func (l *Log) writeFirst(next span, logs []*raft.Log, bytes int64) (record, erro
 	if err != nil {
 		return record{}, err
 	}
-	err = s.begin(l.disk, header{number: s.number, bytes: s.bytes, span: l.held, chain: l.chain}, l.buf)
+	err = s.begin(l.disk, header{number: s.number, bytes: s.bytes, indexRange: l.held, chain: l.chain}, l.buf)
 	if err != nil {
 		return record{}, err
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Merger is the leader's side: it takes the groups of all nodes, undecoded, and
-// merges those that wait into one log entry. There is one per node; it refuses
+// Batcher is the leader's side: it takes the groups of all nodes, undecoded, and
+// joins those that wait into one log entry. There is one per node; it refuses
 // everything while the node does not lead. It is safe for concurrent use.
-type Merger struct {
-	cfg MergerConfig
+type Batcher struct {
+	cfg BatcherConfig
 
 	mu sync.Mutex
 	// work wakes the writers that wait for something to do.
@@ -28,13 +28,13 @@ type Merger struct {
 	closing    bool
 	stopped    bool
 
-	// halt ends with the Merger.
+	// halt ends with the Batcher.
 	halt     context.Context
 	haltNow  context.CancelFunc
 	finished chan struct{}
 }
 
-// submission is one group and whoever waits for it. The Merger's lock guards
+// submission is one group and whoever waits for it. The Batcher's lock guards
 type submission struct {
 	// caller is the context of the submitter, for spans of entries.
 	caller     context.Context
@@ -56,49 +56,49 @@ type leadership struct {
 	end context.CancelFunc
 }
 
-// NewMerger starts a Merger; Close ends it. It leads from Lead on.
-func NewMerger(cfg MergerConfig) (*Merger, error) {
+// NewBatcher starts a Batcher; Close ends it. It leads from Lead on.
+func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	m := &Merger{cfg: cfg, finished: make(chan struct{})}
-	m.work.L = &m.mu
-	m.halt, m.haltNow = context.WithCancel(context.Background())
+	b := &Batcher{cfg: cfg, finished: make(chan struct{})}
+	b.work.L = &b.mu
+	b.halt, b.haltNow = context.WithCancel(context.Background())
 	var writing sync.WaitGroup
 	for range cfg.InFlight {
-		writing.Go(m.write)
+		writing.Go(b.write)
 	}
 	go func() {
 		writing.Wait()
-		close(m.finished)
+		close(b.finished)
 	}()
-	return m, nil
+	return b, nil
 }
 
 // Lead says that this node leads until ctx ends, or Resign is called. It may
 // begin before the new leader has applied the entries of its predecessors: what
 // is proposed now is applied after them.
-func (m *Merger) Lead(ctx context.Context) {
+func (b *Batcher) Lead(ctx context.Context) {
 	r := &leadership{}
 	r.ctx, r.end = context.WithCancel(ctx)
-	m.succeed(r)
-	context.AfterFunc(r.ctx, func() { m.endLeadership(r) })
+	b.succeed(r)
+	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
 // succeed puts r in the place of the leadership before it, whose end is the same as
-// with Resign. A Merger that has stopped does not lead any more.
-func (m *Merger) succeed(r *leadership) {
-	m.mu.Lock()
-	before, waiting := m.leadership, []*submission(nil)
+// with Resign. A Batcher that has stopped does not lead any more.
+func (b *Batcher) succeed(r *leadership) {
+	b.mu.Lock()
+	before, waiting := b.leadership, []*submission(nil)
 	if before != nil {
-		waiting = m.drain()
+		waiting = b.drain()
 	}
-	m.leadership = r
-	if m.stopped {
-		m.leadership, before = nil, r
+	b.leadership = r
+	if b.stopped {
+		b.leadership, before = nil, r
 	}
-	m.mu.Unlock()
+	b.mu.Unlock()
 	if before != nil {
 		before.end()
 	}
@@ -108,34 +108,34 @@ func (m *Merger) succeed(r *leadership) {
 // Resign says that this node does not lead any more. When it returns, groups
 // that wait have been refused as NotApplied(NotLeader); those in an entry get
 // Unknown(LeadershipLost) unless the log says more within Grace.
-func (m *Merger) Resign() {
-	m.mu.Lock()
-	r := m.leadership
-	m.mu.Unlock()
+func (b *Batcher) Resign() {
+	b.mu.Lock()
+	r := b.leadership
+	b.mu.Unlock()
 	if r != nil {
-		m.endLeadership(r)
+		b.endLeadership(r)
 	}
 }
 
 // endLeadership ends a leadership, unless it has ended before.
-func (m *Merger) endLeadership(r *leadership) {
+func (b *Batcher) endLeadership(r *leadership) {
 	r.end()
-	m.mu.Lock()
-	if m.leadership != r {
-		m.mu.Unlock()
+	b.mu.Lock()
+	if b.leadership != r {
+		b.mu.Unlock()
 		return
 	}
-	m.leadership = nil
-	waiting := m.drain()
-	m.mu.Unlock()
+	b.leadership = nil
+	waiting := b.drain()
+	b.mu.Unlock()
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
 // drain empties the queue. The caller holds the lock and answers what it gets.
-func (m *Merger) drain() []*submission {
-	waiting := m.waiting
-	m.waiting, m.bytes, m.operations = nil, 0, 0
-	m.work.Broadcast()
+func (b *Batcher) drain() []*submission {
+	waiting := b.waiting
+	b.waiting, b.bytes, b.operations = nil, 0, 0
+	b.work.Broadcast()
 	return waiting
 }
 
@@ -150,26 +150,26 @@ func refuse(submissions []*submission, err error) {
 // *outcome.Error. If ctx ends while the group waits for an entry, it is taken
 // back: NotApplied(Deadline). Once it is in an entry it stays there:
 // Unknown(Deadline).
-func (m *Merger) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	s, err := m.accept(ctx, group)
+func (b *Batcher) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	s, err := b.accept(ctx, group)
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	if err := m.enqueue(s); err != nil {
+	if err := b.enqueue(s); err != nil {
 		return raftlog.GroupResult{}, err
 	}
 	select {
 	case <-s.done:
 		return s.result, s.err
 	case <-ctx.Done():
-		return m.leave(s, ctx.Err())
+		return b.leave(s, ctx.Err())
 	}
 }
 
 // accept refuses what must not get into an entry: a damaged group would stop
 // every node that reads it.
-func (m *Merger) accept(ctx context.Context, group []byte) (*submission, error) {
-	if len(group) > m.cfg.MaxEntryBytes {
+func (b *Batcher) accept(ctx context.Context, group []byte) (*submission, error) {
+	if len(group) > b.cfg.MaxEntryBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
 	}
 	operations, err := raftlog.CheckGroup(group)
@@ -180,38 +180,38 @@ func (m *Merger) accept(ctx context.Context, group []byte) (*submission, error) 
 }
 
 // enqueue lets s wait for an entry, or says why not.
-func (m *Merger) enqueue(s *submission) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (b *Batcher) enqueue(s *submission) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
-	case m.closing:
+	case b.closing:
 		return outcome.NewNotApplied(outcome.Stopping, nil)
-	case m.leadership == nil || m.leadership.ctx.Err() != nil:
+	case b.leadership == nil || b.leadership.ctx.Err() != nil:
 		return outcome.NewNotApplied(outcome.NotLeader, nil)
-	case len(m.waiting) >= m.cfg.QueueGroups, m.bytes+len(s.group) > m.cfg.QueueBytes:
+	case len(b.waiting) >= b.cfg.QueueGroups, b.bytes+len(s.group) > b.cfg.QueueBytes:
 		return outcome.NewNotApplied(outcome.Overloaded, nil)
 	}
-	m.waiting = append(m.waiting, s)
-	m.bytes += len(s.group)
-	m.operations += s.operations
-	m.work.Signal()
+	b.waiting = append(b.waiting, s)
+	b.bytes += len(s.group)
+	b.operations += s.operations
+	b.work.Signal()
 	return nil
 }
 
 // leave takes s back because its submitter goes away.
-func (m *Merger) leave(s *submission, cause error) (raftlog.GroupResult, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	select {
 	case <-s.done:
 		return s.result, s.err
 	default:
 	}
-	if i := slices.Index(m.waiting, s); i >= 0 {
-		m.waiting = slices.Delete(m.waiting, i, i+1)
-		m.bytes -= len(s.group)
-		m.operations -= s.operations
-		m.work.Broadcast()
+	if i := slices.Index(b.waiting, s); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+		b.bytes -= len(s.group)
+		b.operations -= s.operations
+		b.work.Broadcast()
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.Deadline, cause)
 	}
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
@@ -221,27 +221,27 @@ func (m *Merger) leave(s *submission, cause error) (raftlog.GroupResult, error) 
 // what is under way, until ctx ends. What is left then is answered:
 // NotApplied(Stopping) if it is in no entry, Unknown(Stopping) otherwise. It
 // may be called more than once; each call waits.
-func (m *Merger) Close(ctx context.Context) {
-	m.mu.Lock()
-	m.closing = true
-	m.work.Broadcast()
-	m.mu.Unlock()
+func (b *Batcher) Close(ctx context.Context) {
+	b.mu.Lock()
+	b.closing = true
+	b.work.Broadcast()
+	b.mu.Unlock()
 	select {
-	case <-m.finished:
+	case <-b.finished:
 	case <-ctx.Done():
 	}
-	m.stop()
-	<-m.finished
+	b.stop()
+	<-b.finished
 }
 
 // stop ends the wait of everybody at once.
-func (m *Merger) stop() {
-	m.mu.Lock()
-	m.stopped = true
-	m.linger.stop()
-	waiting := m.drain()
-	m.mu.Unlock()
-	m.haltNow()
+func (b *Batcher) stop() {
+	b.mu.Lock()
+	b.stopped = true
+	b.linger.stop()
+	waiting := b.drain()
+	b.mu.Unlock()
+	b.haltNow()
 	refuse(waiting, outcome.NewNotApplied(outcome.Stopping, nil))
-	m.Resign()
+	b.Resign()
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Defaults of MergerConfig.
+// Defaults of BatcherConfig.
 const (
 	DefaultMaxEntryBytes = 128 << 10
 	DefaultQueueGroups   = 1024
-	DefaultMergerBytes   = 32 << 20
+	DefaultBatcherBytes  = 32 << 20
 	DefaultAnswerTimeout = 4 * time.Second
 	DefaultGrace         = 100 * time.Millisecond
 )
@@ -36,9 +36,9 @@ type Future interface {
 	Results() ([]raftlog.GroupResult, error)
 }
 
-// MergerEvents are told what a Merger does, for metrics. A nil function is not
-// called. They are called on the Merger's own goroutines and must be quick.
-type MergerEvents struct {
+// BatcherEvents are told what a Batcher does, for metrics. A nil function is not
+// called. They are called on the Batcher's own goroutines and must be quick.
+type BatcherEvents struct {
 	// Appending is called for each entry that is about to be proposed.
 	Appending func()
 	// Appended is called for each entry that came to an end, once for each call of
@@ -48,11 +48,11 @@ type MergerEvents struct {
 	StartSpan StartSpan
 }
 
-// MergerConfig is what a Merger needs. Zero values get defaults.
-type MergerConfig struct {
+// BatcherConfig is what a Batcher needs. Zero values get defaults.
+type BatcherConfig struct {
 	Log    Log
 	Logger *slog.Logger
-	Events MergerEvents
+	Events BatcherEvents
 	// Header returns the format to write and the cluster's id. It is called
 	// once for each entry.
 	Header func() (format uint32, clusterID []byte)
@@ -78,7 +78,7 @@ type MergerConfig struct {
 	Grace time.Duration
 }
 
-func (c MergerConfig) withDefaults() (MergerConfig, error) {
+func (c BatcherConfig) withDefaults() (BatcherConfig, error) {
 	if c.Log == nil || c.Header == nil {
 		return c, errors.New("commit: Log and Header are required")
 	}
@@ -91,13 +91,13 @@ func (c MergerConfig) withDefaults() (MergerConfig, error) {
 	c.InFlight = cmp.Or(c.InFlight, 1)
 	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, DefaultMaxEntryBytes)
 	c.QueueGroups = cmp.Or(c.QueueGroups, DefaultQueueGroups)
-	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultMergerBytes, c.MaxEntryBytes))
+	c.QueueBytes = cmp.Or(c.QueueBytes, max(DefaultBatcherBytes, c.MaxEntryBytes))
 	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, DefaultAnswerTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	return c, c.validate()
 }
 
-func (c MergerConfig) validate() error {
+func (c BatcherConfig) validate() error {
 	switch {
 	case c.InFlight < 1 || c.InFlight > MaxInFlight:
 		return fmt.Errorf("commit: InFlight is %d, must be 1 to %d", c.InFlight, MaxInFlight)

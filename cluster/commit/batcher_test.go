@@ -62,20 +62,20 @@ func (l manualLog) Append(data []byte) Future {
 	return f
 }
 
-// mergerRig is a Merger with everything around it in a test's hands.
-type mergerRig struct {
+// batcherRig is a Batcher with everything around it in a test's hands.
+type batcherRig struct {
 	t   *testing.T
-	m   *Merger
+	m   *Batcher
 	log manualLog
-	// headers and clocks count how often the Merger asked.
+	// headers and clocks count how often the Batcher asked.
 	headers, clocks int
 }
 
-// newMergerRig starts a Merger that leads. It is made for a synctest bubble.
-func newMergerRig(t *testing.T, change func(*MergerConfig)) *mergerRig {
+// newBatcherRig starts a Batcher that leads. It is made for a synctest bubble.
+func newBatcherRig(t *testing.T, change func(*BatcherConfig)) *batcherRig {
 	t.Helper()
-	r := &mergerRig{t: t, log: make(manualLog, 64)}
-	cfg := MergerConfig{
+	r := &batcherRig{t: t, log: make(manualLog, 64)}
+	cfg := BatcherConfig{
 		Log:    r.log,
 		Header: func() (uint32, []byte) { r.headers++; return raftlog.FormatVersion, []byte("cluster") },
 		Now:    func() time.Time { r.clocks++; return time.Unix(0, 42) },
@@ -83,7 +83,7 @@ func newMergerRig(t *testing.T, change func(*MergerConfig)) *mergerRig {
 	if change != nil {
 		change(&cfg)
 	}
-	m, err := NewMerger(cfg)
+	m, err := NewBatcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func encoded(operation string) []byte {
 }
 
 // submit calls Submit on a goroutine of its own.
-func (r *mergerRig) submit(ctx context.Context, operation string) <-chan answer {
+func (r *batcherRig) submit(ctx context.Context, operation string) <-chan answer {
 	c := make(chan answer, 1)
 	go func() {
 		result, err := r.m.Submit(ctx, encoded(operation))
@@ -118,7 +118,7 @@ func (r *mergerRig) submit(ctx context.Context, operation string) <-chan answer 
 }
 
 // next returns the next entry, which must be there now.
-func (r *mergerRig) next() appended {
+func (r *batcherRig) next() appended {
 	r.t.Helper()
 	synctest.Wait()
 	select {
@@ -130,7 +130,7 @@ func (r *mergerRig) next() appended {
 	}
 }
 
-func (r *mergerRig) none() {
+func (r *batcherRig) none() {
 	r.t.Helper()
 	synctest.Wait()
 	if len(r.log) > 0 {
@@ -140,7 +140,7 @@ func (r *mergerRig) none() {
 
 func TestGroupsThatWaitBecomeOneEntry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		first := r.submit(bg, "1")
 		entry := r.next()
 		var rest []<-chan answer
@@ -171,7 +171,7 @@ func TestGroupsThatWaitBecomeOneEntry(t *testing.T) {
 func TestEntriesAreCut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		size := len(encoded("x"))
-		r := newMergerRig(t, func(c *MergerConfig) { c.MaxEntryBytes, c.InFlight = 2*size+1, 2 })
+		r := newBatcherRig(t, func(c *BatcherConfig) { c.MaxEntryBytes, c.InFlight = 2*size+1, 2 })
 		r.submit(bg, "1")
 		r.submit(bg, "2")
 		one, two := r.next(), r.next()
@@ -194,17 +194,17 @@ func TestEntriesAreCut(t *testing.T) {
 
 func TestADamagedGroupIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		_, err := r.m.Submit(bg, []byte{0xff})
 		want(t, err, outcome.NotApplied, outcome.Invalid)
 		r.none()
 	})
 }
 
-func TestAFullMergerRefusesAtOnce(t *testing.T) {
-	tests := map[string]func(*MergerConfig){
-		"by groups": func(c *MergerConfig) { c.QueueGroups = 2 },
-		"by bytes": func(c *MergerConfig) {
+func TestAFullBatcherRefusesAtOnce(t *testing.T) {
+	tests := map[string]func(*BatcherConfig){
+		"by groups": func(c *BatcherConfig) { c.QueueGroups = 2 },
+		"by bytes": func(c *BatcherConfig) {
 			c.MaxEntryBytes = len(encoded("x"))
 			c.QueueBytes = 2 * len(encoded("x"))
 		},
@@ -212,7 +212,7 @@ func TestAFullMergerRefusesAtOnce(t *testing.T) {
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := newMergerRig(t, change)
+				r := newBatcherRig(t, change)
 				r.submit(bg, "x")
 				r.submit(bg, "x")
 				r.submit(bg, "x")
@@ -225,41 +225,41 @@ func TestAFullMergerRefusesAtOnce(t *testing.T) {
 func TestTheEndOfALeadership(t *testing.T) {
 	tests := []struct {
 		name    string
-		end     func(r *mergerRig, cancel context.CancelFunc, entry appended)
+		end     func(r *batcherRig, cancel context.CancelFunc, entry appended)
 		outcome outcome.Outcome
 		reason  outcome.Reason
 		after   time.Duration
 	}{
 		{
-			"resigned, nothing heard", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Resign() },
+			"resigned, nothing heard", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.Resign() },
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 		{
-			"context ended, nothing heard", func(_ *mergerRig, cancel context.CancelFunc, _ appended) { cancel() },
+			"context ended, nothing heard", func(_ *batcherRig, cancel context.CancelFunc, _ appended) { cancel() },
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 		{
-			"applied all the same", func(r *mergerRig, _ context.CancelFunc, a appended) { r.m.Resign(); a.apply() },
+			"applied all the same", func(r *batcherRig, _ context.CancelFunc, a appended) { r.m.Resign(); a.apply() },
 			outcome.Applied, outcome.Unspecified, 0,
 		},
-		{"refused by the log", func(r *mergerRig, _ context.CancelFunc, a appended) {
+		{"refused by the log", func(r *batcherRig, _ context.CancelFunc, a appended) {
 			r.m.Resign()
 			a.future.complete(nil, outcome.NewNotApplied(outcome.NotLeader, nil))
 		}, outcome.NotApplied, outcome.NotLeader, 0},
-		{"an error that says nothing", func(r *mergerRig, _ context.CancelFunc, a appended) {
+		{"an error that says nothing", func(r *batcherRig, _ context.CancelFunc, a appended) {
 			a.future.complete(nil, errLost)
 			synctest.Wait()
 			r.m.Resign()
 		}, outcome.Unknown, outcome.Unspecified, 0},
 		{
-			"another leadership begins", func(r *mergerRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
+			"another leadership begins", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := newMergerRig(t, nil)
+				r := newBatcherRig(t, nil)
 				ctx, cancel := context.WithCancel(bg)
 				defer cancel()
 				r.m.Lead(ctx)
@@ -290,9 +290,9 @@ func TestTheEndOfALeadership(t *testing.T) {
 	}
 }
 
-func TestAMergerThatDoesNotLeadRefusesAtOnce(t *testing.T) {
+func TestABatcherThatDoesNotLeadRefusesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		r.m.Resign()
 		want(t, get(t, r.submit(bg, "x")).err, outcome.NotApplied, outcome.NotLeader)
 		ended, cancel := context.WithCancel(bg)
@@ -308,7 +308,7 @@ func TestAMergerThatDoesNotLeadRefusesAtOnce(t *testing.T) {
 
 func TestAFutureThatIsNeverDoneIsNotWaitedForForEver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		c := r.submit(bg, "x")
 		r.next()
 		next := r.submit(bg, "next")
@@ -321,7 +321,7 @@ func TestAFutureThatIsNeverDoneIsNotWaitedForForEver(t *testing.T) {
 
 func TestASubmitterThatGoesAwayIsToldTheTruth(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		ctx, cancel := context.WithCancel(bg)
 		under := r.submit(ctx, "under way")
 		entry := r.next()
@@ -341,17 +341,17 @@ func TestASubmitterThatGoesAwayIsToldTheTruth(t *testing.T) {
 
 func TestResultsThatDoNotFitTheEntryAreUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		c := r.submit(bg, "x")
 		r.next().future.complete(make([]raftlog.GroupResult, 2), nil)
 		want(t, get(t, c).err, outcome.Unknown, outcome.Unspecified)
 	})
 }
 
-func TestTheMergerLingers(t *testing.T) {
+func TestTheBatcherLingers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const bound = time.Millisecond
-		r := newMergerRig(t, func(c *MergerConfig) { c.Linger = bound })
+		r := newBatcherRig(t, func(c *BatcherConfig) { c.Linger = bound })
 		r.submit(bg, "1")
 		entry := r.next()
 		r.submit(bg, "2")
@@ -380,9 +380,9 @@ func TestTheMergerLingers(t *testing.T) {
 	})
 }
 
-func TestClosingAMerger(t *testing.T) {
+func TestClosingABatcher(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		under := r.submit(bg, "under way")
 		entry := r.next()
 		waits := r.submit(bg, "waits")
@@ -403,9 +403,9 @@ func TestClosingAMerger(t *testing.T) {
 	})
 }
 
-func TestClosingAMergerEndsEveryWaitInTime(t *testing.T) {
+func TestClosingABatcherEndsEveryWaitInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newMergerRig(t, nil)
+		r := newBatcherRig(t, nil)
 		under := r.submit(bg, "under way")
 		r.next()
 		waits := r.submit(bg, "waits")
@@ -417,26 +417,26 @@ func TestClosingAMergerEndsEveryWaitInTime(t *testing.T) {
 	})
 }
 
-func TestMergerConfigRelations(t *testing.T) {
-	good := MergerConfig{Log: manualLog(nil), Header: func() (uint32, []byte) { return 1, nil }}
+func TestBatcherConfigRelations(t *testing.T) {
+	good := BatcherConfig{Log: manualLog(nil), Header: func() (uint32, []byte) { return 1, nil }}
 	tests := []struct {
 		name   string
-		change func(*MergerConfig)
+		change func(*BatcherConfig)
 		ok     bool
 	}{
-		{"defaults", func(*MergerConfig) {}, true},
-		{"no log", func(c *MergerConfig) { c.Log = nil }, false},
-		{"no header", func(c *MergerConfig) { c.Header = nil }, false},
-		{"too many in flight", func(c *MergerConfig) { c.InFlight = 5 }, false},
-		{"entries nobody can read", func(c *MergerConfig) { c.MaxEntryBytes = raftlog.MaxEntryBytes }, false},
-		{"a queue smaller than an entry", func(c *MergerConfig) { c.QueueBytes = 1000 }, false},
-		{"negative grace", func(c *MergerConfig) { c.Grace = -1 }, false},
+		{"defaults", func(*BatcherConfig) {}, true},
+		{"no log", func(c *BatcherConfig) { c.Log = nil }, false},
+		{"no header", func(c *BatcherConfig) { c.Header = nil }, false},
+		{"too many in flight", func(c *BatcherConfig) { c.InFlight = 5 }, false},
+		{"entries nobody can read", func(c *BatcherConfig) { c.MaxEntryBytes = raftlog.MaxEntryBytes }, false},
+		{"a queue smaller than an entry", func(c *BatcherConfig) { c.QueueBytes = 1000 }, false},
+		{"negative grace", func(c *BatcherConfig) { c.Grace = -1 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := good
 			test.change(&c)
-			m, err := NewMerger(c)
+			m, err := NewBatcher(c)
 			if (err == nil) != test.ok {
 				t.Fatalf("got %v", err)
 			}
