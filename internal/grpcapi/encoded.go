@@ -170,34 +170,62 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if m, ok := v.(*encoded); ok {
-		*m = newEncoded(data.Len(), nil)
-		*m.buffer = (*m.buffer)[:data.Len()]
-		data.CopyTo(*m.buffer)
+	if m, ok := v.(*received); ok {
+		data.Ref()
+		m.pieces = data
 		return nil
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// callsIn appends the encoded calls of an encoded ExchangeRequest, at most limit
-// and one more, to calls. They are parts of request.
-func callsIn(calls [][]byte, request []byte, limit int) ([][]byte, error) {
-	for len(request) > 0 && len(calls) <= limit {
-		number, kind, n := protowire.ConsumeTag(request)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
+// received is a message as it came, in pieces. Nothing is made of it before it is known
+// that there is room: of those who are refused there may be very many at once.
+type received struct{ pieces mem.BufferSlice }
+
+// size is how many bytes the message has.
+func (r received) size() int64 { return int64(r.pieces.Len()) }
+
+// whole returns the message in one piece, which is to be freed, and lets go of the others.
+func (r received) whole() mem.Buffer {
+	defer r.free()
+	return r.pieces.MaterializeToBuffer(pool)
+}
+
+// free gives the pieces back.
+func (r received) free() { r.pieces.Free() }
+
+// callsIn counts the calls of an encoded ExchangeRequest, up to limit and one more.
+func callsIn(request []byte, limit int) (calls int, err error) {
+	for calls <= limit {
+		_, rest, ok, err := nextCall(request)
+		if !ok {
+			return calls, err
 		}
-		request = request[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, request); n < 0 {
-			return nil, protowire.ParseError(n)
-		}
-		if number == callsField && kind == protowire.BytesType {
-			call, _ := protowire.ConsumeBytes(request)
-			calls = append(calls, call)
-		}
-		request = request[n:]
+		request = rest
+		calls++
 	}
 	return calls, nil
+}
+
+// nextCall returns the first encoded call of an encoded ExchangeRequest and what follows
+// it; false says that there is none.
+func nextCall(request []byte) (call, rest []byte, ok bool, err error) {
+	for len(request) > 0 {
+		number, kind, n := protowire.ConsumeTag(request)
+		if n < 0 {
+			return nil, nil, false, protowire.ParseError(n)
+		}
+		value := request[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, value); n < 0 {
+			return nil, nil, false, protowire.ParseError(n)
+		}
+		request = value[n:]
+		if number == callsField && kind == protowire.BytesType {
+			call, _ = protowire.ConsumeBytes(value)
+			return call, request, true, nil
+		}
+	}
+	return nil, nil, false, nil
 }
 
 // correlationOf returns the correlation number of an encoded call.

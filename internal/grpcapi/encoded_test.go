@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/mem"
@@ -29,15 +30,20 @@ func FuzzCallsIn(f *testing.F) {
 		if proto.Unmarshal(data, req) != nil {
 			return // What is no message in any of its calls is noticed when that call is let in.
 		}
-		calls, err := callsIn(nil, data, maxCallsPerMessage)
-		if err != nil || len(calls) != min(len(req.GetCalls()), maxCallsPerMessage+1) {
-			t.Fatalf("%d of %d calls: %v", len(calls), len(req.GetCalls()), err)
+		calls, err := callsIn(data, maxCallsPerMessage)
+		if err != nil || calls != min(len(req.GetCalls()), maxCallsPerMessage+1) {
+			t.Fatalf("%d of %d calls: %v", calls, len(req.GetCalls()), err)
 		}
-		for i, call := range calls {
-			correlation, err := correlationOf(call)
-			if err != nil || correlation != req.GetCalls()[i].GetCorrelation() {
-				t.Errorf("correlation %d is %d: %v", req.GetCalls()[i].GetCorrelation(), correlation, err)
+		for _, want := range req.GetCalls()[:calls] {
+			call, rest, ok, err := nextCall(data)
+			if !ok || err != nil {
+				t.Fatalf("a call is missing: %v", err)
 			}
+			correlation, err := correlationOf(call)
+			if err != nil || correlation != want.GetCorrelation() {
+				t.Errorf("correlation %d is %d: %v", want.GetCorrelation(), correlation, err)
+			}
+			data = rest
 		}
 	})
 }
@@ -45,8 +51,8 @@ func FuzzCallsIn(f *testing.F) {
 // TestNoMessage: bytes that are no message are found out.
 func TestNoMessage(t *testing.T) {
 	for _, bad := range [][]byte{{0x0a}, {0x0a, 2, 1}, {0x07}, {0xff}, {0x0a, 1, 0xff}} {
-		calls, err := callsIn(nil, bad, 1)
-		for _, call := range calls {
+		call, _, ok, err := nextCall(bad)
+		if ok {
 			_, err = correlationOf(call)
 		}
 		if err == nil {
@@ -99,14 +105,56 @@ func TestCodec(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameMessage(t, got, want)
-	var raw encoded
-	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data.Materialize())}, &raw); err != nil {
-		t.Fatal(err)
+}
+
+// lender is a mem.BufferPool that counts what is not given back.
+type lender struct{ lent int }
+
+func (l *lender) Get(length int) *[]byte {
+	l.lent++
+	b := make([]byte, length)
+	return &b
+}
+
+func (l *lender) Put(*[]byte) { l.lent-- }
+
+// TestReceived: a message is what came, in however many pieces, and each of them goes back
+// once, whether the message is taken up or not.
+func TestReceived(t *testing.T) {
+	const piece = 2 << 10 // gRPC keeps no smaller ones.
+	want := strings.Repeat("a", piece) + strings.Repeat("b", piece) + strings.Repeat("c", piece)
+	for pieces := 1; pieces <= 3; pieces++ {
+		for _, taken := range []bool{true, false} {
+			l := &lender{}
+			data := mem.BufferSlice{}
+			for i := range pieces {
+				b := l.Get(piece)
+				copy(*b, want[i*piece:])
+				data = append(data, mem.NewBuffer(b, l))
+			}
+			var got received
+			err := newCodec().Unmarshal(data, &got)
+			data.Free() // As gRPC does.
+			if err != nil || got.size() != int64(pieces*piece) || l.lent != pieces {
+				t.Fatalf("%d bytes, %d of %d pieces are lent: %v", got.size(), l.lent, pieces, err)
+			}
+			if taken {
+				whole := got.whole()
+				if text := string(whole.ReadOnlyData()); text != want[:pieces*piece] {
+					t.Errorf("%d pieces became %q", pieces, text)
+				}
+				if pieces > 1 && l.lent != 0 {
+					t.Error("the pieces are kept beside the whole")
+				}
+				whole.Free()
+			} else {
+				got.free()
+			}
+			if l.lent != 0 {
+				t.Errorf("%d of %d pieces are lent for ever", l.lent, pieces)
+			}
+		}
 	}
-	if err := proto.Unmarshal(raw.bytes(), got); err != nil {
-		t.Fatal(err)
-	}
-	sameMessage(t, got, want)
 }
 
 // BenchmarkRefusal refuses the calls of a message, as a node does of which more is

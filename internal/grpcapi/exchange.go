@@ -40,8 +40,6 @@ type exchange struct {
 	// to is the caller's.
 	to    *budget.Connection
 	calls sync.WaitGroup
-	// encodedCalls is the reader's: the room for the calls of a message.
-	encodedCalls [][]byte
 	// workers run the calls.
 	workers workers
 	// wake has room for one: it tells the sender that there is something to do,
@@ -50,8 +48,10 @@ type exchange struct {
 
 	mu sync.Mutex
 	// underWay holds the calls that were let in, by correlation number, with the
-	// bytes that were taken for them. The reader alone adds to it.
+	// bytes that were taken for them, and most is how many they were at once. The reader
+	// alone adds to it.
 	underWay map[uint64]int64
+	most     int
 	ready    outgoing
 	// refused is how many bytes the refusals have that are ready.
 	refused int
@@ -90,65 +90,63 @@ func (s *idsServer) Exchange(stream grpc.BidiStreamingServer[idnodev1.ExchangeRe
 // receive takes calls up until there are no more.
 func (x *exchange) receive() error {
 	for {
-		var request encoded
+		var request received
 		if err := x.stream.RecvMsg(&request); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		err := x.begin(request.bytes())
-		request.free()
-		if err != nil {
+		if err := x.takeUp(request); err != nil {
 			return err
 		}
 		x.awaitRoom()
 	}
 }
 
+// takeUp begins the calls of a message, if there is room for it in pieces and as a whole.
+func (x *exchange) takeUp(request received) error {
+	bytes := 2 * request.size()
+	if !x.to.Take(bytes) {
+		request.free()
+		return x.server.log.refuse(errOverloaded)
+	}
+	defer x.to.Give(bytes)
+	whole := request.whole()
+	defer whole.Free()
+	return x.begin(whole.ReadOnlyData())
+}
+
 // begin starts the calls of a message, as far as the bounds allow, and answers the
 // others. A message that is none ends the stream, and so does one for which there is
 // no room at all.
 func (x *exchange) begin(request []byte) error {
-	if x.to.Full() {
-		return x.server.log.refuse(errOverloaded)
-	}
-	calls, err := callsIn(x.encodedCalls[:0], request, maxCallsPerMessage)
+	calls, err := callsIn(request, maxCallsPerMessage)
 	if err != nil {
 		return malformed(err)
 	}
-	x.encodedCalls = calls
-	if len(calls) > maxCallsPerMessage {
+	if calls > maxCallsPerMessage {
 		return x.server.log.refuse(badRequest(service.ReasonInvalidCount, "calls", "a message has more than 8192 calls"))
 	}
 	// Nothing is begun before there is room to refuse all of it.
-	room := int64(len(calls) * x.server.exchanges.refusalBytes)
+	room := int64(calls * x.server.exchanges.refusalBytes)
 	if !x.to.Take(room) {
 		return x.server.log.refuse(errOverloaded)
 	}
 	defer x.to.Give(room)
-	m := &message{x: x, start: time.Now(), free: x.free()}
-	for i, call := range calls {
-		m.left = len(calls) - i
+	m := &message{x: x, start: time.Now(), free: x.free(), left: calls}
+	for ; m.left > 0; m.left-- {
+		call, rest, _, _ := nextCall(request)
 		if err = m.begin(call); err != nil {
 			err = malformed(err)
 			break // What was let in is made all the same: the stream waits for it.
 		}
+		request = rest
 	}
 	m.runTogether()
-	x.forgetEncoded()
 	x.refuse(m.refusals)
 	x.server.log.refused(service.ReasonOverloaded, m.overloaded)
 	x.server.log.refused(service.ReasonInvalidCorrelation, m.doubles)
 	return err
-}
-
-// forgetEncoded lets go of the message that was read: a stream may be silent for long.
-func (x *exchange) forgetEncoded() {
-	const most = 512 // calls whose room is kept
-	clear(x.encodedCalls)
-	if cap(x.encodedCalls) > most {
-		x.encodedCalls = nil
-	}
 }
 
 func malformed(err error) error {
@@ -258,6 +256,7 @@ func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 		return x.server.exchanges.overloaded
 	}
 	x.underWay[call.GetCorrelation()] = bytes + text
+	x.most = max(x.most, len(x.underWay))
 	return nil
 }
 
@@ -341,12 +340,22 @@ func (x *exchange) takeReady() (out outgoing, ended bool) {
 		out.bytes += x.underWay[reply.GetCorrelation()]
 		delete(x.underWay, reply.GetCorrelation())
 	}
+	x.forget()
 	ended = x.ended
 	x.mu.Unlock()
 	if len(out.replies) > 0 || len(out.refusals) > 0 {
 		notify(x.room)
 	}
 	return out, ended
+}
+
+// forget lets go of a map that was large: a stream may be silent for long, and maps do not
+// shrink.
+func (x *exchange) forget() {
+	const kept = 512
+	if x.most > kept && len(x.underWay) == 0 {
+		x.underWay, x.most = make(map[uint64]int64), 0
+	}
 }
 
 // drop gives back what was not sent.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -82,8 +83,7 @@ func (p *pipe) RecvMsg(m any) error {
 			return io.EOF
 		}
 		data, err := proto.Marshal(req)
-		*m.(*encoded) = newEncoded(len(data), nil)
-		*m.(*encoded).buffer = append(*m.(*encoded).buffer, data...)
+		m.(*received).pieces = mem.BufferSlice{mem.SliceBuffer(data)}
 		return err
 	case <-p.ctx.Done():
 		return status.FromContextError(p.ctx.Err()).Err()

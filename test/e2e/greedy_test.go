@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/tlsconf"
@@ -26,7 +29,7 @@ const (
 	// unreadStreams are those of one connection whose replies nobody reads, and
 	// unreadMemory is what they may cost the node.
 	unreadStreams = 1_000
-	unreadMemory  = 300 << 20
+	unreadMemory  = 200 << 20
 )
 
 // TestUnreadRepliesTakeLittleMemory: one caller asks for as much as he can, in every way
@@ -36,47 +39,36 @@ func TestUnreadRepliesTakeLittleMemory(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
 	large := &idnodev1.GenerateRequest{Template: strings.Repeat("x", 79) + "/", Count: 10_000}
 	for _, attack := range []struct {
-		name  string
-		begin func(context.Context, *harness.Client) error
+		name, method string
+		message      proto.Message
 	}{
-		{"large answers of streams", func(ctx context.Context, c *harness.Client) error {
-			calls := []*idnodev1.Call{}
-			for i := range uint64(8) {
-				calls = append(calls, &idnodev1.Call{Correlation: i, Call: &idnodev1.Call_Generate{Generate: large}})
-			}
-			return exchange(ctx, c, calls)
-		}},
-		{"refusals of streams", func(ctx context.Context, c *harness.Client) error {
-			calls := make([]*idnodev1.Call, 8_000) // Far more than one stream may have in flight.
-			for i := range calls {
-				calls[i] = &idnodev1.Call{Correlation: uint64(i), Call: &idnodev1.Call_Generate{Generate: &idnodev1.GenerateRequest{}}}
-			}
-			return exchange(ctx, c, calls)
-		}},
-		{"large answers of calls", func(ctx context.Context, c *harness.Client) error {
-			stream, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{}, idnodev1.IdsService_Generate_FullMethodName)
-			if err != nil {
-				return err
-			}
-			return stream.SendMsg(large)
-		}},
-		{"blocks without end", func(ctx context.Context, c *harness.Client) error {
-			_, err := c.Ids.StreamServerSideIds(ctx, &idnodev1.StreamServerSideIdsRequest{Template: "orders/", BlockSize: 1})
-			return err
-		}},
+		{"large answers of streams", idnodev1.IdsService_Exchange_FullMethodName, exchangeOf(8, large)},
+		// Far more calls than one stream may have in flight.
+		{"refusals of streams", idnodev1.IdsService_Exchange_FullMethodName, exchangeOf(8_000, &idnodev1.GenerateRequest{})},
+		{"large answers of calls", idnodev1.IdsService_Generate_FullMethodName, large},
+		{
+			"blocks without end", idnodev1.IdsService_StreamServerSideIds_FullMethodName,
+			&idnodev1.StreamServerSideIdsRequest{Template: "orders/", BlockSize: 1},
+		},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
 			n := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
 			ledger := harness.NewLedger(t)
 			take(t, n, ledger, "orders")
 			before := settledMemory(t, n)
-			greedy := harness.DialAs(t, n.GRPC, certs, "greedy")
+			greedy := greedyClient(t, n, certs)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			for i := range unreadStreams {
-				if err := attack.begin(ctx, greedy); err != nil {
-					t.Fatalf("stream %d: %v", i, err)
+			message, err := proto.Marshal(attack.message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range unreadStreams {
+				stream, err := beginStream(ctx, greedy, attack.method, message)
+				if err != nil {
+					t.Fatal(err)
 				}
+				_, _ = stream.Header() // Many messages that are not whole would end the connection.
 			}
 			harness.Eventually(t, 20*time.Second, "what was asked for is held", func(context.Context) error {
 				if held := heldBytes(t, n, certs); held < 16<<20 {
@@ -99,6 +91,35 @@ func TestUnreadRepliesTakeLittleMemory(t *testing.T) {
 				return err
 			})
 		})
+	}
+}
+
+// TestMessagesAtOnceTakeLittleMemory: the first messages of all streams come at once, with
+// as many calls as a message may have, and once more on the next connection: this one may
+// be ended.
+func TestMessagesAtOnceTakeLittleMemory(t *testing.T) {
+	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
+	n := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
+	ledger := harness.NewLedger(t)
+	take(t, n, ledger, "orders")
+	before := settledMemory(t, n)
+	message, err := proto.Marshal(exchangeOf(8_000, &idnodev1.GenerateRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		greedy := greedyClient(t, n, certs)
+		var streams sync.WaitGroup
+		for range unreadStreams {
+			streams.Go(func() { _, _ = beginStream(t.Context(), greedy, idnodev1.IdsService_Exchange_FullMethodName, message) })
+		}
+		streams.Wait()
+		take(t, n, ledger, "orders")
+	}
+	after := settledMemory(t, n)
+	t.Logf("%d MB, %d MB before", after>>20, before>>20)
+	if after-before > unreadMemory {
+		t.Errorf("%d messages at once cost %d MB", unreadStreams, (after-before)>>20)
 	}
 }
 
@@ -220,14 +241,39 @@ func besiege(ctx context.Context, ports ...string) {
 	}
 }
 
-// exchange begins a stream with one message, and reads nothing.
-func exchange(ctx context.Context, c *harness.Client, calls []*idnodev1.Call) error {
-	stream, err := c.Ids.Exchange(ctx)
-	if err != nil {
-		return err
+// exchangeOf is a message with so many calls.
+func exchangeOf(calls uint64, req *idnodev1.GenerateRequest) *idnodev1.ExchangeRequest {
+	m := &idnodev1.ExchangeRequest{}
+	for i := range calls {
+		m.Calls = append(m.Calls, &idnodev1.Call{Correlation: i, Call: &idnodev1.Call_Generate{Generate: req}})
 	}
-	_ = stream.Send(&idnodev1.ExchangeRequest{Calls: calls}) // The node may have ended the stream.
-	return nil
+	return m
+}
+
+// asEncoded sends messages that are encoded already.
+type asEncoded struct{ encoding.CodecV2 }
+
+// Marshal implements encoding.CodecV2.
+func (asEncoded) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+// greedyClient is one that takes little of what it does not read: windows that grow would
+// take it out of the node.
+func greedyClient(t *testing.T, n *harness.Node, certs string) *harness.Client {
+	return harness.DialAs(t, n.GRPC, certs, "greedy", grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10))
+}
+
+// beginStream begins a stream with one message, and reads nothing.
+func beginStream(ctx context.Context, c *harness.Client, method string, message []byte) (grpc.ClientStream, error) {
+	codec := asEncoded{encoding.GetCodecV2("proto")}
+	many := &grpc.StreamDesc{ServerStreams: true, ClientStreams: method == idnodev1.IdsService_Exchange_FullMethodName}
+	stream, err := c.Conn.NewStream(ctx, many, method, grpc.ForceCodecV2(codec))
+	if err != nil {
+		return nil, err
+	}
+	_ = stream.SendMsg(message) // The node may have ended the stream.
+	return stream, nil
 }
 
 // heldBytes is what a node says that it holds for its callers.
@@ -257,12 +303,12 @@ func heldBytes(t *testing.T, n *harness.Node, certs string) int64 {
 	return 0
 }
 
-// settledMemory is the memory of a node that does not grow any more.
+// settledMemory is the most memory that a node has had, when that does not grow any more.
 func settledMemory(t *testing.T, n *harness.Node) int64 {
 	t.Helper()
-	most, quiet := n.Process.Memory(t), 0
+	most, quiet := n.Process.PeakMemory(t), 0
 	harness.Eventually(t, time.Minute, "the node's memory does not grow", func(context.Context) error {
-		now := n.Process.Memory(t)
+		now := n.Process.PeakMemory(t)
 		if now > most+1<<20 {
 			most, quiet = now, 0
 		}

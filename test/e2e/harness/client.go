@@ -32,14 +32,14 @@ func Dial(t testing.TB, addr, certs string) *Client {
 }
 
 // DialAs makes a client that shows the certificate with this name.
-func DialAs(t testing.TB, addr, certs, name string) *Client {
+func DialAs(t testing.TB, addr, certs, name string, options ...grpc.DialOption) *Client {
 	t.Helper()
 	creds := insecure.NewCredentials()
 	if certs != "" {
 		creds = clientCredentials(t, certs, name)
 	}
-	conn, err := grpc.NewClient(
-		addr, grpc.WithTransportCredentials(creds),
+	conn, err := grpc.NewClient(addr, append(options,
+		grpc.WithTransportCredentials(creds),
 		// A node that was restarted is asked again at once, not after the
 		// default back-off of seconds.
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -48,7 +48,7 @@ func DialAs(t testing.TB, addr, certs, name string) *Client {
 		}),
 		// gRPC's own transparent retries would hide what the server said.
 		grpc.WithDisableRetry(),
-	)
+	)...)
 	if err != nil {
 		t.Fatal(err)
 	}

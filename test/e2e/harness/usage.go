@@ -14,8 +14,19 @@ import (
 // Memory is the resident memory of the process, in bytes.
 func (p *Process) Memory(t testing.TB) int64 {
 	t.Helper()
+	return p.memory(t, "VmRSS:")
+}
+
+// PeakMemory is the most that Memory has ever been.
+func (p *Process) PeakMemory(t testing.TB) int64 {
+	t.Helper()
+	return p.memory(t, "VmHWM:")
+}
+
+func (p *Process) memory(t testing.TB, key string) int64 {
+	t.Helper()
 	for line := range strings.Lines(p.proc(t, "status")) {
-		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if text, ok := strings.CutPrefix(line, key); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
 			if err != nil {
 				t.Fatal(err)
