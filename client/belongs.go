@@ -62,7 +62,7 @@ func otherCluster(address, own, other string) *Error {
 
 // own returns the number of the node's newest connection once that is known to lead to
 // the client's cluster, or why no call may be made over it.
-func (c *Client) own(within *span, n *node) (dialled uint64, err error) {
+func (c *Client) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
 		return dialled, nil
 	}
@@ -88,7 +88,7 @@ func (c *Client) own(within *span, n *node) (dialled uint64, err error) {
 
 // stillOwn checks what a try has got if there has been another connection meanwhile: it
 // may have come over that one. What the cluster did is not known then.
-func (c *Client) stillOwn(within *span, n *node, dialled uint64) error {
+func (c *Client) stillOwn(within *callTimeout, n *node, dialled uint64) error {
 	if n.belongs.dialled.Load() == dialled {
 		return nil
 	}

@@ -158,7 +158,7 @@ type progress struct {
 // run makes tries at changing nodes until one gives a final answer or the time
 // is over.
 func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
-	within := newSpan(ctx, c.cfg.Timeout)
+	within := newCallTimeout(ctx, c.cfg.Timeout)
 	defer within.close()
 	switch {
 	case p.toLeader && c.router.newest.Load() == 0:
@@ -207,7 +207,7 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 }
 
 // try makes one try at one node.
-func (c *Client) try(within *span, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
+func (c *Client) try(within *callTimeout, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
 	if !n.isReady() {
 		if err := n.ready(within.context()); err != nil {
 			return err

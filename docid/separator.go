@@ -48,10 +48,10 @@ func isSeparatorRune(r rune) bool {
 	low, high := 0, len(separatorRanges)
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		switch span := separatorRanges[middle]; {
-		case r < span[0]:
+		switch bounds := separatorRanges[middle]; {
+		case r < bounds[0]:
 			high = middle
-		case r > span[1]:
+		case r > bounds[1]:
 			low = middle + 1
 		default:
 			return true

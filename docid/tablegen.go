@@ -166,11 +166,11 @@ func separatorTable() string {
 
 // separatorRanges holds the first and the last character of each range, ascending.
 var separatorRanges = [%d][2]rune{`, version, len(ranges))
-	for i, span := range ranges {
+	for i, bounds := range ranges {
 		if i%6 == 0 {
 			out.WriteString("\n")
 		}
-		fmt.Fprintf(&out, "{%#x, %#x}, ", span[0], span[1])
+		fmt.Fprintf(&out, "{%#x, %#x}, ", bounds[0], bounds[1])
 	}
 	out.WriteString("\n}\n")
 	return out.String()

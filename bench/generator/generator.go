@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Figures is what one generator was measured at.
-type Figures struct {
+// Stats is what one generator was measured at.
+type Stats struct {
 	// Name is one of Names.
 	Name string `json:"name"`
 	// Goroutines is how many took ids at a time.
@@ -45,19 +45,19 @@ func SetDuration(d time.Duration) error {
 }
 
 // Measure lets so many goroutines share one generator.
-func Measure(name string, goroutines int) (Figures, error) {
+func Measure(name string, goroutines int) (Stats, error) {
 	for _, g := range generators {
 		if g.name == name {
 			return g.measure(goroutines)
 		}
 	}
-	return Figures{}, fmt.Errorf("there is no generator %q", name)
+	return Stats{}, fmt.Errorf("there is no generator %q", name)
 }
 
-func (g generator) measure(goroutines int) (Figures, error) {
+func (g generator) measure(goroutines int) (Stats, error) {
 	take, end, err := g.begin()
 	if err != nil {
-		return Figures{}, err
+		return Stats{}, err
 	}
 	var failed error
 	r := testing.Benchmark(func(b *testing.B) {
@@ -68,9 +68,9 @@ func (g generator) measure(goroutines int) (Figures, error) {
 	})
 	end()
 	if failed != nil {
-		return Figures{}, fmt.Errorf("%s: %w", g.name, failed)
+		return Stats{}, fmt.Errorf("%s: %w", g.name, failed)
 	}
-	return Figures{
+	return Stats{
 		Name: g.name, Goroutines: goroutines,
 		NsPerID: float64(r.T.Nanoseconds()) / float64(r.N), AllocsPerID: r.AllocsPerOp(),
 	}, nil

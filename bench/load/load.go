@@ -1,8 +1,8 @@
 // Package load puts a closed-loop load on a system and measures it: callers who
 // each make one call after the other. It is to the other systems what idnode
-// bench is to idnode, and reports the same figures.
+// bench is to idnode, and reports the same statistics.
 //
-// It owns the callers, the figures and the check that no id came twice. What a
+// It owns the callers, the statistics and the check that no id came twice. What a
 // call is, and where the system comes from, is for its user.
 package load
 
@@ -56,29 +56,29 @@ func Run(ctx context.Context, plan Plan, op string, calls []Call) (bench.Report,
 	return total.report(op, len(calls), took), nil
 }
 
-// figures is what one caller measured. Only that caller writes it.
-type figures struct {
+// stats is what one caller measured. Only that caller writes it.
+type stats struct {
 	latency *hdrhistogram.Histogram
 	ids     []int64
 	errors  map[string]int64
 }
 
-func newFigures() *figures {
-	return &figures{latency: hdrhistogram.New(leastLatency, mostLatency, latencyDigits), errors: map[string]int64{}}
+func newStats() *stats {
+	return &stats{latency: hdrhistogram.New(leastLatency, mostLatency, latencyDigits), errors: map[string]int64{}}
 }
 
-// measure lets every caller call for a while, and adds their figures up.
-func measure(ctx context.Context, lasts time.Duration, calls []Call) *figures {
+// measure lets every caller call for a while, and adds their statistics up.
+func measure(ctx context.Context, lasts time.Duration, calls []Call) *stats {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
-	each := make([]*figures, len(calls))
+	each := make([]*stats, len(calls))
 	var callers sync.WaitGroup
 	for i, call := range calls {
-		each[i] = newFigures()
+		each[i] = newStats()
 		callers.Go(func() { each[i].repeat(ctx, call) })
 	}
 	callers.Wait()
-	total := newFigures()
+	total := newStats()
 	for _, f := range each {
 		total.add(f)
 	}
@@ -87,7 +87,7 @@ func measure(ctx context.Context, lasts time.Duration, calls []Call) *figures {
 
 // repeat makes one call after the other, and one at least. A call under way when
 // ctx ends is waited for: its id counts, and its time does too.
-func (f *figures) repeat(ctx context.Context, call Call) {
+func (s *stats) repeat(ctx context.Context, call Call) {
 	for first := true; first || ctx.Err() == nil; first = false {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		begin := time.Now()
@@ -95,29 +95,29 @@ func (f *figures) repeat(ctx context.Context, call Call) {
 		took := time.Since(begin)
 		cancel()
 		if err != nil {
-			f.errors[err.Error()]++
+			s.errors[err.Error()]++
 			continue
 		}
-		_ = f.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
-		f.ids = append(f.ids, id)
+		_ = s.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
+		s.ids = append(s.ids, id)
 	}
 }
 
-func (f *figures) add(other *figures) {
-	f.latency.Merge(other.latency)
-	f.ids = append(f.ids, other.ids...)
+func (s *stats) add(other *stats) {
+	s.latency.Merge(other.latency)
+	s.ids = append(s.ids, other.ids...)
 	for reason, n := range other.errors {
-		f.errors[reason] += n
+		s.errors[reason] += n
 	}
 }
 
-func (f *figures) report(op string, callers int, took time.Duration) bench.Report {
-	s := took.Seconds()
-	rate := float64(len(f.ids)) / s
+func (s *stats) report(op string, callers int, took time.Duration) bench.Report {
+	seconds := took.Seconds()
+	rate := float64(len(s.ids)) / seconds
 	return bench.Report{
-		Op: op, Callers: callers, Batch: 1, Names: 1, Seconds: s, CallsPerS: rate, IDsPerS: rate,
-		P50us: f.latency.ValueAtQuantile(50), P99us: f.latency.ValueAtQuantile(99),
-		P999us: f.latency.ValueAtQuantile(99.9), MaxUs: f.latency.Max(), ErrorReasons: f.errors,
+		Op: op, Callers: callers, Batch: 1, Names: 1, Seconds: seconds, CallsPerS: rate, IDsPerS: rate,
+		P50us: s.latency.ValueAtQuantile(50), P99us: s.latency.ValueAtQuantile(99),
+		P999us: s.latency.ValueAtQuantile(99.9), MaxUs: s.latency.Max(), ErrorReasons: s.errors,
 	}
 }
 

@@ -51,7 +51,7 @@ func made() result.Results {
 		}
 		for i, name := range generator.Names() {
 			for _, goroutines := range []int{1, 8} {
-				all = append(all, result.Record{Run: run, Generator: &generator.Figures{
+				all = append(all, result.Record{Run: run, Generator: &generator.Stats{
 					Name: name, Goroutines: goroutines, NsPerID: float64((i+1)*goroutines) * drift, AllocsPerID: int64(i % 3),
 				}})
 			}

@@ -92,7 +92,7 @@ func latencyTable(r result.Results) string {
 func generatorTable(r result.Results) string {
 	var lines [][]string
 	for _, name := range generator.Names() {
-		allocs := r.Generators(name, 1, func(f generator.Figures) float64 { return float64(f.AllocsPerID) })
+		allocs := r.Generators(name, 1, func(f generator.Stats) float64 { return float64(f.AllocsPerID) })
 		lines = append(lines, []string{
 			name, spread(nsPerID(r, name, 1), number), spread(nsPerID(r, name, 8), number), spread(allocs, plain),
 		})

@@ -44,7 +44,7 @@ func reaches(a row, callers int, least float64) target {
 }
 
 func nsPerID(r result.Results, name string, goroutines int) result.Series {
-	return r.Generators(name, goroutines, func(f generator.Figures) float64 { return f.NsPerID })
+	return r.Generators(name, goroutines, func(f generator.Stats) float64 { return f.NsPerID })
 }
 
 // allocates is how often a generator allocates.
@@ -52,7 +52,7 @@ func allocates(name string, bound float64) target {
 	return target{
 		what: name + ", one goroutine", bound: bound, atMost: true, unit: " allocations", format: plain,
 		figure: func(r result.Results) result.Series {
-			return r.Generators(name, 1, func(f generator.Figures) float64 { return float64(f.AllocsPerID) })
+			return r.Generators(name, 1, func(f generator.Stats) float64 { return float64(f.AllocsPerID) })
 		},
 	}
 }

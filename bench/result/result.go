@@ -24,7 +24,7 @@ type Record struct {
 	// Load is a load on a system.
 	Load *Load `json:"load,omitempty"`
 	// Generator is a generator in one process.
-	Generator *generator.Figures `json:"generator,omitempty"`
+	Generator *generator.Stats `json:"generator,omitempty"`
 	// Fsync is the disk.
 	Fsync *machine.Fsync `json:"fsync,omitempty"`
 }
@@ -117,7 +117,7 @@ func (r Results) Loads(k Key, value func(bench.Report) float64) Series {
 }
 
 // Generators returns one value of each run's measurement of a generator.
-func (r Results) Generators(name string, goroutines int, value func(generator.Figures) float64) Series {
+func (r Results) Generators(name string, goroutines int, value func(generator.Stats) float64) Series {
 	s := Series{}
 	for _, record := range r {
 		if g := record.Generator; g != nil && g.Name == name && g.Goroutines == goroutines {

@@ -61,7 +61,7 @@ func TestResultsAreReadAsWritten(t *testing.T) {
 		measured(1, "etcd", 64, 1000),
 		measured(2, "etcd", 64, 2000),
 		measured(2, "etcd", 512, 3000),
-		{Run: 1, Generator: &generator.Figures{Name: "x", Goroutines: 8, NsPerID: 2.5}},
+		{Run: 1, Generator: &generator.Stats{Name: "x", Goroutines: 8, NsPerID: 2.5}},
 	}
 	var file bytes.Buffer
 	for _, r := range all {
@@ -83,7 +83,7 @@ func TestResultsAreReadAsWritten(t *testing.T) {
 	if s := got.Loads(Key{"etcd", "put", "", 64, 100}, rate); len(s) != 0 {
 		t.Errorf("another batch has %v", s)
 	}
-	if diff := cmp.Diff(Series{1: 2.5}, got.Generators("x", 8, func(f generator.Figures) float64 { return f.NsPerID })); diff != "" {
+	if diff := cmp.Diff(Series{1: 2.5}, got.Generators("x", 8, func(f generator.Stats) float64 { return f.NsPerID })); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(Series{1: 900}, got.Fsyncs(func(f machine.Fsync) float64 { return float64(f.P99us) })); diff != "" {

@@ -44,7 +44,7 @@ may lack the newest ids.`,
 	registerStale(cmd.Flags(), &stale)
 	cmd.Flags().IntVar(&keep, "keep", 0, "the target is a directory, in which the newest N backups of the cluster stay")
 	sure.register(cmd.Flags())
-	a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if cmd.Flags().Changed("keep") {
 			return addBackup(ctx, s, newProgress(a.stderr), args[0], keep, consistency(stale))
 		}
@@ -83,7 +83,7 @@ func (a *app) backupInspect() *cobra.Command {
 
 // takeBackup writes a backup beside its place, checks what is on the disk, and
 // then moves it there.
-func takeBackup(ctx context.Context, s *session, sure *confirmation, path string, consistency idnodev1.Consistency) error {
+func takeBackup(ctx context.Context, s *clusterClient, sure *confirmation, path string, consistency idnodev1.Consistency) error {
 	if err := sure.replace(path); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func takeBackup(ctx context.Context, s *session, sure *confirmation, path string
 
 // draftBackup writes a backup into a new file in dir, which its owner alone can read, and
 // checks what is on the disk.
-func draftBackup(ctx context.Context, s *session, p *progress, dir, name string, consistency idnodev1.Consistency) (draft string, info *idnodev1.BackupInfo, err error) {
+func draftBackup(ctx context.Context, s *clusterClient, p *progress, dir, name string, consistency idnodev1.Consistency) (draft string, info *idnodev1.BackupInfo, err error) {
 	file, err := os.CreateTemp(dir, name+".part-*")
 	if err != nil {
 		return "", nil, err
@@ -128,7 +128,7 @@ const standardOutput = "-"
 // streamBackup writes a backup to the standard output as it comes, and checks it on
 // the way. What was written cannot be taken back: another endpoint is asked only as
 // long as nothing was.
-func streamBackup(ctx context.Context, s *session, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
+func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
 	unchecked, tee := io.Pipe()
 	checked := make(chan error, 1)
 	go func() {
@@ -202,7 +202,7 @@ func moveFile(from, to string) error {
 
 // download writes a backup into a file, from the first endpoint that gives all of
 // it. The timeout is for each piece: the whole may take long.
-func (s *session) download(ctx context.Context, file *os.File, p *progress, consistency idnodev1.Consistency) error {
+func (s *clusterClient) download(ctx context.Context, file *os.File, p *progress, consistency idnodev1.Consistency) error {
 	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
 		err := s.downloadFrom(ctx, endpoint, file, p, consistency)
@@ -223,7 +223,7 @@ func (s *session) download(ctx context.Context, file *os.File, p *progress, cons
 	return failed
 }
 
-func (s *session) downloadFrom(ctx context.Context, endpoint string, file io.Writer, p *progress, consistency idnodev1.Consistency) error {
+func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, file io.Writer, p *progress, consistency idnodev1.Consistency) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
@@ -239,7 +239,7 @@ func (s *session) downloadFrom(ctx context.Context, endpoint string, file io.Wri
 }
 
 // receive writes what a node sends; got is told the size after each piece.
-func (s *session) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
+func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
 	conn, err := s.connect(ctx, endpoint)
 	if err != nil {
 		return 0, err

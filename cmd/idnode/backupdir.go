@@ -29,7 +29,7 @@ const (
 
 // addBackup writes a backup into a directory, and then deletes what is older than the
 // newest so many there.
-func addBackup(ctx context.Context, s *session, p *progress, dir string, keep int, consistency idnodev1.Consistency) error {
+func addBackup(ctx context.Context, s *clusterClient, p *progress, dir string, keep int, consistency idnodev1.Consistency) error {
 	if keep < 1 {
 		return usagef("--keep must be at least 1, not %d", keep)
 	}

@@ -59,12 +59,12 @@ folder is started first, and ended afterwards.
 	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")
 	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
 	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-store=wal; several allowed")
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		return o.run(ctx, a, s)
 	})
 }
 
-func (o *benchOptions) run(ctx context.Context, a *app, s *session) error {
+func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error {
 	o.cfg.Database = s.database
 	o.cfg.Prefix = "bench-" + uuid.NewString() + "-"
 	if err := o.check(); err != nil {
@@ -108,7 +108,7 @@ func (o *benchOptions) check() error {
 }
 
 // connect opens one connection to each endpoint.
-func (o *benchOptions) connect(ctx context.Context, s *session) error {
+func (o *benchOptions) connect(ctx context.Context, s *clusterClient) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	o.cfg.Conns = nil

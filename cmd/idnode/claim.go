@@ -27,7 +27,7 @@ letters, is refused, and identities step over it.`,
 	}
 	cmd.Flags().StringVar(&separator, "separator", "", `separator of the id's parts (default "/")`)
 	req.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		var res *idnodev1.ClaimResponse
 		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).Claim(ctx, &idnodev1.ClaimRequest{
@@ -53,7 +53,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	req.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		var res *idnodev1.ReleaseResponse
 		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).Release(ctx, &idnodev1.ReleaseRequest{
@@ -75,7 +75,7 @@ func (a *app) claimsCommand() *cobra.Command {
 		GroupID: groupIDs,
 		Short:   "List the claimed ids",
 		Example: "  idnode claims --prefix users/",
-	}, func(ctx context.Context, s *session, p page) (string, int, error) {
+	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		var res *idnodev1.ListClaimsResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).ListClaims(ctx, &idnodev1.ListClaimsRequest{

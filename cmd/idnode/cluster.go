@@ -32,7 +32,7 @@ func (a *app) clusterStatus() *cobra.Command {
 		Short:   "Show the cluster as one node sees it; needs no quorum",
 		Example: "  idnode cluster status --endpoint 127.0.0.1:7410",
 		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, s *session, _ []string) error {
+	}, func(ctx context.Context, s *clusterClient, _ []string) error {
 		var res *idnodev1.GetStatusResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
@@ -90,7 +90,7 @@ knows by itself, with a warning.`,
 	}
 	cmd.Flags().BoolVar(&removed, "removed", false, "also list removed members, whose tags stay taken")
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		members, err := allMembers(ctx, s, removed, stale)
 		if !stale && exitCode(err) == exitUnavailable {
 			// Without a quorum it is asked first of all. Any node knows what it heard last.
@@ -113,7 +113,7 @@ knows by itself, with a warning.`,
 	})
 }
 
-func allMembers(ctx context.Context, s *session, removed, stale bool) ([]*idnodev1.Member, error) {
+func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*idnodev1.Member, error) {
 	var all []*idnodev1.Member
 	for token := ""; ; {
 		var res *idnodev1.ListMembersResponse
@@ -143,7 +143,7 @@ itself needs a token, where there are roles: see invite.`,
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag it shall have: one to four letters A to Z")
 	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if _, _, err := net.SplitHostPort(args[0]); err != nil {
 			return usagef("the address must be HOST:PORT, not %q", args[0])
 		}
@@ -178,7 +178,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also if a majority of the voters that remain does not answer: the cluster then stands still")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		question := fmt.Sprintf("Removes member %s for good: its tag is never given again, and its data directory is worth nothing any more.", args[0])
 		if force {
 			question += " Without a majority of the others the cluster stands still."
@@ -206,7 +206,7 @@ func (a *app) clusterTransfer() *cobra.Command {
 		Short:   "Hand leadership to another voter and print who leads now",
 		Example: "  idnode cluster transfer B",
 		Args:    cobra.MaximumNArgs(1),
-	}, func(ctx context.Context, s *session, args []string) error {
+	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
 		var res *idnodev1.TransferLeadershipResponse
 		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
@@ -230,7 +230,7 @@ func (a *app) clusterSettings() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		var res *idnodev1.ListSettingsResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewClusterServiceClient(conn).ListSettings(ctx, &idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
@@ -263,7 +263,7 @@ func (a *app) clusterSet() *cobra.Command {
 		Short:   "Change a setting on all nodes",
 		Example: "  idnode cluster set max-identities 2000000",
 		Args:    cobra.ExactArgs(2),
-	}, func(ctx context.Context, s *session, args []string) error {
+	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		value, err := parseNumber("VALUE", args[1])
 		if err != nil {
 			return err

@@ -223,11 +223,11 @@ func statusOf(err error) (*status.Status, bool) {
 	if errors.Is(err, context.Canceled) {
 		return status.New(codes.Canceled, err.Error()), true
 	}
-	var carrier interface{ GRPCStatus() *status.Status }
-	if !errors.As(err, &carrier) {
+	var withStatus interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &withStatus) {
 		return nil, false
 	}
-	return carrier.GRPCStatus(), true
+	return withStatus.GRPCStatus(), true
 }
 
 func codeOf(err error) codes.Code {

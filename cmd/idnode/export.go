@@ -16,7 +16,7 @@ import (
 )
 
 // exportBackup writes the counters of a backup into a file, or to the standard output.
-func exportBackup(s *session, from, path, form string, a *app) error {
+func exportBackup(s *clusterClient, from, path, form string, a *app) error {
 	b, err := openBackup(from)
 	if err != nil {
 		return err

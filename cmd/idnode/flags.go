@@ -57,14 +57,14 @@ func (c *clientFlags) registerTLS(f *pflag.FlagSet, getenv func(string) string) 
 }
 
 // remote is the code of a command that calls a server.
-type remote func(ctx context.Context, s *session, args []string) error
+type remote func(ctx context.Context, s *clusterClient, args []string) error
 
 // client makes cmd a command that calls a server.
 func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
 	var flags clientFlags
 	flags.register(cmd.Flags(), a.getenv)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, args []string) error {
-		s, err := flags.session(a)
+		s, err := flags.clusterClient(a)
 		if err != nil {
 			return &usageError{err: err}
 		}
@@ -74,8 +74,8 @@ func (a *app) client(cmd *cobra.Command, run remote) *cobra.Command {
 	return cmd
 }
 
-// session checks the flags and returns a session that has not dialled yet.
-func (c *clientFlags) session(a *app) (*session, error) {
+// clusterClient checks the flags and returns a client that has not dialled yet.
+func (c *clientFlags) clusterClient(a *app) (*clusterClient, error) {
 	if c.timeout <= 0 {
 		return nil, fmt.Errorf("--timeout must be above zero, not %s", c.timeout)
 	}
@@ -91,7 +91,7 @@ func (c *clientFlags) session(a *app) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{endpoints: endpoints, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig, out: out}, nil
+	return &clusterClient{endpoints: endpoints, database: c.database, timeout: c.timeout, verbose: c.verbose, tls: tlsConfig, out: out}, nil
 }
 
 // checkEndpoints refuses what is no HOST:PORT.

@@ -28,12 +28,12 @@ node's own TLS files by the same environment variables.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&service, "service", "", "service to ask about; empty is the node as a whole")
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		return health(ctx, s, service, a.stderr)
 	})
 }
 
-func health(ctx context.Context, s *session, service string, stderr io.Writer) error {
+func health(ctx context.Context, s *clusterClient, service string, stderr io.Writer) error {
 	var res *healthpb.HealthCheckResponse
 	full := false
 	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {

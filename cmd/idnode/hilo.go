@@ -48,7 +48,7 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	f.StringVar(&lastRangeAt, "last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
 	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
 	req.register(f)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		at, err := parseTime(lastRangeAt)
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func parseTime(text string) (*timestamppb.Timestamp, error) {
 	return timestamppb.New(at), nil
 }
 
-func hiloNext(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.NextRangeRequest) error {
+func hiloNext(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.NextRangeRequest) error {
 	var res *idnodev1.NextRangeResponse
 	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 		msg.RequestId = id
@@ -104,7 +104,7 @@ func (a *app) hiloGet() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		var res *idnodev1.GetHiLoResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).GetHiLo(ctx, &idnodev1.GetHiLoRequest{
@@ -135,7 +135,7 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 	}
 	cmd.Flags().Int64Var(&expected, "expected", 0, "the value read before; 0 for a tag not used yet (required)")
 	req.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		limit, err := parseNumber("MAX", args[1])
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ nobody uses it any more.`,
 	f.Int64Var(&msg.Last, "last", 0, "the last number used; low-1 if none was (required)")
 	f.StringVar(&token, "token", "", "the token that came with the range, in hex; hilo next shows it")
 	req.register(f)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		for _, name := range []string{"low", "high", "last"} {
 			if !f.Changed(name) {
 				return usagef("--%s is required", name)
@@ -196,7 +196,7 @@ nobody uses it any more.`,
 	})
 }
 
-func hiloReturn(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.ReturnRangeRequest) error {
+func hiloReturn(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.ReturnRangeRequest) error {
 	var res *idnodev1.ReturnRangeResponse
 	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 		msg.RequestId = id
@@ -221,7 +221,7 @@ func (a *app) hiloList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the counters: tag and highest number reserved",
 		Example: "  idnode hilo list --prefix us",
-	}, func(ctx context.Context, s *session, p page) (string, int, error) {
+	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		var res *idnodev1.ListHiLoResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).ListHiLo(ctx, &idnodev1.ListHiLoRequest{

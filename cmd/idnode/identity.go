@@ -27,7 +27,7 @@ func (a *app) identityList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the identities: name and last used value",
 		Example: "  idnode identity list --prefix us --limit 10",
-	}, func(ctx context.Context, s *session, p page) (string, int, error) {
+	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
 		var res *idnodev1.ListIdentitiesResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{
@@ -51,7 +51,7 @@ func (a *app) identityGet() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		var res *idnodev1.GetIdentityResponse
 		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewIdsServiceClient(conn).GetIdentity(ctx, &idnodev1.GetIdentityRequest{
@@ -90,7 +90,7 @@ values come twice, which is asked about.`,
 	f.Int64Var(&expected, "expected", 0, "only if this is the current value")
 	req.register(f)
 	sure.register(f)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) (err error) {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) (err error) {
 		if msg.Value, err = parseNumber("VALUE", args[1]); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ values come twice, which is asked about.`,
 
 // askToLower asks before a seed that may lower the value. Where the present one is not
 // known, as without a quorum, it may.
-func askToLower(ctx context.Context, s *session, sure *confirmation, msg *idnodev1.SeedIdentityRequest) error {
+func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *idnodev1.SeedIdentityRequest) error {
 	if !msg.GetForce() || sure.yes {
 		return nil
 	}
@@ -127,7 +127,7 @@ func askToLower(ctx context.Context, s *session, sure *confirmation, msg *idnode
 	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.", quote(msg.GetName()), was, msg.GetValue()))
 }
 
-func identitySeed(ctx context.Context, s *session, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
+func identitySeed(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
 	var res *idnodev1.SeedIdentityResponse
 	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 		msg.RequestId = id
@@ -159,7 +159,7 @@ again, and values come twice, which is asked about.`,
 	cmd.Flags().BoolVar(&forget, "forget", false, "remove the last used value too")
 	req.register(cmd.Flags())
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if forget {
 			if err := sure.of(cmd).ask(fmt.Sprintf("Forgets %s and its last used value: the values that were handed out come again.", quote(args[0]))); err != nil {
 				return err

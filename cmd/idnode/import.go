@@ -65,7 +65,7 @@ be changed, and changes nothing.`,
 	registerForm(cmd.Flags(), &form)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be changed")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		form, err := formOf(form, args[0])
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func readCounters(path, form, database string) (all []counterfile.Counter, err e
 }
 
 // importAll merges counters and says what that did.
-func importAll(ctx context.Context, s *session, p *progress, counters []counterfile.Counter, dryRun bool) error {
+func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
 	m := newMerger(s, p)
 	m.dryRun = dryRun
 	show, end := changePrinter(s.out)
@@ -146,7 +146,7 @@ the standard output, and what was written is told on the standard error.`,
 	registerForm(cmd.Flags(), &form)
 	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		form, err := formOf(form, args[0])
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ the standard output, and what was written is told on the standard error.`,
 
 // exportCluster takes a backup that does not stay, and exports that: the counters
 // are then of one moment.
-func exportCluster(ctx context.Context, s *session, sure *confirmation, path, form string, a *app) error {
+func exportCluster(ctx context.Context, s *clusterClient, sure *confirmation, path, form string, a *app) error {
 	dir := filepath.Dir(path)
 	if path == standardOutput {
 		dir = "" // The system's, for what is temporary.

@@ -27,7 +27,7 @@ again. Where joining needs no right, it needs no token either.`,
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
 	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
 	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(validFor)
 		var res *idnodev1.InviteResponse
 		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {

@@ -28,7 +28,7 @@ type page struct {
 
 // pager prints one page and returns the token of the next one and how many
 // entries it printed.
-type pager func(ctx context.Context, s *session, p page) (next string, n int, err error)
+type pager func(ctx context.Context, s *clusterClient, p page) (next string, n int, err error)
 
 // list makes cmd a command that prints page after page. Each page has the
 // whole timeout; the listing is not one cut through time.
@@ -36,7 +36,7 @@ func (a *app) list(cmd *cobra.Command, show pager) *cobra.Command {
 	var flags listFlags
 	flags.register(cmd.Flags())
 	cmd.Args = cobra.NoArgs
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		if flags.limit < 0 {
 			return usagef("--limit must not be negative")
 		}
@@ -44,7 +44,7 @@ func (a *app) list(cmd *cobra.Command, show pager) *cobra.Command {
 	})
 }
 
-func (l *listFlags) pages(ctx context.Context, s *session, show pager) error {
+func (l *listFlags) pages(ctx context.Context, s *clusterClient, show pager) error {
 	p := page{prefix: l.prefix, consistency: consistency(l.stale)}
 	for left := l.limit; ; {
 		p.size = maxPage

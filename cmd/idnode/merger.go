@@ -24,8 +24,8 @@ const (
 // merger sends counters to the cluster in batches, each of one database. A batch
 // may be sent any number of times, so it goes on through elections.
 type merger struct {
-	session *session
-	dryRun  bool
+	client *clusterClient
+	dryRun bool
 	// skip is added to every value.
 	skip     int64
 	progress *progress
@@ -40,8 +40,8 @@ type merger struct {
 	changed func(database string, c *idnodev1.CounterChange)
 }
 
-func newMerger(s *session, p *progress) *merger {
-	return &merger{session: s, progress: p, total: &idnodev1.MergeCountersResponse{}}
+func newMerger(s *clusterClient, p *progress) *merger {
+	return &merger{client: s, progress: p, total: &idnodev1.MergeCountersResponse{}}
 }
 
 // add takes one counter; the batch before it may be sent.
@@ -91,7 +91,7 @@ func (m *merger) flush(ctx context.Context) error {
 func (m *merger) send(ctx context.Context) error {
 	batch := m.batch
 	var res *idnodev1.MergeCountersResponse
-	err := m.session.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+	err := m.client.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 		res, err = idnodev1.NewAdminServiceClient(conn).MergeCounters(ctx, batch)
 		return err
 	})
@@ -124,7 +124,7 @@ const (
 
 // insist makes a call that may be repeated until it is answered, for a minute at
 // most: long work must not end because a leader did.
-func (s *session) insist(ctx context.Context, call attempt) error {
+func (s *clusterClient) insist(ctx context.Context, call attempt) error {
 	deadline := time.Now().Add(insistFor)
 	for {
 		err := s.try(ctx, repeatable, call)

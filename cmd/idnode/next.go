@@ -57,12 +57,12 @@ the ids themselves.`,
 	f.StringVar(&o.separator, "separator", "", `separator between the parts of an id (default "/")`)
 	f.BoolVar(&o.claim, "claim", false, "record the id in the cluster as taken; for a semantic id")
 	o.request.register(f)
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		return o.run(ctx, s, args[0])
 	})
 }
 
-func (o *nextOptions) run(ctx context.Context, s *session, template string) error {
+func (o *nextOptions) run(ctx context.Context, s *clusterClient, template string) error {
 	if o.count < 1 || o.count > maxCount {
 		return usagef("--count must be 1 to 1,000,000, not %d", o.count)
 	}
@@ -104,7 +104,7 @@ func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
 	return o.request.given()
 }
 
-func (o *nextOptions) generate(ctx context.Context, s *session, template string, count int64, r *request, kind docid.Kind) (*idnodev1.GenerateResponse, error) {
+func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template string, count int64, r *request, kind docid.Kind) (*idnodev1.GenerateResponse, error) {
 	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
 	var res *idnodev1.GenerateResponse
 	err := s.once(ctx, r, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
@@ -118,7 +118,7 @@ func (o *nextOptions) generate(ctx context.Context, s *session, template string,
 }
 
 // manyGUIDs asks for more GUIDs than fit well into one answer.
-func (o *nextOptions) manyGUIDs(ctx context.Context, s *session, template string, r *request) error {
+func (o *nextOptions) manyGUIDs(ctx context.Context, s *clusterClient, template string, r *request) error {
 	for left := o.count; left > 0; left -= guidCount {
 		res, err := o.generate(ctx, s, template, min(left, guidCount), r, docid.GUID)
 		if err != nil {

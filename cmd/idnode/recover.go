@@ -99,8 +99,8 @@ func (r *recovery) run(ctx context.Context, a *app) error {
 	return r.audited(record, func() (fsm.Recovered, error) { return r.rewrite(ctx, a) }, a.stdout)
 }
 
-// contact is what was found at a member's address.
-type contact struct {
+// probe is what was found at a member's address.
+type probe struct {
 	member *raftlogv1.Member
 	// status is its answer; nil if there was none.
 	status *idnodev1.GetStatusResponse
@@ -109,25 +109,25 @@ type contact struct {
 	err  error
 }
 
-// contactLimit bounds the look at one member.
-const contactLimit = 3 * time.Second
+// probeLimit bounds the look at one member.
+const probeLimit = 3 * time.Second
 
 // dialAll looks at all members but this one, at the same time.
-func (r *recovery) dialAll(ctx context.Context, a *app, record *member.Record) ([]contact, error) {
+func (r *recovery) dialAll(ctx context.Context, a *app, record *member.Record) ([]probe, error) {
 	config, err := r.peers.tlsConfig()
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	var found []contact
+	var found []probe
 	for _, m := range record.Members {
 		if !m.GetRemoved() && m.GetTag() != record.Tag {
-			found = append(found, contact{member: m})
+			found = append(found, probe{member: m})
 		}
 	}
 	var all sync.WaitGroup
 	for i := range found {
 		all.Go(func() {
-			s := &session{timeout: contactLimit, tls: config, endpoints: []string{found[i].member.GetGrpcAddress()}}
+			s := &clusterClient{timeout: probeLimit, tls: config, endpoints: []string{found[i].member.GetGrpcAddress()}}
 			defer s.close()
 			found[i].status, found[i].err = clusterOf(ctx, s)
 			found[i].open = found[i].err == nil || listens(ctx, found[i].member)
@@ -139,7 +139,7 @@ func (r *recovery) dialAll(ctx context.Context, a *app, record *member.Record) (
 
 // listens says whether something takes connections at a member's addresses.
 func listens(ctx context.Context, m *raftlogv1.Member) bool {
-	dialer := net.Dialer{Timeout: contactLimit}
+	dialer := net.Dialer{Timeout: probeLimit}
 	for _, address := range []string{m.GetGrpcAddress(), m.GetRaftAddress()} {
 		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
 			_ = conn.Close() // Nothing was said.
@@ -151,12 +151,12 @@ func listens(ctx context.Context, m *raftlogv1.Member) bool {
 
 // is says whether the member itself answered, of the cluster that is to be
 // recovered.
-func (c contact) is(clusterID string) bool {
+func (c probe) is(clusterID string) bool {
 	return c.status != nil && c.status.GetSelf().GetTag() == c.member.GetTag() && c.status.GetClusterId() == clusterID
 }
 
 // refuseIfReachable refuses while the old cluster lives, or may.
-func (r *recovery) refuseIfReachable(record *member.Record, found []contact) error {
+func (r *recovery) refuseIfReachable(record *member.Record, found []probe) error {
 	clusterID := hex.EncodeToString(record.ClusterID)
 	voters, reachable := 0, 0
 	for _, m := range record.Members {
@@ -187,7 +187,7 @@ func (r *recovery) refuseIfReachable(record *member.Record, found []contact) err
 	return errors.Join(refused...)
 }
 
-func printFound(w io.Writer, found []contact) {
+func printFound(w io.Writer, found []probe) {
 	for _, c := range found {
 		state := "does not answer"
 		if c.status != nil {

@@ -70,7 +70,7 @@ func (r *request) flags() string {
 }
 
 // onceFrom is once with the request id that the flags name, or a random one.
-func (s *session) onceFrom(ctx context.Context, flags *requestFlags, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
+func (s *clusterClient) onceFrom(ctx context.Context, flags *requestFlags, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
 	r, err := flags.request()
 	if err != nil {
 		return err

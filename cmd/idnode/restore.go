@@ -56,12 +56,12 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		if f.skip < 0 {
 			return usagef("--skip-ahead must not be negative")
 		}
 		f.sure.of(cmd)
-		r := &restore{restoreFlags: f, session: s, progress: newProgress(a.stderr)}
+		r := &restore{restoreFlags: f, client: s, progress: newProgress(a.stderr)}
 		return r.run(ctx, args[0])
 	})
 }
@@ -78,7 +78,7 @@ func (f *restoreFlags) register(flags *pflag.FlagSet) {
 // restore is one restore.
 type restore struct {
 	restoreFlags
-	session  *session
+	client   *clusterClient
 	progress *progress
 	file     *backupFile
 	// floors are the counters of --floor.
@@ -93,7 +93,7 @@ func (r *restore) run(ctx context.Context, path string) (err error) {
 	if err := r.readFloors(); err != nil {
 		return err
 	}
-	if r.status, err = clusterOf(ctx, r.session); err != nil {
+	if r.status, err = clusterOf(ctx, r.client); err != nil {
 		return err
 	}
 	if err := r.check(); err != nil {
@@ -114,12 +114,12 @@ func (r *restore) run(ctx context.Context, path string) (err error) {
 		return err
 	}
 	total.LogIndex = max(total.GetLogIndex(), cluster.GetLogIndex())
-	r.session.out.result(total, func(w io.Writer) { r.print(w, cluster, total) })
+	r.client.out.result(total, func(w io.Writer) { r.print(w, cluster, total) })
 	return nil
 }
 
 // clusterOf asks the first node that answers for its status.
-func clusterOf(ctx context.Context, s *session) (res *idnodev1.GetStatusResponse, err error) {
+func clusterOf(ctx context.Context, s *clusterClient) (res *idnodev1.GetStatusResponse, err error) {
 	err = s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 		res, err = idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
 		return err
@@ -182,7 +182,7 @@ func (r *restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 		req := requests[0]
 		requests = requests[1:]
 		var res *idnodev1.MergeClusterResponse
-		err := r.session.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		err := r.client.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 			res, err = idnodev1.NewAdminServiceClient(conn).MergeCluster(ctx, req)
 			return err
 		})
@@ -257,7 +257,7 @@ func (r *restore) mergeSettings(ctx context.Context) error {
 	}
 	for _, setting := range r.file.settings {
 		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
-		err := r.session.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		err := r.client.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
 			_, err := idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, req)
 			return err
 		})
@@ -271,7 +271,7 @@ func (r *restore) mergeSettings(ctx context.Context) error {
 // mergeCounters merges the file's counters and then those of --floor. Claims come
 // first: an identity that is raised over a claim has not issued it.
 func (r *restore) mergeCounters(ctx context.Context) (*idnodev1.MergeCountersResponse, error) {
-	m := newMerger(r.session, r.progress)
+	m := newMerger(r.client, r.progress)
 	m.skip = r.skip
 	for _, claims := range []bool{true, false} {
 		err := r.file.counters(func(c counterfile.Counter) error {

@@ -162,7 +162,7 @@ func (a *app) clusterRoles() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	registerStale(cmd.Flags(), &stale)
-	return a.client(cmd, func(ctx context.Context, s *session, _ []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		res, err := getRoles(ctx, s, stale)
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func (a *app) clusterRoles() *cobra.Command {
 	})
 }
 
-func getRoles(ctx context.Context, s *session, stale bool) (*idnodev1.GetRolesResponse, error) {
+func getRoles(ctx context.Context, s *clusterClient, stale bool) (*idnodev1.GetRolesResponse, error) {
 	var res *idnodev1.GetRolesResponse
 	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
 		res, err = idnodev1.NewClusterServiceClient(conn).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: consistency(stale)})
@@ -223,7 +223,7 @@ from whoever sets them are refused.
 	}
 	cmd.Flags().Uint64Var(&expected, "expected", 0, "only if the present roles were set at this log index, 0 for none (default: the present ones)")
 	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *session, args []string) error {
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		table, err := readRoles(cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err

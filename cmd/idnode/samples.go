@@ -21,7 +21,7 @@ const sampleWait = 20 * time.Second
 // sampleKind is one kind of id, and how to get one.
 type sampleKind struct {
 	name string
-	take func(ctx context.Context, s *session, tag string) (string, error)
+	take func(ctx context.Context, s *clusterClient, tag string) (string, error)
 }
 
 // sampleKinds has the five kinds of id.
@@ -37,7 +37,7 @@ func sampleKinds() []sampleKind {
 
 // printSamples prints one id of each kind from the node called tag.
 func printSamples(ctx context.Context, w io.Writer, tag, endpoint string) error {
-	s := &session{endpoints: []string{endpoint}, timeout: defaultTimeout}
+	s := &clusterClient{endpoints: []string{endpoint}, timeout: defaultTimeout}
 	defer s.close()
 	var rows [][2]string
 	for _, kind := range sampleKinds() {
@@ -75,8 +75,8 @@ func soon(err error) bool {
 	return codeOf(err) == codes.Unavailable || reasonOf(err) == "TAG_NOT_ASSIGNED"
 }
 
-func sampleTemplate(template string, kind docid.Kind) func(context.Context, *session, string) (string, error) {
-	return func(ctx context.Context, s *session, _ string) (string, error) {
+func sampleTemplate(template string, kind docid.Kind) func(context.Context, *clusterClient, string) (string, error) {
+	return func(ctx context.Context, s *clusterClient, _ string) (string, error) {
 		var o nextOptions
 		var req *request
 		if kind == docid.Identity {
@@ -90,7 +90,7 @@ func sampleTemplate(template string, kind docid.Kind) func(context.Context, *ses
 	}
 }
 
-func sampleRange(ctx context.Context, s *session, _ string) (string, error) {
+func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error) {
 	var res *idnodev1.NextRangeResponse
 	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
 		res, err = idnodev1.NewIdsServiceClient(conn).NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users", RequestId: id})
@@ -108,7 +108,7 @@ func sampleRange(ctx context.Context, s *session, _ string) (string, error) {
 
 // sampleClaim claims an id of the node's own. In a kept data folder an earlier
 // run may have done so.
-func sampleClaim(ctx context.Context, s *session, tag string) (string, error) {
+func sampleClaim(ctx context.Context, s *clusterClient, tag string) (string, error) {
 	id := "users/" + strings.ToLower(tag) + "@example.org"
 	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, r *idnodev1.RequestId) error {
 		_, err := idnodev1.NewIdsServiceClient(conn).Claim(ctx, &idnodev1.ClaimRequest{Id: id, RequestId: r})

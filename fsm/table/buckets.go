@@ -2,8 +2,8 @@ package table
 
 import "hash/maphash"
 
-// bucketPage is how many buckets are allocated at once.
-const bucketPage = 1024
+// bucketSlab is how many buckets are allocated at once.
+const bucketSlab = 1024
 
 // bucketsPerEntry makes most chains one entry long: another one costs two reads
 // of memory, an empty bucket four bytes.
@@ -14,7 +14,7 @@ const bucketsPerEntry = 2
 // takes long, as it would if the array doubled. A bucket is the newest entry of a
 // chain. Go's map takes 35 bytes for an entry at a million, this takes 8.
 type buckets struct {
-	pages []*[bucketPage]Ref
+	slabs []*[bucketSlab]Ref
 	// count is how many there are; half is a power of two with half < count ≤ 2·half,
 	// but for the first one.
 	count int
@@ -36,12 +36,12 @@ func (b *buckets) of(hash uint64) *Ref {
 	return b.at(n)
 }
 
-func (b *buckets) at(n int) *Ref { return &b.pages[n/bucketPage][n%bucketPage] }
+func (b *buckets) at(n int) *Ref { return &b.slabs[n/bucketSlab][n%bucketSlab] }
 
 // add adds an empty bucket.
 func (b *buckets) add() {
-	if b.count%bucketPage == 0 {
-		b.pages = append(b.pages, new([bucketPage]Ref))
+	if b.count%bucketSlab == 0 {
+		b.slabs = append(b.slabs, new([bucketSlab]Ref))
 	}
 	if b.count == 2*b.half {
 		b.half = b.count
@@ -62,7 +62,7 @@ func (t *Table[V]) mix(database uint32, name uint64) uint64 {
 }
 
 // bucket returns the bucket of an entry.
-func (t *Table[V]) bucket(p *page[V], at int) *Ref {
+func (t *Table[V]) bucket(p *slab[V], at int) *Ref {
 	return t.buckets.of(t.mix(p.slots[at].database, maphash.Bytes(t.seed, p.name(at))))
 }
 

@@ -9,16 +9,16 @@ import (
 // Frozen is a table as it was at one moment. Any number of goroutines may read
 // it, beside changes of the table.
 type Frozen[V any] struct {
-	pages []page[V]
+	slabs []slab[V]
 	order *btree.BTreeG[Ref]
 }
 
 // Freeze returns the table as it is now. It copies a few words for every 64
-// entries, and each page is copied when it is changed for the first time
+// entries, and each slab is copied when it is changed for the first time
 // afterwards. It counts as a change of the table.
 func (t *Table[V]) Freeze() Frozen[V] {
 	t.generation++
-	return Frozen[V]{pages: slices.Clone(t.pages), order: t.order.Copy()}
+	return Frozen[V]{slabs: slices.Clone(t.slabs), order: t.order.Copy()}
 }
 
 // Len counts the entries.
@@ -36,6 +36,6 @@ func (f Frozen[V]) Scan(each func(Entry[V]) bool) {
 		return
 	}
 	f.order.Scan(func(ref Ref) bool {
-		return each(f.pages[ref/pageSize].entry(int(ref % pageSize)))
+		return each(f.slabs[ref/slabSize].entry(int(ref % slabSize)))
 	})
 }

@@ -2,7 +2,7 @@
 // in order, frozen in no time.
 //
 // A busy cluster looks a name up for every identity it gives, and seldom makes a
-// new one. So a value lies beside its name in a page and is found through a hash
+// new one. So a value lies beside its name in a slab and is found through a hash
 // table: two reads of memory, however many names there are. The order is kept in
 // a tree of places, which changes only with the set of names. No name but a long
 // one is an object of its own, so that the garbage collector, too, has as little
@@ -17,10 +17,10 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// pageSize is how many entries a page holds: what is copied when an entry is
+// slabSize is how many entries a slab holds: what is copied when an entry is
 // changed for the first time after a Freeze. Freeze itself copies a few words per
-// page.
-const pageSize = 64
+// slab.
+const slabSize = 64
 
 // inline is how many bytes of a name lie beside its value: so many that a slot
 // whose value is a number fills a line of the processor's cache.
@@ -51,11 +51,11 @@ type Table[V any] struct {
 	// mask has the bits of the hash that count: all, but in tests.
 	mask    uint64
 	buckets buckets
-	pages   []page[V]
+	slabs   []slab[V]
 	// free has the places of deleted entries; used counts the places ever used.
 	free []Ref
 	used Ref
-	// generation counts the Freezes. A page of an older one may be shared.
+	// generation counts the Freezes. A slab of an older one may be shared.
 	generation uint32
 	// order has the places of all entries, by database and name.
 	order *btree.BTreeG[Ref]
@@ -72,13 +72,13 @@ func New[V any]() *Table[V] {
 
 // less compares entries that are in the table.
 func (t *Table[V]) less(a, b Ref) bool {
-	p, at := t.page(b)
+	p, at := t.slab(b)
 	return t.before(a, p.slots[at].database, p.name(at))
 }
 
 // before says whether an entry comes before a name in the order of the table.
 func (t *Table[V]) before(ref Ref, database uint32, name []byte) bool {
-	p, at := t.page(ref)
+	p, at := t.slab(ref)
 	if s := &p.slots[at]; s.database != database {
 		return s.database < database
 	}
@@ -91,7 +91,7 @@ func (t *Table[V]) Len() int { return t.order.Len() }
 // Find returns where the entry of a name lies; false if there is none.
 func (t *Table[V]) Find(database uint32, name string) (Ref, bool) {
 	for ref := *t.buckets.of(t.hash(database, name)); ref != none; {
-		p, at := t.page(ref)
+		p, at := t.slab(ref)
 		s := &p.slots[at]
 		if s.database == database && string(p.name(at)) == name {
 			return ref, true
@@ -103,7 +103,7 @@ func (t *Table[V]) Find(database uint32, name string) (Ref, bool) {
 
 // Value returns the value of the entry at a place.
 func (t *Table[V]) Value(ref Ref) V {
-	p, at := t.page(ref)
+	p, at := t.slab(ref)
 	return p.slots[at].value
 }
 
@@ -157,7 +157,7 @@ func (t *Table[V]) Ascend(database uint32, from string, f func(Entry[V]) bool) {
 	})
 	if begin, ok := t.order.GetAt(first); ok {
 		t.order.Ascend(begin, func(ref Ref) bool {
-			p, at := t.page(ref)
+			p, at := t.slab(ref)
 			return f(p.entry(at))
 		})
 	}
@@ -170,21 +170,21 @@ func (t *Table[V]) place() Ref {
 		t.free = t.free[:n-1]
 		return ref
 	}
-	if t.used%pageSize == 0 {
-		t.pages = append(t.pages, newPage[V](t.generation))
+	if t.used%slabSize == 0 {
+		t.slabs = append(t.slabs, newSlab[V](t.generation))
 	}
 	t.used++
 	return t.used - 1
 }
 
-// page returns the page of a place, to read, and which of its slots it is.
-func (t *Table[V]) page(ref Ref) (*page[V], int) {
-	return &t.pages[ref/pageSize], int(ref % pageSize)
+// slab returns the slab of a place, to read, and which of its slots it is.
+func (t *Table[V]) slab(ref Ref) (*slab[V], int) {
+	return &t.slabs[ref/slabSize], int(ref % slabSize)
 }
 
-// own returns the same to write: a page that no Frozen shares.
-func (t *Table[V]) own(ref Ref) (*page[V], int) {
-	p, at := t.page(ref)
+// own returns the same to write: a slab that no Frozen shares.
+func (t *Table[V]) own(ref Ref) (*slab[V], int) {
+	p, at := t.slab(ref)
 	if p.generation != t.generation {
 		*p = p.copy(t.generation)
 	}

@@ -26,7 +26,7 @@ func (t *Table[V]) Warm(keys []Key) (touched int) {
 	}
 	for _, ref := range refs[:len(keys)] {
 		if ref != none {
-			p, at := t.page(ref)
+			p, at := t.slab(ref)
 			touched += int(p.slots[at].length)
 		}
 	}

@@ -45,7 +45,7 @@ func (g *Generator) shut() (last int64, first bool) {
 	g.closed = true
 	close(g.closing)
 	g.queue.refuse(ErrClosed)
-	return g.current.Load().seal(), true
+	return g.current.Load().exhaust(), true
 }
 
 // closedBy waits for the Close that came first.

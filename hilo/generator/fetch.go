@@ -28,7 +28,7 @@ type fetcher struct {
 
 // prefetch has the range after s fetched in the background. Whoever took the number
 // at the half of s can be late: s may have come to its end meanwhile.
-func (g *Generator) prefetch(s *span) {
+func (g *Generator) prefetch(s *heldRange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.current.Load() == s {
@@ -81,7 +81,7 @@ func (g *Generator) fetch(f *fetcher) {
 }
 
 // ask calls the source for one range.
-func (g *Generator) ask() (*span, error) {
+func (g *Generator) ask() (*heldRange, error) {
 	ctx, cancel := context.WithTimeout(g.life, g.timeout)
 	defer cancel()
 	r, err := g.source.Next(ctx, g.next)
@@ -98,12 +98,12 @@ func (g *Generator) ask() (*span, error) {
 	if r.Granted == 0 {
 		g.next.LastSize = r.Size()
 	}
-	return newSpan(r), nil
+	return newHeldRange(r), nil
 }
 
 // deliver hands a new range to those who wait, or keeps it for those who come. It
 // says whether the fetcher is to bring another.
-func (g *Generator) deliver(s *span) (more bool) {
+func (g *Generator) deliver(s *heldRange) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.queue.idle() {

@@ -35,7 +35,7 @@ type Config struct {
 type Generator struct {
 	// current is the range that numbers are taken from, never nil. It is read by every
 	// call, and lies apart from what the slow path writes.
-	current atomic.Pointer[span]
+	current atomic.Pointer[heldRange]
 	_       [line - 8]byte
 
 	source  RangeSource
@@ -50,8 +50,8 @@ type Generator struct {
 
 	mu      sync.Mutex // held for moments only, never during a call of the source
 	closed  bool
-	ahead   *span    // the range after current, nil while there is none
-	fetcher *fetcher // at work or resting; nil while no range is wanted
+	ahead   *heldRange // the range after current, nil while there is none
+	fetcher *fetcher   // at work or resting; nil while no range is wanted
 	queue   queue
 }
 
@@ -79,7 +79,7 @@ func New(source RangeSource, cfg Config) (*Generator, error) {
 		next:    Request{Size: cfg.FirstSize},
 	}
 	g.life, g.cancel = context.WithCancel(context.Background())
-	g.current.Store(&span{})
+	g.current.Store(&heldRange{})
 	return g, nil
 }
 

@@ -48,7 +48,7 @@ func TestLatePrefetch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var first *span
+				var first *heldRange
 				for range tt.take {
 					n, err := g.Next(t.Context())
 					if err != nil {
@@ -103,7 +103,7 @@ func TestNumberAtTheLastMoment(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	served, refused, waiting := g.queue.join(4), g.queue.join(5), g.queue.join(6)
-	g.queue.serve(newSpan(Range{Range: hilo.Range{Low: 7, High: 10}}))
+	g.queue.serve(newHeldRange(Range{Range: hilo.Range{Low: 7, High: 10}}))
 	if b, err := g.giveUp(ended, served); err != nil || b.first != 7 || b.n != 4 {
 		t.Errorf("the one that was served: %d from %d on, %v", b.n, b.first, err)
 	}
@@ -125,7 +125,7 @@ func TestNumberAtTheLastMoment(t *testing.T) {
 // TestSpentCounterStays: asking for many of a range that is used up does not move its
 // counter, which could otherwise come round.
 func TestSpentCounterStays(t *testing.T) {
-	s := newSpan(Range{Range: hilo.Range{Low: 1, High: 10}})
+	s := newHeldRange(Range{Range: hilo.Range{Low: 1, High: 10}})
 	s.take(8)
 	if b, _ := s.take(MaxCount); b.first != 9 || b.n != 2 {
 		t.Errorf("the rest is %d from %d on", b.n, b.first)
@@ -134,7 +134,7 @@ func TestSpentCounterStays(t *testing.T) {
 	if b, _ := s.take(MaxCount); b.n != 0 || s.used.Load() != used {
 		t.Errorf("a range that is used up gave %d numbers; its counter rose by %d", b.n, s.used.Load()-used)
 	}
-	if last := s.seal(); last != 10 {
+	if last := s.exhaust(); last != 10 {
 		t.Errorf("the last number is %d", last)
 	}
 }
@@ -142,7 +142,7 @@ func TestSpentCounterStays(t *testing.T) {
 // TestCacheLines: whatever is written by every call is on cache lines of its own,
 // wherever the allocator puts it.
 func TestCacheLines(t *testing.T) {
-	var s span
+	var s heldRange
 	before := unsafe.Offsetof(s.used) - unsafe.Offsetof(s.half)
 	after := unsafe.Sizeof(s) - unsafe.Offsetof(s.used)
 	if before < line || after < line {

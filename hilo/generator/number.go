@@ -6,7 +6,7 @@ import "strconv"
 // comparable: two Numbers are equal if they are the same one.
 type Number struct {
 	value int64
-	of    *span
+	of    *heldRange
 }
 
 // Value returns the number, 1 or more. Every number goes to one caller only.

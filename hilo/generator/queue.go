@@ -44,9 +44,9 @@ func (q *queue) leave(w *waiter) bool {
 	return true
 }
 
-// serve hands the span's numbers to the waiters, as far as they go. It says whether
+// serve hands the range's numbers to the waiters, as far as they go. It says whether
 // the one after which the next range is to be fetched was among them.
-func (q *queue) serve(s *span) (half bool) {
+func (q *queue) serve(s *heldRange) (half bool) {
 	for !q.idle() && !s.empty() {
 		w := q.list.Front().Value.(*waiter)
 		b, h := s.take(w.n)
@@ -100,7 +100,7 @@ func (g *Generator) takeOrJoin(ctx context.Context, n uint64) (block, *waiter, e
 		g.current.Store(g.ahead)
 		g.ahead = nil
 		if mutant.On(mutant.GeneratorRefillTwice) {
-			g.ahead = newSpan(g.current.Load().Range)
+			g.ahead = newHeldRange(g.current.Load().Range)
 		}
 		if b := g.takeLocked(n); b.n > 0 {
 			return b, nil, nil

@@ -2,6 +2,6 @@
 // second, how long calls take, errors by reason. It also checks what a benchmark
 // of an id service must check: that no id came twice.
 //
-// It owns the callers, the figures and the check. How the figures are shown, and
+// It owns the callers, the statistics and the check. How the statistics are shown, and
 // where the cluster comes from, is for its user. The load is bounded in time.
 package bench

@@ -34,8 +34,8 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(leastLatency, mostLatency, latencyDigits)
 }
 
-// figures is what one caller measured. Only that caller writes it.
-type figures struct {
+// stats is what one caller measured. Only that caller writes it.
+type stats struct {
 	latency *hdrhistogram.Histogram
 	calls   int64
 	ids     int64
@@ -43,37 +43,37 @@ type figures struct {
 	errors  map[string]int64
 }
 
-func newFigures() *figures {
-	return &figures{latency: newHistogram(), errors: map[string]int64{}}
+func newStats() *stats {
+	return &stats{latency: newHistogram(), errors: map[string]int64{}}
 }
 
 // answered notes an answered call.
-func (f *figures) answered(took time.Duration, taken []block) {
-	_ = f.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
-	f.calls++
+func (s *stats) answered(took time.Duration, taken []block) {
+	_ = s.latency.RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)) // It is within the bounds.
+	s.calls++
 	for _, b := range taken {
-		f.ids += b.last - b.first + 1
+		s.ids += b.last - b.first + 1
 	}
-	f.taken = append(f.taken, taken...)
+	s.taken = append(s.taken, taken...)
 }
 
-// add adds another caller's figures.
-func (f *figures) add(other *figures) {
-	f.latency.Merge(other.latency)
-	f.calls += other.calls
-	f.ids += other.ids
-	f.taken = append(f.taken, other.taken...)
+// add adds another caller's statistics.
+func (s *stats) add(other *stats) {
+	s.latency.Merge(other.latency)
+	s.calls += other.calls
+	s.ids += other.ids
+	s.taken = append(s.taken, other.taken...)
 	for reason, n := range other.errors {
-		f.errors[reason] += n
+		s.errors[reason] += n
 	}
 }
 
-func (f *figures) report(c Config, took time.Duration) Report {
-	s := took.Seconds()
+func (s *stats) report(c Config, took time.Duration) Report {
+	seconds := took.Seconds()
 	return Report{
-		Op: c.Op, Via: c.Via, Callers: c.Callers, Batch: c.Batch, Names: c.Names, Seconds: s,
-		CallsPerS: float64(f.calls) / s, IDsPerS: float64(f.ids) / s,
-		P50us: f.latency.ValueAtQuantile(50), P99us: f.latency.ValueAtQuantile(99),
-		P999us: f.latency.ValueAtQuantile(99.9), MaxUs: f.latency.Max(), ErrorReasons: f.errors,
+		Op: c.Op, Via: c.Via, Callers: c.Callers, Batch: c.Batch, Names: c.Names, Seconds: seconds,
+		CallsPerS: float64(s.calls) / seconds, IDsPerS: float64(s.ids) / seconds,
+		P50us: s.latency.ValueAtQuantile(50), P99us: s.latency.ValueAtQuantile(99),
+		P999us: s.latency.ValueAtQuantile(99.9), MaxUs: s.latency.Max(), ErrorReasons: s.errors,
 	}
 }

@@ -51,16 +51,16 @@ func Run(ctx context.Context, c Config, progress *Progress) (Report, error) {
 	return total.report(c, took), checkUnique(total.taken)
 }
 
-// measure lets every caller call until ctx ends, and adds their figures up.
-func measure(ctx context.Context, takers []taker, progress *Progress) *figures {
-	each := make([]*figures, len(takers))
+// measure lets every caller call until ctx ends, and adds their statistics up.
+func measure(ctx context.Context, takers []taker, progress *Progress) *stats {
+	each := make([]*stats, len(takers))
 	var callers sync.WaitGroup
 	for i, take := range takers {
-		each[i] = newFigures()
+		each[i] = newStats()
 		callers.Go(func() { each[i].call(ctx, take, progress) })
 	}
 	callers.Wait()
-	total := newFigures()
+	total := newStats()
 	for _, f := range each {
 		total.add(f)
 	}
@@ -69,21 +69,21 @@ func measure(ctx context.Context, takers []taker, progress *Progress) *figures {
 
 // call makes one call after the other. A call under way when ctx ends is waited
 // for: its ids count, and its time does too.
-func (f *figures) call(ctx context.Context, take taker, progress *Progress) {
+func (s *stats) call(ctx context.Context, take taker, progress *Progress) {
 	for i := 0; ctx.Err() == nil; i++ {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		begin := time.Now()
 		taken, err := take(callCtx, i)
 		cancel()
 		if err != nil {
-			f.errors[reasonOf(err)]++
+			s.errors[reasonOf(err)]++
 			progress.failed.Add(1)
 			continue
 		}
-		before := f.ids
-		f.answered(time.Since(begin), taken)
+		before := s.ids
+		s.answered(time.Since(begin), taken)
 		progress.calls.Add(1)
-		progress.ids.Add(f.ids - before)
+		progress.ids.Add(s.ids - before)
 	}
 }
 

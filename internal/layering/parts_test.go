@@ -119,7 +119,7 @@ var parts = []part{
 	{folder: "internal/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 
-	// A load and its figures, over the public API.
+	// A load and its statistics, over the public API.
 	{folder: "internal/bench", floor: 4, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// One server put together, and the program around it.

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// recentSpan is how far back Recent looks, and recentEvery how long its answer is
+	// recentWindow is how far back Recent looks, and recentEvery how long its answer is
 	// good for.
-	recentSpan  = 10 * time.Second
-	recentEvery = 500 * time.Millisecond
+	recentWindow = 10 * time.Second
+	recentEvery  = 500 * time.Millisecond
 )
 
 // recent keeps what was counted, as it was at several times, to tell what was counted
 // between them.
 type recent struct {
 	mu sync.Mutex
-	// samples are oldest first: the last before recentSpan began, and those since.
+	// samples are oldest first: the last before recentWindow began, and those since.
 	samples []sample
 	stats   cluster.Stats
 }
@@ -44,7 +44,7 @@ func (m *Metrics) recentAt(now time.Time) cluster.Stats {
 		return r.stats
 	}
 	r.samples = append(r.samples, m.sampleAt(now))
-	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= recentSpan {
+	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= recentWindow {
 		r.samples = r.samples[1:]
 	}
 	r.stats = between(r.samples[0], r.samples[len(r.samples)-1])

@@ -40,13 +40,13 @@ func TestRecent(t *testing.T) {
 			want: cluster.Stats{IdentitiesPerSecond: 50, IDsPerSecond: 100, CommitP99: 1592 * time.Microsecond, WriteP99: 796 * time.Microsecond},
 		},
 		{
-			name: "quiet since", pass: recentSpan, want: cluster.Stats{
+			name: "quiet since", pass: recentWindow, want: cluster.Stats{
 				IdentitiesPerSecond: 499, IDsPerSecond: 999, CommitP99: 1630208 * time.Microsecond, WriteP99: 815104 * time.Microsecond,
 			},
 		},
-		{name: "quiet for long", pass: recentSpan, want: cluster.Stats{}},
+		{name: "quiet for long", pass: recentWindow, want: cluster.Stats{}},
 		{
-			name: "slower than any bucket", pass: recentSpan, ids: 1, took: time.Minute,
+			name: "slower than any bucket", pass: recentWindow, ids: 1, took: time.Minute,
 			want: cluster.Stats{IdentitiesPerSecond: .1, IDsPerSecond: .2, CommitP99: 3276800 * time.Microsecond, WriteP99: 3276800 * time.Microsecond},
 		},
 	}
@@ -68,7 +68,7 @@ func TestRecent(t *testing.T) {
 		now = now.Add(recentEvery)
 		m.recentAt(now)
 	}
-	if n, most := len(m.recent.samples), int(recentSpan/recentEvery)+2; n > most {
+	if n, most := len(m.recent.samples), int(recentWindow/recentEvery)+2; n > most {
 		t.Errorf("%d samples are kept, want %d at most", n, most)
 	}
 }

@@ -30,9 +30,9 @@ type SnapshotWatch struct {
 }
 
 // SnapshotTimes are the times at which snapshots were written, by beginning.
-type SnapshotTimes struct{ spans []span }
+type SnapshotTimes struct{ periods []period }
 
-type span struct{ from, to time.Time }
+type period struct{ from, to time.Time }
 
 // WatchSnapshots watches until Stop.
 func WatchSnapshots(t testing.TB, nodes []*Node) *SnapshotWatch {
@@ -84,10 +84,10 @@ func (w *SnapshotWatch) look(n *Node) {
 	defer w.mu.Unlock()
 	for _, draft := range drafts {
 		if _, known := w.open[draft]; !known {
-			w.open[draft] = len(w.taken.spans)
-			w.taken.spans = append(w.taken.spans, span{from: now})
+			w.open[draft] = len(w.taken.periods)
+			w.taken.periods = append(w.taken.periods, period{from: now})
 		}
-		w.taken.spans[w.open[draft]].to = now
+		w.taken.periods[w.open[draft]].to = now
 	}
 	for draft := range w.open {
 		if strings.HasPrefix(draft, n.DataDir+string(filepath.Separator)) && !slices.Contains(drafts, draft) {
@@ -98,12 +98,12 @@ func (w *SnapshotWatch) look(n *Node) {
 }
 
 // Count is how many snapshots there were.
-func (s SnapshotTimes) Count() int { return len(s.spans) }
+func (s SnapshotTimes) Count() int { return len(s.periods) }
 
 // Times is how long each took.
 func (s SnapshotTimes) Times() []time.Duration {
 	var all []time.Duration
-	for _, x := range s.spans {
+	for _, x := range s.periods {
 		all = append(all, x.to.Sub(x.from).Round(time.Millisecond))
 	}
 	return all
@@ -112,7 +112,7 @@ func (s SnapshotTimes) Times() []time.Duration {
 // Overlap says whether a snapshot was being written at some moment between from
 // and to.
 func (s SnapshotTimes) Overlap(from, to time.Time) bool {
-	for _, x := range s.spans {
+	for _, x := range s.periods {
 		if !from.After(x.to) && !to.Before(x.from) {
 			return true
 		}

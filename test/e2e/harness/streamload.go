@@ -47,8 +47,8 @@ type StreamLoad struct {
 	Repeat bool
 }
 
-// StreamFigures is what became of a load.
-type StreamFigures struct {
+// StreamStats is what became of a load.
+type StreamStats struct {
 	// Sent is how many calls were sent, OK how many succeeded; Refused counts the
 	// others by reason.
 	Sent, OK int
@@ -72,7 +72,7 @@ type StreamSample struct {
 }
 
 // Run puts the load on. Its error is that of a stream.
-func (l StreamLoad) Run(ctx context.Context) (StreamFigures, error) {
+func (l StreamLoad) Run(ctx context.Context) (StreamStats, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	run := &streamRun{load: l, begin: time.Now()}
@@ -84,7 +84,7 @@ func (l StreamLoad) Run(ctx context.Context) (StreamFigures, error) {
 		for range l.Streams {
 			s, err := newStreamSource(ctx, run, n, len(sources))
 			if err != nil {
-				return StreamFigures{}, err
+				return StreamStats{}, err
 			}
 			sources = append(sources, s)
 		}
@@ -95,7 +95,7 @@ func (l StreamLoad) Run(ctx context.Context) (StreamFigures, error) {
 		work.Go(func() { s.receiveErr = s.receive() })
 	}
 	work.Wait()
-	all := StreamFigures{Took: time.Since(run.begin), Refused: make(map[string]int)}
+	all := StreamStats{Took: time.Since(run.begin), Refused: make(map[string]int)}
 	var failed error
 	for _, s := range sources {
 		all.add(&s.figures)
@@ -104,7 +104,7 @@ func (l StreamLoad) Run(ctx context.Context) (StreamFigures, error) {
 	return all, failed
 }
 
-func (f *StreamFigures) add(g *StreamFigures) {
+func (f *StreamStats) add(g *StreamStats) {
 	f.Sent += g.Sent
 	f.OK += g.OK
 	for reason, n := range g.Refused {
@@ -149,7 +149,7 @@ type streamSource struct {
 	slots []streamSlot
 
 	// figures belong to receive, but for Sent, which belongs to send.
-	figures             StreamFigures
+	figures             StreamStats
 	reasons             map[string]string
 	sendErr, receiveErr error
 }
@@ -168,7 +168,7 @@ func newStreamSource(ctx context.Context, run *streamRun, n *Node, number int) (
 	l := run.load
 	s := &streamSource{
 		run: run, stream: stream, free: make(chan int, l.UnderWay), slots: make([]streamSlot, l.UnderWay),
-		figures: StreamFigures{Refused: make(map[string]int)}, reasons: make(map[string]string),
+		figures: StreamStats{Refused: make(map[string]int)}, reasons: make(map[string]string),
 	}
 	for slot := range l.UnderWay {
 		s.free <- slot
@@ -368,7 +368,7 @@ func CallIdentity(name string) *idnodev1.Call {
 // Complete runs a load of which every call must succeed. A machine that lets a node
 // wait for its turn for longer than it waits for the leader leaves the outcome of
 // what is under way unknown; few may end so.
-func (l StreamLoad) Complete(t testing.TB) StreamFigures {
+func (l StreamLoad) Complete(t testing.TB) StreamStats {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -110,11 +110,11 @@ func TestF19Overload(t *testing.T) {
 	}
 }
 
-func rate(calls int, f harness.StreamFigures) float64 { return float64(calls) / f.Took.Seconds() }
+func rate(calls int, f harness.StreamStats) float64 { return float64(calls) / f.Took.Seconds() }
 
 // overload offers overloadFactor times peak, and returns what became of it and the
 // greatest resident memory of each node.
-func overload(t *testing.T, c *harness.Cluster, peak float64, call func(int) *idnodev1.Call) (harness.StreamFigures, []int64) {
+func overload(t *testing.T, c *harness.Cluster, peak float64, call func(int) *idnodev1.Call) (harness.StreamStats, []int64) {
 	t.Helper()
 	// As many streams as fill a node beyond what it takes from all of them: one
 	// stream may have 2,048 calls under way, all of a node 3,072.
@@ -167,7 +167,7 @@ func split(samples []harness.StreamSample) (accepted, refused []harness.StreamSa
 
 // countOf checks that the identity stands at as many values as were answered, or as
 // many more as have an unknown outcome: no refused call took one.
-func countOf(t *testing.T, c *harness.Cluster, loads ...harness.StreamFigures) {
+func countOf(t *testing.T, c *harness.Cluster, loads ...harness.StreamStats) {
 	t.Helper()
 	answered, unknown := 0, 0
 	for _, f := range loads {

@@ -155,16 +155,16 @@ type hiloJudge struct {
 // names checks that a High names one range, and that later ones are higher.
 func (j *hiloJudge) names() {
 	j.byHigh = make(map[int64]int)
-	var highs []span
+	var highs []idRange
 	for i, r := range j.ranges {
 		if !r.set {
 			j.byHigh[r.high] = i
-			highs = append(highs, span{r.high, r.high, r.call, r.ret, int32(r.pos)})
+			highs = append(highs, idRange{r.high, r.high, r.call, r.ret, int32(r.pos)})
 		}
 	}
-	rising(highs, func(a, b span) {
+	rising(highs, func(a, b idRange) {
 		j.violation("hilo/high", j.where, []int{int(a.pos), int(b.pos)}, "two ranges end at %d", a.first)
-	}, func(higher, lower span) {
+	}, func(higher, lower idRange) {
 		j.violation("hilo/high", j.where, []int{int(higher.pos), int(lower.pos)},
 			"asked for at %s a range ends at %d, though one that ends at %d was answered at %s", at(lower.call), lower.first, higher.first, at(higher.ret))
 	})
@@ -228,18 +228,18 @@ func (j *hiloJudge) giveBack(b *hiloReturn) {
 // used checks the numbers that clients used, and returns how many there are.
 func (j *hiloJudge) used() int64 {
 	var n int64
-	var spans []span
+	var ranges []idRange
 	for i := range j.uses {
 		u := &j.uses[i]
 		for _, b := range u.blocks {
 			n += b.Last - b.First + 1
-			spans = append(spans, span{first: b.First, last: b.Last, pos: int32(u.pos)})
+			ranges = append(ranges, idRange{first: b.First, last: b.Last, pos: int32(u.pos)})
 		}
 		if u.high != 0 {
 			j.belongs(u)
 		}
 	}
-	rising(spans, func(a, b span) {
+	rising(ranges, func(a, b idRange) {
 		j.violation("hilo/twice", j.where, []int{int(a.pos), int(b.pos)}, "%d to %d and %d to %d were used", a.first, a.last, b.first, b.last)
 	}, nil)
 	return n

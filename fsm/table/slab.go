@@ -1,14 +1,14 @@
 package table
 
-// page is a run of slots, and whom it belongs to.
-type page[V any] struct {
+// slab is a run of slots, and whom it belongs to.
+type slab[V any] struct {
 	// slots is an object of its own: if no value has a pointer, there is nothing in
 	// it that the garbage collector must look at, and a slot with a number as its
 	// value is one line of the processor's cache.
-	slots *[pageSize]slot[V]
+	slots *[slabSize]slot[V]
 	// long has the names that do not fit into their slots; nil while there are none.
-	long *[pageSize][]byte
-	// generation is that of the table when the page was made, or copied.
+	long *[slabSize][]byte
+	// generation is that of the table when the slab was made, or copied.
 	generation uint32
 }
 
@@ -18,17 +18,17 @@ type slot[V any] struct {
 	database uint32
 	// older is the next entry of the same bucket.
 	older Ref
-	// length is that of the name, which is in text, or in the page's long names.
+	// length is that of the name, which is in text, or in the slab's long names.
 	length uint16
 	text   [inline]byte
 }
 
-func newPage[V any](generation uint32) page[V] {
-	return page[V]{slots: new([pageSize]slot[V]), generation: generation}
+func newSlab[V any](generation uint32) slab[V] {
+	return slab[V]{slots: new([slabSize]slot[V]), generation: generation}
 }
 
 // name returns the name of an entry. It is valid until the entry is deleted.
-func (p *page[V]) name(at int) []byte {
+func (p *slab[V]) name(at int) []byte {
 	s := &p.slots[at]
 	if s.length > inline {
 		return p.long[at]
@@ -36,13 +36,13 @@ func (p *page[V]) name(at int) []byte {
 	return s.text[:s.length]
 }
 
-func (p *page[V]) entry(at int) Entry[V] {
+func (p *slab[V]) entry(at int) Entry[V] {
 	s := &p.slots[at]
 	return Entry[V]{Database: s.database, Name: string(p.name(at)), Value: s.value}
 }
 
 // put fills a slot.
-func (p *page[V]) put(at int, e Entry[V], older Ref) {
+func (p *slab[V]) put(at int, e Entry[V], older Ref) {
 	s := &p.slots[at]
 	*s = slot[V]{value: e.Value, database: e.Database, older: older, length: uint16(len(e.Name))}
 	if len(e.Name) <= inline {
@@ -50,23 +50,23 @@ func (p *page[V]) put(at int, e Entry[V], older Ref) {
 		return
 	}
 	if p.long == nil {
-		p.long = new([pageSize][]byte)
+		p.long = new([slabSize][]byte)
 	}
 	p.long[at] = []byte(e.Name)
 }
 
 // clear empties a slot.
-func (p *page[V]) clear(at int) {
+func (p *slab[V]) clear(at int) {
 	p.slots[at] = slot[V]{}
 	if p.long != nil {
 		p.long[at] = nil
 	}
 }
 
-// copy returns a page of a generation that shares nothing that changes.
-func (p *page[V]) copy(generation uint32) page[V] {
+// copy returns a slab of a generation that shares nothing that changes.
+func (p *slab[V]) copy(generation uint32) slab[V] {
 	slots := *p.slots
-	mine := page[V]{slots: &slots, generation: generation}
+	mine := slab[V]{slots: &slots, generation: generation}
 	if p.long != nil {
 		long := *p.long
 		mine.long = &long

@@ -10,18 +10,18 @@ import (
 // pairs.
 const line = 128
 
-// sealed is a count of numbers that no range has, and that no counter comes back
+// exhausted is a count of numbers that no range has, and that no counter comes back
 // from.
-const sealed = 1 << 63
+const exhausted = 1 << 63
 
-// span is a range from which numbers are taken.
+// heldRange is a range from which numbers are taken.
 //
 // The counter counts the numbers taken rather than holding the next one: past its
 // end it goes on rising, and a range may end at the greatest integer.
 //
 // Invariant: a number is taken by whoever raised used past it, and only if that was
 // at most size.
-type span struct {
+type heldRange struct {
 	Range
 	suffix string // what stands behind the number: "-A"
 	size   uint64 // the range's numbers, 0 if there never was one
@@ -32,8 +32,8 @@ type span struct {
 	_    [line - 8]byte
 }
 
-func newSpan(r Range) *span {
-	s := &span{Range: r, size: uint64(r.Size())}
+func newHeldRange(r Range) *heldRange {
+	s := &heldRange{Range: r, size: uint64(r.Size())}
 	s.half = (s.size + 1) / 2
 	if r.NodeTag != "" {
 		s.suffix = "-" + r.NodeTag
@@ -41,37 +41,37 @@ func newSpan(r Range) *span {
 	return s
 }
 
-// block is n numbers of a span from first on; none if n is 0.
+// block is n numbers of a range from first on; none if n is 0.
 type block struct {
-	of    *span
+	of    *heldRange
 	first int64
 	n     uint64
 }
 
 // take takes up to n numbers. It says whether they are the ones after which the next
 // range is to be fetched.
-func (s *span) take(n uint64) (b block, half bool) {
-	if s.empty() {
+func (h *heldRange) take(n uint64) (b block, half bool) {
+	if h.empty() {
 		// However often someone asks for many in vain, the counter never comes round.
 		return block{}, false
 	}
-	end := s.used.Add(n)
+	end := h.used.Add(n)
 	begin := end - n
-	if begin >= s.size {
+	if begin >= h.size {
 		return block{}, false
 	}
-	end = min(end, s.size)
-	return block{s, s.Low + int64(begin), end - begin}, begin < s.half && s.half <= end
+	end = min(end, h.size)
+	return block{h, h.Low + int64(begin), end - begin}, begin < h.half && h.half <= end
 }
 
 // empty says whether no number is left.
-func (s *span) empty() bool { return s.used.Load() >= s.size }
+func (h *heldRange) empty() bool { return h.used.Load() >= h.size }
 
-// seal makes the span empty, and returns the last number that was taken before, Low-1
+// exhaust makes the range empty, and returns the last number that was taken before, Low-1
 // if none was.
-func (s *span) seal() (last int64) {
-	used := min(s.used.Swap(sealed), s.size)
-	return s.Low + int64(used) - 1
+func (h *heldRange) exhaust() (last int64) {
+	used := min(h.used.Swap(exhausted), h.size)
+	return h.Low + int64(used) - 1
 }
 
 // appendIDs appends the ids of the block's numbers.

@@ -23,9 +23,9 @@ import (
 // names of 2,000 bytes, several times over.
 const maxAnswerBytes = 32 << 20
 
-// session is one command's way to the cluster: several endpoints, asked in
+// clusterClient is one command's way to the cluster: several endpoints, asked in
 // order. It is used by one goroutine.
-type session struct {
+type clusterClient struct {
 	endpoints []string
 	database  string
 	timeout   time.Duration
@@ -39,7 +39,7 @@ type session struct {
 }
 
 // close closes all connections.
-func (s *session) close() {
+func (s *clusterClient) close() {
 	for _, conn := range s.conns {
 		_ = conn.Close()
 	}
@@ -118,7 +118,7 @@ func callErrorIn(err error) *callError {
 type attempt func(ctx context.Context, conn grpc.ClientConnInterface) error
 
 // ask sends a call that changes nothing, or of which a repeat only skips a number.
-func (s *session) ask(ctx context.Context, call attempt) error {
+func (s *clusterClient) ask(ctx context.Context, call attempt) error {
 	err := s.try(ctx, repeatable, call)
 	if failed := callErrorIn(err); failed != nil {
 		failed.unknown = false
@@ -128,14 +128,14 @@ func (s *session) ask(ctx context.Context, call attempt) error {
 
 // change sends a call that changes the cluster and has no request id, so it
 // goes to the next endpoint only if nothing can have happened.
-func (s *session) change(ctx context.Context, call attempt) error {
+func (s *clusterClient) change(ctx context.Context, call attempt) error {
 	return s.try(ctx, onceOnly, call)
 }
 
 // once sends a call that counts once however often it is sent, because of its
 // request id. Every later attempt says what log index was known before the
 // first, so that a node which no longer remembers the first refuses the repeat.
-func (s *session) once(ctx context.Context, r *request, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
+func (s *clusterClient) once(ctx context.Context, r *request, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
 	err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		r.look(ctx, conn)
 		return call(ctx, conn, r.next())
@@ -151,7 +151,7 @@ func (s *session) once(ctx context.Context, r *request, call func(context.Contex
 // try calls each endpoint in order until one gives a final answer. The timeout
 // covers all of them together. An endpoint of which we cannot tell whether it
 // did something is followed by the next only if safe says so.
-func (s *session) try(ctx context.Context, safe safety, call attempt) error {
+func (s *clusterClient) try(ctx context.Context, safe safety, call attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	failed := &callError{verbose: s.verbose}
@@ -173,7 +173,7 @@ func (s *session) try(ctx context.Context, safe safety, call attempt) error {
 // tryOne makes one attempt. With left endpoints still to go it may use that
 // share of the time that remains; a call that must not be repeated gets all of
 // it once it was sent.
-func (s *session) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
+func (s *clusterClient) tryOne(ctx context.Context, endpoint string, left int, safe safety, call attempt) error {
 	share, cancel := context.WithTimeout(ctx, remaining(ctx)/time.Duration(left))
 	defer cancel()
 	conn, err := s.connect(share, endpoint)
@@ -247,7 +247,7 @@ func (e *unreachableError) GRPCStatus() *status.Status {
 
 // connect returns a connection that is up, so that a failure before it is
 // known to have done nothing.
-func (s *session) connect(ctx context.Context, endpoint string) (*grpc.ClientConn, error) {
+func (s *clusterClient) connect(ctx context.Context, endpoint string) (*grpc.ClientConn, error) {
 	conn, err := s.conn(endpoint)
 	if err != nil {
 		return nil, &unreachableError{endpoint: endpoint, cause: err.Error()}
@@ -268,7 +268,7 @@ func (s *session) connect(ctx context.Context, endpoint string) (*grpc.ClientCon
 }
 
 // conn returns the endpoint's connection, which may not be up yet.
-func (s *session) conn(endpoint string) (*grpc.ClientConn, error) {
+func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
 	if conn := s.conns[endpoint]; conn != nil {
 		return conn, nil
 	}
@@ -288,7 +288,7 @@ func (s *session) conn(endpoint string) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-func (s *session) credentials() credentials.TransportCredentials {
+func (s *clusterClient) credentials() credentials.TransportCredentials {
 	if s.tls == nil {
 		return insecure.NewCredentials()
 	}
