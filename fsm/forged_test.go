@@ -42,6 +42,10 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	if err := New(Config{}).Restore(bytes.NewReader(forge(plain))); err != nil {
 		t.Fatalf("nothing is wrong with this one: %v", err)
 	}
+	strict := func(h *raftlogv1.SnapshotHeader) { h.LogFormat = StrictFormat }
+	membership := func(index uint64) *raftlogv1.SnapshotRecord {
+		return &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: index}}
+	}
 	database := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "db"}}
 	identity := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3})
 	hidden := asRecord(&raftlogv1.IdentityRecord{Name: "users", Last: 3, Hidden: true})
@@ -64,8 +68,16 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 		"fold version zero": forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
 		"log format zero":   forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
 		"membership in format 2": forge(head(func(h *raftlogv1.SnapshotHeader) {
-			h.LogFormat, h.MembershipIndex, h.StateHash = MergeFormat, 7, membershipHash(MergeFormat, 7)
-		})),
+			h.LogFormat, h.StateHash = MergeFormat, membershipHash(MergeFormat, 7)
+		}), membership(7)),
+		"membership never changed": forge(head(func(h *raftlogv1.SnapshotHeader) {
+			strict(h)
+			h.StateHash = membershipHash(h.LogFormat, 0)
+		}), membership(0)),
+		"membership twice": forge(head(func(h *raftlogv1.SnapshotHeader) {
+			strict(h)
+			h.StateHash = membershipHash(h.LogFormat, 7)
+		}), membership(7), membership(7)),
 		"short cluster id":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
 		"empty record":             forge(plain, &raftlogv1.SnapshotRecord{}),
 		"identity without db":      forge(plain, identity),
@@ -107,6 +119,39 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestASnapshotThatIsTooNewIsNotDamaged: an operator who is told of damage empties the
+// directory. What a newer release adds, it adds to the header's fields or to the
+// records; either way its log format says first that the snapshot is too new.
+func TestASnapshotThatIsTooNewIsNotDamaged(t *testing.T) {
+	newer := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: raftlog.FormatVersion + 1, FoldVersion: 1}
+	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 100, protowire.VarintType), 1)
+	added := proto.CloneOf(newer)
+	added.ProtoReflect().SetUnknown(unknown)
+	record := &raftlogv1.SnapshotRecord{}
+	record.ProtoReflect().SetUnknown(unknown)
+	for name, data := range map[string][]byte{
+		"a field of the header": forge(added),
+		"a kind of record":      forge(newer, record),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := New(Config{}).Restore(bytes.NewReader(data))
+			var tooNew *raftlog.UnknownFormatError
+			if !errors.As(err, &tooNew) || errors.Is(err, ErrCorrupt) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestTheHeaderStaysAsItWas: programs up to log format 2 look for unknown fields before
+// they look at the format, so a header with a new field is damage to them.
+func TestTheHeaderStaysAsItWas(t *testing.T) {
+	fields := (&raftlogv1.SnapshotHeader{}).ProtoReflect().Descriptor().Fields()
+	if fields.Len() != 8 || fields.ByNumber(8) == nil {
+		t.Errorf("the header has %d fields: what newer formats add is a record", fields.Len())
 	}
 }
 

@@ -33,3 +33,13 @@ func (c *contents) setMembership(index uint64) {
 	c.membership = index
 	c.hash.add(hashMembership(index))
 }
+
+// restoreMembership takes over the index of the newest change, which is there once at
+// most.
+func (c *contents) restoreMembership(index uint64) error {
+	if !c.strict() || index == 0 || c.membership != 0 {
+		return corrupt("a change of the membership at %d after one at %d in log format %d", index, c.membership, c.format)
+	}
+	c.setMembership(index)
+	return nil
+}

@@ -102,10 +102,6 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 		return corrupt("log format %d", h.GetLogFormat())
 	}
 	c.setFormat(h.GetLogFormat())
-	if !c.strict() && h.GetMembershipIndex() != 0 {
-		return corrupt("a change of the membership at %d in log format %d", h.GetMembershipIndex(), c.format)
-	}
-	c.setMembership(h.GetMembershipIndex())
 	c.applied = h.GetAppliedIndex()
 	c.requests.floor = h.GetRequestFloor()
 	first := h.GetRequestFirst()
@@ -143,6 +139,8 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.restoreRoles(r.Roles)
 	case *raftlogv1.SnapshotRecord_Invitation:
 		return c.restoreInvitation(r.Invitation)
+	case *raftlogv1.SnapshotRecord_MembershipIndex:
+		return c.restoreMembership(r.MembershipIndex)
 	default:
 		return corrupt("a record of no known kind")
 	}

@@ -35,6 +35,7 @@ type Snapshot struct {
 	floor      floor
 	roles      *roles
 
+	membership  uint64 // contents.membership
 	invitations []*raftlogv1.MemberInvite
 }
 
@@ -92,6 +93,7 @@ func (c *contents) snapshot() *Snapshot {
 		floor:      c.floor,
 		roles:      c.roles,
 
+		membership:  c.membership,
 		invitations: c.invitationRecords(),
 	}
 }
@@ -106,8 +108,6 @@ func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
 		FoldVersion:  docid.FoldVersion,
 		RequestFloor: c.requests.floor,
 		RequestFirst: c.requests.first,
-
-		MembershipIndex: c.membership,
 	}
 }
 

@@ -42,10 +42,15 @@ func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, er
 	}
 	r.crc = crc32.Update(0, castagnoli, magic)
 	h := &raftlogv1.SnapshotHeader{}
-	if _, err := r.frame(h); err != nil {
+	if _, err := r.message(h); err != nil {
 		return nil, err
 	}
-	return h, checkHeader(h, maxFormat)
+	// The format comes first: a newer release may have added fields, and its snapshot is
+	// too new, not damaged.
+	if err := checkHeader(h, maxFormat); err != nil {
+		return nil, err
+	}
+	return h, allKnown(h)
 }
 
 // eachRecord calls f for each record, up to the length of zero that ends them. The
@@ -118,9 +123,26 @@ func (r *snapshotReader) trailer() error {
 	return nil
 }
 
-// frame reads a message after its length; false for a length of zero, which is
-// not taken into the checksum.
+// frame reads a message without unknown fields after its length; false for a length of
+// zero, which is not taken into the checksum.
 func (r *snapshotReader) frame(m proto.Message) (bool, error) {
+	more, err := r.message(m)
+	if err != nil || !more {
+		return false, err
+	}
+	return true, allKnown(m)
+}
+
+// allKnown refuses a message with fields that this binary does not know.
+func allKnown(m proto.Message) error {
+	if len(m.ProtoReflect().GetUnknown()) > 0 {
+		return corrupt("a frame with an unknown field")
+	}
+	return nil
+}
+
+// message is frame, but fields may be unknown.
+func (r *snapshotReader) message(m proto.Message) (bool, error) {
 	size, err := r.length()
 	if err != nil || size == 0 {
 		return false, err
@@ -136,9 +158,6 @@ func (r *snapshotReader) frame(m proto.Message) (bool, error) {
 	r.crc = crc32.Update(r.crc, castagnoli, r.buf.Bytes())
 	if err := proto.Unmarshal(r.buf.Bytes(), m); err != nil {
 		return false, corrupt("a frame that is no message: %v", err)
-	}
-	if len(m.ProtoReflect().GetUnknown()) > 0 {
-		return false, corrupt("a frame with an unknown field")
 	}
 	return true, nil
 }

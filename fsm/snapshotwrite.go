@@ -34,6 +34,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	out := &snapshotWriter{w: bufio.NewWriterSize(w, snapshotBuffer)}
 	out.write([]byte(snapshotMagic))
 	out.frame(s.header)
+	s.writeMembership(out)
 	s.writeCluster(out)
 	s.writeSessions(out)
 	s.writeInvitations(out)
@@ -43,9 +44,10 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	return out.end()
 }
 
-// EachRecord calls f for each record but those of sessions, which mean nothing
-// outside the log, of invitations, which another cluster must not take over, and of released ids, in the snapshot's order, until f returns an error, and returns
-// that. A record is good until f returns. It may run beside Apply.
+// EachRecord calls f for each record in the snapshot's order, until f returns an
+// error, and returns that. It leaves out sessions and the membership's index, which mean
+// nothing outside the log, invitations, which another cluster must not take over, and
+// released ids. A record is valid until f returns. EachRecord may run beside Apply.
 func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	out := &snapshotWriter{each: f}
 	s.writeCluster(out)
@@ -76,6 +78,13 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 	}
 	for _, e := range s.etags {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: e.message()}})
+	}
+}
+
+// writeMembership writes the index of the newest change of the membership.
+func (s *Snapshot) writeMembership(out *snapshotWriter) {
+	if s.membership != 0 {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: s.membership}})
 	}
 }
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -188,9 +189,10 @@ func (u *upgrade) keeps(n, began *harness.Node) []string {
 
 // tooOld starts a node with the old program, and held at the old format, where
 // the cluster writes the newer one: both end with a reason, and the node goes on
-// with the new program.
+// with the new program. Its newest snapshot is of the newer format too.
 func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 	t.Helper()
+	u.snapshots(t, n)
 	n.Process.Stop(t)
 	u.traffic.Thick(t)
 	n.Program = u.old
@@ -206,6 +208,26 @@ func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 	}
 	n.Start(t)
 	n.WaitReady(t)
+}
+
+// snapshots waits until n has taken a snapshot of what it has applied by now.
+func (u *upgrade) snapshots(t *testing.T, n *harness.Node) {
+	t.Helper()
+	now, err := n.Cluster.GetStatus(t.Context(), &idnodev1.GetStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, changed, "a snapshot", func(context.Context) error {
+		all, err := filepath.Glob(filepath.Join(n.DataDir, "snapshots", "*-*-*"))
+		for _, path := range all {
+			var term, index, at uint64
+			if _, err := fmt.Sscanf(filepath.Base(path), "%d-%d-%d", &term, &index, &at); err == nil &&
+				index >= now.AppliedIndex && !strings.HasSuffix(path, ".tmp") {
+				return nil
+			}
+		}
+		return fmt.Errorf("none at %d or above: %v, %w", now.AppliedIndex, all, err)
+	})
 }
 
 // TestUpgradeWaitsForTheLast: a member of the release before that joins while

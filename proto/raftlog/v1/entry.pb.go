@@ -316,12 +316,9 @@ type SnapshotHeader struct {
 	RequestFloor uint64 `protobuf:"varint,7,opt,name=request_floor,json=requestFloor,proto3" json:"request_floor,omitempty"`
 	// The place of the oldest remembered request id in the order in which they
 	// were remembered, counted from 0 since the cluster was formed.
-	RequestFirst uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
-	// The log index at which the members last changed in what clients see of them.
-	// Log format 3; 0 before.
-	MembershipIndex uint64 `protobuf:"varint,9,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	RequestFirst  uint64 `protobuf:"varint,8,opt,name=request_first,json=requestFirst,proto3" json:"request_first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
@@ -410,13 +407,6 @@ func (x *SnapshotHeader) GetRequestFirst() uint64 {
 	return 0
 }
 
-func (x *SnapshotHeader) GetMembershipIndex() uint64 {
-	if x != nil {
-		return x.MembershipIndex
-	}
-	return 0
-}
-
 // SnapshotRecord is one piece of state.
 type SnapshotRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,6 +427,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Roles
 	//	*SnapshotRecord_Released
 	//	*SnapshotRecord_Invitation
+	//	*SnapshotRecord_MembershipIndex
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -596,6 +587,15 @@ func (x *SnapshotRecord) GetInvitation() *MemberInvite {
 	return nil
 }
 
+func (x *SnapshotRecord) GetMembershipIndex() uint64 {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_MembershipIndex); ok {
+			return x.MembershipIndex
+		}
+	}
+	return 0
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -667,6 +667,12 @@ type SnapshotRecord_Invitation struct {
 	Invitation *MemberInvite `protobuf:"bytes,14,opt,name=invitation,proto3,oneof"`
 }
 
+type SnapshotRecord_MembershipIndex struct {
+	// The log index at which the members last changed in what clients see of them, if
+	// they did. Log format 3.
+	MembershipIndex uint64 `protobuf:"varint,15,opt,name=membership_index,json=membershipIndex,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -692,6 +698,8 @@ func (*SnapshotRecord_Roles) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_Released) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Invitation) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_MembershipIndex) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -1581,7 +1589,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xc2\x02\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1593,8 +1601,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\x12)\n" +
-	"\x10membership_index\x18\t \x01(\x04R\x0fmembershipIndex\"\xa7\x05\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xd4\x05\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1611,7 +1618,8 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleased\x12:\n" +
 	"\n" +
 	"invitation\x18\x0e \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\n" +
-	"invitationB\b\n" +
+	"invitation\x12+\n" +
+	"\x10membership_index\x18\x0f \x01(\x04H\x00R\x0fmembershipIndexB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1753,6 +1761,7 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Roles)(nil),
 		(*SnapshotRecord_Released)(nil),
 		(*SnapshotRecord_Invitation)(nil),
+		(*SnapshotRecord_MembershipIndex)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
