@@ -77,7 +77,7 @@ func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
 	return began
 }
 
-// made records a comparison and says whether a difference begins with it.
+// made records a comparison and reports whether a difference begins with it.
 func (d *divergence) made(now time.Time, id string, c comparison) bool {
 	before := d.newest[id]
 	begins := !c.same() && (before.same() || !before.fresh(now))

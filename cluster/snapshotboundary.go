@@ -39,9 +39,9 @@ type boundaryStore struct {
 // boundary is the entry that the newest snapshot ends with. It is committed.
 type boundary struct{ index, term uint64 }
 
-// newer says whether a ends after b, in the order of the store. In one history a
-// lower index never has a higher term. Survivors that were recovered each begin with
-// a snapshot of their own, and the leader's may have the higher term alone.
+// newer reports whether a ends after b, in the order of the store. In one history a lower
+// index never has a higher term. Survivors that were recovered each begin with a snapshot
+// of their own, and the leader's may have the higher term alone.
 func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
@@ -132,7 +132,7 @@ func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint
 	return &boundarySink{SnapshotSink: sink, store: s.store, end: boundary{index, term}}, nil
 }
 
-// beyond says whether the boundary is newer than the end of a snapshot.
+// beyond reports whether the boundary is newer than the end of a snapshot.
 func (s *boundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)

@@ -8,9 +8,9 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the
-// leader until the group is settled, and only then cuts the next. There are as
-// many senders as groups may be under way.
+// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the leader
+// until the group is settled, and only then cuts the next. There are as many senders as
+// groups may be in flight.
 type groupSender struct {
 	g *Gatherer
 
@@ -19,7 +19,7 @@ type groupSender struct {
 	// waiters are the callers of the group in hand. It is empty if there is no
 	// group, or if the group was given up by another goroutine.
 	waiters []*waiter
-	// target is the leader that the attempt under way is made at, else empty.
+	// target is the leader that the attempt in flight is made at, else empty.
 	target  string
 	attempt attempt
 
@@ -223,8 +223,7 @@ func (s *groupSender) redirect(leader string) {
 	}
 }
 
-// wanted says whether a caller still waits for the group. The caller holds the
-// lock.
+// wanted reports whether a caller still waits for the group. The caller holds the lock.
 func (s *groupSender) wanted() bool {
 	for _, w := range s.waiters {
 		if w.place != left {
@@ -240,8 +239,8 @@ func (s *groupSender) drop() {
 	s.waiters = s.waiters[:0]
 }
 
-// abandonAll ends all attempts and returns the callers of all groups under way;
-// it is up to the caller, who holds the lock, to answer them afterwards.
+// abandonAll ends all attempts and returns the callers of all groups in flight; it is up
+// to the caller, who holds the lock, to answer them afterwards.
 func (g *Gatherer) abandonAll() []*waiter {
 	var all []*waiter
 	for _, s := range g.senders {

@@ -90,8 +90,8 @@ func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	case []raftlog.GroupResult:
 		return response, nil
 	case error:
-		// The state machine could not read its own log; its node stops. The
-		// entry is committed all the same.
+		// The state machine could not read its own log; its node stops. The entry is
+		// committed anyway.
 		return nil, outcome.NewUnknown(outcome.Unspecified, response)
 	default:
 		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)

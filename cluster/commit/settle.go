@@ -90,8 +90,8 @@ func (s *groupSender) hold(gr *group) {
 	}
 }
 
-// final says that another leader would refuse the group for the same reason, or
-// that asking again would only add to the trouble.
+// final reports that another leader would refuse the group for the same reason, or that
+// asking again would only add to the trouble.
 func final(err error) bool {
 	switch outcome.ReasonOf(err) {
 	case outcome.Overloaded, outcome.StorageFull, outcome.TooLarge, outcome.Invalid:
