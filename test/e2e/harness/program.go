@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -71,9 +72,15 @@ func build(tags string) (path string, err error) {
 		}
 		programs.built = make(map[string]string)
 	}
+	// The tests may be in a module of their own, which does not have all that the
+	// program needs.
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/idnode/idnode").Output()
+	if err != nil {
+		return "", fmt.Errorf("find idnode: %w", err)
+	}
 	path = filepath.Join(programs.dir, "idnode"+tags)
-	cmd := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/idnode/idnode/cmd/idnode")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", path, "./cmd/idnode")
+	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
 	}
