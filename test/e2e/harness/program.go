@@ -79,7 +79,7 @@ func build(tags string) (path string, err error) {
 		return "", fmt.Errorf("find idnode: %w", err)
 	}
 	path = filepath.Join(programs.dir, "idnode"+tags)
-	cmd := exec.Command("go", "build", "-tags", tags, "-o", path, "./cmd/idnode")
+	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,"+tags, "-o", path, "./cmd/idnode")
 	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
