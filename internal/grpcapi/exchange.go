@@ -103,9 +103,9 @@ func (x *exchange) receive() error {
 	}
 }
 
-// takeUp begins the calls of a message, if there is room for it in pieces and as a whole.
+// takeUp begins the calls of a message, if there is room for it.
 func (x *exchange) takeUp(request received) error {
-	bytes := 2 * request.size()
+	bytes := request.size()
 	if !x.to.Take(bytes) {
 		request.free()
 		return x.server.log.refuse(errOverloaded)

@@ -60,9 +60,11 @@ func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 }
 
 // EndStalled ends the connections of callers for whom much is held and who have read
-// none of it for half a minute.
+// none of it for half a minute, and of those who let a message be without an end.
 func (c *Connections) EndStalled(now time.Time) {
-	c.end(func(conn *conn) bool { return conn.held.Stalled(now) })
+	c.end(func(conn *conn) bool {
+		return conn.held.Stalled(now) || conn.unfinished != nil && conn.unfinished.overdue(now) && !conn.isMembers()
+	})
 }
 
 func (c *Connections) end(unwanted func(*conn) bool) {
@@ -92,6 +94,7 @@ func (k knownCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.A
 		if known.held = k.all.count(raw, info); known.held == nil {
 			return secured, info, errTooMany
 		}
+		known.unfinished = newUnfinished()
 	}
 	k.all.mu.Lock()
 	k.all.open[known] = struct{}{}
@@ -114,8 +117,8 @@ type conn struct {
 	all  *Connections
 	// held is what is held for the caller; nil if that is not counted.
 	held *budget.Connection
-	// unfinished is the reader's.
-	unfinished unfinished
+	// unfinished is nil where held is.
+	unfinished *unfinished
 
 	mu sync.Mutex
 	// members are the raw Raft ids of the members that have made calls on it. A
@@ -136,18 +139,26 @@ func (c *conn) Read(b []byte) (int, error) {
 	if c.held == nil {
 		return n, err
 	}
-	before := c.unfinished.held
-	c.unfinished.read(b[:n])
-	switch more := c.unfinished.held - before; {
+	switch more, held := c.unfinished.read(b[:n], time.Now()); {
 	case more < 0:
 		c.held.Sent(-more)
 	case more > 0:
 		c.held.Unsent(more)
-		if c.held.Flooded(c.unfinished.held) && !c.isMembers() {
+		if c.held.Flooded(held) && !c.isMembers() {
 			return 0, errUnfinished
 		}
 	}
 	return n, err
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.held != nil {
+		if less := c.unfinished.wrote(b); less > 0 {
+			c.held.Sent(less)
+		}
+	}
+	return c.Conn.Write(b)
 }
 
 // Close implements net.Conn.

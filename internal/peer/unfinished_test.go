@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,9 @@ func TestUnfinished(t *testing.T) {
 		{frame(frameData, 0, 1, append([]byte{1}, part(50, 10)...)), 15},
 		{frame(frameData, 0, 1, make([]byte, 1)), 16 + pieceBytes},
 		{frame(frameReset, 0, 1, make([]byte, 4)), 0},
+		{frame(frameData, 0, 1, part(9, 1)), 0}, // A stream that ended.
+		{frame(frameHeaders, 4, 1, make([]byte, 30)), 0},
+		{frame(frameHeaders, 4, 5, make([]byte, 30)), openBytes},
 		{frame(frameData, flagPadded, 5, padded), 0},
 		{frame(frameData, 0, 5, part(0, 0)[:2]), 2 + pieceBytes},
 		{frame(frameData, 0, 5, part(0, 0)[2:]), 0},
@@ -55,11 +59,11 @@ func TestUnfinished(t *testing.T) {
 		{frame(frameHeaders, 4|flagEndStream, 7, make([]byte, 30)), 0},
 	}
 	for _, piece := range []int{1, 2, 7, 1 << 20} {
-		var u unfinished
+		u := newUnfinished()
 		for i, s := range steps {
 			for b := s.frame; len(b) > 0; {
 				n := min(piece, len(b))
-				u.read(b[:n])
+				u.read(b[:n], time.Time{})
 				b = b[n:]
 			}
 			if u.held != s.held {
@@ -69,6 +73,74 @@ func TestUnfinished(t *testing.T) {
 		if len(u.messages) > 0 {
 			t.Errorf("pieces of %d: %v", piece, u.messages)
 		}
+	}
+}
+
+// TestStreamsThatTheServerEnds have no messages any more, also if some of one still comes.
+func TestStreamsThatTheServerEnds(t *testing.T) {
+	trailers := frame(frameHeaders, flagEndStream|4, 1, make([]byte, 50))
+	for name, end := range map[string][]byte{
+		"trailers": append(frame(frameHeaders, 4, 1, make([]byte, 20)), trailers...), "reset": frame(frameReset, 0, 1, make([]byte, 4)),
+	} {
+		for piece := 1; piece <= len(end); piece++ {
+			u := newUnfinished()
+			u.read(bytes.Join([][]byte{make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil), frame(frameData, 0, 1, part(1000, 100))}, nil), time.Time{})
+			held, less := u.held, int64(0)
+			for b := range slices.Chunk(end, piece) {
+				less += u.wrote(b)
+			}
+			if held == 0 || less != held || u.held != 0 {
+				t.Errorf("%s in pieces of %d: of %d bytes %d are given back", name, piece, held, less)
+			}
+			if more, held := u.read(frame(frameData, 0, 1, make([]byte, 100)), time.Time{}); more != 0 || held != 0 {
+				t.Errorf("%s: %d bytes are held of what comes later", name, held)
+			}
+		}
+	}
+}
+
+// TestOverdueMessagesEndTheirConnection, however few bytes they have, and however busily
+// more come; streams that are silent between messages stay.
+func TestOverdueMessagesEndTheirConnection(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 4})
+	connections := NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return b.Open("shop") })
+	began := time.Now()
+	for name, c := range map[string]struct {
+		sent   []byte
+		member bool
+		ended  bool
+	}{
+		"a part":           {sent: part(1000, 100), ended: true},
+		"a part of a head": {sent: part(0, 0)[:1], ended: true},
+		"a whole one":      {sent: part(100, 100)},
+		"none yet":         {},
+		"a member's":       {sent: part(1000, 100), member: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := net.Pipe()
+			defer client.Close()
+			known, _, err := connections.Credentials(nil).ServerHandshake(server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer known.Close()
+			conn := known.(*conn)
+			if c.member {
+				conn.note(idA)
+			}
+			conn.unfinished.read(bytes.Join([][]byte{
+				make([]byte, prefaceBytes), frame(frameHeaders, 4, 1, nil), frame(frameData, 0, 1, c.sent),
+			}, nil), began)
+			connections.EndStalled(began.Add(wholeTime - 1))
+			if err := conn.SetDeadline(time.Time{}); err != nil {
+				t.Errorf("too early: %v", err)
+			}
+			conn.unfinished.read(frame(frameData, 0, 1, make([]byte, 1)), began.Add(wholeTime-1))
+			connections.EndStalled(began.Add(wholeTime))
+			if ended := conn.SetDeadline(time.Time{}) != nil; ended != c.ended {
+				t.Errorf("the connection ended: %t", ended)
+			}
+		})
 	}
 }
 
