@@ -403,7 +403,7 @@ type GetStatusResponse struct {
 	// The members as this node knows them.
 	Members []*Member `protobuf:"bytes,13,rep,name=members,proto3" json:"members,omitempty"`
 	// What is wrong with how the node was started, in words: why it finds no place in a
-	// cluster, as with a wrong list of peers, or that a node it was told of belongs to
+	// cluster, as with a wrong list of peers, or that a node on its lists belongs to
 	// another cluster. Empty if nothing is known to be.
 	Warnings []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Free space is below the mark on this node or on a majority, so that calls are
@@ -840,7 +840,7 @@ func (x *JoinRequest) GetWatcher() bool {
 	return false
 }
 
-// JoinResponse says who was taken in.
+// JoinResponse is the node taken in.
 type JoinResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new member.
@@ -886,7 +886,7 @@ func (x *JoinResponse) GetMember() *Member {
 	return nil
 }
 
-// InviteRequest says whom a token lets in.
+// InviteRequest describes the node that a token lets in.
 type InviteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag that the node must have; empty for any.
@@ -1116,7 +1116,7 @@ func (x *RemoveResponse) GetLogIndex() uint64 {
 	return 0
 }
 
-// TransferLeadershipRequest says who shall lead.
+// TransferLeadershipRequest names the next leader.
 type TransferLeadershipRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag of a voter; empty lets the cluster choose.
@@ -1162,7 +1162,7 @@ func (x *TransferLeadershipRequest) GetTag() string {
 	return ""
 }
 
-// TransferLeadershipResponse says who leads now.
+// TransferLeadershipResponse names the new leader.
 type TransferLeadershipResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new leader's tag.
@@ -1581,7 +1581,7 @@ type AccessRole struct {
 	// Its name, unique.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Names of certificates: the first URI, DNS name or mail address among the
-	// alternative names, in this order of kinds. "*" for everybody.
+	// alternative names, in this order of kinds. "*" for every caller.
 	Principals []string `protobuf:"bytes,2,rep,name=principals,proto3" json:"principals,omitempty"`
 	// What they may do.
 	Grants        []*RoleGrant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
@@ -1643,9 +1643,9 @@ func (x *AccessRole) GetGrants() []*RoleGrant {
 // CallerLimit bounds each of its principals by itself, on each node by itself.
 type CallerLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of certificates; "*" for everybody.
+	// Names of certificates; "*" for every caller.
 	Principals []string `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
-	// How many calls may be under way; 0 for no limit.
+	// How many calls may be in flight; 0 for no limit.
 	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// How many ids, and numbers of ranges, may be given in a second; 0 for no limit.
 	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
@@ -1704,10 +1704,10 @@ func (x *CallerLimit) GetIdsPerSecond() int64 {
 	return 0
 }
 
-// RoleTable says who may do what.
+// RoleTable holds the roles and limits.
 type RoleTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Once there is a role, all that none allows is forbidden.
+	// Once there is a role, every call that no role allows is forbidden.
 	Roles []*AccessRole `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
 	// The first limit that names a principal counts, else the first with "*".
 	Limits        []*CallerLimit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`

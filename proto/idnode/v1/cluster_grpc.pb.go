@@ -45,7 +45,7 @@ type ClusterServiceClient interface {
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Invite makes a token with which one node can join by itself, once.
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
-	// Remove removes a member for good; its tag is never given again.
+	// Remove removes a member permanently; its tag is never given again.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 	// TransferLeadership hands leadership over to another voter.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
@@ -53,7 +53,7 @@ type ClusterServiceClient interface {
 	ListSettings(ctx context.Context, in *ListSettingsRequest, opts ...grpc.CallOption) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
 	UpdateSetting(ctx context.Context, in *UpdateSettingRequest, opts ...grpc.CallOption) (*UpdateSettingResponse, error)
-	// GetRoles shows who may do what.
+	// GetRoles shows the roles and limits.
 	GetRoles(ctx context.Context, in *GetRolesRequest, opts ...grpc.CallOption) (*GetRolesResponse, error)
 	// SetRoles replaces all roles and limits.
 	SetRoles(ctx context.Context, in *SetRolesRequest, opts ...grpc.CallOption) (*SetRolesResponse, error)
@@ -181,7 +181,7 @@ type ClusterServiceServer interface {
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Invite makes a token with which one node can join by itself, once.
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
-	// Remove removes a member for good; its tag is never given again.
+	// Remove removes a member permanently; its tag is never given again.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	// TransferLeadership hands leadership over to another voter.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
@@ -189,7 +189,7 @@ type ClusterServiceServer interface {
 	ListSettings(context.Context, *ListSettingsRequest) (*ListSettingsResponse, error)
 	// UpdateSetting changes one replicated setting.
 	UpdateSetting(context.Context, *UpdateSettingRequest) (*UpdateSettingResponse, error)
-	// GetRoles shows who may do what.
+	// GetRoles shows the roles and limits.
 	GetRoles(context.Context, *GetRolesRequest) (*GetRolesResponse, error)
 	// SetRoles replaces all roles and limits.
 	SetRoles(context.Context, *SetRolesRequest) (*SetRolesResponse, error)

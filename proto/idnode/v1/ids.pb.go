@@ -97,12 +97,12 @@ type RequestId struct {
 	// (the name in the certificate; before log format 3 per database). The
 	// same id with the same request gives the same answer and takes nothing.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Set on a retry, and best on a first try too, which the network may hold up:
-	// the newest log index the caller had seen in any answer before its first try
-	// (0 if none). If the window of remembered request ids
-	// no longer reaches back that far, the retry is refused with
-	// REQUEST_ID_EXPIRED instead of being counted twice. A call without it is
-	// taken for a first try: the window must reach back to when it arrived.
+	// The newest log index the caller had seen in any answer before its first try
+	// (0 if none). Set on a retry, and best on a first try too, because the network
+	// may delay it. If the window of remembered request ids no longer reaches back
+	// that far, the retry is refused with REQUEST_ID_EXPIRED instead of being
+	// counted twice. A call without it is taken for a first try: the window must
+	// reach back to its arrival.
 	RetrySince    *uint64 `protobuf:"varint,2,opt,name=retry_since,json=retrySince,proto3,oneof" json:"retry_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1446,9 +1446,9 @@ type ReturnRangeRequest struct {
 	Token []byte `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// Makes the call count once.
 	RequestId *RequestId `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// There is no token: match the range by its numbers alone. Whoever sets this
-	// answers for it that the range's owner does not use it any more; otherwise
-	// numbers come twice. Without it a missing token is refused.
+	// There is no token: match the range by its numbers alone. The caller
+	// guarantees that the range's owner no longer uses it; otherwise numbers come
+	// twice. Without it a missing token is refused.
 	WithoutToken  bool `protobuf:"varint,8,opt,name=without_token,json=withoutToken,proto3" json:"without_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2447,11 +2447,11 @@ func (x *ListClaimsResponse) GetLogIndex() uint64 {
 	return 0
 }
 
-// ExchangeRequest carries calls; each is taken up at once.
+// ExchangeRequest carries calls; each starts at once.
 type ExchangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The calls, at most 8,192 in one message; with more the stream ends. Calls
-	// beyond what a stream or the node may have under way (2,048 of a stream) are
+	// beyond what a stream or the node may have in flight (2,048 of a stream) are
 	// answered with OVERLOADED at once.
 	Calls         []*Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2498,9 +2498,8 @@ func (x *ExchangeRequest) GetCalls() []*Call {
 // Call is one call of an Exchange.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Comes back with the reply. No two calls of a stream that are under way at
-	// the same time may have the same one; the second is refused with
-	// INVALID_CORRELATION.
+	// Comes back with the reply. No two calls in flight on a stream may have the
+	// same one; the second is refused with INVALID_CORRELATION.
 	Correlation uint64 `protobuf:"varint,1,opt,name=correlation,proto3" json:"correlation,omitempty"`
 	// How long the call may take; unset means up to a bound of the server's.
 	Timeout *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
@@ -2733,7 +2732,7 @@ func (x *ExchangeResponse) GetReplies() []*Reply {
 	return nil
 }
 
-// Reply is what became of one call.
+// Reply is the outcome of one call.
 type Reply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call's correlation number.

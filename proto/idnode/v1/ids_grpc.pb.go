@@ -73,17 +73,17 @@ type IdsServiceClient interface {
 	ListHiLo(ctx context.Context, in *ListHiLoRequest, opts ...grpc.CallOption) (*ListHiLoResponse, error)
 	// Claim records a finished id in the cluster: the first claim wins.
 	Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimResponse, error)
-	// Release gives a claimed id free again.
+	// Release frees a claimed id.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// ListClaims lists claimed ids in order of their folded form.
 	ListClaims(ctx context.Context, in *ListClaimsRequest, opts ...grpc.CallOption) (*ListClaimsResponse, error)
 	// Exchange carries many calls and many replies in each message. The calls of
 	// a stream run side by side; each gets one reply, in no order, with its
-	// correlation number. When the caller half-closes, every call still under
-	// way is answered before the stream ends. When the node stops, calls under
-	// way are answered, and new ones with UNAVAILABLE, STOPPING, until the
-	// connection is closed: go elsewhere at the first such reply. Of a call
-	// without a reply when the stream ends the outcome is unknown.
+	// correlation number. When the caller half-closes, every call in flight is
+	// answered before the stream ends. When the node stops, calls in flight are
+	// answered, and new ones with UNAVAILABLE, STOPPING, until the connection is
+	// closed: use another node at the first such reply. If the stream ends, the
+	// outcome of a call without a reply is unknown.
 	Exchange(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExchangeRequest, ExchangeResponse], error)
 	// StreamServerSideIds hands out server-side ids in blocks, as fast as the
 	// caller reads them, for bulk inserts.
@@ -301,17 +301,17 @@ type IdsServiceServer interface {
 	ListHiLo(context.Context, *ListHiLoRequest) (*ListHiLoResponse, error)
 	// Claim records a finished id in the cluster: the first claim wins.
 	Claim(context.Context, *ClaimRequest) (*ClaimResponse, error)
-	// Release gives a claimed id free again.
+	// Release frees a claimed id.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// ListClaims lists claimed ids in order of their folded form.
 	ListClaims(context.Context, *ListClaimsRequest) (*ListClaimsResponse, error)
 	// Exchange carries many calls and many replies in each message. The calls of
 	// a stream run side by side; each gets one reply, in no order, with its
-	// correlation number. When the caller half-closes, every call still under
-	// way is answered before the stream ends. When the node stops, calls under
-	// way are answered, and new ones with UNAVAILABLE, STOPPING, until the
-	// connection is closed: go elsewhere at the first such reply. Of a call
-	// without a reply when the stream ends the outcome is unknown.
+	// correlation number. When the caller half-closes, every call in flight is
+	// answered before the stream ends. When the node stops, calls in flight are
+	// answered, and new ones with UNAVAILABLE, STOPPING, until the connection is
+	// closed: use another node at the first such reply. If the stream ends, the
+	// outcome of a call without a reply is unknown.
 	Exchange(grpc.BidiStreamingServer[ExchangeRequest, ExchangeResponse]) error
 	// StreamServerSideIds hands out server-side ids in blocks, as fast as the
 	// caller reads them, for bulk inserts.

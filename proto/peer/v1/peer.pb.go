@@ -273,7 +273,7 @@ func (x *ForwardRequest) GetTraceparent() string {
 	return ""
 }
 
-// ForwardResponse says what became of a group.
+// ForwardResponse is the outcome of a group.
 type ForwardResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number.
@@ -438,7 +438,7 @@ func (x *ReadIndexResponse) GetIndex() uint64 {
 	return 0
 }
 
-// PingRequest asks how a node is.
+// PingRequest asks a node for its condition.
 type PingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The log index that state_hash belongs to, as in the response.
@@ -493,7 +493,7 @@ func (x *PingRequest) GetStateHash() uint64 {
 	return 0
 }
 
-// PingResponse tells how the node asked is.
+// PingResponse is the condition of the node asked.
 type PingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its Raft id.
@@ -924,7 +924,7 @@ func (x *InviteRequest) GetToken() string {
 	return ""
 }
 
-// InviteResponse says who it became.
+// InviteResponse is the invited node as a member.
 type InviteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The newcomer as registered.
@@ -1016,7 +1016,7 @@ func (x *TransferRequest) GetTag() string {
 	return ""
 }
 
-// TransferResponse says who leads.
+// TransferResponse names the new leader.
 type TransferResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new leader's Raft id.
@@ -1158,8 +1158,8 @@ func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
 // Failure says more about a failed call than its code does.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of the proposal, in the numbers of package outcome; 0 if there
-	// was none.
+	// The proposal's outcome, in the numbers of package outcome; 0 if there was
+	// none.
 	Outcome uint32 `protobuf:"varint,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Why, in the numbers of package outcome.
 	Reason uint32 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`

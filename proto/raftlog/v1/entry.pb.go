@@ -34,10 +34,10 @@ const (
 	// Applied, now or at an earlier sending.
 	GroupResult_STATUS_APPLIED GroupResult_Status = 1
 	// Refused: the session is not the origin's newest, or unknown. Whether an
-	// earlier sending was applied is not known any more.
+	// earlier sending was applied is no longer known.
 	GroupResult_STATUS_STALE_SESSION GroupResult_Status = 2
 	// Refused: the sequence number was acknowledged before. Whether it was
-	// applied is not known any more.
+	// applied is no longer known.
 	GroupResult_STATUS_STALE_SEQUENCE GroupResult_Status = 3
 )
 
@@ -241,10 +241,10 @@ func (x *Group) GetOperations() [][]byte {
 	return nil
 }
 
-// GroupResult is what became of a group.
+// GroupResult is the outcome of a group.
 type GroupResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of it.
+	// The outcome.
 	Status GroupResult_Status `protobuf:"varint,1,opt,name=status,proto3,enum=raftlog.v1.GroupResult_Status" json:"status,omitempty"`
 	// Encoded Result messages, one per operation, in order.
 	Results       [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
@@ -927,7 +927,7 @@ type ClaimRecord struct {
 	Database uint32 `protobuf:"varint,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The folded id.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// An identity stepped over it, so that nobody was given it by an identity. Format 3.
+	// An identity stepped over it, so no caller got it from an identity. Format 3.
 	SteppedOver   bool `protobuf:"varint,3,opt,name=stepped_over,json=steppedOver,proto3" json:"stepped_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1241,7 +1241,7 @@ func (x *SettingRecord) GetValue() int64 {
 	return 0
 }
 
-// RolesRecord is who may do what.
+// RolesRecord is the table of roles.
 type RolesRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The encoded RoleTable, as it was in the log.

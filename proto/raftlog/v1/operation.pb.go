@@ -167,10 +167,10 @@ type Operation struct {
 	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	// Makes the operation count once; unset if the caller gave no request id.
 	Request *RequestKey `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
-	// Who asked for it: the name in his certificate, empty if he has none. Set
-	// while there are roles, which are then asked again when it is applied; and from
-	// format 3 on with a caller's request id, which is his alone. An operation without it
-	// was proposed by a node that did not know of them yet. Format 2.
+	// The caller: the name in its certificate, empty if it has none. Set while there
+	// are roles, by which the operation is judged again when it is applied; and from
+	// format 3 on with a request id, which belongs to its caller. An operation without
+	// it was proposed by a node that did not know the roles yet. Format 2.
 	Principal *string `protobuf:"bytes,3,opt,name=principal,proto3,oneof" json:"principal,omitempty"`
 	// What to do.
 	//
@@ -1566,7 +1566,7 @@ func (x *MemberJoin) GetTokenHash() []byte {
 // MemberInvite lets one node become a member, once.
 type MemberInvite struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The SHA-256 of the token. The token itself is nowhere but with who asked for it.
+	// The SHA-256 of the token. Only the caller has the token itself.
 	TokenHash []byte `protobuf:"bytes,1,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
 	// The tag that the node must have; empty for any.
 	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
@@ -1735,8 +1735,8 @@ type MemberRemove struct {
 	// Its tag.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	// The index of the membership for which the leader found that enough voters would
-	// answer; 0 if nobody asked it. It is refused with CONCURRENCY when the members have
-	// changed since. Format 3.
+	// answer; 0 if it was not asked. The removal is refused with CONCURRENCY when the
+	// members have changed since. Format 3.
 	MembershipIndex uint64 `protobuf:"varint,2,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2126,10 +2126,10 @@ func (x *RolesSet) GetExpected() uint64 {
 	return 0
 }
 
-// RoleTable says who may do what.
+// RoleTable holds the roles and limits.
 type RoleTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The roles. Once there is one, all that none allows is forbidden.
+	// The roles. Once there is one, every call that no role allows is forbidden.
 	Roles []*Role `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
 	// The limits, of which the first that names a principal counts.
 	Limits        []*CallerLimit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -2333,7 +2333,7 @@ type CallerLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of certificates, or "*".
 	Principals []string `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
-	// How many calls may be under way; 0 for no limit.
+	// How many calls may be in flight; 0 for no limit.
 	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// How many ids and numbers may be given in a second; 0 for no limit.
 	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
@@ -3234,7 +3234,7 @@ func (x *HiLoNextResult) GetServerPrefix() string {
 	return ""
 }
 
-// HiLoReturnResult says what became of a return.
+// HiLoReturnResult is the outcome of a return.
 type HiLoReturnResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Numbers were taken back.
