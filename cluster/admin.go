@@ -45,12 +45,13 @@ func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Resul
 	return result, nil
 }
 
-// Remove removes the member with this tag for good and returns the log index of that. If
-// it leads, it hands over first. The change is in the log when Remove returns; Raft's
-// configuration follows within moments, or when there is a leader again. It is refused if
-// too few voters would answer without the member, unless force says that it shall be
-// removed anyway. principal is who asks for it, nil where there are no roles to judge him
-// by. Errors are *outcome.Error or carry the refusal in a method Refused.
+// Remove removes the member with this tag for good and returns the log index of
+// that. If it leads, it hands over first. The change is in the log when Remove
+// returns; Raft's configuration follows within moments, or when there is a
+// leader again. It is refused if too few voters would answer without the member,
+// unless force says that it shall be removed all the same. principal is who asks for
+// it, nil where there are no roles to judge him by. Errors are *outcome.Error or carry
+// the refusal in a method Refused.
 func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -85,7 +86,7 @@ func (n *Node) remove(ctx context.Context, e *engine, tag string, force bool, pr
 	return e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal, judged))
 }
 
-// overtaken reports whether a removal was refused because the members have changed since
+// overtaken says whether a removal was refused because the members have changed since
 // it was judged.
 func overtaken(err error) bool {
 	var refused *member.RefusedError

@@ -126,7 +126,7 @@ func (a *announcer) member() *raftlogv1.Member {
 	return m
 }
 
-// accepted records what the cluster says about this node.
+// accepted takes note of what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 	err := a.node.record.update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()

@@ -1,20 +1,14 @@
 package cluster
 
-import "github.com/idnode/idnode/internal/mutant"
-
 // keyTerm is where the Raft library keeps its term.
 var keyTerm = []byte("CurrentTerm")
 
-// mustBootstrap reports whether a founder still has to write the first configuration. The
-// library writes a term and then the configuration, and takes a term alone for a state:
-// after a crash between the two the cluster would never come to be. A founder's log
-// begins with the configuration, so where there is neither a log nor a snapshot, it was
-// never written; the term is taken back then.
+// mustBootstrap says whether a founder still has to write the first
+// configuration. The library writes a term and then the configuration, and takes
+// a term alone for a state: after a crash between the two the cluster would never
+// come to be. A founder's log begins with the configuration, so where there is
+// neither a log nor a snapshot, it was never written; the term is taken back then.
 func mustBootstrap(s Store) (bool, error) {
-	if mutant.On(mutant.BootstrapBroken) {
-		term, err := s.GetUint64(keyTerm)
-		return err != nil || term == 0, nil
-	}
 	last, err := s.LastIndex()
 	if err != nil || last > 0 {
 		return false, err

@@ -92,8 +92,8 @@ type TLS struct {
 	Server func() (*tls.Config, error)
 	// Client gets the tag of the node dialled.
 	Client func(tag string) (*tls.Config, error)
-	// NamesTag reports whether a verified certificate names a tag; nil means that one of
-	// its DNS names is the tag.
+	// NamesTag says whether a verified certificate names a tag; nil means that
+	// one of its DNS names is the tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 }
 
@@ -146,8 +146,8 @@ type Config struct {
 	TrailingLogs  uint64
 	// LeaderWait is how long a call waits without a leader.
 	LeaderWait time.Duration
-	// StallLimit is how long a write to the log may take before the process is ended: a
-	// leader with a stalled disk would stay leader permanently.
+	// StallLimit is how long a write to the log may take before the process is
+	// ended: a leader with a stalled disk would stay leader for ever.
 	StallLimit time.Duration
 	// PromoteAfter is how long a newcomer must have kept up before it votes.
 	PromoteAfter time.Duration
@@ -196,8 +196,8 @@ type Config struct {
 // CommitConfig tunes group commit. Zero values get the defaults of package
 // commit.
 type CommitConfig struct {
-	// GroupsInFlight and EntriesInFlight are how many groups of this node, and how many
-	// entries of the leader, are in flight at a time.
+	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
+	// how many entries of the leader, are under way at a time.
 	GroupsInFlight, EntriesInFlight int
 	// Linger is how long at most, after a group of a few operations and after an
 	// entry of several groups, the next waits for the callers that were just answered.

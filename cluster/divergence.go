@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"time"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 const (
@@ -77,7 +75,7 @@ func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
 	return began
 }
 
-// made records a comparison and reports whether a difference begins with it.
+// made records a comparison and says whether a difference begins with it.
 func (d *divergence) made(now time.Time, id string, c comparison) bool {
 	before := d.newest[id]
 	begins := !c.same() && (before.same() || !before.fresh(now))
@@ -108,9 +106,6 @@ func (d *divergence) differing(now time.Time) map[string]bool {
 // leader itself ends by the first rule alone: of two that differ it stays. leader
 // is empty if it is this node, or unknown.
 func (d *divergence) against(now time.Time, self, leader string, voters []string) (id string, c comparison, wrong bool) {
-	if mutant.On(mutant.DivergenceIgnored) {
-		return "", comparison{}, false
-	}
 	same, other := 0, 0
 	for _, voter := range voters {
 		switch v := d.newest[voter]; {

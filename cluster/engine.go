@@ -19,9 +19,9 @@ const (
 	// enqueueTimeout is how long Raft's main loop may take to accept something.
 	// It accepts at once unless its disk hangs, which the store's watchdog ends.
 	enqueueTimeout = 5 * time.Second
-	// maxAppendEntries is how many entries one message between nodes carries. It exceeds
-	// the number of proposals in flight, so that a burst is never cut and left waiting;
-	// entries of a full size times it stay below 10 MB.
+	// maxAppendEntries is how many entries one message between nodes carries.
+	// It exceeds the number of proposals under way, so that a burst is never cut
+	// and left waiting; entries of a full size times it stay below 10 MB.
 	maxAppendEntries = 64
 )
 

@@ -109,7 +109,7 @@ func (m *machine) Restore(snapshot io.ReadCloser) error {
 type frozen struct {
 	ctx      context.Context
 	snapshot Snapshot
-	// written learns of a snapshot that is whole; it may be nil.
+	// written is told of a snapshot that is whole; it may be nil.
 	written func(bytes int64, took time.Duration)
 }
 

@@ -27,7 +27,7 @@ type hint struct {
 	without time.Time
 }
 
-// heard records what another node says.
+// heard takes note of what another node says.
 func (h *hint) heard(now time.Time, leader []byte) {
 	if len(leader) == 0 {
 		return

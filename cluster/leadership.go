@@ -123,8 +123,9 @@ func (e *engine) leaderLoop(ctx context.Context) {
 }
 
 // establishLeadership makes this node ready to lead. If it cannot, leadership goes to
-// another node, and if there is none the node ends: a leader that answers nothing is
-// worse than none. A transfer in progress is waited for, and ended by its own watchdog.
+// another node, and if there is none the node ends: a leader that answers
+// nothing is worse than none. A transfer under way is waited for, and ended by
+// its own watchdog.
 func (e *engine) establishLeadership(ctx context.Context) bool {
 	var err error
 	for tries := 0; tries < maxEstablishTries; tries++ {

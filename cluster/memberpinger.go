@@ -134,7 +134,7 @@ func (p *memberPinger) silentSince(id []byte) time.Time {
 	return p.silent[string(id)]
 }
 
-// quorumFull reports whether the disks of a majority of voters are below the mark.
+// quorumFull says whether the disks of a majority of voters are below the mark.
 func (p *memberPinger) quorumFull() bool {
 	full, voters := 0, p.e.voters()
 	for _, id := range voters {

@@ -129,8 +129,8 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return e.gatherer.Propose(ctx, operation)
 }
 
-// ProposeAll brings several operations through the log together and returns, in their
-// order, the outcome of each, as Propose does for one.
+// ProposeAll brings several operations through the log together and returns, in
+// their order, what became of each, as Propose does for one.
 func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	e, err := n.callersEngine()
 	if err != nil {
@@ -143,8 +143,8 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 	return e.gatherer.ProposeAll(ctx, operations)
 }
 
-// HasQuorum reports whether a quorum is in reach, as far as this node can tell. After a
-// quorum was lost it takes up to half a second to show.
+// HasQuorum says whether a quorum is in reach, as far as this node can tell.
+// After a quorum was lost it takes up to half a second to show.
 func (n *Node) HasQuorum() bool {
 	present, _ := n.quorum.get()
 	return present

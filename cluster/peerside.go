@@ -136,7 +136,7 @@ func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*pe
 	}
 }
 
-// HandleMayRemove reports whether a member may be removed, if this node leads.
+// HandleMayRemove says whether a member may be removed, if this node leads.
 func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	e, err := n.engine()
 	if err != nil {

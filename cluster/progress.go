@@ -26,9 +26,9 @@ const (
 	othersFirst = 3 * time.Second
 )
 
-// progress notices a leader whose entries do not reach a quorum although its heartbeats
-// do, as on a link that loses large packets. Its lease never ends, so it would lead
-// permanently without committing anything.
+// progress notices a leader whose entries do not reach a quorum although its
+// heartbeats do, as on a link that loses large packets. Its lease never ends, so it
+// would lead for ever without committing anything.
 type progress struct {
 	commit uint64
 	looks  int
@@ -47,8 +47,8 @@ type glance struct {
 	answered bool
 }
 
-// look reports whether the leader must resign. A follower that does not answer anything,
-// as during a slow write, is no evidence, and cannot vote for another.
+// look says whether the leader must resign. A follower that does not answer
+// anything, as during a slow write, is no evidence, and cannot vote for another.
 func (p *progress) look(g glance) bool {
 	switch {
 	case g.commit != p.commit || g.last <= g.commit || !g.missing:

@@ -35,7 +35,7 @@ type offers struct {
 	newest map[raft.ServerID]uint64
 }
 
-// made records an offer.
+// made takes note of an offer.
 func (o *offers) made(to raft.ServerID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (e *engine) candidates() []candidate {
 
 // before says that leadership goes to c and not to d: whose offer is longer ago, then who
 // is further. One that answers, and to which Raft does not get through, stays as far as
-// commit permanently while nothing is written, and would be chosen again and again.
+// commit for ever while nothing is written, and would be chosen again and again.
 func (c candidate) before(d candidate) bool {
 	if c.offered != d.offered {
 		return c.offered < d.offered

@@ -9,11 +9,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// roster is this node's view of the table of members: the replicated one, and what the
-// node's record and other members know beyond it. After a restart the replicated one is
-// as old as the newest snapshot, and stays so until a leader says what is committed; a
-// leader that is not in it would be refused permanently. A copy is kept because every
-// group that is forwarded and every call of a peer looks there.
+// roster is this node's view of the table of members: the replicated one, and
+// what the node's record and other members know beyond it. After a restart the
+// replicated one is as old as the newest snapshot, and stays so until a leader
+// says what is committed; a leader that is not in it would be refused for ever.
+// A copy is kept because every group that is forwarded and every call of a peer
+// looks there.
 //
 // Invariant: whoever was once seen as a member is in it from then on, and whoever
 // was once seen as removed stays removed.
@@ -48,9 +49,10 @@ func (r *roster) refresh() *rosterView {
 	return v
 }
 
-// combine adds to the replicated members, which it may change, what is known beyond them,
-// and sorts by tag. Of a member that is in both, the replicated record counts, but for a
-// removal, which is permanent. A tag that has an owner already gets no second one.
+// combine adds to the replicated members, which it may change, what is known
+// beyond them, and sorts by tag. Of a member that is in both, the replicated
+// record counts, but for a removal, which is for ever. A tag that has an owner
+// already gets no second one.
 func combine(replicated, known []*raftlogv1.Member) []*raftlogv1.Member {
 	byID, tags := map[string]*raftlogv1.Member{}, map[string]bool{}
 	for _, m := range replicated {

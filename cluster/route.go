@@ -21,7 +21,7 @@ var _ commit.Route = (*route)(nil)
 
 func newRoute() *route { return &route{changed: make(chan struct{})} }
 
-// set records the leader's Raft name; empty if none is known.
+// set takes note of the leader's Raft name; empty if none is known.
 func (r *route) set(leader string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

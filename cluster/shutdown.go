@@ -13,14 +13,15 @@ const (
 	// handoverLimit bounds a handover at the end: twice Raft's own limit by
 	// default, and never in the way of a shutdown.
 	handoverLimit = 2 * time.Second
-	// raftLimit bounds the end of Raft, which waits for a write in progress.
+	// raftLimit bounds the end of Raft, which waits for a write under way.
 	raftLimit = 5 * time.Second
 	// loopsLimit bounds the end of the node's own goroutines.
 	loopsLimit = 5 * time.Second
 )
 
-// Drain refuses new operations of this node's callers, and waits for those in flight
-// until ctx ends; what is left then is answered. Other nodes' groups are still taken.
+// Drain refuses new operations of this node's callers, and waits for those under
+// way until ctx ends; what is left then is answered. Other nodes' groups are
+// still taken.
 func (n *Node) Drain(ctx context.Context) {
 	if e := n.up.Load(); e != nil {
 		e.gatherer.Close(ctx)
@@ -54,14 +55,14 @@ func (n *Node) Shutdown(ctx context.Context) error {
 // shutdown is the list of what stops, in this order and for these reasons.
 func (n *Node) shutdown(ctx context.Context) error {
 	if n.up.Load() == nil {
-		// A Start in progress gives up; if it has just succeeded, the rest follows.
+		// A Start under way gives up; if it has just succeeded, the rest follows.
 		n.lifecycle.close()
 	}
 	n.starting.Lock()
 	defer n.starting.Unlock()
 	e := n.up.Load()
 	if e != nil {
-		// Callers first: as long as Raft runs, what is in flight can end well.
+		// Callers first: as long as Raft runs, what is under way can end well.
 		n.Drain(ctx)
 		// Then leadership: what other nodes send from now on is refused as
 		// certainly not applied, and they send it to the new leader.
@@ -75,9 +76,9 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.lifecycle.close()
 	err := n.awaitLoops()
 	if e != nil {
-		// Then Raft, before its store: a write in progress must not lose its file. Where
-		// that does not end, the file goes with the process: closing it would wait for
-		// the write.
+		// Then Raft, before its store: a write under way must not lose its file.
+		// Where that does not end, the file goes with the process: closing it
+		// would wait for the write.
 		ended := e.stopRaft()
 		err = errors.Join(err, ended)
 		if errors.Is(ended, errRaftRuns) {
@@ -87,7 +88,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// closeWithin lets close wait for what is in flight for a moment at most.
+// closeWithin lets close wait for what is under way for a moment at most.
 func closeWithin(ctx context.Context, end func(context.Context)) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // boundaryStore is a Store whose log knows which entry its newest snapshot ends
@@ -39,9 +37,9 @@ type boundaryStore struct {
 // boundary is the entry that the newest snapshot ends with. It is committed.
 type boundary struct{ index, term uint64 }
 
-// newer reports whether a ends after b, in the order of the store. In one history a lower
-// index never has a higher term. Survivors that were recovered each begin with a snapshot
-// of their own, and the leader's may have the higher term alone.
+// newer says whether a ends after b, in the order of the store. In one history a
+// lower index never has a higher term. Survivors that were recovered each begin with
+// a snapshot of their own, and the leader's may have the higher term alone.
 func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
@@ -93,7 +91,7 @@ func (s *boundaryStore) forget(to boundary) error {
 func (s *boundaryStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	at := s.at.Load()
-	if mutant.On(mutant.AnchorForgotten) || !errors.Is(err, raft.ErrLogNotFound) || at == nil || at.index != index || index == 1 {
+	if !errors.Is(err, raft.ErrLogNotFound) || at == nil || at.index != index || index == 1 {
 		return err
 	}
 	*log = raft.Log{Index: at.index, Term: at.term, Type: raft.LogNoop}
@@ -132,7 +130,7 @@ func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint
 	return &boundarySink{SnapshotSink: sink, store: s.store, end: boundary{index, term}}, nil
 }
 
-// beyond reports whether the boundary is newer than the end of a snapshot.
+// beyond says whether the boundary is newer than the end of a snapshot.
 func (s *boundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)

@@ -23,7 +23,7 @@ const (
 type boundedSnapshots struct {
 	raft.SnapshotStore
 	space *space
-	// refused learns of each snapshot that was not taken, or given up; it may be nil.
+	// refused is told of each snapshot that was not taken, or given up; it may be nil.
 	refused func()
 }
 

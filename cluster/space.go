@@ -41,5 +41,5 @@ func (s *space) look() {
 	}
 }
 
-// full reports whether this disk, or those of a quorum, are below the mark.
+// full says whether this disk, or those of a quorum, are below the mark.
 func (s *space) full() bool { return s.below.Load() || s.others.Load() }

@@ -43,7 +43,7 @@ type MemberStatus struct {
 	Role Role
 	// Self is set for the node asked.
 	Self bool
-	// Reachable reports whether the node's last ping was answered; true for Self.
+	// Reachable says whether the node's last ping was answered; true for Self.
 	Reachable bool
 	// SilentSince is since when it has not answered; zero if it does, or was not asked.
 	SilentSince time.Time
@@ -91,7 +91,7 @@ type Status struct {
 	LeaderTag string
 	// Term is Raft's.
 	Term uint64
-	// HasQuorum reports whether a quorum is in reach.
+	// HasQuorum says whether a quorum is in reach.
 	HasQuorum bool
 	// LastContact is when a follower last heard from the leader; now for a
 	// leader; zero if never.

@@ -9,8 +9,8 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// Storage is where a node keeps what must outlive its process. It belongs to one node
-// permanently, and is used by one process of it at a time.
+// Storage is where a node keeps what must outlive its process. It belongs to one
+// node for ever, and is used by one process of it at a time.
 type Storage interface {
 	// LoadRecord returns the node's record, and writes a new one with a random id
 	// if nothing at all was ever stored. What is missing in part is an error.

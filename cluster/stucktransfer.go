@@ -12,9 +12,9 @@ import (
 )
 
 // stuckTransferLimit is how long a leader may refuse everything because it is handing
-// over leadership. A handover is bounded by the election timeout; but one that is
-// interrupted leaves a mark behind, and a leader elected again with that mark refuses
-// permanently (hashicorp/raft issue 696). Only a new process gets rid of it.
+// over leadership. A handover is bounded by the election timeout; but one that
+// is interrupted leaves a mark behind, and a leader elected again with that mark
+// refuses for ever (hashicorp/raft issue 696). Only a new process gets rid of it.
 const stuckTransferLimit = 10 * time.Second
 
 // stuckTransferProbe is how often a leader that refused is tried again, whether anybody
@@ -61,7 +61,7 @@ func (w *stuckTransfer) saw(err error) {
 // reset begins a new leadership.
 func (w *stuckTransfer) reset() { w.saw(nil) }
 
-// refuses reports whether the newest answer was a refusal.
+// refuses says whether the newest answer was a refusal.
 func (w *stuckTransfer) refuses() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -60,7 +60,7 @@ type succession struct {
 	changed func()
 }
 
-// saw records who leads; nobody is no news.
+// saw takes note of who leads; nobody is no news.
 func (s *succession) saw(leader string) {
 	if leader == "" || leader == s.last {
 		return

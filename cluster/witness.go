@@ -21,10 +21,10 @@ const (
 	// to greetEvery. The first is well below a heartbeat timeout: elections wait for
 	// greetings.
 	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
-	// patience is after how many pauses, of 490 ms in sum, elections no longer wait for a
-	// member that has not answered. That is long for an answer, or for a refused
-	// connection to be tried again. Pauses are counted, not time: what came while this
-	// process stood still is read in the next one.
+	// patience is after how many pauses, of 490 ms in sum, elections do not wait any
+	// more for a member that has not answered. That is long for an answer, or for a
+	// refused connection to be tried again. Pauses are counted, not time: what came
+	// while this process stood still is read in the next one.
 	patience = 3
 	// progressFormat is the log format from which no member runs a program that does
 	// not tell its progress.

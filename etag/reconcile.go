@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // ClusterView is what the cluster knew of this node's etags when it announced
@@ -85,7 +83,7 @@ func Reconcile(disk State, cluster *ClusterView) Decision {
 		Behind:       findBehind(disk, cluster),
 		MissedStarts: missedStarts(disk, cluster),
 	}
-	if !d.Exact && !mutant.On(mutant.CeilingIgnored) {
+	if !d.Exact {
 		d.Raises = raises(disk, cluster)
 	}
 	return d

@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/internal/failpoint"
-	"github.com/idnode/idnode/internal/mutant"
 )
 
-// enqueue asks for a reservation of ctr, unless one is in flight.
+// enqueue asks for a reservation of ctr, unless one is under way.
 func (c *Counters) enqueue(ctr *counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +42,7 @@ func (c *Counters) reserveLoop() {
 	for range c.wake {
 		if r, batch := c.nextReservation(); r != nil {
 			failpoint.Hit(failpoint.EtagBefore)
-			err := c.reserve(r, batch)
+			err := c.store.Reserve(*r)
 			failpoint.Hit(failpoint.EtagAfter)
 			c.finish(r, batch, err)
 		}
@@ -52,20 +51,6 @@ func (c *Counters) reserveLoop() {
 			return
 		}
 	}
-}
-
-// reserve makes a reservation durable.
-func (c *Counters) reserve(r *Reservation, batch []*counter) error {
-	if mutant.On(mutant.EtagBeforeReserved) {
-		for _, ctr := range batch {
-			ctr.limit.Store(r.Limits[ctr.name])
-		}
-	}
-	if mutant.On(mutant.EtagNotSynced) {
-		go func() { _ = c.store.Reserve(*r) }()
-		return nil
-	}
-	return c.store.Reserve(*r)
 }
 
 // nextReservation empties the queue. It returns nil when there is nothing to
@@ -103,8 +88,8 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	}
 	for _, ctr := range batch {
 		ctr.setLimit(r.Limits[ctr.name])
-		// Callers that came while the write was in progress are served by it if it
-		// reached far enough; the others ask again when they wake.
+		// Callers that came while the write was under way are served by it if
+		// it reached far enough; the others ask again when they wake.
 		ctr.want = 0
 		ctr.wakeWaiters()
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -44,8 +43,8 @@ func (a numberedItem) less(b numberedItem) bool {
 	return a.value < b.value
 }
 
-// sameIdentity reports whether two claims would be stepped over by one identity under one
-// separator.
+// sameIdentity says whether two claims would be stepped over by one identity
+// under one separator.
 func (a numberedItem) sameIdentity(b numberedItem) bool {
 	return a.db == b.db && a.separator == b.separator && a.name == b.name
 }
@@ -78,7 +77,7 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 	return name, separator, 0, ok && zero && value == 1
 }
 
-// counts reports whether an identity steps over the item, and may have issued it. Below
+// counts says whether an identity steps over the item, and may have issued it. Below
 // the strict format that is so for values above 0 only.
 func (c *contents) counts(n numberedItem) bool { return n.value > 0 || c.strict() }
 
@@ -171,7 +170,7 @@ func (c *contents) checkFree(item claimItem) *refusal {
 		return nil
 	}
 	n, ok := item.numbered()
-	if !ok || !c.counts(n) || mutant.On(mutant.IssuedIsClaimed) {
+	if !ok || !c.counts(n) {
 		return nil
 	}
 	// One that is not known may have issued up to the floor, if there is one.

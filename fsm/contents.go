@@ -1,12 +1,9 @@
 package fsm
 
 import (
-	"math/rand/v2"
-
 	"github.com/tidwall/btree"
 
 	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -61,7 +58,8 @@ type contents struct {
 	// invitations are the tokens by which nodes may become members.
 	invitations map[tokenHash]invitation
 
-	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
+	// answeredAgain is no part of the state: it is told of repeated calls, and may
+	// be nil.
 	answeredAgain func(database string)
 	// etagFloors is no part of the state either, and may be nil.
 	etagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
@@ -97,7 +95,7 @@ func newTree[T any](less func(a, b T) bool) tree[T] {
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
-// formed reports whether the cluster is formed.
+// formed says whether the cluster is formed.
 func (c *contents) formed() bool { return c.clusterID != nil }
 
 // apply applies a decoded entry.
@@ -115,12 +113,6 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 // applyGroups applies an entry's groups, in their order.
 func (c *contents) applyGroups(now moment, groups []raftlog.Group) []raftlog.GroupResult {
 	results := make([]raftlog.GroupResult, len(groups))
-	if mutant.On(mutant.GroupsInMapOrder) {
-		for _, i := range rand.Perm(len(groups)) {
-			results[i] = c.applyGroup(now, &groups[i])
-		}
-		return results
-	}
 	for i := range groups {
 		results[i] = c.applyGroup(now, &groups[i])
 	}

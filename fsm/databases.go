@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -30,9 +29,6 @@ func (d *databases) number(name string) (uint32, bool) {
 // databaseNumber returns the number of the operation's database; a new database
 // has the number it would get.
 func (c *contents) databaseNumber(op *operation) uint32 {
-	if mutant.On(mutant.DatabasesShared) {
-		return 0
-	}
 	if n, ok := c.databases.numbers[string(op.database)]; ok {
 		return n
 	}

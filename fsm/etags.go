@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -73,9 +72,6 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 func (c *contents) startEtags(node nodeID) *raftlogv1.EtagState {
 	before := c.etagsOf(node)
 	now := &etagRecord{start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
-	if mutant.On(mutant.CleanStopKept) {
-		now.clean, now.counters = before.clean, before.counters
-	}
 	c.putEtags(node, now)
 	state := before.state()
 	state.Start = now.start
@@ -91,8 +87,8 @@ func (e *etagRecord) withoutLast() []etagCounter {
 	return counters
 }
 
-// etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
-// the answer names them, and the others are raised anyway.
+// etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get
+// none: the answer names them, and the others are raised all the same.
 func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	var raise raftlogv1.EtagRaise
 	if err := decodePayload(op, &raise); err != nil {

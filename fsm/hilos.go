@@ -3,13 +3,11 @@ package fsm
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -86,12 +84,6 @@ func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *ref
 	var next raftlogv1.HiLoNext
 	if err := decodePayload(op, &next); err != nil {
 		return dst, err
-	}
-	if mutant.On(mutant.StateReadsClock) {
-		now.unixNano = time.Now().UnixNano()
-	}
-	if mutant.On(mutant.StateDrawsToken) {
-		next.Token = rand.Uint64()
 	}
 	size, err := hiloSize(now, &next)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/identity"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -143,7 +142,7 @@ func (c *contents) checkNewIdentity(op *operation, f foundIdentity) *refusal {
 // claimedValues returns the claimed values of an identity under a separator, as
 // identity.Counter.Next wants them; nil if there are no such claims at all.
 func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
-	if c.numbered.Len() == 0 || mutant.On(mutant.ClaimNotSteppedOver) {
+	if c.numbered.Len() == 0 {
 		return nil
 	}
 	sep, _ := utf8.DecodeRune(separator)
@@ -210,9 +209,6 @@ func (c *contents) identityDelete(dst []byte, op *operation) ([]byte, *refusal) 
 		kept := identity.Counter{Last: found.last, Hidden: true}
 		if c.strict() {
 			kept.Last = max(kept.Last, c.floor.names) // raiseKnown may have passed the hidden ones.
-		}
-		if mutant.On(mutant.DeleteResetsCounter) {
-			kept.Last = 0
 		}
 		c.putIdentity(found, kept)
 	}

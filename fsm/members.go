@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -154,7 +153,7 @@ func (c *contents) tagFor(wanted string) (string, *refusal) {
 	if err := checkTag(wanted); err != nil {
 		return "", err
 	}
-	if owner := c.memberByTag(wanted); owner != nil && !(owner.GetRemoved() && mutant.On(mutant.TagGivenAgain)) {
+	if owner := c.memberByTag(wanted); owner != nil {
 		return "", tagTaken(wanted)
 	}
 	return wanted, nil
@@ -164,9 +163,6 @@ func (c *contents) tagFor(wanted string) (string, *refusal) {
 func (c *contents) nextTag() (string, *refusal) {
 	highest := ""
 	for _, m := range c.members {
-		if m.GetRemoved() && mutant.On(mutant.TagGivenAgain) {
-			continue
-		}
 		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {
 			highest = m.GetTag()
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -42,7 +41,7 @@ type merging struct {
 	*contents
 	db     uint32
 	result raftlogv1.MergeResult
-	// changed, if set, learns of each change, which is then not made.
+	// changed, if set, is told of each change, which is then not made.
 	changed func(MergeChange)
 }
 
@@ -78,7 +77,7 @@ func (m *merging) claim(item claimItem) {
 	m.addClaim(item, m.dropReleased(item))
 }
 
-// issued reports whether a known identity has passed the id, unless it stepped over it.
+// issued says whether a known identity has passed the id, unless it stepped over it.
 func (c *contents) issued(item claimItem) bool {
 	n, ok := item.numbered()
 	if _, released := c.released.Find(item.db, item.id); !ok || released || !c.counts(n) {
@@ -128,7 +127,7 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
 	now := hilo.Counter{Max: max(counter.Max, highest)}
 	now.Peak = max(counter.Peak, peak, now.Max)
-	if !c.strict() || mutant.On(mutant.MergeKeepsRanges) {
+	if !c.strict() {
 		if now.Max == counter.Max {
 			now.Outstanding = counter.Outstanding
 		}
@@ -141,7 +140,7 @@ func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Co
 	return now
 }
 
-// count counts the outcome of one counter, and reports whether it changes.
+// count counts what becomes of one counter, and says whether it changes.
 func (m *merging) count(exists, changed bool) bool {
 	switch {
 	case !exists:

@@ -3,7 +3,6 @@ package fsm
 import (
 	"crypto/sha256"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -92,10 +91,6 @@ func (w *requestWindow) pop() {
 // answers as it did then. Only success is remembered: what was refused changed
 // nothing, and may well succeed at the next try.
 func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
-	if mutant.On(mutant.RequestIDForgotten) {
-		result, _ := c.run(dst, now, op)
-		return result
-	}
 	given := op.request.key
 	if op.isCallers() && c.strict() {
 		if !op.named {
@@ -123,7 +118,7 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	return result
 }
 
-// isCallers reports whether a request key is made from a caller's request id. Those of
+// isCallers says whether a request key is made from a caller's request id. Those of
 // operations on the cluster itself are random, and their nodes' own.
 func (op *operation) isCallers() bool { return op.kind <= opRelease }
 
@@ -147,15 +142,15 @@ func (c *contents) forgotten(k *requestKey) bool {
 		return false
 	}
 	if k.retry {
-		return !mutant.On(mutant.RequestExpiryIgnored)
+		return true
 	}
-	return c.strict() && k.since != 0 && !mutant.On(mutant.DelayedFirstTry)
+	return c.strict() && k.since != 0
 }
 
 // answerAgain answers a call whose request id is remembered.
 func (c *contents) answerAgain(dst []byte, now moment, op *operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
-	if !op.request.fits(e.fingerprint) && !mutant.On(mutant.RequestFingerprintIgnored) {
+	if !op.request.fits(e.fingerprint) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
@@ -165,16 +160,13 @@ func (c *contents) answerAgain(dst []byte, now moment, op *operation, position u
 	return append(dst, chunk.result(e)...)
 }
 
-// fits reports whether a request that is remembered with a fingerprint is this one.
+// fits says whether a request that is remembered with a fingerprint is this one.
 func (k *requestKey) fits(fingerprint uint64) bool {
 	return fingerprint == k.fingerprint || k.before != 0 && fingerprint == k.before
 }
 
 // remember stores the result of a request id that is not remembered.
 func (c *contents) remember(k *requestKey, index uint64, result []byte) {
-	if mutant.On(mutant.RequestWindowDropsNewest) && c.requests.size() >= uint64(c.settings.value(settingRequestWindow)) {
-		return
-	}
 	c.requests.push(k, index, result)
 	c.hash.add(c.requestHash(c.requests.next - 1))
 	c.evictRequests()

@@ -6,9 +6,6 @@ import (
 	"io"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/identity"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -42,24 +39,6 @@ func (s *State) replace(restored *contents) error {
 	defer s.mu.Unlock()
 	if s.contents.formed() && !bytes.Equal(s.contents.clusterID, restored.clusterID) {
 		return fmt.Errorf("%w: it is of %x, this is %x", ErrWrongCluster, restored.clusterID, s.contents.clusterID)
-	}
-	if mutant.On(mutant.RequestsNotRestored) {
-		restored.requests = newRequestWindow()
-	}
-	if mutant.On(mutant.RestoreMerges) {
-		s.contents.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
-			if _, both := restored.claims.Find(e.Database, e.Name); !both {
-				restored.addClaim(claimItem{db: e.Database, id: e.Name}, e.Value)
-			}
-			return true
-		})
-	}
-	if mutant.On(mutant.StateDiverges) {
-		restored.identities.Ascend(0, "", func(e table.Entry[identityValue]) bool {
-			f := restored.findIdentity(e.Database, e.Name)
-			restored.putIdentity(f, identity.Counter{Last: f.last + 1})
-			return false
-		})
 	}
 	s.use(restored)
 	return nil

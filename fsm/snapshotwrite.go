@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -143,9 +142,7 @@ func (w *snapshotWriter) session(s *raftlogv1.SessionRecord) {
 // writeNames writes identities, HiLo counters and claims.
 func (s *Snapshot) writeNames(out *snapshotWriter) {
 	out.identities(s.identities, false)
-	if !mutant.On(mutant.SnapshotMissesHidden) {
-		out.identities(s.hidden, true)
-	}
+	out.identities(s.hidden, true)
 	out.hilos(s.hilos)
 	out.claims(s.claims)
 }

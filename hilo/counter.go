@@ -3,8 +3,6 @@ package hilo
 import (
 	"math"
 	"slices"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // Range is the numbers from Low to High, both included.
@@ -48,9 +46,9 @@ type Counter struct {
 // protects it from a counter that was lost or set back; a negative lastMax counts
 // as 0.
 //
-// The range ends above Peak, so that one High names one range permanently. After a return
-// it can therefore be larger than the size: large enough to reach one number beyond the
-// range that came back.
+// The range ends above Peak, so that one High names one range for ever. After a
+// return it can therefore be larger than the size: large enough to reach one
+// number beyond the range that came back.
 //
 // The errors are ErrSize, ErrLastMax and ErrExhausted; the counter is then
 // unchanged.
@@ -67,9 +65,6 @@ func (c Counter) Next(size, lastMax int64, token uint64) (Counter, Range, error)
 		return c, Range{}, ErrExhausted
 	}
 	issued := Range{Low: base + 1, High: max(base+size, c.Peak+1)}
-	if mutant.On(mutant.PeakForgotten) {
-		issued.High = base + size
-	}
 	chain := c.Outstanding
 	if base != c.Max {
 		// The numbers between are skipped for good, so Max never falls to the end
@@ -108,10 +103,6 @@ func extend(chain []Outstanding, newest Outstanding) []Outstanding {
 // again, and can come back too. Otherwise nothing before it can: the numbers up to
 // last are in use.
 func (c Counter) Return(r Range, last int64, token uint64, checkToken bool) (Counter, bool) {
-	if mutant.On(mutant.ReturnLate) && r.Low > 0 && r.High <= c.Max && last >= r.Low-1 && last <= r.High {
-		c.Max, c.Outstanding = last, nil
-		return c, true
-	}
 	if len(c.Outstanding) == 0 {
 		return c, false
 	}
@@ -120,7 +111,7 @@ func (c Counter) Return(r Range, last int64, token uint64, checkToken bool) (Cou
 	if !newest.names(r, token, checkToken) || newest.High != c.Max {
 		return c, false
 	}
-	if last < newest.Low-1 && !mutant.On(mutant.ReturnBelowLow) || last > newest.High {
+	if last < newest.Low-1 || last > newest.High {
 		return c, false
 	}
 	c.Max, c.Outstanding = last, nil
@@ -135,7 +126,7 @@ func (o Outstanding) names(r Range, token uint64, checkToken bool) bool {
 	if r.High != o.High {
 		return false
 	}
-	if checkToken && !mutant.On(mutant.ReturnForeign) {
+	if checkToken {
 		return token == o.Token && r.Low == o.Low
 	}
 	return r.Low == 0 || r.Low == o.Low
@@ -150,7 +141,7 @@ func (o Outstanding) names(r Range, token uint64, checkToken bool) bool {
 // counter is then unchanged, and the client reads again.
 func (c Counter) Set(value, expected int64) (Counter, error) {
 	switch {
-	case c.Max != expected && !mutant.On(mutant.SetIgnoresExpected) || value < c.Max:
+	case c.Max != expected || value < c.Max:
 		return c, ErrConflict
 	case value == c.Max:
 		return c, nil

@@ -2,8 +2,6 @@ package identity
 
 import (
 	"iter"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // Block is the values from First to Last, both included.
@@ -55,10 +53,10 @@ func (c Counter) Next(count int64, claimed func(from int64) iter.Seq[int64]) (Co
 //
 // The error is ErrConflict; the counter is then unchanged.
 func (c Counter) Seed(value int64, force bool, expected *int64) (Counter, error) {
-	if expected != nil && *expected != c.Last && !mutant.On(mutant.SeedIgnoresExpected) {
+	if expected != nil && *expected != c.Last {
 		return c, ErrConflict
 	}
-	if !force && !mutant.On(mutant.SeedLowers) {
+	if !force {
 		value = max(c.Last, value)
 	}
 	return Counter{Last: value}, nil

@@ -4,8 +4,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // gather collects count free values above last and returns them as blocks,
@@ -20,9 +18,6 @@ import (
 // The obvious way, to take gap after gap until the pieces run out and then look for
 // one gap that holds the rest, would leave long gaps unused behind short ones.
 func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) (blocks []Block, most int64, ok bool) {
-	if mutant.On(mutant.CounterWraps) && last > math.MaxInt64-count {
-		return []Block{{last + 1, last + count}}, 0, true
-	}
 	if last == math.MaxInt64 {
 		return nil, 0, false
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// errNoAnswer is the cause when the log did not say in time the outcome of an entry.
+// errNoAnswer is the cause when the log did not say in time what became of an
+// entry.
 var errNoAnswer = errors.New("no answer from the log in time")
 
-// await waits for the outcome of an entry: for the log's own word, at most for
-// AnswerTimeout, and after the end of the leadership at most for Grace. Raft may forget a
-// proposal altogether (hashicorp/raft issue 498), so nobody waits for its word alone. The
-// error is an *outcome.Error.
+// await waits for what becomes of an entry: for the log's own word, at most for
+// AnswerTimeout, and after the end of the leadership at most for Grace. Raft may
+// forget a proposal altogether (hashicorp/raft issue 498), so nobody waits for
+// its word alone. The error is an *outcome.Error.
 func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
 	timeout := time.NewTimer(b.cfg.AnswerTimeout)
 	defer timeout.Stop()

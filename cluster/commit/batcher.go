@@ -86,8 +86,8 @@ func (b *Batcher) Lead(ctx context.Context) {
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// succeed puts r in the place of the leadership before it, whose end is the same as with
-// Resign. A Batcher that has stopped no longer leads.
+// succeed puts r in the place of the leadership before it, whose end is the same as
+// with Resign. A Batcher that has stopped does not lead any more.
 func (b *Batcher) succeed(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
@@ -105,9 +105,9 @@ func (b *Batcher) succeed(r *leadership) {
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
-// Resign says that this node no longer leads. When it returns, groups that wait have been
-// refused as NotApplied(NotLeader); those in an entry get Unknown(LeadershipLost) unless
-// the log says more within Grace.
+// Resign says that this node does not lead any more. When it returns, groups
+// that wait have been refused as NotApplied(NotLeader); those in an entry get
+// Unknown(LeadershipLost) unless the log says more within Grace.
 func (b *Batcher) Resign() {
 	b.mu.Lock()
 	r := b.leadership
@@ -217,10 +217,10 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
 }
 
-// Close refuses new groups, brings those that wait into the log, and waits for what is in
-// flight, until ctx ends. What is left then is answered: NotApplied(Stopping) if it is in
-// no entry, Unknown(Stopping) otherwise. It may be called more than once; each call
-// waits.
+// Close refuses new groups, brings those that wait into the log, and waits for
+// what is under way, until ctx ends. What is left then is answered:
+// NotApplied(Stopping) if it is in no entry, Unknown(Stopping) otherwise. It
+// may be called more than once; each call waits.
 func (b *Batcher) Close(ctx context.Context) {
 	b.mu.Lock()
 	b.closing = true

@@ -26,8 +26,8 @@ type Log interface {
 	Append(entry []byte) Future
 }
 
-// Future is the outcome of an entry. It may never be done: nobody waits for one without a
-// way out.
+// Future is what becomes of an entry. It may never be done: nobody waits for
+// one without a way out.
 type Future interface {
 	// Done is closed when Results may be called.
 	Done() <-chan struct{}
@@ -58,7 +58,7 @@ type BatcherConfig struct {
 	Header func() (format uint32, clusterID []byte)
 	// Now is the leader's clock, read once for each entry; default time.Now.
 	Now func() time.Time
-	// InFlight is how many entries are in flight at a time: 1 (default) to 4.
+	// InFlight is how many entries are under way at a time: 1 (default) to 4.
 	InFlight int
 	// MaxEntryBytes cuts an entry, and is the largest group that is taken. An
 	// entry should stay below half a megabyte, which is what Raft suggests.
@@ -73,8 +73,8 @@ type BatcherConfig struct {
 	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
 	// disk takes, and should be shorter than Config.SendTimeout.
 	AnswerTimeout time.Duration
-	// Grace is how long, after leadership was lost, an entry in flight may still say the
-	// outcome of it. Raft answers within milliseconds.
+	// Grace is how long, after leadership was lost, an entry under way may
+	// still say what became of it. Raft answers within milliseconds.
 	Grace time.Duration
 }
 

@@ -20,8 +20,8 @@ const (
 	DefaultLeaderWait    = 2 * time.Second
 	DefaultSendTimeout   = 5 * time.Second
 	DefaultGiveUp        = 10 * time.Second
-	// MaxInFlight is the most groups, and the most entries, that may be in flight at a
-	// time.
+	// MaxInFlight is the most groups, and the most entries, that may be under
+	// way at a time.
 	MaxInFlight = 4
 )
 
@@ -79,7 +79,7 @@ type Config struct {
 	Opener SessionOpener
 	Logger *slog.Logger
 	Events Events
-	// InFlight is how many groups are in flight at a time: 1 (default) to 4.
+	// InFlight is how many groups are under way at a time: 1 (default) to 4.
 	InFlight int
 	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
 	// operations and 4 for each, without the group's head of up to 100 bytes.
@@ -110,8 +110,9 @@ type Config struct {
 	// whatever its caller's context says: NotApplied(Deadline) if it is in no
 	// group, Unknown(Deadline) otherwise. 0 (default): no limit.
 	CallLimit time.Duration
-	// GiveUp is how long one group is sent again while there is a leader and a quorum but
-	// no answer; the attempt in flight then is the last. At least SendTimeout.
+	// GiveUp is how long one group is sent again while there is a leader and a
+	// quorum but no answer; the attempt under way then is the last. At least
+	// SendTimeout.
 	GiveUp time.Duration
 }
 

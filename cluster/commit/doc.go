@@ -1,5 +1,5 @@
-// Package commit is group commit: it turns many callers' operations into few log entries,
-// and says truthfully the outcome of each.
+// Package commit is group commit: it turns many callers' operations into few
+// log entries, and says truthfully what became of each.
 //
 //	callers ──Propose──▶ Gatherer ──group──▶ Sender ──▶ Batcher ──entry──▶ Log
 //	        (every node, origin side)      (this node or    (the leader)
@@ -13,21 +13,22 @@
 //
 // # Why a lone caller does not wait
 //
-// The obvious way to form groups is to wait a fixed time. That taxes the lone caller and
-// is still too short for the busy node. Instead the group in flight is the wait: while it
-// is being written, the next one fills. A lone caller finds nothing in flight and goes at
-// once; a thousand callers make groups as large as one round trip lets them become. By
-// default one group and one entry are in flight at a time, because a second one would
-// only split the same callers over two fsyncs: the disk, not the pipeline, is what all
-// wait for. It also bounds what is left unknown when a leader dies.
+// The obvious way to form groups is to wait a fixed time. That taxes
+// the lone caller and is still too short for the busy node. Instead the group
+// in flight is the wait: while it is being written, the next one
+// fills. A lone caller finds nothing under way and goes at once; a thousand
+// callers make groups as large as one round trip lets them become. By default
+// one group and one entry are under way at a time, because a second one would
+// only split the same callers over two fsyncs: the disk, not the pipeline, is
+// what all wait for. It also bounds what is left unknown when a leader dies.
 //
 // # Why a group counts once
 //
-// Invariant: a pair (session, sequence) names one content permanently. A sequence number
-// is never given to a second group, also not when the first certainly never reached a
-// log. So the state machine may answer a second sending with the results of the first,
-// and a group whose outcome is unknown can be sent to the next leader, byte for byte,
-// until there is an answer.
+// Invariant: a pair (session, sequence) names one content for ever. A sequence
+// number is never given to a second group, also not when the first certainly
+// never reached a log. So the state machine may answer a second sending with
+// the results of the first, and a group whose outcome is unknown can be sent
+// to the next leader, byte for byte, until there is an answer.
 //
 // Invariant: a sequence number is acknowledged only when its group is settled:
 // answered, or given up for good. The state machine then forgets the results,

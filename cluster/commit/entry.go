@@ -71,8 +71,8 @@ func (b *Batcher) entry(groups [][]byte) []byte {
 	return raftlog.AppendEntry(make([]byte, 0, raftlog.SizeEntry(h, groups)), h, groups)
 }
 
-// append proposes an entry, waits for the outcome of it, and tells all who submitted a
-// group.
+// append proposes an entry, waits for what becomes of it, and tells all who
+// submitted a group.
 func (b *Batcher) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
 	span := b.startSpan(submissions)

@@ -6,8 +6,8 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// expirySteps is how often during CallLimit the operations are looked at: the limit is
-// kept to one part in so many.
+// expirySteps is how often in the course of CallLimit the operations are looked at:
+// the limit is kept to one part in so many.
 const expirySteps = 8
 
 // afterPause is how long answers have to get in when this process did not run for
@@ -18,9 +18,9 @@ const afterPause = 25 * time.Millisecond
 // by another goroutine: the group's results still arrive in its order.
 func standIn() *waiter { return &waiter{place: left, done: make(chan struct{}, 1)} }
 
-// expire answers the callers of operations that wait for longer than CallLimit, until the
-// Gatherer ends. One timer for all of them costs a call nothing, where one of its own
-// would be the most expensive part of it.
+// expire answers the callers of operations that wait for longer than CallLimit,
+// until the Gatherer ends. One timer for all of them costs a call nothing, where
+// one of its own would be the dearest part of it.
 //
 // The limit is one of time. Steps must not be counted: on a busy machine some are
 // dropped, and each would make a call that much longer. So a pause of the process

@@ -22,8 +22,8 @@ type Gatherer struct {
 	idle    int
 	waiting queue
 	linger  linger
-	// senders hold the groups in flight, so that a lost quorum ends their callers' wait
-	// without asking the network.
+	// senders hold the groups under way, so that a lost quorum ends their
+	// callers' wait without asking the network.
 	senders []*groupSender
 	// session is the one new groups go into; nil if there is none. opening says
 	// that a group sender is about to get one.
@@ -187,10 +187,11 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 	return outcome.NewUnknown(outcome.Deadline, cause)
 }
 
-// Close refuses new operations, brings those that wait through the log, and waits for
-// what is in flight, until ctx ends. What is left then is answered: NotApplied(Stopping)
-// if it is in no group, Unknown(Stopping) otherwise. Its callers do not wait for Send and
-// Open to return; Close does. It may be called more than once; each call waits.
+// Close refuses new operations, brings those that wait through the log, and
+// waits for what is under way, until ctx ends. What is left then is answered:
+// NotApplied(Stopping) if it is in no group, Unknown(Stopping) otherwise. Its
+// callers do not wait for Send and Open to return; Close does. It may be called
+// more than once; each call waits.
 func (g *Gatherer) Close(ctx context.Context) {
 	g.mu.Lock()
 	g.closing = true

@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/raftlog"
 )
 
-// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the leader
-// until the group is settled, and only then cuts the next. There are as many senders as
-// groups may be in flight.
+// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the
+// leader until the group is settled, and only then cuts the next. There are as
+// many senders as groups may be under way.
 type groupSender struct {
 	g *Gatherer
 
@@ -19,7 +18,7 @@ type groupSender struct {
 	// waiters are the callers of the group in hand. It is empty if there is no
 	// group, or if the group was given up by another goroutine.
 	waiters []*waiter
-	// target is the leader that the attempt in flight is made at, else empty.
+	// target is the leader that the attempt under way is made at, else empty.
 	target  string
 	attempt attempt
 
@@ -109,9 +108,6 @@ func (s *groupSender) cut() group {
 	g := s.g
 	g.linger.want = 0
 	waiters, size := g.waiting.take(s.spare[:0], g.cfg.MaxOperations, g.cfg.MaxGroupBytes)
-	if mutant.On(mutant.OperationLost) && len(waiters) > 1 {
-		waiters = waiters[:len(waiters)-1]
-	}
 	s.waiters, s.spare = waiters, waiters
 	s.operations = s.operations[:0]
 	for _, w := range waiters {
@@ -223,7 +219,8 @@ func (s *groupSender) redirect(leader string) {
 	}
 }
 
-// wanted reports whether a caller still waits for the group. The caller holds the lock.
+// wanted says whether a caller still waits for the group. The caller holds the
+// lock.
 func (s *groupSender) wanted() bool {
 	for _, w := range s.waiters {
 		if w.place != left {
@@ -239,8 +236,8 @@ func (s *groupSender) drop() {
 	s.waiters = s.waiters[:0]
 }
 
-// abandonAll ends all attempts and returns the callers of all groups in flight; it is up
-// to the caller, who holds the lock, to answer them afterwards.
+// abandonAll ends all attempts and returns the callers of all groups under way;
+// it is up to the caller, who holds the lock, to answer them afterwards.
 func (g *Gatherer) abandonAll() []*waiter {
 	var all []*waiter
 	for _, s := range g.senders {

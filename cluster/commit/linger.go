@@ -16,10 +16,10 @@ const (
 	lingerEnough = 64
 )
 
-// linger is the bounded wait for the callers that were just answered. They come back
-// soon, but whoever cuts the next group is faster: without the wait it takes those that
-// came meanwhile, and the callers fall apart into two parts that take turns permanently.
-// It has no lock: that of its owner guards it.
+// linger is the bounded wait for the callers that were just answered. They
+// come back soon, but whoever cuts the next group is faster: without the wait it
+// takes those that came meanwhile, and the callers fall apart into two parts that
+// take turns for ever. It has no lock: that of its owner guards it.
 type linger struct {
 	// want says how many the next round waits for; 0 is any.
 	want  int
@@ -60,7 +60,7 @@ func (g *Gatherer) expect(answered int, took time.Duration) {
 	}
 }
 
-// gathered reports whether what waits may go as a group.
+// gathered says whether what waits may go as a group.
 func (g *Gatherer) gathered() bool {
 	return g.waiting.length >= g.linger.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
 }
@@ -74,7 +74,7 @@ func (b *Batcher) expect(answered int, took time.Duration) {
 	}
 }
 
-// gathered reports whether what waits may go as an entry.
+// gathered says whether what waits may go as an entry.
 func (b *Batcher) gathered() bool {
 	return len(b.waiting) >= b.linger.want || b.operations >= 2*lingerEnough ||
 		b.bytes >= b.cfg.MaxEntryBytes || b.closing

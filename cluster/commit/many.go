@@ -6,11 +6,11 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// ProposeAll brings several operations through the log and returns, in their order, the
-// outcome of each: a result, or an error as of Propose. They wait as one, so a group
-// takes all of them where one by one the first would travel alone; but they are several
-// anyway: some may be refused, or come into another group, and each takes effect by
-// itself.
+// ProposeAll brings several operations through the log and returns, in their
+// order, what became of each: a result, or an error as of Propose. They wait as
+// one, so a group takes all of them where one by one the first would travel
+// alone; but they are several all the same: some may be refused, or come into
+// another group, and each takes effect by itself.
 func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	results, errs = make([][]byte, len(operations)), make([]error, len(operations))
 	if err := ctx.Err(); err != nil {

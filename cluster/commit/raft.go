@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -29,8 +28,6 @@ func Classify(err error) *outcome.Error {
 		return outcome.NewNotApplied(outcome.NotLeader, err)
 	case errors.Is(err, raft.ErrEnqueueTimeout):
 		return outcome.NewNotApplied(outcome.Overloaded, err)
-	case errors.Is(err, raft.ErrLeadershipLost) && mutant.On(mutant.UnknownIsFailed):
-		return outcome.NewNotApplied(outcome.LeadershipLost, err)
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
 		return outcome.NewUnknown(outcome.LeadershipLost, err)
 	case errors.Is(err, raft.ErrRaftShutdown):
@@ -90,8 +87,8 @@ func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	case []raftlog.GroupResult:
 		return response, nil
 	case error:
-		// The state machine could not read its own log; its node stops. The entry is
-		// committed anyway.
+		// The state machine could not read its own log; its node stops. The
+		// entry is committed all the same.
 		return nil, outcome.NewUnknown(outcome.Unspecified, response)
 	default:
 		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 )
 
@@ -79,9 +78,10 @@ func (g *Gatherer) watch() {
 	}
 }
 
-// setLeader records the leader. Attempts that wait for another node are ended: the new
-// leader can answer for it, the old one perhaps never. An attempt outlasts a moment
-// without any leader, because the same one often comes back.
+// setLeader takes note of the leader. Attempts that wait for another node are
+// ended: the new leader can answer for it, the old one perhaps never. An
+// attempt outlasts a moment without any leader, because the same one often
+// comes back.
 func (g *Gatherer) setLeader(leader string, known bool) {
 	known = known && leader != ""
 	g.mu.Lock()
@@ -99,10 +99,10 @@ func (g *Gatherer) setLeader(leader string, known bool) {
 	g.work.Broadcast()
 }
 
-// SetQuorum reports whether a quorum can be reached. When it is lost, callers whose
-// operations are in flight get Unknown(NoQuorum) at once; operations that wait get
-// NotApplied(NoQuorum) after LeaderWait, and new ones from then on at once, until there
-// are a quorum and a leader again.
+// SetQuorum says whether a quorum can be reached. When it is lost, callers
+// whose operations are under way get Unknown(NoQuorum) at once; operations that
+// wait get NotApplied(NoQuorum) after LeaderWait, and new ones from then on at
+// once, until there are a quorum and a leader again.
 func (g *Gatherer) SetQuorum(present bool) {
 	g.mu.Lock()
 	if g.stopped || g.reach.quorum == present {
@@ -123,7 +123,7 @@ func (g *Gatherer) SetQuorum(present bool) {
 // unreachable is called when an outage has lasted for LeaderWait.
 func (g *Gatherer) unreachable(outage uint64) {
 	g.mu.Lock()
-	if g.stopped || !g.reach.lost || g.reach.outage != outage || mutant.On(mutant.OutageWaitedOut) {
+	if g.stopped || !g.reach.lost || g.reach.outage != outage {
 		g.mu.Unlock()
 		return
 	}

@@ -42,16 +42,16 @@ func (g *Gatherer) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ledByOther reports whether a node other than this one leads now.
+// ledByOther says whether a node other than this one leads now.
 func (g *Gatherer) ledByOther(leader string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.reach.lost && g.reach.leader != leader
 }
 
-// pause waits after the leader refused what is in the queue again. Operations in the
-// queue do not wait longer than LeaderWait for that: then they are answered, and the
-// count starts again with those that come next.
+// pause waits after the leader refused what is in the queue again. Operations
+// in the queue do not wait longer than LeaderWait for that: then they are
+// answered, and the count starts anew with those that come next.
 func (s *groupSender) pause(started time.Time, cause error) {
 	if s.retry.since.IsZero() {
 		s.retry.since = started
@@ -96,7 +96,7 @@ func (a *attempt) renew(parent context.Context, d time.Duration) context.Context
 	return a.ctx
 }
 
-// cancel ends the attempt in flight.
+// cancel ends the attempt under way.
 func (a *attempt) cancel() {
 	if a.end != nil {
 		a.end()

@@ -39,8 +39,8 @@ func (s *session) take() uint64 {
 	return n
 }
 
-// settle says that the outcome of the group no longer matters: it was answered or given
-// up for good.
+// settle says that the outcome of the group does not matter any more: it was
+// answered or given up for good.
 func (s *session) settle(sequence uint64) {
 	for i, n := range s.open {
 		if n == sequence {
@@ -50,6 +50,6 @@ func (s *session) settle(sequence uint64) {
 	}
 }
 
-// full reports that the next group would be too far ahead, because an old one is not
-// settled.
+// full says that the next group would be too far ahead, because an old one is
+// not settled.
 func (s *session) full() bool { return s.next-s.acknowledged() > sessionWindow }

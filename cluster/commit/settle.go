@@ -2,11 +2,9 @@ package commit
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/idnode/idnode/internal/failpoint"
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -48,9 +46,6 @@ func (s *groupSender) applied(gr *group, results [][]byte) {
 	}
 	g.mu.Unlock()
 	failpoint.Hit(failpoint.AnswerBefore)
-	if mutant.On(mutant.AnswersSwapped) {
-		slices.Reverse(waiters)
-	}
 	for i, w := range waiters {
 		w.answer(results[i], nil)
 	}
@@ -68,7 +63,7 @@ func (s *groupSender) again(gr *group, err error) bool {
 	case refused && final(err):
 		s.giveUp(gr, outcomeOf(gr, outcome.ReasonOf(err), err))
 		return false
-	case !gr.tainted, mutant.On(mutant.RetryUnderNewNumber):
+	case !gr.tainted:
 		s.requeue(gr)
 		s.pause(gr.started, err)
 		return false
@@ -90,8 +85,8 @@ func (s *groupSender) hold(gr *group) {
 	}
 }
 
-// final reports that another leader would refuse the group for the same reason, or that
-// asking again would only add to the trouble.
+// final says that another leader would refuse the group for the same reason, or
+// that asking again would only add to the trouble.
 func final(err error) bool {
 	switch outcome.ReasonOf(err) {
 	case outcome.Overloaded, outcome.StorageFull, outcome.TooLarge, outcome.Invalid:

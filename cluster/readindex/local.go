@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 )
 
@@ -98,9 +97,6 @@ func (l *Local) find(ctx context.Context) (uint64, error) {
 		return 0, outcome.NewNotApplied(outcome.NotLeader, nil)
 	}
 	index := l.raft.CommitIndex()
-	if mutant.On(mutant.StaleLeaderReads) {
-		return visible(index, ready), nil
-	}
 	if err := l.raft.Verify(ctx); err != nil {
 		return 0, verifyError(err)
 	}

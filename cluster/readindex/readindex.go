@@ -7,11 +7,11 @@
 // leader, or one call to it from a follower, serves all who wait. It does not
 // own the calls between nodes, nor the waiting for the state.
 //
-// Invariant: a waiter is served by a round that began after the waiter came. A round
-// already in flight is never joined, because its commit index was read, or its heartbeats
-// were sent, before: a write that was answered in between would be missed. So whoever
-// comes during a round waits for the next, and a round serves all who came during the one
-// before.
+// Invariant: a waiter is served by a round that began after the waiter came. A
+// round already under way is never joined, because its commit index was read,
+// or its heartbeats were sent, before: a write that was answered in between
+// would be missed. So whoever comes during a round waits for the next, and a
+// round serves all who came during the one before.
 package readindex
 
 import (
@@ -19,7 +19,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/outcome"
 )
 
@@ -116,12 +115,9 @@ func New(cfg Config) (*Reader, error) {
 // Linearize waits until the local state is at least as new as the call. Its
 // errors are *outcome.Error with NotApplied, since a read changes nothing.
 func (r *Reader) Linearize(ctx context.Context) error {
-	if mutant.On(mutant.FollowerReadsLocally) {
-		return nil
-	}
 	begin := time.Now()
 	index, err := r.ReadIndex(ctx)
-	if err != nil || mutant.On(mutant.ReadsBeforeApplied) {
+	if err != nil {
 		return err
 	}
 	return r.waitApplied(ctx, index, begin.Add(r.cfg.Limit))

@@ -13,7 +13,7 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// LogKind says what keeps the log of a data directory, permanently.
+// LogKind says what keeps the log of a data directory, for ever.
 type LogKind string
 
 const (

@@ -115,8 +115,8 @@ func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// lost reports whether an entry that was not found should have been: it was held before
-// the read and still is, and nothing was deleted in between.
+// lost says whether an entry that was not found should have been: it was held
+// before the read and still is, and nothing was deleted in between.
 func (l *checkedLog) lost(index uint64, before indexRange) bool {
 	after := l.heldRange()
 	return before.holds(index) && after.holds(index) && before.deletions == after.deletions

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // inbound stands between the connections and Raft. It sees each request before
@@ -76,7 +74,7 @@ func (i *inbound) run(ctx context.Context) {
 	}
 }
 
-// inspect looks at a request, and may change it. It reports whether Raft gets it; one
+// inspect looks at a request, and may change it. It says whether Raft gets it; one
 // that Raft does not get is answered here.
 func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	switch r := rpc.Command.(type) {
@@ -175,7 +173,7 @@ func (i *inbound) look() {
 	}
 }
 
-// contested reports whether a node other than the sender of the snapshot that Raft reads
+// contested says whether a node other than the sender of the snapshot that Raft reads
 // may lead: one of a newer term, or one whose pre-vote waits.
 func (i *inbound) contested() bool {
 	return i.newest > i.install.request.Term || slices.ContainsFunc(i.queue, func(rpc raft.RPC) bool {
@@ -218,8 +216,5 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 // sends one at least every commit timeout, and the last before which it has nothing
 // new to send names the end of its log.
 func provenCommit(r *raft.AppendEntriesRequest) uint64 {
-	if mutant.On(mutant.CommitBeyondEntries) {
-		return r.LeaderCommitIndex
-	}
 	return min(r.LeaderCommitIndex, r.PrevLogEntry+uint64(len(r.Entries)))
 }

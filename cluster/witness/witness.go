@@ -6,8 +6,6 @@ package witness
 import (
 	"fmt"
 	"sync"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // Progress is how far a node's disk is.
@@ -95,7 +93,7 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	if p.Trusted {
 		*s = Seen{}
 	}
-	if err := s.contradicts(p); err != nil && !mutant.On(mutant.SetBackUnnoticed) {
+	if err := s.contradicts(p); err != nil {
 		return err
 	}
 	w.changes++
@@ -104,9 +102,9 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	return nil
 }
 
-// Met learns of a process that did not say its progress: one of an older program, or one
-// that was taken for such. What it acknowledges counts for nothing until it, or the one
-// accepted last, has been compared.
+// Met is told of a process that did not say its progress: one of an older program, or
+// one that was taken for such. What it acknowledges counts for nothing until it, or the
+// one accepted last, has been compared.
 func (w *Witness) Met(id string, process uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

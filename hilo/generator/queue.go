@@ -3,8 +3,6 @@ package generator
 import (
 	"container/list"
 	"context"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // queue is the callers that wait for numbers, in order of arrival. Numbers are handed
@@ -21,7 +19,7 @@ type waiter struct {
 	place *list.Element
 }
 
-// grant is the outcome of a waiter: numbers, or an error.
+// grant is what becomes of a waiter: numbers, or an error.
 type grant struct {
 	block
 	err error
@@ -33,7 +31,7 @@ func (q *queue) join(n uint64) *waiter {
 	return w
 }
 
-// leave removes a waiter. It reports whether that was still in the queue: otherwise its
+// leave removes a waiter. It says whether that was still in the queue: otherwise its
 // grant is there.
 func (q *queue) leave(w *waiter) bool {
 	if w.place == nil {
@@ -44,7 +42,7 @@ func (q *queue) leave(w *waiter) bool {
 	return true
 }
 
-// serve hands the range's numbers to the waiters, as far as they go. It reports whether
+// serve hands the range's numbers to the waiters, as far as they go. It says whether
 // the one after which the next range is to be fetched was among them.
 func (q *queue) serve(s *heldRange) (half bool) {
 	for !q.idle() && !s.empty() {
@@ -99,9 +97,6 @@ func (g *Generator) takeOrJoin(ctx context.Context, n uint64) (block, *waiter, e
 	if g.ahead != nil {
 		g.current.Store(g.ahead)
 		g.ahead = nil
-		if mutant.On(mutant.GeneratorRefillTwice) {
-			g.ahead = newHeldRange(g.current.Load().Range)
-		}
 		if b := g.takeLocked(n); b.n > 0 {
 			return b, nil, nil
 		}

@@ -50,10 +50,10 @@ const (
 var parts = []part{
 	// Ids, ranges, counters and formats: pure, without network and clock.
 	{folder: "docid", floor: 0},
-	{folder: "hilo", floor: 0, beside: []string{"internal/mutant"}},
-	{folder: "hilo/generator", floor: 0, beside: []string{"hilo", "internal/mutant"}},
-	{folder: "identity", floor: 0, beside: []string{"docid", "internal/mutant"}},
-	{folder: "etag", floor: 0, beside: []string{"internal/failpoint", "internal/mutant"}},
+	{folder: "hilo", floor: 0},
+	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
+	{folder: "identity", floor: 0, beside: []string{"docid"}},
+	{folder: "etag", floor: 0, beside: []string{"internal/failpoint"}},
 	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile"}, modules: []string{bbolt}},
 	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
@@ -71,7 +71,6 @@ var parts = []part{
 	{folder: "internal/budget", floor: 0},
 	{folder: "internal/rights", floor: 0, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/layering", floor: 0},
-	{folder: "internal/mutant", floor: 0},
 
 	// What judges the product from outside: on the ground floor, so that it shares
 	// nothing with what it judges.
@@ -125,9 +124,10 @@ var parts = []part{
 	// One server put together, and the program around it.
 	{folder: "internal/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
-	{folder: "test/mutants", floor: 5},
+	{folder: "test/mutants/patches", floor: 5},
+	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},
 	{folder: "test/e2e/edge", floor: 5},
-	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e/matrix", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 }

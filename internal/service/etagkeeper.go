@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -162,7 +161,7 @@ func (k *EtagKeeper) NextBlock(database string, n int) (uint64, error) {
 		if err := k.cfg.Standing(); err != nil {
 			return 0, unavailable(ReasonStarting, err.Error(), retryStarting, nil)
 		}
-		if k.isBeyond(database) && !mutant.On(mutant.EtagWithoutCeiling) {
+		if k.isBeyond(database) {
 			return 0, etag.ErrTooManyDatabases
 		}
 		return k.cfg.Counters.NextBlock(database, n)

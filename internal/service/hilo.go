@@ -11,7 +11,6 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -113,9 +112,6 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 			Code: OutOfRange, Reason: ReasonCounterExhausted,
 			Message: fmt.Sprintf("the range would end at %d, above the %d that the caller allows", res.High, req.MaxHigh),
 		}
-	}
-	if mutant.On(mutant.RangeTagJoined) {
-		res.NodeTag = s.confirmedTag()
 	}
 	if err == nil {
 		if res.LogIndex > before { // Otherwise it was counted the first time.

@@ -6,7 +6,6 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/identity"
 	"github.com/idnode/idnode/internal/audit"
-	"github.com/idnode/idnode/internal/mutant"
 	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -302,9 +301,6 @@ func identityKey(database, name string) (foldedDatabase, foldedName string, err 
 		return "", "", badForm(err, "")
 	}
 	foldedName = docid.Fold(name)
-	if mutant.On(mutant.NamesNotFolded) {
-		foldedName = name
-	}
 	if err := checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, "name"); err != nil {
 		return "", "", err
 	}

@@ -3,11 +3,9 @@ package service
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/mutant"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -59,11 +57,6 @@ func proposeTo(ctx context.Context, to Proposer, op *raftlogv1.Operation) (*raft
 // answers. Those whose err is set already are left out; the errors it sets are the
 // proposer's.
 func (s *Service) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
-	if bad := slices.IndexFunc(errs, func(err error) bool { return err != nil }); bad >= 0 && mutant.On(mutant.BatchFailsAsOne) {
-		for i := range errs {
-			errs[i] = errs[bad]
-		}
-	}
 	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
 	for i, operation := range operations {
 		if errs[i] == nil {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/identity"
-	"github.com/idnode/idnode/internal/mutant"
-	"github.com/idnode/idnode/internal/outcome"
 )
 
 // Field numbers of raftlog.v1: of Operation and RequestKey, and of Result.
@@ -42,10 +40,6 @@ func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityRes
 	}
 	if err == nil {
 		return res, nil
-	}
-	if mutant.On(mutant.UnknownIsAnswered) && outcome.Of(err) == outcome.Unknown {
-		now, _ := s.cfg.State.Identity(t.database, t.name)
-		return NextIdentityResponse{Blocks: []identity.Block{{First: now.Last + 1, Last: now.Last + t.count}}}, nil
 	}
 	return NextIdentityResponse{}, proposalError(err, t.request != nil)
 }

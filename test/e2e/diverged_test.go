@@ -28,10 +28,10 @@ func TestDivergedNodeEnds(t *testing.T) {
 		return err
 	})
 	diverged.Process.Stop(t)
-	diverged.Program, diverged.Env = harness.MutantBinary(t), []string{"IDNODE_MUTANT=state-diverges"}
+	diverged.Program = harness.MutantBinary(t, "state-diverges")
 	diverged.Start(t)
 	wantDiverged(t, diverged)
-	diverged.Program, diverged.Env = "", nil
+	diverged.Program = ""
 	diverged.Start(t)
 	wantDiverged(t, diverged)
 	load.Stop()

@@ -3,10 +3,9 @@
 //
 //	mutants [-quick] [-only name,name] [-seeds n] [-page file]
 //
-// The bugs are those of internal/mutant. Everything is built once, with the build
-// tag mutants; each run of a test program then has one bug, which a variable of the
-// environment names. First the tests run without a bug, and must find nothing. A
-// bug that no test finds fails the command.
+// The bugs are the patches of package patches; each has its own build of the test
+// programs that look for it. First the tests run without a bug, and must find nothing.
+// A bug that no test finds fails the command.
 //
 // It is run at the repository's root. With -page the table is written into that
 // file, between the comments that mark its place.
@@ -30,12 +29,6 @@ type options struct {
 	seeds      int
 }
 
-// quick are the bugs that are tried where there is no time for all: of each part
-// one, found within seconds.
-var quick = []string{
-	"answers-swapped", "log-not-synced", "request-window-drops-newest", "retry-under-new-number", "return-late", "state-reads-clock",
-}
-
 func main() {
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "only a few bugs")
@@ -53,11 +46,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	mutants, err := readMutants("internal/mutant/names.go")
-	if err != nil {
-		return err
-	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !o.wants(m.name) })
+	wanted := slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !o.wants(b) })
 	dir, err := os.MkdirTemp("", "idnode-mutants-")
 	if err != nil {
 		return err
@@ -67,7 +56,7 @@ func run(ctx context.Context, o options) error {
 	if err := tests.control(ctx); err != nil {
 		return err
 	}
-	verdicts := tests.hunt(ctx, mutants)
+	verdicts := tests.hunt(ctx, wanted)
 	fmt.Println(score(verdicts))
 	if o.page != "" {
 		if err := writePage(o.page, verdicts); err != nil {
@@ -78,24 +67,21 @@ func run(ctx context.Context, o options) error {
 }
 
 // wants says whether a bug is to be tried.
-func (o options) wants(name string) bool {
-	switch {
-	case o.only != "":
-		return slices.Contains(strings.Split(o.only, ","), name)
-	case o.quick:
-		return slices.Contains(quick, name)
+func (o options) wants(b bug) bool {
+	if o.only != "" {
+		return slices.Contains(strings.Split(o.only, ","), b.name)
 	}
-	return true
+	return b.quick || !o.quick
 }
 
 // hunt has the tests look for one bug after the other.
-func (p *programs) hunt(ctx context.Context, mutants []mutant) (verdicts []verdict) {
-	for _, m := range mutants {
-		v := p.find(ctx, m)
+func (p *programs) hunt(ctx context.Context, wanted []bug) (verdicts []verdict) {
+	for _, b := range wanted {
+		v := p.find(ctx, b)
 		if ctx.Err() != nil {
 			return verdicts
 		}
-		fmt.Printf("%-30s %8s  %s\n", m.name, v.took.Round(10*time.Millisecond), v)
+		fmt.Printf("%-30s %8s  %s\n", b.name, v.took.Round(10*time.Millisecond), v)
 		verdicts = append(verdicts, v)
 	}
 	return verdicts

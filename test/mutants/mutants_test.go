@@ -1,75 +1,25 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/idnode/idnode/test/mutants/patches"
 )
 
-// root is the repository's.
-const root = "../.."
-
-func all(t *testing.T) []mutant {
-	t.Helper()
-	mutants, err := readMutants(filepath.Join(root, "internal/mutant/names.go"))
-	if err != nil {
-		t.Fatal(err)
+// TestEachPatchIsListed finds bugs without a patch, and patches without a line in
+// the list.
+func TestEachPatchIsListed(t *testing.T) {
+	var listed []string
+	for _, b := range bugs {
+		listed = append(listed, b.name)
 	}
-	return mutants
-}
-
-// TestEachMutantStandsInOnePlace finds bugs that nobody plants, two with one name,
-// and names in the tables here that are gone.
-func TestEachMutantStandsInOnePlace(t *testing.T) {
-	uses := map[string]int{}
-	for _, m := range all(t) {
-		uses[m.constant] = 0
-	}
-	product(t, func(text string) {
-		for constant := range uses {
-			uses[constant] += strings.Count(text, "mutant.On(mutant."+constant+")")
-		}
-	})
-	for constant, n := range uses {
-		if n == 0 {
-			t.Errorf("%s is planted nowhere", constant)
-		}
-	}
-	var names []string
-	for _, m := range all(t) {
-		if slices.Contains(names, m.name) {
-			t.Errorf("two bugs have the name %s", m.name)
-		}
-		names = append(names, m.name)
-	}
-	for _, name := range quick {
-		if !slices.Contains(names, name) {
-			t.Errorf("there is no bug %s", name)
-		}
-	}
-	for constant := range others {
-		if _, ok := uses[constant]; !ok {
-			t.Errorf("there is no bug %s", constant)
-		}
-	}
-}
-
-// product hands over the text of each Go file of the product.
-func product(t *testing.T, look func(text string)) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		look(string(text))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	slices.Sort(listed)
+	if names := patches.Names(); !slices.Equal(listed, names) {
+		t.Errorf("listed are\n%s\nand there are patches of\n%s", listed, names)
 	}
 }
 
@@ -99,7 +49,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	write("before\n" + beginMark + "old\n" + endMark + "\nafter\n")
-	verdicts := []verdict{{mutant: mutant{name: "a", what: "adds"}, by: "simulation, seed 3", saw: "x|y"}, {mutant: mutant{name: "b"}}}
+	verdicts := []verdict{{name: "a", what: "adds", by: "simulation, seed 3", saw: "x|y"}, {name: "b"}}
 	if err := writePage(path, verdicts); err != nil {
 		t.Fatal(err)
 	}

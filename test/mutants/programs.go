@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/idnode/idnode/test/mutants/patches"
 )
 
-// programs are the test programs, built when they are needed first, and kept.
+// programs are the test programs, of which each is built when it is needed.
 type programs struct {
 	dir   string
 	seeds int
@@ -34,28 +35,15 @@ const (
 
 // killers are the tests that look for a bug, in the order in which they do. The
 // simulation is the one that shall find all; the others are asked when it does not.
-func (p *programs) killers(m mutant) []killer {
-	all := []killer{{simulation, []string{"-test.run", "TestSeeds$", "-first", "-seeds", strconv.Itoa(p.seeds)}, limit}}
-	return append(all, others[m.constant]...)
-}
-
-// others are the tests of bugs that the simulation cannot find.
-var others = map[string][]killer{
-	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
-	"AnchorForgotten": {{"cluster", []string{"-test.run", "TestEntriesAfterAnInstalledSnapshot$"}, time.Minute}},
-	// A leader must be slow at the right moment: mostly some hundred seeds, at times more.
-	"CommitBeyondEntries": {{"cluster/transport", []string{"-test.run", "TestCommitIndexIsBoundedByTheEntriesSent$"}, time.Minute}},
-	// These need several rare things in a row, more than some thousand seeds have.
-	"CeilingIgnored":     {{"etag", []string{"-test.run", "TestNoEtagComesTwiceFromOldCopies$"}, time.Minute}},
-	"CleanStopKept":      {{"fsm", []string{"-test.run", "TestTranscripts$"}, time.Minute}},
-	"LogDraftNotSynced":  {{"cluster/store/wal", []string{"-test.run", "TestCrashBetweenAnyTwoCalls$"}, time.Minute}},
-	"EtagBeforeReserved": {{"etag", []string{"-test.run", "TestAStalledDisk$"}, time.Minute}},
-	"OutageWaitedOut":    {{"cluster/commit", []string{"-test.run", "TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait$"}, time.Minute}},
+func (p *programs) killers(b bug) []killer {
+	return append([]killer{{simulation, []string{"-test.run", "TestSeeds$", "-first", "-seeds", strconv.Itoa(p.seeds)}, limit}}, b.others...)
 }
 
 // verdict is what became of a bug.
 type verdict struct {
-	mutant
+	name string
+	// what says what the program does wrong.
+	what string
 	// by is the test that found it, empty if none did; saw what that said.
 	by, saw string
 	took    time.Duration
@@ -71,7 +59,11 @@ func (v verdict) String() string {
 // control runs the simulation without a bug.
 func (p *programs) control(ctx context.Context) error {
 	k := killer{simulation, []string{"-test.run", "TestSeeds$", "-seeds", strconv.Itoa(min(p.seeds, controlRuns))}, limit}
-	failed, output, err := p.run(ctx, k, "")
+	program, err := p.build(ctx, k.folder)
+	if err != nil {
+		return err
+	}
+	failed, output, err := k.run(ctx, program)
 	if err == nil && failed {
 		err = fmt.Errorf("the simulation fails without a bug:\n%s", output)
 	}
@@ -79,51 +71,64 @@ func (p *programs) control(ctx context.Context) error {
 }
 
 // find has one test after the other look for a bug.
-func (p *programs) find(ctx context.Context, m mutant) verdict {
-	v := verdict{mutant: m}
-	for _, k := range p.killers(m) {
-		begin := time.Now()
-		failed, output, err := p.run(ctx, k, m.name)
-		v.took += time.Since(begin)
-		if err != nil {
-			v.saw = err.Error()
-			return v
-		}
-		if failed {
-			v.by, v.saw = explain(k.folder, output)
-			return v
-		}
+func (p *programs) find(ctx context.Context, b bug) verdict {
+	v := verdict{name: b.name}
+	if err := p.search(ctx, b, &v); err != nil {
+		v.saw = err.Error()
 	}
 	return v
 }
 
-// run runs a test with a bug. The error says that it could not be run.
-func (p *programs) run(ctx context.Context, k killer, bug string) (failed bool, output string, err error) {
-	program, err := p.program(ctx, k.folder)
+// search ends with the first test that finds the bug.
+func (p *programs) search(ctx context.Context, b bug, v *verdict) error {
+	patch, err := patches.Read(b.name)
 	if err != nil {
-		return false, "", err
+		return err
 	}
+	v.what = patch.What
+	overlay, err := patches.Overlay(filepath.Join(p.dir, b.name), patch)
+	if err != nil {
+		return err
+	}
+	for _, k := range p.killers(b) {
+		program, err := p.build(ctx, k.folder, "-overlay", overlay)
+		if err != nil {
+			return err
+		}
+		begin := time.Now()
+		failed, output, err := k.run(ctx, program)
+		v.took += time.Since(begin)
+		if err != nil {
+			return err
+		}
+		if failed {
+			v.by, v.saw = explain(k.folder, output)
+			return nil
+		}
+	}
+	return nil
+}
+
+// build builds a package's test program, in place of the last one, and returns its
+// path.
+func (p *programs) build(ctx context.Context, folder string, flags ...string) (string, error) {
+	path := filepath.Join(p.dir, "tests")
+	args := slices.Concat([]string{"test", "-c", "-o", path}, flags, []string{"./" + folder})
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the tests of %s: %w\n%s", folder, err, out)
+	}
+	return path, nil
+}
+
+// run runs a test. The error says that it could not be run.
+func (k killer) run(ctx context.Context, program string) (failed bool, output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, k.args...)
 	cmd.Dir = k.folder
-	cmd.Env = append(os.Environ(), "IDNODE_MUTANT="+bug)
 	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); ended && ctx.Err() == nil {
 		return true, string(out), nil
 	}
 	return false, string(out), err
-}
-
-// program returns the path of a package's test program.
-func (p *programs) program(ctx context.Context, folder string) (string, error) {
-	path := filepath.Join(p.dir, strings.ReplaceAll(folder, "/", "-"))
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "mutants", "-o", path, "./"+folder).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building the tests of %s: %w\n%s", folder, err, out)
-	}
-	return path, nil
 }

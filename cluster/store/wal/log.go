@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // DefaultSegmentBytes is the size of a segment unless Config says otherwise. It is
@@ -212,10 +210,8 @@ func (l *Log) write(next indexRange, logs []*raft.Log) (record, error) {
 	if _, err := newest.file.WriteAt(l.buf, l.end); err != nil {
 		return record{}, err
 	}
-	if !mutant.On(mutant.LogNotSynced) {
-		if err := newest.file.Sync(); err != nil {
-			return record{}, err
-		}
+	if err := newest.file.Sync(); err != nil {
+		return record{}, err
 	}
 	l.end, l.chain = rec.end, rec.sum
 	return rec, l.putMark(next.last)

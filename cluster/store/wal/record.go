@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // ErrCorrupt means that something on disk is not what was written.
@@ -131,7 +129,7 @@ func decodeRecord(content []byte, at place) (record, error) {
 		sum:        binary.BigEndian.Uint32(raw[recordSumAt:]),
 		end:        at.offset + int64(len(raw)),
 	}
-	if rec.sum != recordSum(at, raw) && !mutant.On(mutant.LogSumIgnored) || rec.last < count || rec.first > rec.last-count+1 {
+	if rec.sum != recordSum(at, raw) || rec.last < count || rec.first > rec.last-count+1 {
 		return record{}, bad
 	}
 	rec.entries = make([]extent, 0, count)
@@ -149,7 +147,7 @@ func decodeRecord(content []byte, at place) (record, error) {
 	return rec, nil
 }
 
-// hasRecord reports whether a good record begins anywhere from the offset on.
+// hasRecord says whether a good record begins anywhere from the offset on.
 func hasRecord(content []byte, segment uint64, offset int64) bool {
 	for {
 		i := bytes.Index(content[offset:], []byte(recordMagic))
@@ -195,7 +193,7 @@ func decodeEntry(raw []byte, index uint64, log *raft.Log) error {
 	size, err := entrySize(raw)
 	body := len(raw) - 4
 	if err != nil || size != len(raw) ||
-		binary.BigEndian.Uint32(raw[body:]) != crc32.Checksum(raw[:body], castagnoli) && !mutant.On(mutant.LogSumIgnored) ||
+		binary.BigEndian.Uint32(raw[body:]) != crc32.Checksum(raw[:body], castagnoli) ||
 		binary.BigEndian.Uint64(raw) != index {
 		return fmt.Errorf("%w: log entry %d", ErrCorrupt, index)
 	}

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 const (
@@ -76,7 +74,7 @@ func prepareSegment(d Disk, number uint64, bytes int64) (*segment, error) {
 		return nil, err
 	}
 	err = s.fill()
-	if err == nil && !mutant.On(mutant.LogDraftNotSynced) {
+	if err == nil {
 		err = d.Sync()
 	}
 	if err != nil {
@@ -107,10 +105,8 @@ func (s *segment) begin(d Disk, h header, first []byte) error {
 	if _, err := s.file.WriteAt(first, headerBytes); err != nil {
 		return err
 	}
-	if !mutant.On(mutant.LogNotSynced) {
-		if err := s.file.Sync(); err != nil {
-			return err
-		}
+	if err := s.file.Sync(); err != nil {
+		return err
 	}
 	return d.Rename(s.draft(), s.name())
 }
@@ -141,8 +137,7 @@ func (s *segment) read() (header, []byte, error) {
 		return header{}, nil, err
 	}
 	content := make([]byte, size)
-	// The header alone reports whether a draft was begun: nothing else of it is read
-	// then.
+	// The header alone says whether a draft was begun: nothing else of it is read then.
 	first := content[:min(size, headerBytes)]
 	if _, err := s.file.ReadAt(first, 0); err != nil && size > 0 {
 		return header{}, nil, unread(s.name(), err)

@@ -7,15 +7,13 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/internal/mutant"
 )
 
 // task runs work in the background, one at a time.
 type task interface {
-	// try begins work, and says so, unless other work is in progress.
+	// try begins work, and says so, unless other work is under way.
 	try(work func()) bool
-	// wait returns when no work is in progress.
+	// wait returns when no work is under way.
 	wait()
 }
 
@@ -63,7 +61,7 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	l.segments = append(l.segments, s)
 	l.end, l.chain = rec.end, rec.sum
 	err = l.putMark(next.last)
-	l.asked = l.preparing.try(func() { // Nothing is in flight since takeNext.
+	l.asked = l.preparing.try(func() { // Nothing is under way since takeNext.
 		l.keepBegun()
 		l.prepare(s.number + 1)
 	})
@@ -136,9 +134,6 @@ func (l *Log) dropSurplus() {
 	keep := l.newest()
 	if len(l.entries) > 0 {
 		keep = l.entries[0].segment
-	}
-	if mutant.On(mutant.LogSegmentDropped) {
-		keep = l.newest()
 	}
 	for l.segments[0] != keep {
 		l.surplus = append(l.surplus, l.segments[0])

@@ -5,13 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/idnode/idnode/test/mutants/patches"
 )
 
-// programs are the programs that were built for this test binary, by their build
-// tags.
+// programs are the programs that were built for this test binary, by what is
+// particular to each.
 var programs struct {
 	sync.Mutex
 	dir   string
@@ -25,21 +27,29 @@ func Binary(t testing.TB) string {
 	if path := os.Getenv("IDNODE_E2E_BINARY"); path != "" {
 		return path
 	}
-	return program(t, "")
+	return program(t, "plain")
 }
 
 // FailpointBinary is the path of a program that can be killed at chosen places,
 // and given a wrong clock: package internal/failpoint says how.
 func FailpointBinary(t testing.TB) string {
 	t.Helper()
-	return program(t, "failpoint")
+	return program(t, "failpoint", "-tags", "failpoint")
 }
 
-// MutantBinary is the path of a program that has the bug that IDNODE_MUTANT names:
-// package internal/mutant says which there are.
-func MutantBinary(t testing.TB) string {
+// MutantBinary is the path of a program that has a planted bug: package
+// test/mutants/patches has them.
+func MutantBinary(t testing.TB, bug string) string {
 	t.Helper()
-	return program(t, "mutants")
+	patch, err := patches.Read(bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := patches.Overlay(t.TempDir(), patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program(t, bug, "-overlay", overlay)
 }
 
 // RemoveBinary deletes the programs that were built; for TestMain.
@@ -49,38 +59,33 @@ func RemoveBinary() {
 	os.RemoveAll(programs.dir)
 }
 
-// program compiles the program with the build tags, once per test binary.
-func program(t testing.TB, tags string) string {
+// program compiles the program with the flags, once per test binary.
+func program(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	programs.Lock()
 	defer programs.Unlock()
-	if path := programs.built[tags]; path != "" {
+	if path := programs.built[name]; path != "" {
 		return path
 	}
-	path, err := build(tags)
+	path, err := build(name, flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs.built[tags] = path
+	programs.built[name] = path
 	return path
 }
 
-func build(tags string) (path string, err error) {
+func build(name string, flags []string) (path string, err error) {
 	if programs.dir == "" {
 		if programs.dir, err = os.MkdirTemp("", "idnode-e2e-"); err != nil {
 			return "", err
 		}
 		programs.built = make(map[string]string)
 	}
-	// The tests may be in a module of their own, which does not have all that the
-	// program needs.
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/idnode/idnode").Output()
-	if err != nil {
-		return "", fmt.Errorf("find idnode: %w", err)
-	}
-	path = filepath.Join(programs.dir, "idnode"+tags)
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,"+tags, "-o", path, "./cmd/idnode")
-	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
+	path = filepath.Join(programs.dir, "idnode-"+name)
+	args := slices.Concat([]string{"build", "-o", path}, flags, []string{"github.com/idnode/idnode/cmd/idnode"})
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
 	}

@@ -1,6 +1,0 @@
-//go:build !mutants
-
-package mutant
-
-// On says whether the program has this bug: it has none.
-func On(Name) bool { return false }

@@ -1,0 +1,387 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// pages are the views of the page.
+var pages = []string{"overview", "make", "identities", "hilo", "claims", "etags", "operate"}
+
+// oddNames are names of identities and claims that a page could stumble over: text
+// that looks like a page's own, and one that is longer than any line.
+var oddNames = []string{`<img src=x onerror="window.broken = true">`, strings.Repeat("a-long-name", 60)}
+
+// oldName is one from before control characters were refused, and shownName what is
+// seen of it.
+const (
+	oldName   = "turned\n\u202eback"
+	shownName = `turned\u000a\u202eback`
+)
+
+// pageTest is one browser at one node of a cluster, for all parts of a test.
+type pageTest struct {
+	*browser
+	cluster *harness.Cluster
+	node    *harness.Node
+	// whole is the test of all parts, with which a process ends that a part starts.
+	whole *testing.T
+}
+
+// TestPage uses a cluster through the page of one of its nodes, in a browser. The
+// parts follow each other; IDNODE_SCREENSHOTS names a folder for what was seen.
+func TestPage(t *testing.T) {
+	chromium(t)
+	c := harness.StartCluster(t, harness.Config{})
+	p := &pageTest{cluster: c, node: c.Nodes[0], whole: t}
+	p.fillState(t)
+	p.browser = openBrowser(t, "http://"+p.node.HTTP)
+	for _, part := range []struct {
+		name string
+		run  func(*pageTest)
+	}{
+		{"cluster", (*pageTest).seesCluster},
+		{"makes ids", (*pageTest).makesIDs},
+		{"limits of fields", (*pageTest).keepsLimits},
+		{"reserves ranges", (*pageTest).reservesRanges},
+		{"seeds", (*pageTest).seeds},
+		{"deletes", (*pageTest).deletes},
+		{"filters and pages", (*pageTest).filtersAndPages},
+		{"raises", (*pageTest).raises},
+		{"old names", (*pageTest).oldNames},
+		{"claims", (*pageTest).claims},
+		{"sorts", (*pageTest).sorts},
+		{"copies", (*pageTest).copies},
+		{"etags", (*pageTest).seesEtags},
+		{"databases", (*pageTest).changesDatabase},
+		{"keyboard", (*pageTest).worksByKeyboard},
+		{"rates", (*pageTest).seesRates},
+		{"nodes", (*pageTest).seesNodes},
+		{"labels", (*pageTest).namesEverything},
+		{"contrast", (*pageTest).isLegible},
+		{"operates", (*pageTest).operates},
+		{"widths", (*pageTest).fitsWidths},
+		{"dark", (*pageTest).turnsDark},
+		{"quorum lost and back", (*pageTest).losesQuorum},
+		{"node gone and back", (*pageTest).losesNode},
+		{"another node's page", (*pageTest).goesToAnother},
+		{"dead member", (*pageTest).removesDeadMember},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			p.t = t
+			part.run(p)
+		})
+	}
+	p.t = t
+}
+
+// fillState makes what the lists show.
+func (p *pageTest) fillState(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), seen)
+	defer cancel()
+	for i := range 45 {
+		if _, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: fmt.Sprintf("customer-%02d", i), Count: int64(1 + i*37%1000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range oddNames {
+		_, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: name})
+		if err == nil {
+			_, err = p.node.Ids.Claim(ctx, &idnodev1.ClaimRequest{Id: name})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := idnodev1.NewAdminServiceClient(p.node.Conn).MergeCounters(ctx, &idnodev1.MergeCountersRequest{
+		Identities: []*idnodev1.IdentityValue{{Name: oldName, Value: 3}}, Hilos: []*idnodev1.HiLoValue{{Tag: oldName, Max: 32}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, database := range []string{"default", "shop"} {
+		_, err := p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Database: database, Template: "orders/", Count: 1234})
+		if err == nil {
+			_, err = p.node.Ids.NextRange(ctx, &idnodev1.NextRangeRequest{Database: database, Tag: "orders"})
+		}
+		if err == nil {
+			_, err = p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Database: database, Name: "only-" + database})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (p *pageTest) seesCluster() {
+	leader := p.cluster.Leader(p.t)
+	p.sees(".where", "quorum")
+	p.until("three members that are up to date", `document.querySelectorAll(".member .state.good").length === 3`)
+	p.sees(".member[data-tag="+leader.Tag+"] .role", "Leader")
+	p.sees(".member[data-tag=A]", "this node")
+	p.sees(".figures", "3 of 3 voters")
+	p.sees(".figures", "none")
+	p.shot("cluster")
+}
+
+// template types a template and waits for what would come of it.
+func (p *pageTest) template(text, strategy string) {
+	p.t.Helper()
+	p.fill("[name=template]", text)
+	p.sees(".verdict strong", strategy)
+}
+
+// made waits for the newest thing that was made.
+func (p *pageTest) made(strategy, id string) {
+	p.t.Helper()
+	p.sees(".made > li:first-child .strategy", strategy)
+	p.until("the id "+id, fmt.Sprintf("/%s/.test(document.querySelector('.made .id').innerText)", id))
+}
+
+func (p *pageTest) makesIDs() {
+	p.open("make")
+	p.sees(".verdict", "empty or white space")
+	p.click(".forms form:nth-child(1) .main")
+	p.made("GUID", "^[0-9a-f-]{36}$")
+	p.template("users/", "Server-side id")
+	p.click(".forms form:nth-child(1) .main")
+	p.made("Server-side id", `^users\/0{15}\d{4}-A$`)
+	p.template("invoices|", "Identity")
+	p.sees(".verdict", "invoices")
+	p.click(".forms form:nth-child(1) .main")
+	p.made("Identity", `^invoices\/1$`)
+	p.sees(".made > li", "agrees on the next value")
+	p.template("users/ayende", "Semantic id")
+	p.click("[name=claim]")
+	p.click(".forms form:nth-child(1) .main")
+	p.made("Semantic id", `^users\/ayende$`)
+	p.sees(".made > li", "Claimed.")
+	p.click(".forms form:nth-child(1) .main")
+	p.sees(".forms .failure", "ID_CLAIMED")
+	p.template(`a\b`, "No id.")
+	p.off(".forms .main", "No id comes of this template.")
+	p.template("invoices|", "Identity")
+	p.until("the failure is of the last try", `document.querySelector(".forms .failure").innerText !== ""`)
+	p.click(".forms form:nth-child(1) .main")
+	p.made("Identity", `^invoices\/2$`)
+	p.until("no failure any more", `document.querySelector(".forms .failure").innerText === ""`)
+}
+
+func (p *pageTest) reservesRanges() {
+	p.open("make")
+	for i := range 2 { // The numbers come again, but no range has the end of another.
+		p.fill("[name=tag]", "tickets")
+		p.click(".forms form:nth-child(2) .main")
+		p.made("HiLo range", fmt.Sprintf(`^tickets\/1-A … tickets\/%d-A$`, 32+i))
+		p.click(".made > li:first-child .more button")
+		p.sees(".made > li:first-child .more", "begins at 1 again")
+	}
+	p.template("invoices|", "Identity")
+	p.click(".forms form:nth-child(1) .main")
+	p.made("Identity", `^invoices\/3$`)
+	p.shot("make")
+}
+
+func (p *pageTest) seeds() {
+	p.open("identities")
+	p.click(".list .main")
+	p.fill("dialog .field:nth-of-type(1) input", "bills")
+	p.fill("dialog .field:nth-of-type(2) input", "1,000")
+	p.sees("dialog", "The next id will be bills/1001.")
+	p.shot("seed")
+	p.click("dialog .main")
+	p.sees("#said", "bills is at 1,000.")
+	p.gone("dialog")
+	p.sees("tr[data-name=bills]", "1,000")
+	p.click("tr[data-name=bills] [aria-label^=Seed]")
+	p.fill("dialog input", "42")
+	p.sees("dialog .warning", "The ids from 43 to 1,000 may then come out a second time.")
+	p.off("dialog .main", "It lowers the value: tick the box if that is meant.")
+	p.shot("seed-lower")
+	p.click("dialog .check input")
+	p.click("dialog .main")
+	p.sees("tr[data-name=bills] .number", "42")
+	p.gone("dialog")
+	// A name that exists already is found, and its value compared.
+	p.click(".list .main")
+	p.fill("dialog .field:nth-of-type(1) input", "BILLS")
+	p.fill("dialog .field:nth-of-type(2) input", "7")
+	p.sees("dialog .warning", "from 8 to 42")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+}
+
+func (p *pageTest) deletes() {
+	p.open("identities")
+	p.click("tr[data-name=bills] .danger")
+	p.sees("dialog h2", "Delete bills?")
+	p.keys(kb.Enter) // What has the focus is the way out.
+	p.gone("dialog")
+	p.sees("tr[data-name=bills]", "42")
+	p.click("tr[data-name=bills] .danger")
+	p.sees("dialog h2", "Delete bills?")
+	p.shot("delete")
+	p.click("dialog button.danger")
+	p.sees("#said", "bills is deleted.")
+	p.gone("tr[data-name=bills]")
+}
+
+func (p *pageTest) filtersAndPages() {
+	p.open("identities")
+	p.sees("tbody tr:first-child", oddNames[0])
+	p.fill("input[type=search]", "CUSTOMER-")
+	p.sees("tbody tr:first-child", "customer-00")
+	p.until("one page", `document.querySelectorAll("tbody tr").length === 20`)
+	p.shot("identities")
+	p.click(".pager button:last-child")
+	p.sees("tbody tr:first-child", "customer-20")
+	p.click(".pager button:last-child")
+	p.sees("tbody tr:first-child", "customer-40")
+	p.until("the last page", `document.querySelectorAll("tbody tr").length === 5 && document.querySelector(".pager button:last-child").disabled`)
+	p.click(".pager button:first-child")
+	p.sees("tbody tr:first-child", "customer-20")
+	// Turned at once after the filter was changed: the page of the new list.
+	ask[bool](p.browser, `(e => (e.value = "customer-", e.dispatchEvent(new Event("input")), document.querySelector(".pager button:last-child").click(), true))(document.querySelector("input[type=search]"))`)
+	p.sees(".pager", "Page 2")
+	p.sees("tbody tr:first-child", "customer-20")
+	p.fill("input[type=search]", "customer-4")
+	p.until("what begins so", `document.querySelectorAll("tbody tr").length === 5`)
+	p.fill("input[type=search]", "nobody")
+	p.sees(".note", "Nothing begins with that.")
+}
+
+func (p *pageTest) raises() {
+	p.open("hilo")
+	p.sees("tr[data-name=orders]", "32")
+	p.click("tr[data-name=orders] [aria-label^=Raise]")
+	p.fill("dialog input", "31")
+	p.sees("dialog .warning", "only rises")
+	p.off("dialog .main", "A HiLo counter only rises.")
+	p.fill("dialog input", "5000")
+	p.sees("dialog", "The next range will begin at 5,001.")
+	// A range that was given out meanwhile is in nobody's way.
+	if _, err := p.node.Ids.NextRange(p.ctx, &idnodev1.NextRangeRequest{Tag: "orders"}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.click("dialog .main")
+	p.sees("tr[data-name=orders]", "5,000")
+	p.gone("dialog")
+	p.shot("hilo")
+	p.click(".list .main")
+	p.fill("dialog .field:nth-of-type(1) input", "ORDERS")
+	p.fill("dialog .field:nth-of-type(2) input", "4999")
+	p.sees("dialog .warning", "5,000")
+	p.open("claims")
+	p.gone("dialog")
+}
+
+// oldNames can be seen, and changed, with all their characters.
+func (p *pageTest) oldNames() {
+	p.open("identities")
+	p.fill("input[type=search]", "turned")
+	p.sees("tbody tr:first-child", shownName)
+	p.click("tbody .do button:nth-child(2)")
+	p.sees("dialog h2", "Seed "+shownName)
+	p.fill("dialog input", "9")
+	p.click("dialog .main")
+	p.sees("#said", shownName+" is at 9.")
+	p.gone("dialog")
+	p.open("hilo")
+	p.fill("input[type=search]", "turned")
+	p.sees("tbody tr:first-child", shownName)
+	p.click("tbody .do button:nth-child(2)")
+	p.fill("dialog input", "64")
+	p.click("dialog .main")
+	p.sees("#said", shownName+" is at 64.")
+	p.gone("dialog")
+}
+
+func (p *pageTest) claims() {
+	p.open("claims")
+	p.sees("tbody", "users/ayende")
+	p.click(".list .main")
+	p.fill("dialog input", "users/oren@example.org")
+	p.click("dialog .main")
+	p.sees("#said", "users/oren@example.org is claimed.")
+	p.gone("dialog")
+	p.sees("tbody", "users/oren@example.org")
+	p.shot("claims")
+	p.click("tr[data-name='users/ayende'] .danger")
+	p.sees("dialog", "Release this id?")
+	p.click("dialog button.danger")
+	p.gone("tr[data-name='users/ayende']")
+	p.sees("tbody", "users/oren@example.org")
+}
+
+func (p *pageTest) seesEtags() {
+	p.open("etags")
+	p.sees("tr[data-name=shop]", "1,234")
+	p.sees("tr[data-name=default]", "65,536")
+	p.sees("main", "The counters of node A alone")
+	p.shot("etags")
+}
+
+func (p *pageTest) changesDatabase() {
+	p.open("identities")
+	p.fill("#database", "shop")
+	p.keys(kb.Enter)
+	p.sees("tbody", "only-shop")
+	p.gone("tr[data-name=invoices]")
+	p.open("hilo?database=shop")
+	p.sees("tr[data-name=orders]", "32")
+	p.open("identities")
+	p.sees("tbody", "customer-00")
+}
+
+// seesRates looks at the charts while ids are taken.
+func (p *pageTest) seesRates() {
+	p.open("overview")
+	stop := p.load()
+	defer stop()
+	for _, strategy := range []string{"identity", "hilo", "server_side", "guid"} {
+		p.until("a rate of "+strategy, fmt.Sprintf(
+			`parseFloat(document.querySelector("[data-strategy=%s] .now strong").innerText) > 0 && document.querySelector("[data-strategy=%s] .line").getAttribute("d").includes("L")`,
+			strategy, strategy,
+		))
+	}
+	p.until("a history", `document.querySelector("[data-strategy=identity] .line").getAttribute("d").split("L").length > 12`)
+	p.size(1200, 820)
+	p.shot("rates")
+	p.size(1200, 900)
+}
+
+// load takes ids of several kinds at the node until it is stopped.
+func (p *pageTest) load() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			_, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "invoices"})
+			if i%3 == 0 {
+				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "orders/", Count: int64(1 + i%17)})
+				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Count: int64(1 + i%5)})
+			}
+			if i%20 == 0 {
+				_, _ = p.node.Ids.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders"})
+				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "users/ayende"})
+			}
+			if err != nil && ctx.Err() == nil {
+				p.t.Errorf("the load: %v", err)
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

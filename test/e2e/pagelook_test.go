@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"fmt"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// content says that a view has what it shows.
+const content = `document.querySelector(".forms, .operate tbody tr, main > div > .list tbody tr, .nodes tbody tr")`
+
+// worksByKeyboard goes from the top of the page to a seeded identity and back,
+// without a mouse.
+func (p *pageTest) worksByKeyboard() {
+	p.do(chromedp.Reload())
+	p.sees(".where", "quorum")
+	p.keys(kb.Tab)
+	if got := p.focused(); got != "Skip to the content" {
+		p.t.Errorf("the first stop is %q", got)
+	}
+	p.shot("skip")
+	p.keys(kb.Enter)
+	p.until("the content has the focus", `document.activeElement.id === "main"`)
+	p.tabTo("HiLo", kb.ModifierShift)
+	p.keys(kb.Enter)
+	p.sees("h1", "HiLo")
+	p.until("the title has the focus", `document.activeElement.tagName === "H1"`)
+	p.tabTo("Identities", kb.ModifierShift)
+	p.keys(kb.Enter)
+	p.sees("h1", "Identities")
+	p.sees("tbody", "customer-00")
+	p.tabTo("Filter", kb.ModifierNone)
+	p.keys("inv")
+	p.until("one row", `document.querySelectorAll("tbody tr").length === 1`)
+	p.tabTo("Seed invoices", kb.ModifierNone)
+	if !ask[bool](p.browser, `getComputedStyle(document.activeElement).outlineStyle === "solid"`) {
+		p.t.Error("the focus is not to be seen")
+	}
+	p.keys(kb.Enter)
+	p.sees("dialog h2", "Seed invoices")
+	p.keys("77", kb.Enter)
+	p.gone("dialog")
+	p.sees("tbody", "77")
+	if got := p.focused(); got != "Seed invoices" {
+		p.t.Errorf("after the dialog the focus is on %q", got)
+	}
+	p.tabTo("Delete invoices", kb.ModifierNone)
+	p.keys(kb.Enter)
+	p.sees("dialog h2", "Delete invoices?")
+	for range 8 { // The focus goes round within the dialog.
+		p.keys(kb.Tab)
+		if ask[bool](p.browser, `document.querySelector("main").contains(document.activeElement)`) {
+			p.t.Fatal("the focus leaves the dialog")
+		}
+	}
+	p.keys(kb.Escape)
+	p.gone("dialog")
+	p.sees("tbody", "invoices")
+	// What is off can be reached, and says why.
+	p.open("overview")
+	p.sees(".member[data-tag=A]", "this node")
+	p.tabTo("Remove A", kb.ModifierNone)
+	p.keys(kb.Enter)
+	p.sees("#said", "It answers.")
+}
+
+// tabTo presses Tab, with Shift to go back, until something has the focus.
+func (p *pageTest) tabTo(name string, modifier kb.Modifier) {
+	p.t.Helper()
+	var passed []string
+	for range 40 {
+		p.do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(modifier)))
+		if passed = append(passed, p.focused()); passed[len(passed)-1] == name {
+			return
+		}
+	}
+	p.t.Fatalf("no way to %q by Tab: %q", name, passed)
+}
+
+// namesEverything: whatever takes the focus has a name, on every view.
+func (p *pageTest) namesEverything() {
+	for _, view := range pages {
+		p.open(view)
+		nameless := ask[string](p.browser, `[...document.querySelectorAll("input, button, a, dialog, nav, table")].filter(e =>
+			!(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.labels?.length || e.caption?.innerText || e.innerText?.trim())
+		).map(e => e.outerHTML).join("\n")`)
+		if nameless != "" {
+			p.t.Errorf("%s has what has no name:\n%s", view, nameless)
+		}
+		if ask[bool](p.browser, `!!window.broken || !!document.querySelector("main img")`) {
+			p.t.Errorf("%s takes a name for a part of the page", view)
+		}
+		if n := ask[int](p.browser, `document.querySelectorAll("h1").length`); n != 1 {
+			p.t.Errorf("%s has %d titles", view, n)
+		}
+	}
+}
+
+// isLegible: every text stands out from its ground, in the light and in the dark.
+func (p *pageTest) isLegible() {
+	defer p.colours("light")
+	for _, scheme := range []string{"light", "dark"} {
+		p.colours(scheme)
+		for _, view := range pages {
+			p.open(view)
+			p.until("the view's content", content)
+			if faint := ask[string](p.browser, contrast); faint != "" {
+				p.t.Errorf("%s, %s: too faint:\n%s", view, scheme, faint)
+			}
+		}
+	}
+}
+
+// outside lists what is cut off at the side, or reaches out of what it is in.
+const outside = `[...document.querySelectorAll("body *")].filter(e => {
+	const box = e.getBoundingClientRect();
+	return e.checkVisibility() && box.width > 1 && box.right > innerWidth + 1 && !e.closest("#views, .unseen, .skip");
+}).map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// fitsWidths: nothing is cut off or has to be pushed aside, in the light and in the
+// dark, from a phone to a wide screen.
+func (p *pageTest) fitsWidths() {
+	defer p.size(1200, 900)
+	defer p.colours("light")
+	for _, width := range []int64{360, 400, 1100, 1600} {
+		p.size(width, 800)
+		for _, scheme := range []string{"light", "dark"} {
+			p.colours(scheme)
+			for _, view := range pages {
+				p.open(view)
+				p.until("the view's content", content)
+				if wide := ask[int64](p.browser, `document.documentElement.scrollWidth`); wide > width {
+					p.t.Errorf("%s is %d wide on %d", view, wide, width)
+				}
+				if out := ask[string](p.browser, outside); out != "" {
+					p.t.Errorf("%s on %d: outside:\n%s", view, width, out)
+				}
+				p.shot(fmt.Sprintf("%s-%d-%s", scheme, width, view))
+			}
+		}
+	}
+	p.colours("light")
+	p.size(360, 740)
+	p.open("identities")
+	p.fill("input[type=search]", "invoices")
+	p.sees("tbody tr:first-child", "invoices")
+	p.click("tr[data-name=invoices] [aria-label^=Seed]")
+	p.fill("dialog input", "1")
+	p.sees("dialog .warning", "lower")
+	p.shot("phone-seed")
+	p.keys(kb.Escape)
+	p.gone("dialog")
+}
+
+// turnsDark: as the system has it, or as somebody chooses.
+func (p *pageTest) turnsDark() {
+	const ground = `getComputedStyle(document.body).backgroundColor`
+	p.open("overview")
+	light := ask[string](p.browser, ground)
+	p.colours("dark")
+	p.until("the ground is another", ground+fmt.Sprintf(" !== %q", light))
+	for _, view := range pages {
+		p.open(view)
+		p.until("the view's content", content)
+	}
+	p.click("#theme")
+	p.until("light by choice", ground+fmt.Sprintf(" === %q", light))
+	p.colours("light")
+	p.click("#theme")
+	p.until("dark by choice", ground+fmt.Sprintf(" !== %q", light))
+	p.click("#theme")
+	p.until("as the system has it", ground+fmt.Sprintf(" === %q", light))
+}
