@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// inviteTimeout bounds the way of an invited node into the cluster.
+	// inviteTimeout bounds the join of an invited node.
 	inviteTimeout = 15 * time.Second
 	// transferTimeout bounds a handover: Raft gives up after its election
 	// timeout, and the new leader must become known.
 	transferTimeout = 5 * time.Second
 	// changeTimeout bounds a change of Raft's configuration.
 	changeTimeout = 5 * time.Second
-	// adminPause is between two looks at whether a change has taken effect.
+	// adminPause is the interval between two checks of whether a change has taken effect.
 	adminPause = 20 * time.Millisecond
 )
 
-// change brings an operation on the members through the log and returns the
-// state machine's answer. A refusal is a *member.RefusedError.
+// change commits an operation on the members and returns the state machine's answer. A
+// refusal is a *member.RefusedError.
 func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Result, error) {
 	answer, err := e.gatherer.ProposeIdempotent(ctx, operation)
 	if err != nil {
@@ -45,13 +45,12 @@ func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Resul
 	return result, nil
 }
 
-// Remove removes the member with this tag for good and returns the log index of
-// that. If it leads, it hands over first. The change is in the log when Remove
-// returns; Raft's configuration follows within moments, or when there is a
-// leader again. It is refused if too few voters would answer without the member,
-// unless force says that it shall be removed all the same. principal is who asks for
-// it, nil where there are no roles to judge him by. Errors are *outcome.Error or carry
-// the refusal in a method Refused.
+// Remove removes the member with this tag for good and returns the log index of that. If
+// it leads, it hands over first. The change is in the log when Remove returns; Raft's
+// configuration follows within moments, or when there is a leader again. Remove is
+// refused if too few voters would answer without the member, unless force is set.
+// principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
+// carry the refusal in a method Refused.
 func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -68,8 +67,8 @@ func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *st
 	return result.GetLogIndex(), nil
 }
 
-// remove judges a removal, unless it is forced, and brings it through the log. It is
-// refused if the members have changed in between.
+// remove checks a removal, unless it is forced, and commits it. It is refused if the
+// members changed in between.
 func (n *Node) remove(ctx context.Context, e *engine, tag string, force bool, principal *string) (*raftlogv1.Result, error) {
 	var judged uint64
 	if !force {
@@ -86,8 +85,8 @@ func (n *Node) remove(ctx context.Context, e *engine, tag string, force bool, pr
 	return e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal, judged))
 }
 
-// overtaken says whether a removal was refused because the members have changed since
-// it was judged.
+// overtaken reports whether a removal was refused because the members changed since it
+// was checked.
 func overtaken(err error) bool {
 	var refused *member.RefusedError
 	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
@@ -116,7 +115,7 @@ func (e *engine) inRaft(tag string) bool {
 	return false
 }
 
-// leader returns the member that leads as far as this node knows.
+// leader returns the leader that this node knows of.
 func (e *engine) leader() (*raftlogv1.Member, bool) {
 	name, ok := e.route.Leader()
 	if !ok {
@@ -125,9 +124,9 @@ func (e *engine) leader() (*raftlogv1.Member, bool) {
 	return e.node.roster.byServerID(name)
 }
 
-// Transfer hands leadership to the voter with this tag, or to whom Raft chooses
-// if tag is empty, and returns the tag of the leader afterwards. Errors are
-// *outcome.Error or *member.RefusedError.
+// Transfer hands leadership to the voter with this tag, or to the one Raft chooses if tag
+// is empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
+// *member.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -193,7 +192,7 @@ func (e *engine) successor(ctx context.Context, tag string) (raft.Server, error)
 	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
 }
 
-// mayLead refuses to hand over to a member that does not answer.
+// mayLead refuses a transfer to a member that does not answer.
 func (e *engine) mayLead(ctx context.Context, m *raftlogv1.Member) error {
 	silent, err := e.silent(ctx, []*raftlogv1.Member{m})
 	if err == nil && len(silent) > 0 {
@@ -206,7 +205,7 @@ func refusal(reason raftlogv1.RefusalReason, detail string) error {
 	return &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail, Field: "tag"}}
 }
 
-// awaitSuccessor waits until another leader than this node is known.
+// awaitSuccessor waits until another node is known to lead.
 func (e *engine) awaitSuccessor(ctx context.Context) (string, error) {
 	for ctx.Err() == nil {
 		if m, ok := e.leader(); ok && !e.isSelf(m) {
@@ -217,17 +216,17 @@ func (e *engine) awaitSuccessor(ctx context.Context) (string, error) {
 	return "", outcome.NewUnknown(outcome.NoQuorum, errors.New("leadership was handed over, but no new leader is known yet"))
 }
 
-// Invite asks a waiting node to join, through this one, and returns it as it was
-// registered. An empty tag leaves it to the node, or the cluster. The token is what it
-// joins by; empty where it needs none.
+// Invite asks a waiting node to join through this one, and returns the registered member.
+// With an empty tag the node or the cluster chooses one. The node joins with the token,
+// which is empty where none is needed.
 func (n *Node) Invite(ctx context.Context, address, tag, token string, watcher bool) (*raftlogv1.Member, error) {
 	if _, err := n.engine(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, inviteTimeout)
 	defer cancel()
-	// Asked first who it is, a node that is not there is told from one that did
-	// not answer an invitation, which may have led it into the cluster.
+	// The node is asked for its id first. So an absent node is distinguished from one
+	// that did not answer the invitation and may have joined.
 	if _, err := n.cfg.Peers.Hello(ctx, tag, address, &peerv1.HelloRequest{Self: n.member()}); err != nil {
 		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, fmt.Sprintf("no node answers at %s: %v", address, err))
 	}
@@ -238,13 +237,13 @@ func (n *Node) Invite(ctx context.Context, address, tag, token string, watcher b
 	return reply.GetMember(), nil
 }
 
-// promote brings it through the log that a member may vote.
+// promote commits that a member may vote.
 func (e *engine) promote(ctx context.Context, id []byte) error {
 	_, err := e.change(ctx, e.node.cfg.Registry.PromoteOperation(id))
 	return err
 }
 
-// raiseFormat brings a newer log format through the log.
+// raiseFormat commits a newer log format.
 func (e *engine) raiseFormat(ctx context.Context, format uint32) error {
 	_, err := e.change(ctx, e.node.cfg.Registry.FormatRaiseOperation(format))
 	return err
@@ -275,7 +274,7 @@ func (c configurator) AddNonvoter(id raft.ServerID) error {
 func (c configurator) RemoveServer(id raft.ServerID) error {
 	err := c.await(func() raft.IndexFuture { return c.e.raft.RemoveServer(id, 0, changeTimeout) })
 	if err == nil {
-		// Greeting again, it hears that it was removed.
+		// The removed node learns of it when it greets again.
 		c.e.transport.Disconnect(id)
 	}
 	return err

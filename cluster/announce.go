@@ -13,25 +13,24 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// announcePause is between two tries to announce this node. A try itself waits
-// for a leader.
+// announcePause is the interval between two attempts to announce this node. An attempt
+// itself waits for a leader.
 const announcePause = 200 * time.Millisecond
 
-// announcer brings announcements of this node through the log. Each tells the
-// cluster the node's present addresses and formats, and opens a session.
+// announcer commits announcements of this node. Each has the node's current addresses and
+// formats, and opens a session.
 type announcer struct {
 	node    *Node
 	propose func(ctx context.Context, operation []byte) ([]byte, error)
-	// turn lets one announcement go at a time.
+	// turn allows one announcement at a time.
 	turn chan struct{}
-	// The rest belongs to whoever has the turn. fresh is a session that nobody
-	// uses yet, or 0. pending is an announcement that has no answer yet: it is
-	// keyed, so that bringing it through the log twice does not count as a start
-	// that followed a crash. started says that this start has been announced.
+	// turn guards the rest. fresh is a session that is not used yet, or 0. pending is an
+	// announcement without an answer: it has a key, so that committing it twice does not
+	// count as a start after a crash. started is set once this start has been announced.
 	fresh   uint64
 	pending []byte
 	started bool
-	// starts and process tell this start from all others.
+	// starts and process identify this start.
 	starts, process uint64
 }
 
@@ -57,8 +56,8 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 	return session, a.node.record.get().ID.Bytes(), nil
 }
 
-// run announces this node once after its start, also if nobody proposes
-// anything: its addresses may have changed.
+// run announces this node once after its start, even if no caller proposes anything: its
+// addresses may have changed.
 func (a *announcer) run(ctx context.Context) {
 	for !a.first(ctx) {
 		select {
@@ -87,8 +86,7 @@ func (a *announcer) first(ctx context.Context) bool {
 	return err == nil
 }
 
-// announce brings one announcement through the log. Whoever calls it has the
-// turn.
+// announce commits one announcement. The caller has the turn.
 func (a *announcer) announce(ctx context.Context) error {
 	if a.pending == nil {
 		key, err := member.NewID()
@@ -110,8 +108,8 @@ func (a *announcer) announce(ctx context.Context) error {
 	if refusal := result.GetRefusal(); refusal != nil {
 		return a.refused(refusal)
 	}
-	// Until the node's own state has come to its announcement it lacks what is set in
-	// the cluster, such as how many databases may have server-side ids.
+	// Until the node's own state has applied the announcement, it lacks settings of the
+	// cluster, such as how many databases may have server-side ids.
 	if err := a.node.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
 		return err
 	}
@@ -126,7 +124,7 @@ func (a *announcer) member() *raftlogv1.Member {
 	return m
 }
 
-// accepted takes note of what the cluster says about this node.
+// accepted records what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 	err := a.node.record.update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()

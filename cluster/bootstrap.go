@@ -3,11 +3,11 @@ package cluster
 // keyTerm is where the Raft library keeps its term.
 var keyTerm = []byte("CurrentTerm")
 
-// mustBootstrap says whether a founder still has to write the first
-// configuration. The library writes a term and then the configuration, and takes
-// a term alone for a state: after a crash between the two the cluster would never
-// come to be. A founder's log begins with the configuration, so where there is
-// neither a log nor a snapshot, it was never written; the term is taken back then.
+// mustBootstrap reports whether a founder still has to write the first configuration. The
+// library writes a term and then the configuration, and takes a term alone for existing
+// state: after a crash between the two the cluster would never form. A founder's log
+// begins with the configuration, so where there is neither a log nor a snapshot, it was
+// never written; the term is taken back then.
 func mustBootstrap(s Store) (bool, error) {
 	last, err := s.LastIndex()
 	if err != nil || last > 0 {
@@ -17,7 +17,7 @@ func mustBootstrap(s Store) (bool, error) {
 	if err != nil || len(snapshots) > 0 {
 		return false, err
 	}
-	// An error says that there is no term yet.
+	// An error means that there is no term yet.
 	if term, err := s.GetUint64(keyTerm); err != nil || term != 1 {
 		return err != nil || term == 0, nil
 	}

@@ -145,8 +145,8 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 	}
 }
 
-// TestCutOffLeader cuts the leader off: what it has under way ends as unknown
-// soon, new calls are refused, the others go on, and after healing all agree.
+// TestCutOffLeader cuts the leader off: what it has in flight ends as unknown soon, new
+// calls are refused, the others go on, and after healing all agree.
 func TestCutOffLeader(t *testing.T) {
 	n := startNetwork(t, 3, defaultLimits)
 	n.servers[0].mustNext("users")
@@ -170,7 +170,7 @@ func cutOff(t *testing.T, n *network, s *server) {
 	_, err := s.next(ctx, "users")
 	took, limit := time.Since(cut), 1200*time.Millisecond
 	if outcome.Of(err) == outcome.NotApplied {
-		// It met another entry that was under way, and waited as a new call does.
+		// It met another entry that was in flight, and waited as a new call does.
 		limit = 4 * time.Second
 	} else {
 		wantOutcome(t, err, outcome.Unknown, outcome.NoQuorum)

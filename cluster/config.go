@@ -35,14 +35,14 @@ const (
 
 // Timings are Raft's. Zero values get defaults.
 type Timings struct {
-	// Heartbeat is how long a follower does without word from the leader before
-	// it starts an election, up to twice as long. At least 20 ms.
+	// Heartbeat is how long a follower waits for the leader before it starts an election,
+	// up to twice as long. At least 20 ms.
 	Heartbeat time.Duration
 	// Election bounds one round of an election, and a leadership transfer. At
 	// least Heartbeat.
 	Election time.Duration
-	// Lease is how long a leader goes on without word from a quorum. At most
-	// Heartbeat, so that an old leader has stopped before a new one starts.
+	// Lease is how long a leader leads without contact with a quorum. At most Heartbeat,
+	// so that an old leader stops before a new one starts.
 	Lease time.Duration
 	// Commit is how soon an idle leader tells followers of a new commit index.
 	// It must be shorter than Heartbeat.
@@ -84,30 +84,30 @@ type Addresses struct {
 	HTTP string
 }
 
-// TLS makes the Raft port's connections mutual TLS. The functions are called
-// for each connection, so that renewed certificates are used without a restart.
-// Both configurations must carry the node's certificate and the authorities
-// that sign those of members; which member a certificate names is checked here.
+// TLS makes the Raft port's connections mutual TLS. The functions are called for each
+// connection, so that renewed certificates need no restart. Both configurations must have
+// the node's certificate and the authorities of the members' certificates; which member a
+// certificate names is checked here.
 type TLS struct {
 	Server func() (*tls.Config, error)
 	// Client gets the tag of the node dialled.
 	Client func(tag string) (*tls.Config, error)
-	// NamesTag says whether a verified certificate names a tag; nil means that
-	// one of its DNS names is the tag.
+	// NamesTag reports whether a verified certificate names a tag; nil means that one of
+	// its DNS names is the tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 }
 
 // Config is what a Node needs.
 type Config struct {
-	// DataDir is the node's own directory; it is made if it does not exist.
+	// DataDir is the node's own directory; it is created if it does not exist.
 	DataDir string
-	// LogStore is what keeps the log in DataDir, bolt or wal, or auto (see package
-	// store); empty means DefaultLogStore. A directory keeps the one it was made with.
+	// LogStore is the store of the log in DataDir: bolt, wal or auto (see package store);
+	// empty means DefaultLogStore. A directory keeps the one it was created with.
 	LogStore string
 	// Storage, if set, is used in place of DataDir.
 	Storage Storage
-	// Tag is the tag wished for; empty leaves it to the cluster. A node that has
-	// one already must be given the same or none.
+	// Tag is the requested tag; if empty, the cluster chooses one. A node that has a tag
+	// must be given the same or none.
 	Tag string
 	// RaftListen is the address the Raft port listens on.
 	RaftListen string
@@ -119,14 +119,14 @@ type Config struct {
 	PeerList map[string]string
 	// Join lists gRPC addresses of members to join through.
 	Join []string
-	// JoinToken returns the token to join by, asked for only by a node that joins; nil
-	// is none.
+	// JoinToken returns the token to join with, and is called only on a join; nil means
+	// none.
 	JoinToken func() (string, error)
 	// Standby makes a node without a cluster wait for an invitation.
 	Standby bool
 	// Watcher makes the node a member that never votes.
 	Watcher bool
-	// DialRaft overrides where this node reaches others' Raft ports, by tag.
+	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string
 	// WrapConn, if set, wraps each Raft connection this node dials or accepts,
 	// for tests with faults.
@@ -139,28 +139,28 @@ type Config struct {
 	Timings           Timings
 	SnapshotInterval  time.Duration
 	SnapshotThreshold uint64
-	// SnapshotBytes is how much may be applied before a snapshot is taken, however
-	// few entries it came in: one entry of a busy cluster holds a thousand calls,
-	// and a node that starts applies again what came after its newest snapshot.
+	// SnapshotBytes is how much may be applied before a snapshot is taken, however few
+	// the entries: one entry of a busy cluster holds a thousand calls, and a node that
+	// starts replays the entries after its newest snapshot.
 	SnapshotBytes int64
 	TrailingLogs  uint64
 	// LeaderWait is how long a call waits without a leader.
 	LeaderWait time.Duration
-	// StallLimit is how long a write to the log may take before the process is
-	// ended: a leader with a stalled disk would stay leader for ever.
+	// StallLimit is how long a write to the log may take before the process is ended: a
+	// leader with a stalled disk would stay leader permanently.
 	StallLimit time.Duration
-	// PromoteAfter is how long a newcomer must have kept up before it votes.
+	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 
 	// MinFreeBytes is the mark of free space below which nothing is proposed.
 	MinFreeBytes uint64
-	// FreeBytes returns the free space of the storage; nil asks the operating
-	// system for that of DataDir, and counts as enough with a Storage.
+	// FreeBytes returns the free space of the storage; nil means that of DataDir, or
+	// enough with a Storage.
 	FreeBytes func() (uint64, error)
 
-	// TrustData says that an operator vouches for the data directory: other members
-	// forget how far they saw this node's disk, and it is not compared with what this
-	// node itself knew.
+	// TrustData means that an operator vouches for the data directory: other members
+	// forget how far they saw this node's disk, and it is not compared with this node's
+	// own record.
 	TrustData bool
 
 	// LogFormat is the newest log format the state machine reads.
@@ -173,19 +173,19 @@ type Config struct {
 	// Peers calls other nodes.
 	Peers  Peers
 	Logger *slog.Logger
-	// OnRemoved is called when a member was removed: connections with it should end.
-	// Those of the Raft port do by themselves.
+	// OnRemoved is called when a member was removed, so that connections with it are
+	// closed. Those of the Raft port are closed by the node.
 	OnRemoved func(*raftlogv1.Member)
-	// OnAnnounce is called with the answer to each announcement of this node,
-	// the first of which comes some time after Start. It must be quick.
+	// OnAnnounce is called with the answer to each announcement of this node, the first
+	// some time after Start. It must be quick.
 	OnAnnounce func(*raftlogv1.MemberResult)
 	// Commit tunes group commit.
 	Commit CommitConfig
 	// Events are told what the node does.
 	Events Events
 
-	// Version is that of the program, and CertificateEnds when the node's certificate
-	// does: nil without TLS. Other members show them.
+	// Version is the program's, and CertificateEnds the end of the node's certificate:
+	// nil without TLS. Other members show them.
 	Version         string
 	CertificateEnds func() time.Time
 	// Stats are what the node did in its last seconds; nil sends none. It is called
@@ -196,12 +196,12 @@ type Config struct {
 // CommitConfig tunes group commit. Zero values get the defaults of package
 // commit.
 type CommitConfig struct {
-	// GroupsInFlight and EntriesInFlight are how many groups of this node, and
-	// how many entries of the leader, are under way at a time.
+	// GroupsInFlight and EntriesInFlight are how many groups of this node, and how many
+	// entries of the leader, are in flight at a time.
 	GroupsInFlight, EntriesInFlight int
-	// Linger is how long at most, after a group of a few operations and after an
-	// entry of several groups, the next waits for the callers that were just answered.
-	// 0 means DefaultLinger, less than 0 not at all. A lone caller never waits.
+	// Linger bounds how long the next group or entry waits for the callers that were just
+	// answered. 0 means DefaultLinger, a negative value disables it. A lone caller never
+	// waits.
 	Linger time.Duration
 	// CallLimit bounds the wait of each operation; 0 means DefaultCallLimit.
 	CallLimit time.Duration

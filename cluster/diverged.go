@@ -11,22 +11,22 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// told takes the state of a member that asked how this node is.
+// told takes the state of a member that pinged this node.
 func (p *memberPinger) told(id string, at stateAt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.heard(id, at)
 }
 
-// heard takes a member's state, and compares it at once: a busy node soon forgets its
-// own at that index. The caller holds the lock.
+// heard takes a member's state and compares it at once: a busy node soon drops its own at
+// that index. The caller holds the lock.
 func (p *memberPinger) heard(id string, at stateAt) {
 	p.divergence.heard(id, at)
 	p.compare()
 }
 
-// compare compares the states that members told, and reports those that begin to
-// differ. The caller holds the lock.
+// compare compares the states of members with this node's, and reports those that begin
+// to differ. The caller holds the lock.
 func (p *memberPinger) compare() {
 	for id, found := range p.divergence.compare(time.Now(), p.e.states) {
 		p.e.node.log.Error("another member's state differs from this node's", "member", p.tag(id),
@@ -37,11 +37,11 @@ func (p *memberPinger) compare() {
 	}
 }
 
-// judgeState ends the node if its state is the wrong one. The others learn first which
-// state it ends with: they go on, and raise the alarm.
+// judgeState ends the node if its state is the wrong one. The others learn its state
+// first, and raise the alarm.
 func (p *memberPinger) judgeState(ctx context.Context) {
 	p.mu.Lock()
-	p.compare() // The node may have caught up with what waited.
+	p.compare() // The node may have caught up with a waiting state.
 	id, found, wrong := p.divergence.against(time.Now(), string(p.e.id()), p.otherLeader(), p.e.voters())
 	p.mu.Unlock()
 	if wrong {
@@ -69,8 +69,8 @@ func (p *memberPinger) tag(id string) string {
 
 func hashText(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 
-// diverged records that this node's state is not the cluster's, and ends it: it
-// has given answers, and may have forgotten others, that the log does not hold.
+// diverged records that this node's state is not the cluster's, and ends it: its answers
+// may not be what the log holds.
 func (n *Node) diverged(why string) {
 	err := n.record.update(func(r *member.Record) bool {
 		changed := r.Diverged == ""

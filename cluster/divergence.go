@@ -7,8 +7,8 @@ import (
 const (
 	// comparisonAge is how old a comparison with a member may be: a few pings.
 	comparisonAge = 5 * time.Second
-	// leaderGrace is how long the leader's state must differ before that alone
-	// counts against this node: other members answer meanwhile.
+	// leaderGrace is how long the leader's state must differ before that alone counts
+	// against this node. Other members answer in that time.
 	leaderGrace = 3 * time.Second
 )
 
@@ -29,9 +29,9 @@ func (c comparison) fresh(now time.Time) bool {
 // divergence compares this node's state with those of other members, and decides
 // whether this node's is the wrong one. It has no clock and no lock of its own.
 type divergence struct {
-	// waiting are states of members that this node's has not reached yet, by raw
-	// Raft id. One stays until it was compared: a node that is always behind would
-	// otherwise never compare any.
+	// waiting are states of members at indexes that this node has not applied yet, by raw
+	// Raft id. A state stays until it is compared: a node that is always behind would
+	// otherwise never compare one.
 	waiting map[string]stateAt
 	newest  map[string]comparison
 	// restores is how often the state had been replaced when it was last compared.
@@ -42,19 +42,19 @@ func newDivergence() *divergence {
 	return &divergence{waiting: map[string]stateAt{}, newest: map[string]comparison{}}
 }
 
-// heard takes a member's state. An index of 0 is that of a release that does not
-// tell it, or of a member that has applied nothing since its snapshot.
+// heard takes a member's state. An index of 0 is from a release that does not send it, or
+// from a member that has applied nothing since its snapshot.
 func (d *divergence) heard(id string, at stateAt) {
 	if _, waits := d.waiting[id]; !waits && at.index > 0 {
 		d.waiting[id] = at
 	}
 }
 
-// compare compares what waits with the node's own states as far as it can, and
-// returns the comparisons, by id, that are the first to show a difference.
+// compare compares the waiting states with the node's own, and returns the comparisons,
+// by id, that are the first to differ.
 func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
 	if n := own.replaced(); n != d.restores {
-		// What was compared is no longer this node's state.
+		// The compared state is no longer this node's.
 		d.restores = n
 		clear(d.newest)
 	}
@@ -75,7 +75,7 @@ func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
 	return began
 }
 
-// made records a comparison and says whether a difference begins with it.
+// made records a comparison and reports whether a difference begins with it.
 func (d *divergence) made(now time.Time, id string, c comparison) bool {
 	before := d.newest[id]
 	begins := !c.same() && (before.same() || !before.fresh(now))
@@ -100,11 +100,11 @@ func (d *divergence) differing(now time.Time) map[string]bool {
 	return all
 }
 
-// against returns the comparison by which this node's state is the wrong one, and
-// with whom it was. That is so if a majority of the voters have another state; or
-// if the leader has another one and no majority is known to have this node's. The
-// leader itself ends by the first rule alone: of two that differ it stays. leader
-// is empty if it is this node, or unknown.
+// against returns the comparison that proves this node's state wrong, and the other
+// member. A state is wrong if a majority of the voters have another one; or if the leader
+// has another one and no majority is known to have this node's. For the leader only the
+// first rule holds: of two that differ it stays. leader is empty if it is this node, or
+// unknown.
 func (d *divergence) against(now time.Time, self, leader string, voters []string) (id string, c comparison, wrong bool) {
 	same, other := 0, 0
 	for _, voter := range voters {

@@ -1,16 +1,14 @@
 // Package cluster is one Raft node.
 //
-// It owns the node's membership of its cluster: the data directory and the identity
-// in it, the first start, joining and leaving, Raft with its log, transport and
-// snapshots, leadership and the work that only a leader does, the way of a
-// proposal to the leader and back, linearizable reads, and the knowledge
-// whether a quorum can be reached. It knows nothing of ids: operations and
-// results are opaque bytes, the state machine and the connections to other
-// nodes are interfaces declared here.
+// It owns the node's membership of its cluster: the data directory and the identity in
+// it, the first start, joining and leaving, Raft with its log, transport and snapshots,
+// leadership and a leader's work, proposals and their forwarding, linearizable reads, and
+// whether a quorum can be reached. It knows nothing of ids: operations and results are
+// opaque bytes, the state machine and the connections to other nodes are interfaces
+// declared here.
 //
-// A Node is opened, started once, and shut down once. When it cannot go on (a
-// damaged store, a stalled disk, a state machine that does not understand its
-// log, its own removal) it ends by itself: Done is closed, Err says why, and
-// the process is expected to exit, because a node in doubt must neither vote
-// nor answer.
+// A Node is opened, started once, and shut down once. When it cannot go on (a damaged
+// store, a stalled disk, a state machine that does not understand its log, its own
+// removal) it ends by itself: Done is closed, Err says why, and the process is expected
+// to exit, because such a node must neither vote nor answer.
 package cluster

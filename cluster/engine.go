@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// enqueueTimeout is how long Raft's main loop may take to accept something.
-	// It accepts at once unless its disk hangs, which the store's watchdog ends.
+	// enqueueTimeout is how long Raft's main loop may take to accept something. It
+	// accepts at once unless its disk hangs, and then the store's watchdog ends the
+	// process.
 	enqueueTimeout = 5 * time.Second
-	// maxAppendEntries is how many entries one message between nodes carries.
-	// It exceeds the number of proposals under way, so that a burst is never cut
-	// and left waiting; entries of a full size times it stay below 10 MB.
+	// maxAppendEntries is how many entries one message between nodes carries. It exceeds
+	// the number of proposals in flight, so that a burst is never cut and left waiting;
+	// entries of a full size times it stay below 10 MB.
 	maxAppendEntries = 64
 )
 
@@ -29,8 +30,8 @@ const (
 // it the callers are too few to be worth a wait.
 const lingerMin = 4
 
-// engine is a running Raft node with all that is built around it. It exists
-// from the moment the node's cluster is known.
+// engine is a running Raft node with everything built on it. It exists once the node's
+// cluster is known.
 type engine struct {
 	node *Node
 	// name is the node's Raft name.
@@ -51,7 +52,7 @@ type engine struct {
 	stuckTransfer *stuckTransfer
 	states        *states
 	offers        offers
-	// abstention belongs to the work of the present leadership.
+	// abstention belongs to the current leadership's work.
 	abstention abstention
 	// ready is set while this node leads and has passed its first barrier.
 	ready atomic.Pointer[readindex.Ready]
@@ -73,8 +74,8 @@ func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store,
 	return bounded, nil
 }
 
-// raftConfig returns the library's configuration. Where it differs from the
-// library's defaults, the reason is beside it.
+// raftConfig returns the library's configuration, with the reasons for other values than
+// its defaults.
 func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = n.record.get().ID.ServerID()
@@ -90,13 +91,13 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c.BatchApplyCh = false
 	c.ShutdownOnRemove = true
 	c.NoLegacyTelemetry = true
-	// Raft blocks on this channel, so it is always being read.
+	// Raft blocks on this channel, so it is always read.
 	c.NotifyCh = leaderSignal.notify
 	c.Logger = raftlogger.New(n.cfg.Logger.With("part", "raft"))
 	return c
 }
 
-// startEngine brings Raft up and starts everything around it.
+// startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
 	e := &engine{node: n, name: n.record.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), voterReplies: newVoterReplies(), leaderSignal: newLeaderSignal(), states: &states{}}
 	e.pinger = newMemberPinger(e)

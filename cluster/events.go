@@ -6,8 +6,8 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 )
 
-// Events are told what a node does, for metrics. A nil function is not called.
-// They are called where the work is done and must be quick.
+// Events are callbacks for metrics. A nil function is not called. They run where the work
+// is done and must be quick.
 type Events struct {
 	// Groups and Entries are those of group commit.
 	Groups  commit.Events
@@ -15,19 +15,18 @@ type Events struct {
 	// Forwarded is called for each group of this node that is sent to another
 	// node, and Received for each of another node that is sent to this one.
 	Forwarded, Received func()
-	// LeaderChanged is called when another node leads than the last that this
-	// node knew to lead; the first one is no change.
+	// LeaderChanged is called when the leader that this node knows changes; the first one
+	// is no change.
 	LeaderChanged func()
 	// StateDiffers is called when another member's state is found to differ from
 	// this node's, at the same log entry.
 	StateDiffers func()
 	// Wrote is called after each write to the log and the votes, fsync included.
 	Wrote func(took time.Duration)
-	// SnapshotWritten is called for each snapshot that was written, with its size
-	// without the store's own frame. The time includes the rests that the writer
-	// takes.
+	// SnapshotWritten is called for each snapshot that was written, with its size without
+	// the store's own frame. The time includes the writer's pauses.
 	SnapshotWritten func(bytes int64, took time.Duration)
-	// SnapshotRefused is called for each snapshot that was not taken, or given up, for
-	// want of space.
+	// SnapshotRefused is called for each snapshot that was refused or given up for lack
+	// of space.
 	SnapshotRefused func()
 }

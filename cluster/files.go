@@ -32,14 +32,13 @@ func (c Config) withFiles() Config {
 	return c
 }
 
-// files is the Storage in a data directory. The record and Raft's store are files
-// of their own; so that an older copy of the record is noticed, the store knows
-// the newest revision of it.
+// files is the Storage in a data directory. The record and Raft's store are separate
+// files. The store keeps the record's newest revision, so that an older copy of the
+// record is noticed.
 type files struct {
 	dir string
 	log store.LogKind
-	// revision is the newest of the record, store what knows of it; nil until it
-	// is open.
+	// revision is the record's newest; store keeps it too, and is nil until it is open.
 	revision uint64
 	store    *store.Store
 }
@@ -56,7 +55,7 @@ func (f *files) LoadRecord() (*member.Record, error) {
 	return record, err
 }
 
-// SaveRecord implements Storage. The store hears of a revision that is on disk.
+// SaveRecord implements Storage. The store gets a revision once it is on disk.
 func (f *files) SaveRecord(record *member.Record) error {
 	next := *record
 	next.Revision = f.revision + 1
@@ -104,9 +103,8 @@ func (f *files) SaveWitness(data []byte) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// compareRevision fails if the record is an older one than the store knows of. A
-// record that an older version of the program wrote has no revision, and cannot
-// be told from an older copy of itself.
+// compareRevision fails if the record is older than the store's revision of it. A record
+// of an older version of the program has no revision, and cannot be checked.
 func (f *files) compareRevision(s *store.Store) error {
 	known, err := s.Revision()
 	switch {

@@ -13,16 +13,14 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// machine is the state machine as Raft sees it. It implements
-// raft.ConfigurationStore so that Raft hands it configuration entries too: with
-// them the state's applied index reaches every index that a reader may be told
-// to wait for, and a snapshot can be taken right after a change of the
-// membership. It does not implement raft.BatchingFSM: an entry holds a batch
-// already.
+// machine is the state machine as Raft sees it. It implements raft.ConfigurationStore so
+// that Raft hands it configuration entries too: with them the state's applied index
+// reaches every index that a reader may wait for, and a snapshot can be taken right after
+// a change of the membership. It does not implement raft.BatchingFSM: an entry holds a
+// batch already.
 //
-// Invariant: after the first error nothing is applied, snapshotted or restored
-// any more, and each entry's response is that error, which nobody takes for a
-// result.
+// Invariant: after the first error nothing is applied, snapshotted or restored, and each
+// entry's response is that error, not a result.
 type machine struct {
 	// ctx ends with the node.
 	ctx   context.Context
@@ -109,7 +107,7 @@ func (m *machine) Restore(snapshot io.ReadCloser) error {
 type frozen struct {
 	ctx      context.Context
 	snapshot Snapshot
-	// written is told of a snapshot that is whole; it may be nil.
+	// written learns of a snapshot that is whole; it may be nil.
 	written func(bytes int64, took time.Duration)
 }
 

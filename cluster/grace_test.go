@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestGrace: by default a call under way must learn within 0.6 s of a cut, of
-// which a busy machine gets a third; and a leader whose lease is in order never
-// looks as if it had lost its quorum.
+// TestGrace: by default a call in flight must learn within 0.6 s of a cut, of which a
+// busy machine gets a third; and a leader whose lease is in order never looks as if it
+// had lost its quorum.
 func TestGrace(t *testing.T) {
 	if latest := graceFor(DefaultLease) + 2*quorumTick; latest > 400*time.Millisecond {
 		t.Errorf("a cut is noticed after up to %v", latest)

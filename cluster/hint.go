@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// hintAfter is how long a node must have been without a leader of its own
-	// before it believes others about who leads. It is longer than an election,
-	// during which others still name the leader that has just died.
+	// hintAfter is how long a node must know no leader before it takes other nodes' word
+	// for who leads. It is longer than an election, in which others still name the leader
+	// that just died.
 	hintAfter = time.Second
 	// hintAge is how old what others say may be.
 	hintAge = 500 * time.Millisecond
 )
 
-// hint is what other nodes say about who leads. A node that came back under
-// another address needs it: the leader cannot find it before it has announced
-// the address, and it cannot announce without knowing the leader.
+// hint is the leader by other nodes' answers. A node that came back under another address
+// needs it: the leader cannot find it before it has announced the address, and it cannot
+// announce without knowing the leader.
 type hint struct {
 	mu     sync.Mutex
 	leader string
@@ -27,7 +27,7 @@ type hint struct {
 	without time.Time
 }
 
-// heard takes note of what another node says.
+// heard records what another node says.
 func (h *hint) heard(now time.Time, leader []byte) {
 	if len(leader) == 0 {
 		return
@@ -37,8 +37,8 @@ func (h *hint) heard(now time.Time, leader []byte) {
 	h.leader, h.at = string(member.ServerID(leader)), now
 }
 
-// choose returns who leads: what Raft here says, or, if it has said nothing for
-// long enough, what others say.
+// choose returns the leader: Raft's here, or, if it has known none for long enough, the
+// other nodes'.
 func (h *hint) choose(now time.Time, own, self string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

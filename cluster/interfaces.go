@@ -13,8 +13,8 @@ import (
 // StateMachine is the replicated state. Apply, Skip and Restore are called from
 // one goroutine; the others may be called at any time.
 type StateMachine interface {
-	// Apply runs the log entry at index and returns one result per group. An
-	// error means the entry cannot be applied here, ever: the node ends.
+	// Apply runs the log entry at index and returns one result per group. An error means
+	// that the entry can never be applied here: the node ends.
 	Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error)
 	// Skip moves the applied index over an entry that is not for the state.
 	Skip(index uint64)
@@ -22,8 +22,8 @@ type StateMachine interface {
 	Restore(r io.Reader) error
 	// AppliedIndex is the index of the newest entry the state has seen.
 	AppliedIndex() uint64
-	// Hash is that index and the hash of the state there, taken together. States
-	// that applied the same log have equal hashes.
+	// Hash returns that index and the hash of the state at it. States that applied the
+	// same log have equal hashes.
 	Hash() (index, hash uint64)
 	// WaitApplied waits until AppliedIndex is at least index, or ctx ends.
 	WaitApplied(ctx context.Context, index uint64) error
@@ -35,15 +35,15 @@ type Snapshot interface {
 	Close()
 }
 
-// Registry is the part of the replicated state that says who is in the cluster,
-// and the operations that change it. It is safe for concurrent use.
+// Registry is the table of members in the replicated state, and the operations that
+// change it. It is safe for concurrent use.
 type Registry interface {
 	// ClusterID is the id of the cluster, 16 bytes; empty before it is formed.
 	ClusterID() []byte
 	// Members returns copies of all members, removed ones too, sorted by tag.
 	Members() []*raftlogv1.Member
-	// Membership returns the same, and the log index of the last change of the members;
-	// 0 where the log format has no such index.
+	// Membership returns the same, with the log index of the last change; 0 where the log
+	// format has no such index.
 	Membership() ([]*raftlogv1.Member, uint64)
 	// Format is the log format that is written.
 	Format() uint32
@@ -54,23 +54,22 @@ type Registry interface {
 	PromoteOperation(id []byte) []byte
 	RemoveOperation(tag string, principal *string, judged uint64) []byte
 	FormatRaiseOperation(format uint32) []byte
-	// KeyedOperation makes an operation count once, and have the same result
-	// each time, however often it is proposed.
+	// KeyedOperation makes an operation idempotent: it counts once and has the same
+	// result however often it is proposed.
 	KeyedOperation(operation []byte, key [16]byte) []byte
 }
 
-// Peers calls other nodes. tag says which node is meant; it is empty where only
-// an address is known. Every call ends soon after its ctx. Calls for proposals
-// return *outcome.Error; a refusal by the replicated state is an error with a
-// method Refused() *raftlogv1.Refusal; that the peer knows the caller as
-// removed, one with Removed() bool; that it does not let the caller in, one with
-// Denied() bool.
+// Peers calls other nodes. tag names the node; it is empty where only an address is
+// known. Every call ends soon after its ctx. Calls for proposals return *outcome.Error; a
+// refusal by the replicated state is an error with a method Refused() *raftlogv1.Refusal;
+// that the peer knows the caller as removed, one with Removed() bool; that it does not
+// let the caller in, one with Denied() bool.
 type Peers interface {
 	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 	Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
-	// Awake says that the node has just called this one, so it can be reached.
+	// Awake tells that the node has just called this one, so that it can be reached.
 	Awake(tag, address string)
 	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
 	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)

@@ -21,19 +21,18 @@ const (
 	// barrierTimeout bounds the wait for the entries of earlier leaders to be
 	// applied here. It covers a long log replayed after a restart.
 	barrierTimeout = 60 * time.Second
-	// establishPause is between two tries to establish leadership.
+	// establishPause is the interval between attempts to establish leadership.
 	establishPause = 100 * time.Millisecond
-	// maxEstablishTries is how often a leader tries before it hands over.
+	// maxEstablishTries is the number of attempts before a leader hands over.
 	maxEstablishTries = 3
 )
 
-// leaderSignal passes on the news of gained and lost leadership. Raft's main loop
-// blocks while nobody takes the news, so taking it and acting on it are two
-// goroutines.
+// leaderSignal passes on changes of leadership. Raft's main loop blocks until a change is
+// received, so receiving and acting on it are two goroutines.
 type leaderSignal struct {
 	notify chan bool
-	// count counts the news, and holds is the newest: news that is followed by
-	// other news before anybody looks still changes count.
+	// count counts the changes, and holds is the newest: a change that is followed by
+	// another before it is read still changes count.
 	count atomic.Uint64
 	holds atomic.Bool
 	wake  chan struct{}
@@ -43,8 +42,8 @@ func newLeaderSignal() *leaderSignal {
 	return &leaderSignal{notify: make(chan bool, 1), wake: make(chan struct{}, 1)}
 }
 
-// listen takes the news until ctx ends; a Raft that is shutting down does not
-// wait for anybody to take it.
+// listen receives the changes until ctx ends; a Raft that is shutting down does not block
+// on them.
 func (o *leaderSignal) listen(ctx context.Context) {
 	for {
 		select {
@@ -61,9 +60,8 @@ func (o *leaderSignal) listen(ctx context.Context) {
 	}
 }
 
-// monitorLeadership works as a leader each time this node gains leadership,
-// under a context that ends with it, and the next work starts only after the
-// last one has ended.
+// monitorLeadership works as a leader each time this node gains leadership, under a
+// context that ends with it. One leadership's work ends before the next one's starts.
 func (e *engine) monitorLeadership(ctx context.Context) {
 	var seen uint64
 	end := func() {}
@@ -87,8 +85,8 @@ func (e *engine) monitorLeadership(ctx context.Context) {
 	}
 }
 
-// startLeading starts the work of a leader and returns what ends it: it returns when
-// nothing of it is left.
+// startLeading starts the work of a leader and returns the function that ends it and
+// waits for it.
 func (e *engine) startLeading(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -123,9 +121,8 @@ func (e *engine) leaderLoop(ctx context.Context) {
 }
 
 // establishLeadership makes this node ready to lead. If it cannot, leadership goes to
-// another node, and if there is none the node ends: a leader that answers
-// nothing is worse than none. A transfer under way is waited for, and ended by
-// its own watchdog.
+// another node, and if there is none the node ends: a leader that answers nothing is
+// worse than none. It waits for a transfer in progress, which has a watchdog of its own.
 func (e *engine) establishLeadership(ctx context.Context) bool {
 	var err error
 	for tries := 0; tries < maxEstablishTries; tries++ {
@@ -144,12 +141,11 @@ func (e *engine) establishLeadership(ctx context.Context) bool {
 	return false
 }
 
-// prepare passes the first barrier, so that the state holds everything that
-// earlier leaders committed, and forms the cluster if nobody has yet.
+// prepare passes the first barrier, so that the state holds everything that earlier
+// leaders committed, and forms the cluster if it is not formed yet.
 //
-// It is the barrier's own index that counts as read index afterwards, never the
-// commit index: an entry of this node's last leadership may have been waiting
-// for Raft all the while, and be committed by now without being applied.
+// The read index is the barrier's own index, never the commit index: an entry of this
+// node's last leadership may be committed by now without being applied.
 func (e *engine) prepare(ctx context.Context) error {
 	term := e.raft.CurrentTerm()
 	barrier, err := e.barrier(ctx)
@@ -186,9 +182,9 @@ func (e *engine) barrier(ctx context.Context) (uint64, error) {
 	return entry.Index(), nil
 }
 
-// form writes the entry that forms the cluster, out of the plan in the node's
-// record. All nodes of a first start have the same plan, so it does not matter
-// who leads first; a second such entry is refused by the state machine.
+// form writes the entry that forms the cluster, from the plan in the node's record. All
+// nodes of a first start have the same plan, so it does not matter who leads first; a
+// second such entry is refused by the state machine.
 func (e *engine) form(ctx context.Context) error {
 	record := e.node.record.get()
 	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
@@ -211,8 +207,8 @@ func (e *engine) form(ctx context.Context) error {
 	return nil
 }
 
-// transfer hands leadership over: to a certain server, or to whom Raft chooses
-// if to is empty. It is bounded by Raft's election timeout and ctx.
+// transfer hands leadership over: to the given server, or to the one Raft chooses if to
+// is empty. It is bounded by Raft's election timeout and ctx.
 func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 	err := readindex.Await(ctx, func() readindex.Future {
 		if to.ID == "" {
@@ -221,14 +217,14 @@ func (e *engine) transfer(ctx context.Context, to raft.Server) error {
 		return e.raft.LeadershipTransferToServer(to.ID, to.Address)
 	})
 	if ctx.Err() == nil {
-		e.stuckTransfer.saw(err) // A transfer that has ended is not stuck, also if it failed.
+		e.stuckTransfer.saw(err) // A transfer that has ended is not stuck, even if it failed.
 	}
 	return err
 }
 
-// reconciler returns the loop that makes Raft's configuration equal to the
-// replicated table of members: a leader's is as new as there is, and what the
-// roster knows beyond it does not count.
+// reconciler returns the loop that makes Raft's configuration equal to the replicated
+// table of members: a leader's table is the newest, and the roster's additions do not
+// count.
 func (e *engine) reconciler() *member.Reconciler {
 	n := e.node
 	return &member.Reconciler{

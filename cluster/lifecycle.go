@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// lifecycle is what all parts of a node have in common: the context they run under,
-// and the one error that ended it.
+// lifecycle is shared by all parts of a node: the context they run under, and the one
+// error that ended it.
 //
-// Invariant: done is closed exactly when the node can serve no more, either
-// because fail was called or because it was shut down.
+// Invariant: done is closed exactly when the node can no longer serve, because fail was
+// called or it was shut down.
 type lifecycle struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -40,7 +40,7 @@ func (l *lifecycle) fail(err error) {
 	l.cancel(err)
 }
 
-// close ends the node without an error, unless it ended by itself before.
+// close ends the node without an error, unless it has ended already.
 func (l *lifecycle) close() { l.fail(nil) }
 
 func (l *lifecycle) failure() error {

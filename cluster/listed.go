@@ -13,12 +13,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// listWait is how long a start waits for those that the node was told of. Nodes that
-// are up answer within a fraction of it; the others are asked in the background.
+// listWait is how long a start waits for the listed nodes. Nodes that are up answer
+// within a fraction of it; the others are asked in the background.
 const listWait = 500 * time.Millisecond
 
-// compareList compares the nodes that this one was told of with its cluster: at once as
-// far as they answer soon, and in the background from then on. An error ends the node.
+// compareList compares the listed nodes with this node's cluster: those that answer soon
+// at once, the others in the background. An error ends the node.
 func (n *Node) compareList(ctx context.Context) error {
 	listed := member.ListOf(n.cfg.PeerList, n.cfg.Join)
 	if len(listed) == 0 {
@@ -54,13 +54,13 @@ func (n *Node) compareList(ctx context.Context) error {
 	return nil
 }
 
-// standing is what is known of whether the node is where it belongs, and not in the
-// place of another cluster's node, whose callers it would serve.
+// standing is whether the node is known to be in the right place, and not in that of
+// another cluster's node, whose callers it would serve.
 //
-// Invariant: once it is vouched for it stays so until the process ends.
+// Invariant: once it is confirmed it stays so until the process ends.
 type standing struct {
-	// asking is set until the answers of the nodes listed count, foreign while one of
-	// them is of another cluster.
+	// asking is set until the listed nodes' answers count; foreign while one of them
+	// belongs to another cluster.
 	asking, foreign, vouched atomic.Bool
 }
 
@@ -73,15 +73,15 @@ func (s *standing) report(own, foreign bool) {
 	s.asking.Store(false)
 }
 
-// quorum takes note that a quorum of the node's own cluster is in reach. One that is the
-// node alone says nothing against an answer of another cluster.
+// quorum records that a quorum of the node's own cluster is in reach. A quorum of the
+// node alone is no evidence against an answer of another cluster.
 func (s *standing) quorum(ofOthers bool) {
 	if !s.asking.Load() && (ofOthers || !s.foreign.Load()) {
 		s.vouched.Store(true)
 	}
 }
 
-// The reasons for which a node keeps from callers whom it may not be there for.
+// The reasons for which a node does not serve callers.
 var (
 	errStillAsking = errors.New("the nodes listed are being asked for their cluster")
 	errNotVouched  = errors.New("a node listed belongs to another cluster, and none of this one's own has answered")
@@ -100,13 +100,11 @@ func (s *standing) err() error {
 }
 
 // Standing returns nil unless this node could be in the place of another cluster's. Then
-// it serves no callers: a node that it was told of belongs to another cluster, and
-// neither another such node nor a quorum of its own cluster has vouched for it since it
-// was started.
+// it serves no callers: a listed node belongs to another cluster, and neither another
+// listed node nor a quorum of its own cluster has confirmed it since the start.
 func (n *Node) Standing() error { return n.standing.err() }
 
-// doubtList makes known that the nodes that this one was told of are not all of its
-// cluster.
+// doubtList reports that the listed nodes are not all of this node's cluster.
 func (n *Node) doubtList(doubts []string) {
 	n.warnings.list.Store(&doubts)
 	if len(doubts) == 0 {
@@ -117,15 +115,15 @@ func (n *Node) doubtList(doubts []string) {
 	}
 }
 
-// Warnings returns, in words and each in one line, what is wrong with how the node was
-// started: why it finds no place in a cluster, or that a node that it was told of
-// belongs to another. It works from Open on, and asks nobody.
+// Warnings returns what is wrong with how the node was started, one line each: why it
+// finds no place in a cluster, or that a listed node belongs to another. It works from
+// Open on, and makes no calls.
 func (n *Node) Warnings() []string { return n.warnings.all() }
 
-// warnings are what is wrong with how the node was started, for its callers.
+// warnings are problems with how the node was started, for its callers.
 type warnings struct {
-	// place is what keeps the node from finding its place; nil once it has one. list
-	// is what is wrong with the nodes that it was told of.
+	// place is why the node has no place in a cluster; nil once it has one. list is what
+	// is wrong with the listed nodes.
 	place atomic.Pointer[error]
 	list  atomic.Pointer[[]string]
 }

@@ -18,27 +18,28 @@ import (
 )
 
 const (
-	// memberPingEvery is how often every member is asked how it is, and
-	// memberPingTimeout how long it has to answer.
+	// memberPingEvery is the interval between pings of each member, memberPingTimeout the
+	// time it has to answer.
 	memberPingEvery   = time.Second
 	memberPingTimeout = 900 * time.Millisecond
 )
 
-// memberPinger knows how the other members are: what the status shows, whether a quorum
-// of disks is nearly full, and whether their states are this node's.
+// memberPinger pings the other members. It keeps their answers for the status, whether a
+// quorum of disks is nearly full, and whether their states equal this node's.
 type memberPinger struct {
 	e       *engine
 	mu      sync.Mutex
 	replies map[string]*peerv1.PingResponse
-	// silent has, for each member that does not answer, the first ping that it did not.
+	// silent has, for each member that does not answer, the time of the first unanswered
+	// ping.
 	silent     map[string]time.Time
 	divergence *divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[round]
 }
 
-// round is what this node and all members that answered said when they were asked at
-// the same time: their indexes can be compared.
+// round is the answers of this node and the members to pings of the same time: their
+// indexes can be compared.
 type round struct {
 	at time.Time
 	// replies are by raw Raft id.
@@ -51,7 +52,7 @@ func newMemberPinger(e *engine) *memberPinger {
 	return &memberPinger{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: newDivergence()}
 }
 
-// run asks everybody, again and again, until ctx ends.
+// run pings all members periodically, until ctx ends.
 func (p *memberPinger) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.e.node.space.look()
@@ -101,7 +102,7 @@ func (p *memberPinger) shown() *round {
 	return &round{at: time.Now(), replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
-// record remembers the newest reply; a member that does not answer has none.
+// record keeps the newest reply; a member that does not answer has none.
 func (p *memberPinger) record(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,15 +127,15 @@ func (p *memberPinger) reply(id []byte) (*peerv1.PingResponse, bool) {
 	return r, ok
 }
 
-// silentSince returns since when the member has not answered; zero if it does, or was
-// never asked.
+// silentSince returns since when the member has not answered; zero if it answers, or was
+// never pinged.
 func (p *memberPinger) silentSince(id []byte) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.silent[string(id)]
 }
 
-// quorumFull says whether the disks of a majority of voters are below the mark.
+// quorumFull reports whether the disks of a majority of voters are below the mark.
 func (p *memberPinger) quorumFull() bool {
 	full, voters := 0, p.e.voters()
 	for _, id := range voters {
@@ -147,7 +148,7 @@ func (p *memberPinger) quorumFull() bool {
 	return full > len(voters)/2
 }
 
-// progress asks a member how far its state is.
+// progress returns a member's applied index.
 func (p *memberPinger) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -155,11 +156,11 @@ func (p *memberPinger) progress(ctx context.Context, m *raftlogv1.Member) (uint6
 	return reply.GetAppliedIndex(), err
 }
 
-// errOtherNode means that another node answered than the one that was asked.
+// errOtherNode means that another node answered than the one that was pinged.
 var errOtherNode = errors.New("another node answers at this member's address")
 
-// ping asks a member how it is. It must be the member itself that answers: an
-// address may have passed to another.
+// ping pings a member. The member itself must answer: its address may belong to another
+// node by now.
 func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
 	own := e.states.newest()
 	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.index, StateHash: own.hash})
@@ -177,8 +178,8 @@ func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRes
 	return reply, nil
 }
 
-// meet makes this node acquainted with a leader it does not know, through the
-// member that named it. The leader could not do it: it is refused as a stranger.
+// meet learns of an unknown leader through the member that named it. The leader itself
+// could not: it is refused as unknown.
 func (e *engine) meet(ctx context.Context, through *raftlogv1.Member, leader []byte) {
 	if _, known := e.node.roster.byID(leader); known || len(leader) == 0 {
 		return
@@ -198,7 +199,7 @@ func (e *engine) id() []byte { return e.node.record.get().ID.Bytes() }
 
 func (e *engine) isSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(e.id()) }
 
-// voters returns the raw Raft ids of those who vote, by Raft's configuration.
+// voters returns the raw Raft ids of the voters, by Raft's configuration.
 func (e *engine) voters() []string {
 	var ids []string
 	for _, s := range e.servers() {
@@ -209,7 +210,7 @@ func (e *engine) voters() []string {
 	return ids
 }
 
-// voterNames returns the Raft names of those who vote.
+// voterNames returns the Raft names of the voters.
 func (e *engine) voterNames() []raft.ServerID {
 	var names []raft.ServerID
 	for _, s := range e.servers() {

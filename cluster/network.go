@@ -53,9 +53,9 @@ func (n *Node) openTransport(p *diskWitness, voters func() []raft.ServerID) (*tr
 // was copied, and both copies run.
 var errImpostor = errors.New("another process with this node's id answers at this node's address: of a data directory and its copy only one may run")
 
-// refusedBy hears that a node does not talk Raft with this one. Two processes of
-// one id could vote twice, so the one that others do not find at the registered
-// address ends. That is not written down: when the other is gone, it may start.
+// refusedBy learns that a node refuses Raft connections of this one. Two processes of one
+// id could vote twice, so the one that is not at the registered address ends. That is not
+// recorded: once the other is gone, it may start.
 func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
 	switch status {
 	case transport.Removed:
@@ -67,7 +67,7 @@ func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
 	}
 }
 
-// directory is the table of members as the transport asks for it.
+// directory is the transport's view of the table of members.
 type directory struct{ roster *roster }
 
 var _ transport.Directory = directory{}

@@ -37,14 +37,13 @@ type Node struct {
 	invitations chan member.Invitation
 
 	startOnce, stopOnce sync.Once
-	// starting is held while Start works, so that Shutdown finds all or nothing.
+	// starting is held by Start, so that Shutdown finds all or nothing started.
 	starting sync.Mutex
 }
 
-// Open reads what is stored and claims it. No other node is called and no
-// port is opened: but the node answers Hello from here on, so a server for the
-// calls between nodes can be registered with it. After an error nothing is left
-// open.
+// Open opens the storage and locks it. It calls no other node and opens no port, but the
+// node answers Hello from here on, so that a server for the calls between nodes can use
+// it. After an error nothing is left open.
 func Open(cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -65,8 +64,8 @@ func Open(cfg Config) (*Node, error) {
 	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
 		return nil, n.checkRecord(record)
 	}
-	// First, so that a record that took another's place is told from a flag that is
-	// wrong: its store is not its own.
+	// First, so that a record in the wrong directory is distinguished from a wrong flag:
+	// its store is not its own.
 	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.lifecycle.fail); err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// checkRecord refuses to start as somebody else, or as a member no more.
+// checkRecord refuses to start as another node, or as a removed one.
 func (n *Node) checkRecord(r *member.Record) error {
 	switch {
 	case r.Recovering:
@@ -106,7 +105,7 @@ func (n *Node) engine() (*engine, error) {
 	}
 }
 
-// callersEngine returns the engine for the work of callers, or why there is none for them.
+// callersEngine returns the engine for callers' operations, or why they are not served.
 func (n *Node) callersEngine() (*engine, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -118,9 +117,8 @@ func (n *Node) callersEngine() (*engine, error) {
 	return e, nil
 }
 
-// Propose brings one operation through the log and returns what the state
-// machine said. The operation must not change any more. Errors are
-// *outcome.Error; ctx bounds the wait.
+// Propose commits one operation and returns the state machine's result. The operation
+// must not be changed. Errors are *outcome.Error; ctx bounds the wait.
 func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	e, err := n.callersEngine()
 	if err != nil {
@@ -129,8 +127,8 @@ func (n *Node) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	return e.gatherer.Propose(ctx, operation)
 }
 
-// ProposeAll brings several operations through the log together and returns, in
-// their order, what became of each, as Propose does for one.
+// ProposeAll commits several operations together and returns, in their order, the outcome
+// of each, as Propose does for one.
 func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	e, err := n.callersEngine()
 	if err != nil {
@@ -143,8 +141,8 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 	return e.gatherer.ProposeAll(ctx, operations)
 }
 
-// HasQuorum says whether a quorum is in reach, as far as this node can tell.
-// After a quorum was lost it takes up to half a second to show.
+// HasQuorum reports whether a quorum is in reach, as far as this node knows. It notices a
+// loss within half a second.
 func (n *Node) HasQuorum() bool {
 	present, _ := n.quorum.get()
 	return present
@@ -153,8 +151,8 @@ func (n *Node) HasQuorum() bool {
 // QuorumMissing returns for how long no quorum has been in reach; 0 if one is.
 func (n *Node) QuorumMissing() time.Duration { return n.quorum.missing(time.Now()) }
 
-// QuorumChanges returns a channel that is closed at the next change of what
-// HasQuorum returns. Taken before HasQuorum is called, no change is missed.
+// QuorumChanges returns a channel that is closed at the next change of HasQuorum's
+// result. Callers take it before they call HasQuorum, so that no change is missed.
 func (n *Node) QuorumChanges() <-chan struct{} {
 	_, changed := n.quorum.get()
 	return changed
@@ -178,7 +176,7 @@ func (n *Node) Tag() (tag string, confirmed bool) {
 // ClusterID returns the id of the node's cluster; empty before it has one.
 func (n *Node) ClusterID() []byte { return n.record.get().ClusterID }
 
-// Self returns how the node introduces itself to others at the moment.
+// Self returns how the node introduces itself to others now.
 func (n *Node) Self() Self {
 	r := n.record.get()
 	tag := r.Tag
@@ -189,7 +187,7 @@ func (n *Node) Self() Self {
 }
 
 // Members returns the members as this node knows them, removed ones too. It works from
-// Open on. Nobody may change them.
+// Open on. They must not be changed.
 func (n *Node) Members() []*raftlogv1.Member { return n.roster.refresh().members }
 
 // Member returns the member with this raw Raft id as this node knows it, removed

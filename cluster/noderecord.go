@@ -7,13 +7,14 @@ import (
 )
 
 // nodeRecord is the node's record, in memory and in the storage. Readers get a record
-// that nobody changes any more.
+// that is never changed.
 //
 // Invariant: what get returns is durable.
 type nodeRecord struct {
 	storage Storage
-	// changing is full while a change is under way. It is no mutex because a change
-	// waits for the disk, which virtual time cannot see behind a mutex.
+	// changing is full while a change is in progress. It is not a mutex because a change
+	// waits for the disk, and virtual time does not advance while a goroutine waits for a
+	// mutex.
 	changing chan struct{}
 	current  atomic.Pointer[member.Record]
 }
@@ -27,7 +28,7 @@ func newNodeRecord(storage Storage, record *member.Record) *nodeRecord {
 func (r *nodeRecord) get() *member.Record { return r.current.Load() }
 
 // update changes the record in the storage, then in memory. change gets a copy and
-// says whether it changed anything.
+// reports whether it changed anything.
 func (r *nodeRecord) update(change func(*member.Record) bool) error {
 	r.changing <- struct{}{}
 	defer func() { <-r.changing }()

@@ -7,20 +7,18 @@ import (
 )
 
 const (
-	// restRatio is how much longer than it works the writing of a snapshot rests,
-	// so that it takes a quarter of one processor at most. Nobody waits for a
-	// snapshot, but callers wait for whoever shares the processors with it: with
-	// all of them busy, one that is written in one go adds what it takes of them to
-	// the latency of every call.
+	// restRatio is the ratio of the pauses to the work of writing a snapshot, so that it
+	// takes a quarter of one processor at most. No caller waits for a snapshot, but
+	// callers share the processors with it: with all of them busy, a snapshot written in
+	// one go adds its processor time to the latency of every call.
 	restRatio = 3
-	// maxRest bounds one rest, and with it the whole: on a machine that is
-	// overloaded, a piece takes long because the writer has to wait for its turn.
+	// maxRest bounds one pause, and so the whole: on an overloaded machine a piece takes
+	// long because the writer waits to be scheduled.
 	maxRest = 20 * time.Millisecond
 )
 
-// pacedWriter rests after each write, for longer the longer it took to come to
-// its end since the last rest. When ctx ends, so does the writing, with an error:
-// a node that stops need not finish a snapshot.
+// pacedWriter pauses after each write, in proportion to the time since the last pause.
+// When ctx ends, writes fail: a node that stops need not finish a snapshot.
 type pacedWriter struct {
 	ctx context.Context
 	w   io.Writer

@@ -11,10 +11,10 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// The methods below answer the calls of other nodes. Whether a caller may make
-// them is decided before, by whoever accepts the connection.
+// The methods below answer the calls of other nodes. Whether a caller may make them is
+// decided where the connection is accepted.
 
-// HandleHello says who this node is. It works from Open on.
+// HandleHello returns who this node is. It works from Open on.
 func (n *Node) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return &peerv1.HelloResponse{
 		Self: n.member(), PeersHash: member.PeersHash(n.cfg.PeerList),
@@ -22,7 +22,7 @@ func (n *Node) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.H
 	}, nil
 }
 
-// HandleForward brings a group of another node into the log, if this node leads.
+// HandleForward commits a group of another node, if this node leads.
 func (n *Node) HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -43,13 +43,13 @@ func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
 	return e.local.ReadIndex(ctx)
 }
 
-// HandlePing says how this node is, and hears what state the caller has. caller is the
+// HandlePing returns this node's condition, and takes the caller's state. caller is the
 // caller's raw Raft id.
 func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	m, ok := n.roster.byID(caller)
 	if ok {
-		// Whether a quorum is in reach is judged by this node's own pings, and one
-		// to a node that was down until now may be waiting for its next try.
+		// This node's own pings decide whether a quorum is in reach, and the connection
+		// to a node that was down until now may be waiting for its next attempt.
 		n.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
 	}
 	reply := n.condition()
@@ -58,7 +58,7 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 		if ok && !m.GetRemoved() {
 			e.pinger.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
 		}
-		// Only a state after an applied entry is told: see states.replace.
+		// Only a state after an applied entry is sent: see states.replace.
 		state := e.states.newest()
 		reply.StateIndex, reply.StateHash = state.index, state.hash
 		own := e.witness.Own()
@@ -70,7 +70,7 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 	return reply, nil
 }
 
-// condition is how this node is, as far as it says so to everybody.
+// condition is this node's answer to a ping, as far as it is the same for all.
 func (n *Node) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
 		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
@@ -90,8 +90,8 @@ func (n *Node) condition() *peerv1.PingResponse {
 	return reply
 }
 
-// Admit takes a node into the cluster, in the name of principal unless that is nil.
-// Asking again with the same Raft id gives the same answer.
+// Admit adds a node to the cluster, on behalf of principal unless that is nil. A repeated
+// call with the same Raft id gives the same answer.
 func (n *Node) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -136,7 +136,7 @@ func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*pe
 	}
 }
 
-// HandleMayRemove says whether a member may be removed, if this node leads.
+// HandleMayRemove reports whether a member may be removed, if this node leads.
 func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	e, err := n.engine()
 	if err != nil {

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// progressTick is how often a leader looks at whether its entries get through,
-	// and stuckLooks after how many looks in a row that show none it resigns: after
-	// 2 s. Looks are counted, not time, so a pause of this process is one look.
+	// progressTick is how often a leader checks that its entries get through, and
+	// stuckLooks the number of failed checks in a row after which it resigns: 2 s. Checks
+	// are counted, not time, so that a pause of this process is one check.
 	progressTick = 200 * time.Millisecond
 	stuckLooks   = 10
 	// minAbstain is for how long a leader that resigned does not stand for election if
-	// another leads. Each further time within abstainMemory doubles it, up to maxAbstain:
-	// a link that loses large packets seldom mends itself.
+	// another leads. Each repetition within abstainMemory doubles it, up to maxAbstain: a
+	// link that loses large packets seldom recovers by itself.
 	minAbstain    = 10 * time.Second
 	maxAbstain    = 80 * time.Second
 	abstainMemory = 10 * time.Minute
-	// othersFirst is for how long it does not stand in any case. The others need less
-	// than a second. If none leads by then, perhaps none can be elected, because this
-	// node's log is longer by what did not get through. The same holds where another led
-	// and was not heard of for as long: this node may have what the rest has not.
+	// othersFirst is for how long it never stands. The others need less than a second. If
+	// none leads by then, perhaps none can be elected, because this node's log is longer
+	// by the entries that did not get through. The same holds where another led and has
+	// been silent for as long: only this node may have some entries.
 	othersFirst = 3 * time.Second
 )
 
-// progress notices a leader whose entries do not reach a quorum although its
-// heartbeats do, as on a link that loses large packets. Its lease never ends, so it
-// would lead for ever without committing anything.
+// progress notices a leader whose entries do not reach a quorum although its heartbeats
+// do, as on a link that loses large packets. Its lease never ends, so it would lead
+// permanently without committing anything.
 type progress struct {
 	commit uint64
 	looks  int
@@ -38,17 +38,17 @@ type progress struct {
 type glance struct {
 	// commit is the commit index, last the last one in the log.
 	commit, last uint64
-	// missing says that so many voters have not answered entries since the look
-	// before that the others are no quorum.
+	// missing means that too many voters have not answered entries since the last check:
+	// the others are no quorum.
 	missing bool
-	// answered says that voters that are a quorum without this node have answered
-	// heartbeats since the look before. Fewer could elect nobody: this node refuses its
-	// vote to them, because its log is longer.
+	// answered means that a quorum of voters without this node has answered heartbeats
+	// since the last check. Fewer could not elect a leader: this node refuses its vote to
+	// them, because its log is longer.
 	answered bool
 }
 
-// look says whether the leader must resign. A follower that does not answer
-// anything, as during a slow write, is no evidence, and cannot vote for another.
+// look reports whether the leader must resign. A follower that does not answer anything,
+// as during a slow write, is no evidence, and cannot vote for another.
 func (p *progress) look(g glance) bool {
 	switch {
 	case g.commit != p.commit || g.last <= g.commit || !g.missing:

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// quorumTick is how often the evidence is looked at.
+	// quorumTick is how often the evidence is checked.
 	quorumTick = 25 * time.Millisecond
-	// minGrace is how old the newest evidence of a quorum may be. A call under
-	// way must learn within 0.6 s that the quorum is gone, on a busy machine too;
-	// the evidence is at most one heartbeat old when an edge is cut.
+	// minGrace is how old the newest evidence of a quorum may be. A call in flight must
+	// learn within 0.6 s that the quorum is gone, on a busy machine too; the evidence is
+	// at most one heartbeat old when a link is cut.
 	minGrace = 350 * time.Millisecond
 	// pingAfter is how old Raft's own evidence may be before peers are pinged,
 	// pingEvery the time between two pings, pingTimeout the time a peer has.
@@ -20,27 +20,26 @@ const (
 	pingTimeout = 300 * time.Millisecond
 )
 
-// graceFor returns how old the newest evidence may be with the given lease of a
-// leader. A leader's own is always one lease old, so the rest is what a busy
-// machine may make everything late by.
+// graceFor returns how old the newest evidence may be with the given lease of a leader. A
+// leader's own is always one lease old; the rest is the delay that a busy machine may
+// add.
 func graceFor(lease time.Duration) time.Duration { return max(minGrace, lease*7/4) }
 
 // quorumMonitor judges from evidence whether a quorum can be reached. It has no clock
 // and no lock of its own.
 //
-// Evidence is a moment at which a quorum certainly was in reach: a leader has
-// it by its lease, a follower by word from its leader, and a node without a
-// leader by answers of a majority, because then an election is under way and
-// will end.
+// Evidence is a moment at which a quorum certainly was in reach: a leader has it by its
+// lease, a follower by messages of its leader, and a node without a leader by answers of
+// a majority, because then an election is in progress and will end.
 type quorumMonitor struct {
 	grace  time.Duration
 	newest time.Time
 	looked time.Time
 }
 
-// look takes the newest evidence and says whether a quorum counts as in reach.
-// Time in which nobody looked does not count: then this process did not run, or
-// hardly, and could not have seen any evidence.
+// look takes the newest evidence and reports whether a quorum counts as in reach. Time
+// without calls of look does not count: then this process hardly ran, and could not see
+// any evidence.
 func (c *quorumMonitor) look(now, evidence time.Time) bool {
 	if away := now.Sub(c.looked) - 4*quorumTick; !c.looked.IsZero() && away > 0 {
 		c.newest = c.newest.Add(away)
@@ -64,7 +63,7 @@ func newVoterReplies() *voterReplies {
 	return &voterReplies{sent: map[string]time.Time{}, asking: map[string]bool{}}
 }
 
-// ask says whether the voter may be pinged now: one ping at a time.
+// ask reports whether the voter may be pinged now: one ping at a time.
 func (a *voterReplies) ask(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +74,7 @@ func (a *voterReplies) ask(id string) bool {
 	return true
 }
 
-// answered takes note of the end of a ping that ask allowed.
+// answered records the end of a ping that ask allowed.
 func (a *voterReplies) answered(id string, sent time.Time, ok bool) {
 	a.mu.Lock()
 	delete(a.asking, id)
@@ -83,7 +82,7 @@ func (a *voterReplies) answered(id string, sent time.Time, ok bool) {
 	a.heard(id, sent, ok)
 }
 
-// heard takes note of the end of any ping.
+// heard records the end of any ping.
 func (a *voterReplies) heard(id string, sent time.Time, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,7 +111,7 @@ func (a *voterReplies) majority(now time.Time, self string, voters []string) tim
 	return times[len(times)/2]
 }
 
-// quorumState says whether a quorum is in reach, and tells of changes.
+// quorumState is whether a quorum is in reach, with a channel for changes.
 type quorumState struct {
 	mu      sync.Mutex
 	present bool

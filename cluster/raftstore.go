@@ -11,12 +11,11 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// raftStore is the node's store as the Raft library (v1.7.3) has it once it runs. The
-// library panics where it cannot write a term, or read an entry that it shall apply:
-// the process would end with a stack in place of words, and with the exit code of a
-// wrong command line. A store that fails has ended the node already. So the goroutine
-// that finds out ends here, with all that it deferred, and the node ends in its own
-// way.
+// raftStore is the node's store for the running Raft library (v1.7.3). The library panics
+// if it cannot write a term, or read an entry to apply: the process would end with a
+// stack trace, and with the exit code of a wrong command line. A store that fails has
+// ended the node already. So the calling goroutine ends here, with its deferred calls,
+// and the node shuts down in order.
 type raftStore struct {
 	Store
 	// running is set when the library runs: before that its calls come from the
@@ -50,10 +49,9 @@ func (s *raftStore) GetLog(index uint64, log *raft.Log) error {
 	return s.survive(err)
 }
 
-// DeleteRange implements raft.LogStore. The library deletes the beginning of the
-// log when it has a snapshot, and keeps what comes last; and the end of the log
-// when the leader has other entries there. It does not look whether it has applied
-// those.
+// DeleteRange implements raft.LogStore. The library deletes the beginning of the log when
+// it has a snapshot, and keeps the newest entries. It deletes the end of the log when the
+// leader has other entries there, without a check whether they are applied.
 func (s *raftStore) DeleteRange(first, last uint64) error {
 	end, err := s.LastIndex()
 	if err != nil {

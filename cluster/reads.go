@@ -27,10 +27,10 @@ func (r leaderReads) CommitIndex() uint64 { return r.e.raft.CommitIndex() }
 
 func (r leaderReads) Term() uint64 { return r.e.raft.CurrentTerm() }
 
-// Verify asks a quorum whether this node still leads. The library sends the
-// heartbeats for that, and knows at once if it does not lead; but it also counts
-// answers to heartbeats from before, which after a pause of this process may be
-// from before another leader was elected. So the answers are counted here.
+// Verify asks a quorum whether this node still leads. The library sends the heartbeats
+// for that, and fails at once if it does not lead; but it also counts answers to earlier
+// heartbeats, which after a pause of this process may precede the election of another
+// leader. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
 	term, since := r.e.raft.CurrentTerm(), r.e.transport.Mark()
 	if err := readindex.Await(ctx, func() readindex.Future { return r.e.raft.VerifyLeader() }); err != nil {

@@ -21,30 +21,29 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// recoverStall bounds one write of a recovery: nobody waits for it but a person.
+// recoverStall bounds one write of a recovery: only an operator waits for it.
 const recoverStall = time.Minute
 
-// Recovery is what a node needs to go on after its cluster has lost its quorum
-// for good. The node must not run.
+// Recovery is what a node needs to continue after its cluster lost its quorum
+// permanently. The node must not run.
 type Recovery struct {
 	// DataDir is the node's own directory.
 	DataDir string
-	// Keep are the tags of the members that go on, this node among them.
+	// Keep are the tags of the surviving members, this node among them.
 	Keep []string
 	// StateMachine is new and empty; Registry and TakeSnapshot are of the same
 	// state.
 	StateMachine StateMachine
 	Registry     Registry
 	TakeSnapshot func() Snapshot
-	// Change makes the state, which then holds everything that the node had stored,
-	// that of a new cluster: under another id, and of the members that go on.
+	// Change turns the state, which holds everything that the node had stored, into that
+	// of a new cluster: with another id and the surviving members.
 	Change func() error
 	Logger *slog.Logger
 }
 
-// Recover makes the node's data directory that of a member of a new cluster. All
-// entries that the node has stored count as committed. After a crash the same call
-// again finishes it.
+// Recover turns the node's data directory into that of a member of a new cluster. All
+// stored entries count as committed. After a crash the same call finishes it.
 //
 // Survivors may have stored different amounts. Each then begins with a snapshot of
 // its own, without a log; the one that leads sends the others its own.
@@ -61,7 +60,7 @@ func Recover(ctx context.Context, r Recovery) error {
 	if err != nil {
 		return err
 	}
-	// From here on the node does not start before all is done.
+	// From here on the node does not start until the recovery is complete.
 	begun := record.Clone()
 	begun.Recovering = true
 	if err = storage.SaveRecord(begun); err == nil {
@@ -70,7 +69,7 @@ func Recover(ctx context.Context, r Recovery) error {
 	if err == nil {
 		next := record.Clone()
 		next.Recovering, next.ClusterID, next.Members = false, r.Registry.ClusterID(), r.Registry.Members()
-		next.Diverged, next.SetBack = "", "" // The state is that of the new cluster, because a person decided so.
+		next.Diverged, next.SetBack = "", "" // The state is that of the new cluster, by an operator's decision.
 		err = storage.SaveRecord(next)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
@@ -79,7 +78,7 @@ func Recover(ctx context.Context, r Recovery) error {
 	return nil
 }
 
-// servers is Raft's configuration of those who go on, as far as the record knows.
+// servers is Raft's configuration of the survivors, as far as the record knows.
 func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 	if !record.InCluster() {
 		return nil, errors.New("cluster: the data directory belongs to no cluster")
@@ -143,8 +142,8 @@ type recovering struct {
 	servers []raft.Server
 }
 
-// changed says that the state is that of the new cluster already: the change was
-// made before a crash, which came before the record knew of it.
+// changed means that the state is that of the new cluster already: a crash came after the
+// change and before the record of it.
 func (m *recovering) changed() bool {
 	id := m.Registry.ClusterID()
 	return len(id) > 0 && !bytes.Equal(id, m.record.ClusterID)
@@ -166,8 +165,8 @@ func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
 	return m.machine.Snapshot()
 }
 
-// settleServers takes over from the state who votes: the record may be older. Raft
-// writes down the same slice.
+// settleServers takes the voters from the state: the record may be older. Raft stores the
+// same slice.
 func (m *recovering) settleServers() error {
 	present := 0
 	for _, known := range m.Registry.Members() {

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// removalTimeout bounds the question whether a member may be removed. It covers an
-	// election, and the time that the voters have to answer.
+	// removalTimeout bounds the check whether a member may be removed. It covers an
+	// election, and the voters' time to answer.
 	removalTimeout = 10 * time.Second
-	// minReach is how long a voter has to answer a leader that asks who is there. Where
-	// heartbeats are rarer, it is two heartbeat timeouts: one is sent within a half.
+	// minReach is how long a voter has to answer a leader's check. With rarer heartbeats
+	// it is two heartbeat timeouts: one is sent within half of one.
 	minReach = 2 * time.Second
 )
 
-// mayRemove asks the leader whether enough voters would answer after a removal. It is
-// the leader that must reach them. It returns the index of the membership that was
-// judged, 0 if there is none. Errors are a refusal, or carry an *outcome.Error and, when
-// the time was over, why the last question was not answered.
+// mayRemove asks the leader, which must reach them, whether enough voters would answer
+// after a removal. It returns the index of the membership that was checked, 0 if there is
+// none. Errors are a refusal, or wrap an *outcome.Error and, after the timeout, why the
+// last call failed.
 func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, er
 		if ctx.Err() == nil { // One that was cut short tells nothing.
 			last = err
 		}
-		sleep(ctx, adminPause) // The leader may be gone; WaitLeader says when to give up.
+		sleep(ctx, adminPause) // The leader may be gone; WaitLeader decides when to give up.
 	}
 }
 
@@ -69,13 +69,13 @@ func (n *Node) askMayRemove(ctx context.Context, e *engine, tag string) (uint64,
 }
 
 // mayRemove refuses a removal, on the leader, after which fewer than a majority of the
-// voters would answer it. It returns the index of the membership that it judged: the
+// voters would answer it. It returns the index of the membership that it checked: the
 // members are read after it, so they are no older.
 func (e *engine) mayRemove(ctx context.Context, tag string) (uint64, error) {
 	_, judged := e.node.cfg.Registry.Membership()
 	rest := votersWithout(e.node.roster.refresh().members, tag)
 	if len(rest) == 0 {
-		return judged, nil // Nothing changes for the quorum, or the state refuses.
+		return judged, nil // The quorum does not change, or the state refuses.
 	}
 	if err := e.majorityAnswers(ctx, "without "+tag, rest); err != nil {
 		return 0, err
@@ -84,8 +84,8 @@ func (e *engine) mayRemove(ctx context.Context, tag string) (uint64, error) {
 }
 
 // mayVote refuses to give a member its vote, on the leader, as long as fewer than a
-// majority of the voters, it among them, answer. A newcomer that answers makes up for the
-// larger majority; one that has fallen silent since it caught up would cost the quorum.
+// majority of the voters, it among them, answer. A new member that answers makes up for
+// the larger majority; one that fell silent after it caught up would cost the quorum.
 func (e *engine) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error {
 	var voters []*raftlogv1.Member
 	for _, m := range e.node.roster.refresh().members {
@@ -96,8 +96,8 @@ func (e *engine) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error 
 	return e.majorityAnswers(ctx, "with "+newcomer.GetTag(), voters)
 }
 
-// majorityAnswers refuses what would leave the voters given if the leader hears from
-// fewer than a majority of them.
+// majorityAnswers refuses a change to the given voters if fewer than a majority of them
+// answer the leader.
 func (e *engine) majorityAnswers(ctx context.Context, change string, voters []*raftlogv1.Member) error {
 	silent, err := e.silent(ctx, voters)
 	if err != nil || len(silent) == 0 {
@@ -108,9 +108,8 @@ func (e *engine) majorityAnswers(ctx context.Context, change string, voters []*r
 		change, len(voters)/2+1, tagsOf(voters), tagsOf(silent)))
 }
 
-// votersWithout returns the voters that remain when the member with a tag is removed;
-// nil if that one does not vote. They are those of the table, which Raft's configuration
-// follows.
+// votersWithout returns the voters that remain when the member with a tag is removed; nil
+// if that one does not vote. They are the table's, which Raft's configuration follows.
 func votersWithout(members []*raftlogv1.Member, tag string) []*raftlogv1.Member {
 	var rest []*raftlogv1.Member
 	votes := false
@@ -137,8 +136,8 @@ func tagsOf(members []*raftlogv1.Member) string {
 	return strings.Join(tags, ", ")
 }
 
-// silent returns those of the voters that do not answer this leader, if the others
-// are no majority of them; else nil. What counts is Raft's own messages.
+// silent returns the voters that do not answer this leader's Raft messages, if the others
+// are no majority; else nil.
 func (e *engine) silent(ctx context.Context, voters []*raftlogv1.Member) ([]*raftlogv1.Member, error) {
 	since, term := e.transport.Mark(), e.raft.CurrentTerm()
 	if e.raft.State() != raft.Leader {

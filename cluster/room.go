@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// roomTick is how often a leader compares its disk with those of the others. It
-	// costs no message: the member pinger has asked them.
+	// roomTick is how often a leader compares its disk with those of the others. It costs
+	// no message: the member pinger has the answers.
 	roomTick = 100 * time.Millisecond
-	// nearEnough is how many entries a voter may be behind to be handed leadership:
-	// what it catches up within an election timeout, which bounds a transfer.
+	// nearEnough is how many entries a voter may be behind to get leadership: it must
+	// catch up within an election timeout, which bounds a transfer.
 	nearEnough = 512
 )
 
 // candidate is a voter that leadership may be handed to.
 type candidate struct {
 	server raft.Server
-	// applied is how far its state was when it answered last.
+	// applied is its applied index at its last answer.
 	applied uint64
 	full    bool
-	// offered tells when leadership was offered to it last; 0 is never.
+	// offered orders the last offers of leadership to it; 0 is never.
 	offered uint64
 }
 
@@ -35,7 +35,7 @@ type offers struct {
 	newest map[raft.ServerID]uint64
 }
 
-// made takes note of an offer.
+// made records an offer.
 func (o *offers) made(to raft.ServerID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +52,7 @@ func (o *offers) newestTo(id raft.ServerID) uint64 {
 	return o.newest[id]
 }
 
-// candidates returns the other voters that answered when they were asked last.
+// candidates returns the other voters that answered the last ping.
 func (e *engine) candidates() []candidate {
 	var all []candidate
 	for _, s := range e.servers() {
@@ -67,9 +67,9 @@ func (e *engine) candidates() []candidate {
 	return all
 }
 
-// before says that leadership goes to c and not to d: whose offer is longer ago, then who
-// is further. One that answers, and to which Raft does not get through, stays as far as
-// commit for ever while nothing is written, and would be chosen again and again.
+// before reports whether c is preferred to d: the one with the older offer, then the one
+// that is further. Without the first rule, a voter that answers pings but not Raft would
+// be chosen again and again while nothing is written.
 func (c candidate) before(d candidate) bool {
 	if c.offered != d.offered {
 		return c.offered < d.offered
@@ -105,7 +105,7 @@ func (e *engine) heir() raft.Server {
 }
 
 // leaveToRoom hands leadership over while this node's disk is nearly full and another
-// voter's is not: a leader without room refuses the calls of all.
+// voter's is not: a leader without space refuses all calls.
 func (e *engine) leaveToRoom(ctx context.Context) {
 	for ctx.Err() == nil {
 		if e.node.space.below.Load() {

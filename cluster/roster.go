@@ -9,22 +9,21 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// roster is this node's view of the table of members: the replicated one, and
-// what the node's record and other members know beyond it. After a restart the
-// replicated one is as old as the newest snapshot, and stays so until a leader
-// says what is committed; a leader that is not in it would be refused for ever.
-// A copy is kept because every group that is forwarded and every call of a peer
-// looks there.
+// roster is this node's view of the members: the replicated table, plus members from the
+// node's record and from other members. After a restart the replicated table is as old as
+// the newest snapshot until a leader sends a commit index; a leader that is not in it
+// would be refused permanently. A copy is kept because every forwarded group and every
+// call of a peer reads it.
 //
-// Invariant: whoever was once seen as a member is in it from then on, and whoever
-// was once seen as removed stays removed.
+// Invariant: a member that was seen once stays in it, and one that was seen as removed
+// stays removed.
 type roster struct {
 	registry Registry
 	record   *nodeRecord
 	view     atomic.Pointer[rosterView]
 }
 
-// rosterView is one state of the table. Nobody changes it or its members.
+// rosterView is one state of the table. It and its members are never changed.
 type rosterView struct {
 	members []*raftlogv1.Member
 	byID    map[string]*raftlogv1.Member
@@ -49,10 +48,9 @@ func (r *roster) refresh() *rosterView {
 	return v
 }
 
-// combine adds to the replicated members, which it may change, what is known
-// beyond them, and sorts by tag. Of a member that is in both, the replicated
-// record counts, but for a removal, which is for ever. A tag that has an owner
-// already gets no second one.
+// combine adds the other known members to the replicated ones, which it may change, and
+// sorts by tag. Of a member in both, the replicated record counts, except for a removal,
+// which is permanent. A tag that has an owner already gets no second one.
 func combine(replicated, known []*raftlogv1.Member) []*raftlogv1.Member {
 	byID, tags := map[string]*raftlogv1.Member{}, map[string]bool{}
 	for _, m := range replicated {
@@ -90,8 +88,8 @@ func (r *roster) learn(members []*raftlogv1.Member) error {
 	return err
 }
 
-// byID returns the member with this raw Raft id. A stranger may be somebody who
-// has just joined, so the table is read again before the answer is no.
+// byID returns the member with this raw Raft id. An unknown id may have just joined, so
+// the table is read again before the answer is no.
 func (r *roster) byID(id []byte) (*raftlogv1.Member, bool) {
 	if m, ok := r.view.Load().byID[string(id)]; ok {
 		return m, true

@@ -10,7 +10,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// route is the way to the leader as group commit sees it.
+// route is the leader for group commit.
 type route struct {
 	mu      sync.Mutex
 	leader  string
@@ -21,7 +21,7 @@ var _ commit.Route = (*route)(nil)
 
 func newRoute() *route { return &route{changed: make(chan struct{})} }
 
-// set takes note of the leader's Raft name; empty if none is known.
+// set records the leader's Raft name; empty if none is known.
 func (r *route) set(leader string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *route) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// sender brings groups to a leader: to this node's own Batcher, or to a peer.
+// sender sends groups to a leader: to this node's own Batcher, or to a peer.
 type sender struct{ e *engine }
 
 var _ commit.Sender = sender{}
@@ -67,8 +67,8 @@ func (s sender) Send(ctx context.Context, leader string, group []byte) (raftlog.
 	return s.e.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 
-// submit hands a group to this node's own Batcher, unless the disk is nearly
-// full: that is said before anything is written.
+// submit hands a group to this node's own Batcher, unless the disk is nearly full: then
+// it refuses before anything is written.
 func (e *engine) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 	if e.node.space.full() {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)

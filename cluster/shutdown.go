@@ -10,26 +10,24 @@ import (
 )
 
 const (
-	// handoverLimit bounds a handover at the end: twice Raft's own limit by
-	// default, and never in the way of a shutdown.
+	// handoverLimit bounds a handover at shutdown: twice Raft's own limit by default.
 	handoverLimit = 2 * time.Second
-	// raftLimit bounds the end of Raft, which waits for a write under way.
+	// raftLimit bounds the end of Raft, which waits for a write in progress.
 	raftLimit = 5 * time.Second
 	// loopsLimit bounds the end of the node's own goroutines.
 	loopsLimit = 5 * time.Second
 )
 
-// Drain refuses new operations of this node's callers, and waits for those under
-// way until ctx ends; what is left then is answered. Other nodes' groups are
-// still taken.
+// Drain refuses new operations of this node's callers, and waits for those in flight
+// until ctx ends; then the rest is answered. Other nodes' groups are still taken.
 func (n *Node) Drain(ctx context.Context) {
 	if e := n.up.Load(); e != nil {
 		e.gatherer.Close(ctx)
 	}
 }
 
-// Handover gives leadership to another voter, if this node leads and there is
-// one. A failure does no harm: the others elect a leader when this one is gone.
+// Handover gives leadership to another voter, if this node leads and there is one. A
+// failure is harmless: the others elect a leader when this one is gone.
 func (n *Node) Handover(ctx context.Context) {
 	e := n.up.Load()
 	if e == nil || e.raft.State() != raft.Leader || len(e.voters()) < 2 {
@@ -52,22 +50,22 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// shutdown is the list of what stops, in this order and for these reasons.
+// shutdown stops the parts in this order, for these reasons.
 func (n *Node) shutdown(ctx context.Context) error {
 	if n.up.Load() == nil {
-		// A Start under way gives up; if it has just succeeded, the rest follows.
+		// A Start in progress gives up; if it has just succeeded, the rest follows.
 		n.lifecycle.close()
 	}
 	n.starting.Lock()
 	defer n.starting.Unlock()
 	e := n.up.Load()
 	if e != nil {
-		// Callers first: as long as Raft runs, what is under way can end well.
+		// Callers first: while Raft runs, operations in flight can complete.
 		n.Drain(ctx)
 		// Then leadership: what other nodes send from now on is refused as
 		// certainly not applied, and they send it to the new leader.
 		n.Handover(ctx)
-		// Then the leader's side, which nobody needs any more.
+		// Then the leader's side, which is no longer used.
 		closeWithin(ctx, e.batcher.Close)
 		e.reads.Close()
 		e.local.Close()
@@ -76,9 +74,9 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.lifecycle.close()
 	err := n.awaitLoops()
 	if e != nil {
-		// Then Raft, before its store: a write under way must not lose its file.
-		// Where that does not end, the file goes with the process: closing it
-		// would wait for the write.
+		// Then Raft, before its store: a write in progress must not lose its file. If
+		// that does not end, the file stays open until the process ends: closing it would
+		// wait for the write.
 		ended := e.stopRaft()
 		err = errors.Join(err, ended)
 		if errors.Is(ended, errRaftRuns) {
@@ -88,7 +86,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// closeWithin lets close wait for what is under way for a moment at most.
+// closeWithin bounds the wait of close for groups in flight.
 func closeWithin(ctx context.Context, end func(context.Context)) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -113,9 +111,9 @@ func (n *Node) awaitLoops() error {
 // errRaftRuns means that Raft has not ended in time.
 var errRaftRuns = errors.New("cluster: raft did not end")
 
-// stopRaft ends Raft. The connections are closed before it is waited for, which
-// frees goroutines of Raft's that are blocked on a peer. Only the first future
-// of Shutdown tells when Raft has ended.
+// stopRaft ends Raft. It closes the connections before it waits, which frees Raft's
+// goroutines that are blocked on a peer. Only the first future of Shutdown resolves when
+// Raft has ended.
 func (e *engine) stopRaft() error {
 	future := e.raft.Shutdown()
 	closed := e.transport.Close()

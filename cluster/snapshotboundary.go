@@ -10,26 +10,25 @@ import (
 // boundaryStore is a Store whose log knows which entry its newest snapshot ends
 // with, whether it holds that entry or not.
 //
-// When the Raft library (v1.7.3) installs a leader's snapshot, it keeps the log
-// as it is. Later it looks into that log alone for the entry before those that a
-// leader sends, and not at the snapshot. Two kinds of logs then make it reject
-// whatever comes next, so that it gets the same snapshot again and again, until
-// the leader takes another one:
+// When the Raft library (v1.7.3) installs a leader's snapshot, it keeps the log as it is.
+// Later it looks into that log alone for the entry before those that a leader sends, and
+// not at the snapshot. Two kinds of logs then make it reject whatever comes next, so that
+// it gets the same snapshot repeatedly, until the leader takes another one:
 //
-//   - one that lies wholly behind the snapshot: a hole is where the snapshot ends.
-//     The first entries after it are stored, but if the answer to them is lost,
-//     the leader sends them once more, after an entry that cannot be found;
-//   - one that has an entry of another term where the snapshot ends, from a
-//     leader that lost its place (issue 697 of the library).
+//   - one that ends before the snapshot: there is a gap where the snapshot ends. The
+//     first entries after it are stored, but if the answer to them is lost, the leader
+//     sends them once more, after an entry that cannot be found;
+//   - one that has an entry of another term where the snapshot ends, from a leader that
+//     was replaced (issue 697 of the library).
 //
-// What such a log holds up to the end of the snapshot may also never have been
-// committed, and must not reach other nodes should this one lead. So it is
-// deleted, and the end of the snapshot answers for the entry itself.
+// The entries of such a log up to the end of the snapshot may also be uncommitted, and
+// must not reach other nodes if this one leads. So they are deleted, and the end of the
+// snapshot stands in for the last of them.
 type boundaryStore struct {
 	Store
-	// moving holds a value while a snapshot becomes the boundary, one at a time. It
-	// is no mutex because who holds it waits for the disk: in virtual time nothing
-	// moves on while somebody waits for a mutex.
+	// moving holds a value while a snapshot becomes the boundary, one at a time. It is
+	// not a mutex because its holder waits for the disk: virtual time does not advance
+	// while a goroutine waits for a mutex.
 	moving chan struct{}
 	at     atomic.Pointer[boundary]
 }
@@ -37,9 +36,9 @@ type boundaryStore struct {
 // boundary is the entry that the newest snapshot ends with. It is committed.
 type boundary struct{ index, term uint64 }
 
-// newer says whether a ends after b, in the order of the store. In one history a
-// lower index never has a higher term. Survivors that were recovered each begin with
-// a snapshot of their own, and the leader's may have the higher term alone.
+// newer reports whether a ends after b, in the order of the store. In one history a lower
+// index never has a higher term. Survivors that were recovered each begin with a snapshot
+// of their own, and the leader's may have the higher term alone.
 func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
@@ -84,10 +83,10 @@ func (s *boundaryStore) forget(to boundary) error {
 	return s.DeleteRange(first, to.index)
 }
 
-// GetLog implements raft.LogStore. In place of the entry that the newest snapshot
-// ends with it may give one without contents. The library reads only the term of
-// that, since it never sends an entry without the one before it; the first entry
-// has none before it, and is not made up.
+// GetLog implements raft.LogStore. For the entry that the newest snapshot ends with it
+// may return one without contents. The library reads only its term, since it never sends
+// an entry without the one before it; the first entry has none before it, and is not
+// synthesized.
 func (s *boundaryStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	at := s.at.Load()
@@ -110,7 +109,7 @@ type boundarySnapshots struct {
 	store *boundaryStore
 }
 
-// errOlderSnapshot is the error for a snapshot that would take the state back.
+// errOlderSnapshot is the error for a snapshot that would set the state back.
 var errOlderSnapshot = errors.New("cluster: there is a newer snapshot")
 
 // Create implements raft.SnapshotStore. It refuses a snapshot that is older than the
@@ -130,7 +129,7 @@ func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint
 	return &boundarySink{SnapshotSink: sink, store: s.store, end: boundary{index, term}}, nil
 }
 
-// beyond says whether the boundary is newer than the end of a snapshot.
+// beyond reports whether the boundary is newer than the end of a snapshot.
 func (s *boundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)

@@ -43,8 +43,8 @@ func newFollower(t *testing.T, s Store) *follower {
 
 var fromLeader = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("leader"), Addr: []byte("leader")}
 
-// entries sends entries from first to last, all of one term, and says whether
-// they were taken.
+// entries sends entries from first to last, all of one term, and reports whether they
+// were taken.
 func (f *follower) entries(term, previousTerm, first, last uint64) bool {
 	f.t.Helper()
 	req := &raft.AppendEntriesRequest{RPCHeader: fromLeader, Term: term, PrevLogEntry: first - 1, PrevLogTerm: previousTerm}
@@ -79,7 +79,7 @@ func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
 	tests := map[string]struct {
 		// before happens first, on either kind of store.
 		before func(f *follower)
-		// alone says whether the library takes what comes next by itself.
+		// alone reports whether the library takes what comes next by itself.
 		alone bool
 	}{
 		"an empty log": {func(*follower) {}, true},

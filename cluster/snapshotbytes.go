@@ -20,8 +20,8 @@ func newAppliedBytes(limit int64) *appliedBytes {
 	return &appliedBytes{limit: limit, full: make(chan struct{}, 1)}
 }
 
-// applied counts an entry. Each time the limit is passed it counts anew, so that
-// a snapshot that fails is tried again.
+// applied counts an entry. Each time the limit is passed the count restarts, so that a
+// failed snapshot is tried again.
 func (v *appliedBytes) applied(bytes int) {
 	v.bytes += int64(bytes)
 	if v.bytes < v.limit {

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// lookBytes is after how much of a snapshot the free space is looked at again.
+	// lookBytes is how much of a snapshot is written between checks of the free space.
 	lookBytes = 1 << 20
-	// smallPart is the part of the free space that a snapshot may always take, also
-	// below the mark: without any snapshot the log would never shrink.
+	// smallPart is the part of the free space that a snapshot may always take, even below
+	// the mark: without any snapshot the log would never shrink.
 	smallPart = 8
 	// maxTurn bounds the time between the snapshots of two nodes.
 	maxTurn = 10 * time.Second
 )
 
-// boundedSnapshots is a raft.SnapshotStore that keeps the mark of free space free. A
-// disk that a snapshot fills up ends the node: its log cannot be written any more.
+// boundedSnapshots is a raft.SnapshotStore that keeps the mark of free space free. A disk
+// that a snapshot fills ends the node: its log can no longer be written.
 type boundedSnapshots struct {
 	raft.SnapshotStore
 	space *space
-	// refused is told of each snapshot that was not taken, or given up; it may be nil.
+	// refused is called for each snapshot that was refused or given up; it may be nil.
 	refused func()
 }
 
-// Create implements raft.SnapshotStore. A snapshot is taken to be as large as the
+// Create implements raft.SnapshotStore. A snapshot is assumed to be as large as the
 // newest one.
 func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, network raft.Transport,
@@ -54,14 +54,14 @@ func (s boundedSnapshots) Create(version raft.SnapshotVersion, index, term uint6
 // room is what a snapshot may take of a disk.
 type room struct {
 	snapshots boundedSnapshots
-	// begin is what was free at the beginning, 0 before that.
+	// begin is the free space at the beginning, 0 before that.
 	begin uint64
-	// written is the snapshot's length so far, looked what it was at the last look.
+	// written is the snapshot's length so far, looked its length at the last check.
 	written, looked uint64
 }
 
-// look fails if the mark of free space is not kept by a snapshot that goes on for so
-// many bytes. Where the free space cannot be known, there is enough.
+// look fails if that many more bytes would cross the mark of free space. Unknown free
+// space counts as enough.
 func (r *room) look(more uint64) error {
 	space := r.snapshots.space
 	free, err := space.free()
@@ -81,7 +81,7 @@ func (r *room) look(more uint64) error {
 		free, space.mark, more)
 }
 
-// boundedSink looks at the free space now and then while a snapshot is written.
+// boundedSink checks the free space while a snapshot is written.
 type boundedSink struct {
 	raft.SnapshotSink
 	room *room

@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// space knows whether the disk is nearly full. Proposals are refused before
-// they are written, because a write that fails for want of space ends the node.
+// space knows whether the disk is nearly full. Proposals are refused before they are
+// written, because a write that fails for lack of space ends the node.
 type space struct {
 	free  func() (uint64, error)
 	mark  uint64
 	log   *slog.Logger
 	below atomic.Bool
-	// left is the free space in bytes when it was last asked for; 0 where it cannot be known.
+	// left is the free space in bytes at the last check; 0 if unknown.
 	left atomic.Uint64
-	// others says that a quorum of nodes reports the same.
+	// others means that a quorum of nodes reports the same.
 	others atomic.Bool
 }
 
@@ -25,8 +25,7 @@ func newSpace(free func() (uint64, error), mark uint64, log *slog.Logger) *space
 	return s
 }
 
-// look asks for the free space again. Where it cannot be known, it counts as
-// enough.
+// look checks the free space. Unknown free space counts as enough.
 func (s *space) look() {
 	free, err := s.free()
 	if err != nil {
@@ -41,5 +40,5 @@ func (s *space) look() {
 	}
 }
 
-// full says whether this disk, or those of a quorum, are below the mark.
+// full reports whether this disk, or those of a quorum, are below the mark.
 func (s *space) full() bool { return s.below.Load() || s.others.Load() }

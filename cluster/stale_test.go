@@ -10,10 +10,10 @@ import (
 	"github.com/idnode/idnode/internal/freeport"
 )
 
-// TestLeaderUnknownToReturningNode brings a node back that was away while the
-// present leader joined: it must not refuse that leader for ever because its own
-// table, which only the leader can bring up to date, does not have it. It comes
-// back at other addresses, so that nobody who led before can still reach it.
+// TestLeaderUnknownToReturningNode brings a node back that was away while the present
+// leader joined: it must not refuse that leader permanently because its own table, which
+// only the leader can bring up to date, does not have it. It comes back at other
+// addresses, so that nobody who led before can still reach it.
 func TestLeaderUnknownToReturningNode(t *testing.T) {
 	n := startNetwork(t, 3, patient)
 	n.servers[0].mustNext("users")

@@ -15,11 +15,10 @@ import (
 // errStarted means that Start was called twice.
 var errStarted = errors.New("cluster: the node was started already")
 
-// Start finds the node's place in a cluster, unless its data directory says it,
-// and starts Raft. It returns when Raft runs, which is before there is a leader;
-// finding a place may take as long as other nodes need to come up, until ctx
-// ends. After an error the node must be shut down. The Raft port is opened only
-// when the place is settled.
+// Start finds the node's place in a cluster, unless its data directory has it, and starts
+// Raft. It returns when Raft runs, which is before there is a leader; finding a place may
+// take until other nodes are up, or ctx ends. After an error the node must be shut down.
+// The Raft port is opened only when the place is settled.
 func (n *Node) Start(ctx context.Context) error {
 	err := errStarted
 	n.startOnce.Do(func() { err = n.start(ctx) })
@@ -49,18 +48,17 @@ func (n *Node) start(ctx context.Context) error {
 	return n.lifecycle.failure()
 }
 
-// silence ends a node in doubt for the others: from then on it neither votes nor
-// says that it leads, whatever its own end still waits for. A leader with a hung
-// disk would otherwise stay leader until its process is gone. A node that was
-// removed is not in doubt.
+// silence cuts a failed node off from the others: from then on it neither votes nor
+// leads, however long its own shutdown takes. A leader with a hung disk would otherwise
+// stay leader until its process is gone. A removed node is not cut off.
 func (e *engine) silence() {
 	if err := e.node.lifecycle.failure(); err != nil && !errors.Is(err, member.ErrRemoved) {
-		_ = e.transport.Close() // Shutdown closes it again, and says what is wrong.
+		_ = e.transport.Close() // Shutdown closes it again, and reports the error.
 	}
 }
 
-// findPlace finds the node's place and writes it down: from then on it is this
-// member of this cluster.
+// findPlace finds the node's place and records it: from then on it is this member of this
+// cluster.
 func (n *Node) findPlace(ctx context.Context) error {
 	defer n.warnings.place.Store(nil)
 	place, err := n.seek(ctx)
@@ -80,7 +78,7 @@ func (n *Node) settle(place member.Place) error {
 	return err
 }
 
-// seek takes the way into a cluster that the configuration names.
+// seek finds a cluster by the configuration's means.
 func (n *Node) seek(ctx context.Context) (member.Place, error) {
 	self := n.member()
 	tell := func(err error) { n.warnings.place.Store(&err) }
@@ -100,7 +98,7 @@ func (n *Node) seek(ctx context.Context) (member.Place, error) {
 	return member.Alone(self), nil
 }
 
-// join asks members to be taken in, and tells what each request failed with.
+// join asks members to admit this node, and returns the error of each request.
 func (n *Node) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
 	token := ""
 	if n.cfg.JoinToken != nil {
@@ -129,9 +127,8 @@ func (n *Node) standBy(ctx context.Context) (member.Place, error) {
 	}
 }
 
-// follow joins as an invitation says, and answers it. The place is written down
-// before the answer, so that whoever invited never hears of a member that then
-// forgets it is one.
+// follow accepts an invitation and answers it. The place is recorded before the answer,
+// so that the inviting node never learns of a member that then forgets it is one.
 func (n *Node) follow(ctx context.Context, invitation member.Invitation) (member.Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, inviteTimeout)
 	defer cancel()
@@ -162,7 +159,7 @@ func (n *Node) member() *raftlogv1.Member {
 		GrpcAddress: n.cfg.Advertise.GRPC, RaftAddress: n.cfg.Advertise.Raft, HttpAddress: n.cfg.Advertise.HTTP,
 		Watcher: n.cfg.Watcher, LogFormat: n.cfg.LogFormat,
 	}
-	// What the cluster knows counts: neither is changed by a flag later.
+	// The cluster's values count: a flag changes neither later.
 	for _, known := range r.Members {
 		if string(known.GetId()) == string(m.GetId()) {
 			m.Watcher, m.Voter = known.GetWatcher(), known.GetVoter()

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// rememberedStates is how many log entries back a state can be compared. A busy
-// leader writes a few thousand entries a second; a member's answer is compared
-// when it comes, and what is ahead of this node waits.
+// rememberedStates is how many log entries back a state can be compared. A busy leader
+// writes a few thousand entries a second; a member's answer is compared on arrival, and
+// one that is ahead of this node waits.
 const rememberedStates = 8192
 
 // stateAt is the hash of the state after a log entry.
@@ -16,8 +16,8 @@ type stateAt struct{ index, hash uint64 }
 // states remembers the hash of this node's state after each of its newest
 // entries. It is safe for concurrent use.
 //
-// Invariant: the indexes in ring rise. An index between two of them is that of an
-// entry that is not for the state, which leaves the hash as it was.
+// Invariant: the indexes in ring rise. An index between two of them is of an entry that
+// is not for the state and does not change its hash.
 type states struct {
 	mu   sync.Mutex
 	ring [rememberedStates]stateAt
@@ -26,7 +26,7 @@ type states struct {
 	count, restores uint64
 }
 
-// add remembers a state. One that is not newer than the newest is that already.
+// add records a state. One that is not newer than the newest is there already.
 func (s *states) add(index, hash uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,10 +37,9 @@ func (s *states) add(index, hash uint64) {
 	s.count++
 }
 
-// replace forgets all states, because a snapshot took their place, which may be
-// older or newer. The snapshot's own state is not remembered: after a recovery each
-// survivor has one of its own, and all but the leader's are replaced before an entry
-// is applied.
+// replace drops all states, because a snapshot replaced them, which may be older or
+// newer. The snapshot's own state is not recorded: after a recovery each survivor has its
+// own, and all but the leader's are replaced before an entry is applied.
 func (s *states) replace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +47,7 @@ func (s *states) replace() {
 	s.restores++
 }
 
-// newest returns the newest state; index 0 says that there is none yet.
+// newest returns the newest state; index 0 means that there is none yet.
 func (s *states) newest() stateAt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,11 +64,11 @@ func (s *states) replaced() uint64 {
 	return s.restores
 }
 
-// remembered says what is known of the state at an index.
+// remembered is what is known of the state at an index.
 type remembered uint8
 
 const (
-	// notYet means that the state has not got there.
+	// notYet means that the state has not reached it.
 	notYet remembered = iota
 	// known means that the hash is known.
 	known

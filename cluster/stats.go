@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// RaftStats are Raft's own, as the library tells them.
+// RaftStats are the Raft library's statistics.
 type RaftStats struct {
 	// State is follower, candidate, leader or shutdown.
 	State string

@@ -43,23 +43,22 @@ type MemberStatus struct {
 	Role Role
 	// Self is set for the node asked.
 	Self bool
-	// Reachable says whether the node's last ping was answered; true for Self.
+	// Reachable reports whether the node's last ping was answered; true for Self.
 	Reachable bool
-	// SilentSince is since when it has not answered; zero if it does, or was not asked.
+	// SilentSince is since when it has not answered; zero if it answers, or was not
+	// pinged.
 	SilentSince time.Time
 	// Applied is how far the member's state was at that ping.
 	Applied uint64
 	// StorageFull says that the free space of its disk was below the mark.
 	StorageFull bool
-	// Version is that of its program; empty if it does not say.
+	// Version is its program's; empty if unknown.
 	Version string
-	// CertificateEnds is when its certificate does; zero without TLS, or if it does
-	// not say.
+	// CertificateEnds is the end of its certificate; zero without TLS, or if unknown.
 	CertificateEnds time.Time
-	// StateDiffers says that it had another state than the node asked, at the same log
-	// index.
+	// StateDiffers means that its state differed from this node's at the same log index.
 	StateDiffers bool
-	// Stats are those of its last seconds; nil if it does not say.
+	// Stats are those of its last seconds; nil if unknown.
 	Stats *Stats
 }
 
@@ -68,16 +67,16 @@ type Stats struct {
 	// IdentitiesPerSecond are the identity values that it handed out, IDsPerSecond the
 	// ids of all kinds; of HiLo, the numbers of its ranges.
 	IdentitiesPerSecond, IDsPerSecond float64
-	// CommitP99 is what 99 of 100 of its groups took at most, from their first sending
-	// to their results, and WriteP99 its writes to the log, fsync included; 0 if there
-	// was none.
+	// CommitP99 is the 99th percentile of its groups' times, from their first sending to
+	// their results, and WriteP99 that of its writes to the log, fsync included; 0
+	// without samples.
 	CommitP99, WriteP99 time.Duration
 	// FreeBytes is the space left on its disk; 0 if it is not known.
 	FreeBytes uint64
 }
 
-// Status is a node's view of its cluster. It may be stale: LastContact and the
-// indexes say how much.
+// Status is a node's view of its cluster. It may be stale: LastContact and the indexes
+// show by how much.
 type Status struct {
 	// ClusterID is empty as long as the node belongs to no cluster.
 	ClusterID []byte
@@ -91,7 +90,7 @@ type Status struct {
 	LeaderTag string
 	// Term is Raft's.
 	Term uint64
-	// HasQuorum says whether a quorum is in reach.
+	// HasQuorum reports whether a quorum is in reach.
 	HasQuorum bool
 	// LastContact is when a follower last heard from the leader; now for a
 	// leader; zero if never.
@@ -103,11 +102,11 @@ type Status struct {
 	Format uint32
 	// StorageFull says that free space is below the mark.
 	StorageFull bool
-	// Warnings say, in words, what is wrong with how the node was started: why it finds
-	// no place in a cluster, or that a node it was told of belongs to another.
+	// Warnings say what is wrong with how the node was started: why it finds no place in
+	// a cluster, or that a listed node belongs to another.
 	Warnings []string
-	// Members are the members, removed ones too, sorted by tag. How they are is of one
-	// moment, MembersAt.
+	// Members are the members, removed ones too, sorted by tag. Their conditions are of
+	// one moment, MembersAt.
 	Members   []MemberStatus
 	MembersAt time.Time
 }

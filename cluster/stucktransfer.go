@@ -11,15 +11,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// stuckTransferLimit is how long a leader may refuse everything because it is handing
-// over leadership. A handover is bounded by the election timeout; but one that
-// is interrupted leaves a mark behind, and a leader elected again with that mark
-// refuses for ever (hashicorp/raft issue 696). Only a new process gets rid of it.
+// stuckTransferLimit is how long a leader may refuse everything because of a leadership
+// transfer. A transfer is bounded by the election timeout; but an interrupted one leaves
+// a flag behind, and a leader elected again with that flag refuses permanently
+// (hashicorp/raft issue 696). Only a new process clears it.
 const stuckTransferLimit = 10 * time.Second
 
-// stuckTransferProbe is how often a leader that refused is tried again, whether anybody
-// proposes something or not; stuckTransferGap is how far apart two refusals may be and
-// still belong to one transfer.
+// stuckTransferProbe is how often a leader that refused is probed, with or without
+// proposals; stuckTransferGap is how far apart two refusals of one transfer may be.
 const (
 	stuckTransferProbe = time.Second
 	stuckTransferGap   = 3 * stuckTransferProbe
@@ -27,13 +26,12 @@ const (
 
 // stuckTransfer notices a leader that refuses everything for too long.
 //
-// Invariant: since and last are of the present leadership.
+// Invariant: since and last are of the current leadership.
 type stuckTransfer struct {
 	limit time.Duration
 	fatal func(error)
 	mu    sync.Mutex
-	// since is when the refusals began; zero after anything else than one. last
-	// is the newest.
+	// since is when the refusals began; zero after any other answer. last is the newest.
 	since, last time.Time
 }
 
@@ -61,7 +59,7 @@ func (w *stuckTransfer) saw(err error) {
 // reset begins a new leadership.
 func (w *stuckTransfer) reset() { w.saw(nil) }
 
-// refuses says whether the newest answer was a refusal.
+// refuses reports whether the newest answer was a refusal.
 func (w *stuckTransfer) refuses() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +67,7 @@ func (w *stuckTransfer) refuses() bool {
 }
 
 // probe asks Raft again every second while its newest answer is a refusal, until ctx
-// ends. So a transfer is judged by how long it lasts, also where nobody proposes
-// anything meanwhile.
+// ends. So a stuck transfer is found even without proposals.
 func (w *stuckTransfer) probe(ctx context.Context, ask func() error) {
 	for ctx.Err() == nil {
 		if w.refuses() {
@@ -80,16 +77,16 @@ func (w *stuckTransfer) probe(ctx context.Context, ask func() error) {
 	}
 }
 
-// askRaft asks for a change of a configuration that does not exist. Raft refuses
-// that without writing anything; during a transfer it refuses because of that. A
-// barrier will not do: reads rely on a leader's first being its last.
+// askRaft requests a change of a configuration that does not exist. Raft refuses that
+// without a write; during a transfer it refuses because of the transfer. A barrier cannot
+// be used: reads rely on a leader's first barrier being its only one.
 func (e *engine) askRaft() error {
 	return configurator{e}.await(func() raft.IndexFuture {
 		return e.raft.RemoveServer("", math.MaxUint64, stuckTransferProbe)
 	})
 }
 
-// watchedRaft is Raft with an eye on what it answers.
+// watchedRaft reports Raft's answers to stuckTransfer.
 type watchedRaft struct {
 	raft          *raft.Raft
 	stuckTransfer *stuckTransfer

@@ -13,12 +13,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// membersTick is how often the table of members is compared with the copy in
-// the record. A copy that is a little old does no harm.
+// membersTick is how often the table of members is compared with the copy in the record.
+// A slightly old copy is harmless.
 const membersTick = 250 * time.Millisecond
 
-// watchQuorum keeps the way to the leader and the knowledge of the quorum up to
-// date, and ends the node when Raft has ended.
+// watchQuorum keeps the route to the leader and the state of the quorum up to date, and
+// ends the node when Raft has ended.
 func (e *engine) watchQuorum(ctx context.Context) {
 	news := make(chan raft.Observation, 16)
 	observer := raft.NewObserver(news, false, func(o *raft.Observation) bool {
@@ -53,14 +53,14 @@ func (e *engine) watchQuorum(ctx context.Context) {
 	}
 }
 
-// succession notices that another node leads than before.
+// succession notices changes of the leader.
 type succession struct {
 	last string
 	// changed may be nil.
 	changed func()
 }
 
-// saw takes note of who leads; nobody is no news.
+// saw records the leader; none is no change.
 func (s *succession) saw(leader string) {
 	if leader == "" || leader == s.last {
 		return
@@ -71,11 +71,10 @@ func (s *succession) saw(leader string) {
 	s.last = leader
 }
 
-// evidence returns the newest moment at which Raft knew of a quorum. A leader
-// loses leadership one lease after it last heard from a quorum, so as long as it
-// has it, that moment is at most a lease ago. The last contact counts only as
-// long as it is another node's word: Raft also sets it when a leader steps down,
-// and when a vote is given.
+// evidence returns the newest moment at which Raft knew of a quorum. A leader steps down
+// one lease after it last heard from a quorum, so while it leads, that moment is at most
+// a lease ago. The last contact counts only while another node leads: Raft also sets it
+// when a leader steps down, and when it grants a vote.
 func (e *engine) evidence(now time.Time, leader string) time.Time {
 	switch {
 	case e.raft.State() == raft.Leader:
@@ -86,7 +85,7 @@ func (e *engine) evidence(now time.Time, leader string) time.Time {
 	return e.raft.LastContact()
 }
 
-// updateQuorum judges the evidence, and passes the result on.
+// updateQuorum evaluates the evidence, and passes the result on.
 func (e *engine) updateQuorum(seen *quorumMonitor, now, evidence time.Time) {
 	self, voters := string(e.id()), e.voters()
 	if m := e.voterReplies.majority(now, self, voters); m.After(evidence) {
@@ -137,7 +136,7 @@ func (e *engine) checkRaft() {
 func (e *engine) watchMembers(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := e.node.record.update(func(r *member.Record) bool {
-			// Read in here, so that what is learnt meanwhile is not lost.
+			// Read in here, so that concurrent changes are not lost.
 			members := e.node.roster.refresh().members
 			e.disconnectMoved(r.Members, members)
 			if member.SameMembers(r.Members, members) {
@@ -155,10 +154,9 @@ func (e *engine) watchMembers(ctx context.Context) {
 	}
 }
 
-// disconnectMoved closes the connections of members that were removed, or are
-// somewhere else by now: they have to greet again. What is still connected from
-// the old place may be another process of the same id, which must not vote beside
-// the one at the new place.
+// disconnectMoved closes the connections of members that were removed or have a new
+// address: they have to greet again. A connection from the old address may be another
+// process of the same id, which must not vote beside the one at the new address.
 func (e *engine) disconnectMoved(before, now []*raftlogv1.Member) {
 	known := map[string]*raftlogv1.Member{}
 	for _, m := range before {
@@ -176,8 +174,8 @@ func (e *engine) disconnectMoved(before, now []*raftlogv1.Member) {
 	}
 }
 
-// noticeRemoval ends the node when the table says that it was removed. A leader
-// hands over first; Raft ends it if that cannot be done.
+// noticeRemoval ends the node when the table has it as removed. A leader hands over
+// first; Raft ends it if that cannot be done.
 func (e *engine) noticeRemoval() {
 	if m, ok := e.node.roster.byID(e.id()); ok && m.GetRemoved() && e.raft.State() != raft.Leader {
 		e.node.removed()

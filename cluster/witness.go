@@ -15,41 +15,40 @@ import (
 )
 
 const (
-	// witnessEvery is how often what is known of the members' progress is written.
+	// witnessEvery is how often the members' progress is written.
 	witnessEvery = time.Second
-	// greetFirst is the pause after the first greetings at the start, which grows up
-	// to greetEvery. The first is well below a heartbeat timeout: elections wait for
-	// greetings.
+	// greetFirst is the pause after the first greetings at the start, and grows up to
+	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
 	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
-	// patience is after how many pauses, of 490 ms in sum, elections do not wait any
-	// more for a member that has not answered. That is long for an answer, or for a
-	// refused connection to be tried again. Pauses are counted, not time: what came
-	// while this process stood still is read in the next one.
+	// patience is the number of pauses, 490 ms in total, after which elections no longer
+	// wait for a member that has not answered. That is long for an answer, or for another
+	// attempt after a refused connection. Pauses are counted, not time: messages that
+	// arrive while this process is paused are read in the next one.
 	patience = 3
-	// progressFormat is the log format from which no member runs a program that does
-	// not tell its progress.
+	// progressFormat is the log format from which every member's program sends its
+	// progress.
 	progressFormat = 3
 	// trustedStarts is more starts than any directory has had.
 	trustedStarts = 1 << 32
 )
 
-// keyStarts is where the store has the number of the node's starts. A program that
-// does not know it leaves it as it is.
+// keyStarts is where the store has the number of the node's starts. Older programs leave
+// it unchanged.
 var keyStarts = []byte("IdnodeStarts")
 
-// diskWitness is how far this node's disk is, and those of others have been.
+// diskWitness is the progress of this node's disk, and the seen progress of the others'.
 type diskWitness struct {
 	*witness.Witness
 	storage Storage
-	// stored is what the disk had at this start, and floor an index that this node
-	// knew to be committed before.
+	// stored is the disk's progress at this start, and floor an index that this node knew
+	// to be committed before.
 	stored witness.Progress
 	floor  uint64
 	raft   atomic.Pointer[raft.Raft]
 }
 
-// openWitness counts this start, and compares the store with what this node knew to
-// be committed before.
+// openWitness counts this start, and checks that the store has what this node knew to be
+// committed.
 func (n *Node) openWitness() (*diskWitness, error) {
 	err := n.record.update(func(r *member.Record) bool {
 		changed := r.SetBack != ""
@@ -84,8 +83,8 @@ func (n *Node) openWitness() (*diskWitness, error) {
 	return p, nil
 }
 
-// setBack records that others have seen more of this node's disk than there is, and
-// ends the node.
+// setBack records that others have seen more of this node's disk than it has, and ends
+// the node.
 func (n *Node) setBack(why string) error {
 	err := n.record.update(func(r *member.Record) bool {
 		changed := r.SetBack == ""
@@ -99,9 +98,9 @@ func (n *Node) setBack(why string) error {
 
 func setBackError(why string) error { return fmt.Errorf("cluster: %w: %s", member.ErrSetBack, why) }
 
-// countStart writes down that the node starts, and returns how far its disk is. A
-// trusted directory continues above any number that a member may have seen: one that is
-// down does not hear that the directory is trusted.
+// countStart counts this start in the store, and returns the disk's progress. A trusted
+// directory continues above any number that a member may have seen: a member that is down
+// does not learn that the directory is trusted.
 func countStart(s Store, trusted bool) (p witness.Progress, err error) {
 	if p.Starts, err = numberIn(s, keyStarts); err != nil {
 		return p, err
@@ -127,7 +126,7 @@ func countStart(s Store, trusted bool) (p witness.Progress, err error) {
 }
 
 // numberIn returns a number of the store, 0 if it was never set. The library, too,
-// knows that case by the error's text.
+// detects that case by the error's text.
 func numberIn(s Store, key []byte) (uint64, error) {
 	n, err := s.GetUint64(key)
 	if err != nil && err.Error() == "not found" {
@@ -156,8 +155,8 @@ func (p *diskWitness) committed() uint64 {
 	return p.floor
 }
 
-// keepWitness writes down what is known of the progress of all members. Nothing waits
-// for it, and nothing depends on it.
+// keepWitness stores the known progress of all members. Nothing waits for it, and nothing
+// depends on it.
 func (e *engine) keepWitness(ctx context.Context) {
 	var changes, committed uint64
 	for ctx.Err() == nil {
@@ -179,9 +178,8 @@ func (e *engine) keepWitness(ctx context.Context) {
 	}
 }
 
-// greetMembers greets all members, until each has accepted this process once: if this
-// node's disk was set back, a member that knows says so, whether it dials this node or
-// not.
+// greetMembers greets all members until each has accepted this process once: if this
+// node's disk was set back, a member that knows refuses the greeting.
 func (e *engine) greetMembers(ctx context.Context) {
 	greetAll(ctx, e.notGreeted, e.transport.StopWaiting, func(id raft.ServerID, done func()) {
 		e.node.lifecycle.run(func(ctx context.Context) {
@@ -191,8 +189,8 @@ func (e *engine) greetMembers(ctx context.Context) {
 	})
 }
 
-// greetAll greets those that are left, until none is. None waits for another, which may
-// not answer at all. It calls stopWaiting once.
+// greetAll greets the members in left until none is left. No greeting waits for another.
+// It calls stopWaiting once.
 func greetAll(ctx context.Context, left func() []raft.ServerID, stopWaiting func(), greet func(id raft.ServerID, done func())) {
 	var underWay sync.Map
 	pauses := 0
@@ -224,8 +222,8 @@ func (e *engine) notGreeted() (left []raft.ServerID) {
 	return left
 }
 
-// electorate returns who votes by Raft's configuration, or, before there is one, those
-// who will. It is asked before Raft runs, too.
+// electorate returns the voters by Raft's configuration, or, before there is one, the
+// future voters. It is called before Raft runs, too.
 func (e *engine) electorate() []raft.ServerID {
 	var names []raft.ServerID
 	if r := e.witness.raft.Load(); r != nil {

@@ -1,12 +1,12 @@
 // Package docid is what idnode knows about ids as text: it takes templates
 // apart, builds and validates ids, names, tags and separators, and folds case.
 //
-// It owns the rules that decide whether two spellings are the same name (Fold)
-// and where an id ends in an identity's number (SplitNumbered). Both are used
-// while the replicated log is applied, so they must give the same answer in
-// every build of idnode, for ever: they read frozen tables of this package and
-// never the unicode package, whose tables change with the Go release. A change
-// to either table needs a new FoldVersion and with it a new log format.
+// It owns the rules that decide whether two spellings are the same name (Fold) and where
+// an id ends in an identity's number (SplitNumbered). Both are used while the replicated
+// log is applied, so they must give the same answer in every build of idnode,
+// permanently: they read frozen tables of this package and never the unicode package,
+// whose tables change with the Go release. A change to either table needs a new
+// FoldVersion and with it a new log format.
 //
 // It does not own counters: which number comes next is the business of the
 // packages hilo, identity and etag. It makes no GUIDs, because it uses no

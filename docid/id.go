@@ -40,9 +40,9 @@ func finishedProblem(s, separator string, limit int) string {
 	}
 }
 
-// CheckServerSide says whether the server-side ids that a node with this tag
-// builds from the prefix are short enough. Parse cannot know the node's tag, and
-// lets prefixes pass that only a shorter tag leaves room for.
+// CheckServerSide reports whether the server-side ids that a node with this tag builds
+// from the prefix are short enough. Parse cannot know the node's tag, and lets prefixes
+// pass that only a shorter tag leaves room for.
 //
 // The error is an *Error with INVALID_ID for the field "template".
 func CheckServerSide(prefix, nodeTag string) error {

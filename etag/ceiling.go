@@ -8,11 +8,10 @@ const CeilingStep uint64 = 1 << 20
 // ahead of the reserved value that it was asked for.
 const maxLead = 2 * CeilingStep
 
-// NextCeiling says whether to ask the cluster for a new ceiling, and for which.
-// reserved is the end of the reserved block, ceiling the present ceiling (0 if
-// there is none). The present one is kept while it is ahead of reserved by half
-// a step; a new one is a multiple of the step, one to two steps ahead, or
-// MaxEtag.
+// NextCeiling reports whether to ask the cluster for a new ceiling, and for which.
+// reserved is the end of the reserved block, ceiling the present ceiling (0 if there is
+// none). The present one is kept while it is ahead of reserved by half a step; a new one
+// is a multiple of the step, one to two steps ahead, or MaxEtag.
 func NextCeiling(reserved, ceiling uint64) (next uint64, ask bool) {
 	reserved = min(reserved, MaxEtag)
 	if ceiling >= MaxEtag || ceiling >= reserved+CeilingStep/2 {

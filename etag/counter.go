@@ -22,8 +22,8 @@ type counter struct {
 	last atomic.Uint64
 	// limit is the end of the block that is reserved on disk.
 	limit atomic.Uint64
-	// queued says that a reservation is asked for or under way. It stays true
-	// once limit is MaxEtag, because there is nothing to ask for then.
+	// queued says that a reservation is asked for or in flight. It stays true once limit
+	// is MaxEtag, because there is nothing to ask for then.
 	queued atomic.Bool
 
 	name string
@@ -63,7 +63,7 @@ func (c *counter) take(n uint64) (first, remaining uint64, ok bool) {
 	}
 }
 
-// raise moves last up to floor, and says whether it did.
+// raise moves last up to floor, and reports whether it did.
 func (c *counter) raise(floor uint64) bool {
 	for {
 		last := c.last.Load()

@@ -181,11 +181,11 @@ func closedChannel() <-chan struct{} {
 	return ch
 }
 
-// Raise moves a counter up, so that its next etag is above floor, and says
-// whether that changed anything. A floor above MaxEtag counts as MaxEtag. The
-// new place is durable before the next etag is handed out; Raise itself does
-// not wait for the disk. The bound on the number of databases does not hold
-// here: floors come from the cluster, which has bounds of its own.
+// Raise moves a counter up, so that its next etag is above floor, and reports whether
+// that changed anything. A floor above MaxEtag counts as MaxEtag. The new place is
+// durable before the next etag is handed out; Raise itself does not wait for the disk.
+// The bound on the number of databases does not hold here: floors come from the cluster,
+// which has bounds of its own.
 func (c *Counters) Raise(database string, floor uint64) (raised bool) {
 	floor = min(floor, MaxEtag)
 	ctr, ok := (*c.counters.Load())[database]
@@ -266,7 +266,7 @@ func (c *Counters) Reservations() <-chan struct{} { return c.reserved }
 // node must then stop.
 func (c *Counters) Broken() <-chan struct{} { return c.broken }
 
-// StoppedCleanly says whether the disk held the mark of a clean stop at Open.
+// StoppedCleanly reports whether the disk held the mark of a clean stop at Open.
 func (c *Counters) StoppedCleanly() bool { return c.opened.Clean }
 
 // Opened returns the state that the disk held at Open, as Reconcile wants it.

@@ -261,8 +261,8 @@ func TestCloseWhoseWriteFails(t *testing.T) {
 	}
 }
 
-// A disk that stalls must not hold callers for ever, nor lose anything when it
-// comes back.
+// A disk that stalls must not hold callers permanently, nor lose anything when it comes
+// back.
 func TestAStalledDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

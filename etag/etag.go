@@ -50,9 +50,9 @@ const (
 var (
 	// ErrClosed means Close was called.
 	ErrClosed = errors.New("etag: closed")
-	// ErrBroken means a durable write failed. It stays for ever: what a failed
-	// fsync left on disk is unknown, and a second fsync may report success for
-	// data that the first one lost, so nothing may be retried.
+	// ErrBroken means a durable write failed. It stays permanently: what a failed fsync
+	// left on disk is unknown, and a second fsync may report success for data that the
+	// first one lost, so nothing may be retried.
 	ErrBroken = errors.New("etag: a durable write failed")
 	// ErrStalled means the disk did not answer within the bound. The write may
 	// still end well; the call may be repeated.

@@ -27,8 +27,8 @@ type disk struct {
 // a crash drops; only the sync at its end makes it durable.
 type fakeStore struct {
 	disk *disk
-	// beforeSync, if set, runs between write and sync. An error from it is the
-	// sync's error; kept says whether the write reached the disk all the same.
+	// beforeSync, if set, runs between write and sync. An error from it is the sync's
+	// error; kept reports whether the write reached the disk anyway.
 	beforeSync func() (kept bool, err error)
 	calls      int
 	failed     bool

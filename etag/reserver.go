@@ -7,7 +7,7 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// enqueue asks for a reservation of ctr, unless one is under way.
+// enqueue asks for a reservation of ctr, unless one is in flight.
 func (c *Counters) enqueue(ctr *counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +88,8 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	}
 	for _, ctr := range batch {
 		ctr.setLimit(r.Limits[ctr.name])
-		// Callers that came while the write was under way are served by it if
-		// it reached far enough; the others ask again when they wake.
+		// Callers that came while the write was in progress are served by it if it
+		// reached far enough; the others ask again when they wake.
 		ctr.want = 0
 		ctr.wakeWaiters()
 	}

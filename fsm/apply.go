@@ -92,8 +92,8 @@ func (c *contents) checkFormed(op *operation) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is not formed yet")
 }
 
-// run runs an operation, appending its result to dst, which is empty. It says
-// whether the operation was applied; otherwise the result is a refusal.
+// run runs an operation, appending its result to dst, which is empty. It reports whether
+// the operation was applied; otherwise the result is a refusal.
 func (c *contents) run(dst []byte, now moment, op *operation) (result []byte, applied bool) {
 	result, refused := c.dispatch(appendLogIndex(dst, now.index), now, op)
 	if refused != nil {

@@ -43,8 +43,8 @@ func (a numberedItem) less(b numberedItem) bool {
 	return a.value < b.value
 }
 
-// sameIdentity says whether two claims would be stepped over by one identity
-// under one separator.
+// sameIdentity reports whether two claims would be stepped over by one identity under one
+// separator.
 func (a numberedItem) sameIdentity(b numberedItem) bool {
 	return a.db == b.db && a.separator == b.separator && a.name == b.name
 }
@@ -77,7 +77,7 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 	return name, separator, 0, ok && zero && value == 1
 }
 
-// counts says whether an identity steps over the item, and may have issued it. Below
+// counts reports whether an identity steps over the item, and may have issued it. Below
 // the strict format that is so for values above 0 only.
 func (c *contents) counts(n numberedItem) bool { return n.value > 0 || c.strict() }
 

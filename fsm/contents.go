@@ -58,8 +58,7 @@ type contents struct {
 	// invitations are the tokens by which nodes may become members.
 	invitations map[tokenHash]invitation
 
-	// answeredAgain is no part of the state: it is told of repeated calls, and may
-	// be nil.
+	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
 	answeredAgain func(database string)
 	// etagFloors is no part of the state either, and may be nil.
 	etagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
@@ -95,7 +94,7 @@ func newTree[T any](less func(a, b T) bool) tree[T] {
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
-// formed says whether the cluster is formed.
+// formed reports whether the cluster is formed.
 func (c *contents) formed() bool { return c.clusterID != nil }
 
 // apply applies a decoded entry.

@@ -87,8 +87,8 @@ func (e *etagRecord) withoutLast() []etagCounter {
 	return counters
 }
 
-// etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get
-// none: the answer names them, and the others are raised all the same.
+// etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
+// the answer names them, and the others are raised anyway.
 func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	var raise raftlogv1.EtagRaise
 	if err := decodePayload(op, &raise); err != nil {

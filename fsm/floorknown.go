@@ -45,9 +45,9 @@ func knownNameOf(text string) (k knownName, err *refusal) {
 	return k, nil
 }
 
-// raiseKnown raises the counters of known names to a floor, from a place on: the
-// state that the floor comes from may not know a name, and it may have been used
-// there all the same. It returns the place to go on from, empty at the end.
+// raiseKnown raises the counters of known names to a floor, from a place on: the state
+// that the floor comes from may not know a name, and it may have been used there anyway.
+// It returns the place to go on from, empty at the end.
 func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
 	left := floorBatch
 	for from.kind < knownKinds {

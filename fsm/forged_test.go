@@ -122,9 +122,9 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatIsTooNewIsNotDamaged: an operator who is told of damage empties the
-// directory. What a newer release adds, it adds to the header's fields or to the
-// records; either way its log format says first that the snapshot is too new.
+// TestASnapshotThatIsTooNewIsNotDamaged: an operator who learns of damage empties the
+// directory. What a newer release adds, it adds to the header's fields or to the records;
+// either way its log format says first that the snapshot is too new.
 func TestASnapshotThatIsTooNewIsNotDamaged(t *testing.T) {
 	newer := &raftlogv1.SnapshotHeader{Format: 1, LogFormat: raftlog.FormatVersion + 1, FoldVersion: 1}
 	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 100, protowire.VarintType), 1)

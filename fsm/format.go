@@ -14,7 +14,7 @@ const (
 	StrictFormat = 3
 )
 
-// strict says whether the rules of StrictFormat hold.
+// strict reports whether the rules of StrictFormat hold.
 func (c *contents) strict() bool { return c.format >= StrictFormat }
 
 // format is the log format from which on nodes can read the operation.

@@ -33,7 +33,7 @@ func fullKey(f foundIdentity, separator []byte) numberedItem {
 	return numberedItem{db: f.db, name: f.name, separator: r}
 }
 
-// has says whether it is known that there is no room for what is wanted.
+// has reports whether it is known that there is no room for what is wanted.
 func (m fullIdentities) has(f foundIdentity, next identityNextOp) bool {
 	if len(m) == 0 {
 		return false

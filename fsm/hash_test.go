@@ -68,8 +68,8 @@ func hashFromScratch(c *contents) uint64 {
 	return uint64(h)
 }
 
-// TestWordsOfRefusalsAreNotState: two releases may word a refusal differently, and
-// have equal states all the same, from StrictFormat on.
+// TestWordsOfRefusalsAreNotState: two releases may word a refusal differently, and have
+// equal states anyway, from StrictFormat on.
 func TestWordsOfRefusalsAreNotState(t *testing.T) {
 	with := func(format uint32, field, words string, reason raftlogv1.RefusalReason, index uint64) *contents {
 		c := newContents()

@@ -30,7 +30,7 @@ type invitation struct {
 	expires int64
 }
 
-// memberInvite takes note of a token. One that is known stays as it is.
+// memberInvite records a token. One that is known stays as it is.
 func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var invite raftlogv1.MemberInvite
 	if err := decodePayload(op, &invite); err != nil {

@@ -41,7 +41,7 @@ type merging struct {
 	*contents
 	db     uint32
 	result raftlogv1.MergeResult
-	// changed, if set, is told of each change, which is then not made.
+	// changed, if set, learns of each change, which is then not made.
 	changed func(MergeChange)
 }
 
@@ -77,7 +77,7 @@ func (m *merging) claim(item claimItem) {
 	m.addClaim(item, m.dropReleased(item))
 }
 
-// issued says whether a known identity has passed the id, unless it stepped over it.
+// issued reports whether a known identity has passed the id, unless it stepped over it.
 func (c *contents) issued(item claimItem) bool {
 	n, ok := item.numbered()
 	if _, released := c.released.Find(item.db, item.id); !ok || released || !c.counts(n) {
@@ -140,7 +140,7 @@ func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Co
 	return now
 }
 
-// count counts what becomes of one counter, and says whether it changes.
+// count counts the outcome of one counter, and reports whether it changes.
 func (m *merging) count(exists, changed bool) bool {
 	switch {
 	case !exists:

@@ -137,7 +137,7 @@ func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
 	}
 }
 
-// giveBack gives a range back of which nothing was used, and says whether it was
+// giveBack gives a range back of which nothing was used, and reports whether it was
 // taken.
 func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
 	l.t.Helper()

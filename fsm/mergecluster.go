@@ -51,7 +51,7 @@ type clusterPlan struct {
 	etags map[nodeID]*etagRecord
 }
 
-// planTag plans what becomes of one given tag.
+// planTag plans the outcome of one given tag.
 func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
 	id, ok := nodeIDOf(given.GetId())
 	if !ok {
@@ -131,7 +131,7 @@ func (c *contents) tellEtagFloors(node nodeID) {
 	}
 }
 
-// hasFloor says whether the etags must go on above something.
+// hasFloor reports whether the etags must go on above something.
 func (e *etagRecord) hasFloor() bool {
 	return e.floor > 0 || slices.ContainsFunc(e.counters, func(c etagCounter) bool { return c.floor > 0 })
 }

@@ -213,7 +213,7 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	return m.runCluster(op)
 }
 
-// unfit refuses a new name that has a control character, or does not fit any more.
+// unfit refuses a new name that has a control character, or no longer fits.
 func (m *model) unfit(setting string, used int, db, name string) *raftlogv1.Result {
 	if m.format >= StrictFormat && strings.ContainsAny(name, "\n\u202e") {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)

@@ -157,7 +157,7 @@ func (e *modelEtags) state() *raftlogv1.EtagState {
 	return s
 }
 
-// fullEtags says whether a node may not count etags for so many databases.
+// fullEtags reports whether a node may not count etags for so many databases.
 func (m *model) fullEtags(e *modelEtags, dbs []string) bool {
 	all := map[string]uint64{}
 	for db := range e.ceiling {

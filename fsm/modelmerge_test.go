@@ -7,8 +7,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// passed says whether an identity of the name in an id stands at its number or
-// above, and whether that identity is known.
+// passed reports whether an identity of the name in an id stands at its number or above,
+// and whether that identity is known.
 func (m *model) passed(db, id string) (passed, known bool) {
 	i := strings.LastIndexAny(id, "/#")
 	if i <= 0 {
@@ -24,7 +24,7 @@ func (m *model) passed(db, id string) (passed, known bool) {
 	return m.names > 0 && value <= m.names, false
 }
 
-// issued says whether an id may have been issued.
+// issued reports whether an id may have been issued.
 func (m *model) issued(db, id string) bool {
 	passed, _ := m.passed(db, id)
 	return passed && !m.free[place(db, id)]

@@ -94,7 +94,7 @@ func decodeOperation(data []byte) (op operation, err error) {
 	return op, err
 }
 
-// isKind says whether a field is one of what an operation may do.
+// isKind reports whether a field is one of what an operation may do.
 func isKind(num protowire.Number) bool {
 	return num >= opIdentityNext && num <= opMergeCluster || num == opRolesSet || num == opMemberInvite
 }

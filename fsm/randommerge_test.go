@@ -211,7 +211,7 @@ func (r *mergeRun) forgetIssued(identity string) {
 	}
 }
 
-// passedInState says whether identity a in database x, hidden or not known, has passed
+// passedInState reports whether identity a in database x, hidden or not known, has passed
 // an id's number.
 func (r *mergeRun) passedInState(id string) bool {
 	n, _ := (claimItem{id: id}).numbered()
@@ -226,9 +226,9 @@ func (r *mergeRun) identityOf(id string) foundIdentity {
 	return c.findIdentity(c.databaseNumber(&operation{database: []byte("x")}), n.name)
 }
 
-// pass is told of an operation with which the identity passed an id: a Next of its
-// separator that begins below stepped over it or issued it, all else says that it may
-// be used elsewhere.
+// pass learns of an operation with which the identity passed an id: a Next of its
+// separator that begins below stepped over it or issued it, all else says that it may be
+// used elsewhere.
 func (r *mergeRun) pass(op *raftlogv1.Operation, id string, stood int64) {
 	n, _ := (claimItem{id: id}).numbered()
 	key, next := place("x", id), op.GetIdentityNext()

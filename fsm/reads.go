@@ -77,7 +77,7 @@ func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
 	})
 }
 
-// Claimed says whether a folded id is claimed.
+// Claimed reports whether a folded id is claimed.
 func (s *State) Claimed(db, id string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

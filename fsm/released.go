@@ -25,7 +25,7 @@ func (c *contents) addReleased(item claimItem) {
 	c.hash.add(hashReleased(item))
 }
 
-// dropReleased forgets an id that is claimed again, and says whether it was released:
+// dropReleased forgets an id that is claimed again, and reports whether it was released:
 // the identity has stepped over the new claim, too.
 func (c *contents) dropReleased(item claimItem) claimValue {
 	ref, ok := c.released.Find(item.db, item.id)

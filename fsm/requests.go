@@ -118,7 +118,7 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	return result
 }
 
-// isCallers says whether a request key is made from a caller's request id. Those of
+// isCallers reports whether a request key is made from a caller's request id. Those of
 // operations on the cluster itself are random, and their nodes' own.
 func (op *operation) isCallers() bool { return op.kind <= opRelease }
 
@@ -160,7 +160,7 @@ func (c *contents) answerAgain(dst []byte, now moment, op *operation, position u
 	return append(dst, chunk.result(e)...)
 }
 
-// fits says whether a request that is remembered with a fingerprint is this one.
+// fits reports whether a request that is remembered with a fingerprint is this one.
 func (k *requestKey) fits(fingerprint uint64) bool {
 	return fingerprint == k.fingerprint || k.before != 0 && fingerprint == k.before
 }

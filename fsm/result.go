@@ -64,8 +64,8 @@ func withoutWords(results [][]byte) [][]byte {
 	return cut
 }
 
-// isRefusal says whether a result is what appendRefused wrote: the log index, then
-// the refusal.
+// isRefusal reports whether a result is what appendRefused wrote: the log index, then the
+// refusal.
 func isRefusal(result []byte) bool {
 	num, typ, n := protowire.ConsumeTag(result)
 	if n > 0 && num == resultLogIndex {

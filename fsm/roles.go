@@ -133,9 +133,9 @@ func (c *contents) checkRights(op *operation) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", op.principal, need)
 }
 
-// allows says whether a table gives an operation's principal a right. Below
-// StrictFormat there are nodes that know no kinds of principals, and compare them
-// as they are written.
+// allows reports whether a table gives an operation's principal a right. Below
+// StrictFormat there are nodes that know no kinds of principals, and compare them as they
+// are written.
 func (c *contents) allows(table *rights.Table, op *operation, need rights.Right, database, name []byte) bool {
 	if !c.strict() {
 		return rights.AllowsAsWritten(table, string(op.principal), need, database, name)

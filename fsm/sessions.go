@@ -23,7 +23,7 @@ type session struct {
 	results []sessionResult
 }
 
-// sessionResult is what became of one group.
+// sessionResult is the outcome of one group.
 type sessionResult struct {
 	sequence uint64
 	results  [][]byte // never changed
@@ -57,8 +57,8 @@ func (c *contents) applyGroup(now moment, g *raftlog.Group) raftlog.GroupResult 
 	return raftlog.GroupResult{Status: raftlog.Applied, Results: results}
 }
 
-// stale says whether a group of this session can neither be applied nor
-// answered any more: it was acknowledged, or it is too far ahead.
+// stale reports whether a group of this session can neither be applied nor answered any
+// more: it was acknowledged, or it is too far ahead.
 func (s *session) stale(g *raftlog.Group) bool {
 	acknowledged := max(s.acknowledged, g.Acknowledged)
 	return g.Sequence <= acknowledged || g.Sequence-acknowledged > maxUnacknowledged
@@ -72,8 +72,8 @@ func (c *contents) applyInSession(now moment, origin nodeID, s *session, g *raft
 		return results
 	}
 	results := c.applyOperations(now, g.Operations)
-	// An operation of the group may have removed its own origin, or announced it
-	// anew: then there is nobody left to ask for the results again.
+	// An operation of the group may have removed its own origin, or announced it again:
+	// then there is nobody left to ask for the results again.
 	if c.sessions[origin] == s {
 		c.keepResults(origin, s, g.Sequence, results)
 		c.acknowledge(origin, s, g.Acknowledged)

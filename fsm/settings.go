@@ -87,7 +87,7 @@ func newSettings() settings {
 // value returns a setting's value.
 func (s *settings) value(id settingID) int64 { return s.values[id] }
 
-// changed says whether a setting differs from its default.
+// changed reports whether a setting differs from its default.
 func (s *settings) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
 
 // settingByKey returns the setting of that name.

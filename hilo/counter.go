@@ -46,9 +46,9 @@ type Counter struct {
 // protects it from a counter that was lost or set back; a negative lastMax counts
 // as 0.
 //
-// The range ends above Peak, so that one High names one range for ever. After a
-// return it can therefore be larger than the size: large enough to reach one
-// number beyond the range that came back.
+// The range ends above Peak, so that one High names one range permanently. After a return
+// it can therefore be larger than the size: large enough to reach one number beyond the
+// range that came back.
 //
 // The errors are ErrSize, ErrLastMax and ErrExhausted; the counter is then
 // unchanged.

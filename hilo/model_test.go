@@ -9,8 +9,8 @@ import (
 	"github.com/idnode/idnode/hilo"
 )
 
-// model is the slow and obvious account of one tag. It knows of every single number
-// who may use it, and of every range that was ever issued what became of it.
+// model is the slow and obvious account of one tag. It knows of every single number who
+// may use it, and of every range that was ever issued the outcome of it.
 type model struct {
 	max    int64
 	holder map[int64]int // By number, the position in issued of who may use it.

@@ -111,9 +111,9 @@ func DecodeGroup(data []byte) (Group, error) {
 	return walkGroup(data, &total, &operations)
 }
 
-// CheckGroup says whether data is an encoded Group, and how many operations it
-// holds, without allocating. A leader calls it on every group that came from
-// elsewhere: a damaged group within an entry would stop every node.
+// CheckGroup reports whether data is an encoded Group, and how many operations it holds,
+// without allocating. A leader calls it on every group that came from elsewhere: a
+// damaged group within an entry would stop every node.
 func CheckGroup(data []byte) (operations int, err error) {
 	if len(data) > MaxEntryBytes {
 		return 0, corrupt("group of %d bytes, at most %d", len(data), MaxEntryBytes)
@@ -171,7 +171,7 @@ type reader struct {
 	err  error
 }
 
-// more says whether there is another field to read.
+// more reports whether there is another field to read.
 func (r *reader) more() bool { return r.err == nil && len(r.rest) > 0 }
 
 // next reads the number and type of the next field; 0 on an error.

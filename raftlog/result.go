@@ -6,8 +6,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Status says what became of a group. Its values are those of the message
-// GroupResult, and travel between nodes.
+// Status says the outcome of a group. Its values are those of the message GroupResult,
+// and travel between nodes.
 type Status uint8
 
 const (
@@ -37,9 +37,9 @@ func (s Status) String() string {
 	}
 }
 
-// GroupResult is what became of a group.
+// GroupResult is the outcome of a group.
 type GroupResult struct {
-	// Status says whether the operations ran.
+	// Status reports whether the operations ran.
 	Status Status
 	// Results are the encoded results, one per operation, in order; empty
 	// unless the group was applied. They are shared: nobody changes them.

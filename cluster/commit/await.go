@@ -8,14 +8,12 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// errNoAnswer is the cause when the log did not say in time what became of an
-// entry.
+// errNoAnswer is the cause when the log did not report an entry's outcome in time.
 var errNoAnswer = errors.New("no answer from the log in time")
 
-// await waits for what becomes of an entry: for the log's own word, at most for
-// AnswerTimeout, and after the end of the leadership at most for Grace. Raft may
-// forget a proposal altogether (hashicorp/raft issue 498), so nobody waits for
-// its word alone. The error is an *outcome.Error.
+// await waits for the outcome of an entry, at most for AnswerTimeout, and at most for
+// Grace once the leadership has ended. Raft may never resolve a proposal (hashicorp/raft
+// issue 498), so the wait does not depend on Raft alone. The error is an *outcome.Error.
 func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) {
 	timeout := time.NewTimer(b.cfg.AnswerTimeout)
 	defer timeout.Stop()
@@ -31,9 +29,9 @@ func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) 
 	}
 }
 
-// awaitGrace gives the log a last moment. Entries that a majority had before
-// the leadership ended still come out as applied, and refusals as not applied; both
-// say more than Unknown.
+// awaitGrace waits a little longer for the log. Entries that a majority had before the
+// leadership ended still resolve as applied, and refusals as not applied; both are better
+// answers than Unknown.
 func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 	grace := time.NewTimer(b.cfg.Grace)
 	defer grace.Stop()
@@ -47,10 +45,10 @@ func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 	}
 }
 
-// noAnswer is Unknown, for a reason that says what ended the wait.
+// noAnswer returns Unknown, with the reason that ended the wait.
 func noAnswer(reason outcome.Reason) error { return outcome.NewUnknown(reason, errNoAnswer) }
 
-// said returns what a future says that is done.
+// said returns the result of a future that is done.
 func said(f Future) ([]raftlog.GroupResult, error) {
 	results, err := f.Results()
 	if err == nil {

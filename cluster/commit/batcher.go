@@ -34,7 +34,7 @@ type Batcher struct {
 	finished chan struct{}
 }
 
-// submission is one group and whoever waits for it. The Batcher's lock guards
+// submission is one group and its submitter.
 type submission struct {
 	// caller is the context of the submitter, for spans of entries.
 	caller     context.Context
@@ -50,7 +50,7 @@ func (s *submission) answer(result raftlog.GroupResult, err error) {
 	close(s.done)
 }
 
-// leadership is one, from Lead to Resign or the end of its context.
+// leadership lasts from Lead to Resign, or to the end of its context.
 type leadership struct {
 	ctx context.Context
 	end context.CancelFunc
@@ -86,8 +86,8 @@ func (b *Batcher) Lead(ctx context.Context) {
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// succeed puts r in the place of the leadership before it, whose end is the same as
-// with Resign. A Batcher that has stopped does not lead any more.
+// succeed replaces the previous leadership, which ends as with Resign. A Batcher that has
+// stopped no longer leads.
 func (b *Batcher) succeed(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
@@ -105,9 +105,9 @@ func (b *Batcher) succeed(r *leadership) {
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
-// Resign says that this node does not lead any more. When it returns, groups
-// that wait have been refused as NotApplied(NotLeader); those in an entry get
-// Unknown(LeadershipLost) unless the log says more within Grace.
+// Resign says that this node no longer leads. When it returns, groups that wait have been
+// refused as NotApplied(NotLeader); those in an entry get Unknown(LeadershipLost) unless
+// the log reports more within Grace.
 func (b *Batcher) Resign() {
 	b.mu.Lock()
 	r := b.leadership
@@ -117,7 +117,7 @@ func (b *Batcher) Resign() {
 	}
 }
 
-// endLeadership ends a leadership, unless it has ended before.
+// endLeadership ends a leadership once.
 func (b *Batcher) endLeadership(r *leadership) {
 	r.end()
 	b.mu.Lock()
@@ -131,7 +131,7 @@ func (b *Batcher) endLeadership(r *leadership) {
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
-// drain empties the queue. The caller holds the lock and answers what it gets.
+// drain empties the queue. The caller holds the lock and answers the submissions.
 func (b *Batcher) drain() []*submission {
 	waiting := b.waiting
 	b.waiting, b.bytes, b.operations = nil, 0, 0
@@ -145,11 +145,10 @@ func refuse(submissions []*submission, err error) {
 	}
 }
 
-// Submit brings an encoded group into the log and returns what the state
-// machine said. It does not change the group and may keep it. Its errors are
-// *outcome.Error. If ctx ends while the group waits for an entry, it is taken
-// back: NotApplied(Deadline). Once it is in an entry it stays there:
-// Unknown(Deadline).
+// Submit commits an encoded group and returns the state machine's result. It does not
+// change the group and may keep it. Its errors are *outcome.Error. If ctx ends while the
+// group waits for an entry, it is taken back: NotApplied(Deadline). Once it is in an
+// entry it stays there: Unknown(Deadline).
 func (b *Batcher) Submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
 	s, err := b.accept(ctx, group)
 	if err != nil {
@@ -166,8 +165,8 @@ func (b *Batcher) Submit(ctx context.Context, group []byte) (raftlog.GroupResult
 	}
 }
 
-// accept refuses what must not get into an entry: a damaged group would stop
-// every node that reads it.
+// accept refuses groups that must not get into an entry: a damaged one would stop every
+// node that reads it.
 func (b *Batcher) accept(ctx context.Context, group []byte) (*submission, error) {
 	if len(group) > b.cfg.MaxEntryBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
@@ -179,7 +178,7 @@ func (b *Batcher) accept(ctx context.Context, group []byte) (*submission, error)
 	return &submission{caller: ctx, group: group, operations: operations, done: make(chan struct{})}, nil
 }
 
-// enqueue lets s wait for an entry, or says why not.
+// enqueue queues s for an entry, or returns why not.
 func (b *Batcher) enqueue(s *submission) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +197,7 @@ func (b *Batcher) enqueue(s *submission) error {
 	return nil
 }
 
-// leave takes s back because its submitter goes away.
+// leave removes s because its submitter gives up.
 func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,10 +216,9 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 	return raftlog.GroupResult{}, outcome.NewUnknown(outcome.Deadline, cause)
 }
 
-// Close refuses new groups, brings those that wait into the log, and waits for
-// what is under way, until ctx ends. What is left then is answered:
-// NotApplied(Stopping) if it is in no entry, Unknown(Stopping) otherwise. It
-// may be called more than once; each call waits.
+// Close refuses new groups, commits those that wait, and waits for entries in flight,
+// until ctx ends. Then the rest is answered: NotApplied(Stopping) if it is in no entry,
+// Unknown(Stopping) otherwise. It may be called more than once; each call waits.
 func (b *Batcher) Close(ctx context.Context) {
 	b.mu.Lock()
 	b.closing = true
@@ -234,7 +232,7 @@ func (b *Batcher) Close(ctx context.Context) {
 	<-b.finished
 }
 
-// stop ends the wait of everybody at once.
+// stop ends all waits at once.
 func (b *Batcher) stop() {
 	b.mu.Lock()
 	b.stopped = true

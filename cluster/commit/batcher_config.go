@@ -21,13 +21,13 @@ const (
 
 // Log is the replicated log as the leader writes it.
 type Log interface {
-	// Append proposes one entry and returns at once. The entry is not changed
-	// by anyone and may be kept.
+	// Append proposes one entry and returns at once. The entry is never changed and may
+	// be kept.
 	Append(entry []byte) Future
 }
 
-// Future is what becomes of an entry. It may never be done: nobody waits for
-// one without a way out.
+// Future is the outcome of an entry. It may never be done, so every wait for one has
+// another end.
 type Future interface {
 	// Done is closed when Results may be called.
 	Done() <-chan struct{}
@@ -36,13 +36,13 @@ type Future interface {
 	Results() ([]raftlog.GroupResult, error)
 }
 
-// BatcherEvents are told what a Batcher does, for metrics. A nil function is not
-// called. They are called on the Batcher's own goroutines and must be quick.
+// BatcherEvents are callbacks for metrics. A nil function is not called. They run on the
+// Batcher's goroutines and must be quick.
 type BatcherEvents struct {
 	// Appending is called for each entry that is about to be proposed.
 	Appending func()
-	// Appended is called for each entry that came to an end, once for each call of
-	// Appending; err is nil if it was applied.
+	// Appended is called once after each call of Appending, when the entry has an
+	// outcome; err is nil if it was applied.
 	Appended func(groups, operations, bytes int, took time.Duration, err error)
 	// StartSpan starts the span of each entry, from its proposal until it was applied.
 	StartSpan StartSpan
@@ -58,23 +58,23 @@ type BatcherConfig struct {
 	Header func() (format uint32, clusterID []byte)
 	// Now is the leader's clock, read once for each entry; default time.Now.
 	Now func() time.Time
-	// InFlight is how many entries are under way at a time: 1 (default) to 4.
+	// InFlight is how many entries are in flight at a time: 1 (default) to 4.
 	InFlight int
-	// MaxEntryBytes cuts an entry, and is the largest group that is taken. An
-	// entry should stay below half a megabyte, which is what Raft suggests.
+	// MaxEntryBytes bounds an entry, and a group. An entry should stay below half a
+	// megabyte, which is what Raft suggests.
 	MaxEntryBytes int
 	// QueueGroups and QueueBytes bound the groups that wait.
 	QueueGroups int
 	QueueBytes  int
-	// Linger is how long at most, after an entry, the next waits for as many groups
-	// again and those that came meanwhile, if that is more than one. 0 (default): not
-	// at all.
+	// Linger bounds how long the next entry waits, after an entry, for as many groups
+	// again plus those that arrived in between, if that is more than one. 0 (default)
+	// disables it.
 	Linger time.Duration
 	// AnswerTimeout bounds the wait for the log. It must be longer than a slow
 	// disk takes, and should be shorter than Config.SendTimeout.
 	AnswerTimeout time.Duration
-	// Grace is how long, after leadership was lost, an entry under way may
-	// still say what became of it. Raft answers within milliseconds.
+	// Grace is how long an entry in flight may still resolve after leadership was lost.
+	// Raft answers within milliseconds.
 	Grace time.Duration
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// appended is one entry in the log. The test says what becomes of it.
+// appended is one entry in the log. The test says the outcome of it.
 type appended struct {
 	entry  raftlog.Entry
 	future *manualFuture

@@ -20,46 +20,45 @@ const (
 	DefaultLeaderWait    = 2 * time.Second
 	DefaultSendTimeout   = 5 * time.Second
 	DefaultGiveUp        = 10 * time.Second
-	// MaxInFlight is the most groups, and the most entries, that may be under
-	// way at a time.
+	// MaxInFlight is the most groups, and the most entries, that may be in flight at a
+	// time.
 	MaxInFlight = 4
 )
 
 // Route tells which node leads. Ids are Raft server ids. It is safe for
 // concurrent use.
 type Route interface {
-	// Leader returns the leader this node knows of; ok is false if it knows
-	// none. It is a hint: the node may not lead any more.
+	// Leader returns the leader this node knows of; ok is false if it knows none. It is a
+	// hint: that node may no longer lead.
 	Leader() (id string, ok bool)
-	// Changed returns a channel that is closed at the next change of what
-	// Leader returns. Taken before Leader is called, no change is missed.
+	// Changed returns a channel that is closed at the next change of Leader's result.
+	// Callers take it before they call Leader, so that no change is missed.
 	Changed() <-chan struct{}
 }
 
-// Sender brings an encoded group to a leader: to this node's own Batcher, or
-// over the stream to another node. It is safe for concurrent use.
+// Sender sends an encoded group to a leader: to this node's own Batcher, or over the
+// stream to another node. It is safe for concurrent use.
 type Sender interface {
-	// Send returns what the leader's state machine said, or an *outcome.Error.
-	// NotApplied promises that the group is in no log and never will be, as far
-	// as this sending goes; any other error counts as Unknown. It returns soon
-	// after ctx ended. The group is not changed by anyone, and may be kept.
+	// Send returns the result of the leader's state machine, or an *outcome.Error.
+	// NotApplied promises that this sending put the group in no log and never will; any
+	// other error counts as Unknown. Send returns soon after ctx ends. The group is never
+	// changed, and may be kept.
 	Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error)
 }
 
 // SessionOpener opens sessions.
 type SessionOpener interface {
-	// Open brings an announcement of this node through the log and returns the
-	// session it opened, which is the log index of the announcement, and the
-	// origin that groups carry, which is this node's Raft id. It returns soon
-	// after ctx ended. The Gatherer never calls it twice at a time.
+	// Open commits an announcement of this node. It returns the session, which is the
+	// announcement's log index, and the origin of its groups, which is this node's Raft
+	// id. It returns soon after ctx ends. The Gatherer never calls it concurrently.
 	Open(ctx context.Context) (session uint64, origin []byte, err error)
 }
 
-// Events are told what a Gatherer does, for metrics. A nil function is not
-// called. They are called on the Gatherer's own goroutines and must be quick.
+// Events are callbacks for metrics. A nil function is not called. They run on the
+// Gatherer's goroutines and must be quick.
 type Events struct {
-	// Cut is called for each group that is about to be sent for the first time:
-	// its oldest operation has waited at least that long to be in one.
+	// Cut is called for each group before it is sent for the first time, with the least
+	// time that its oldest operation has waited.
 	Cut func(operations int, waited time.Duration)
 	// Answered is called for each group that got its results.
 	Answered func(operations, bytes, attempts int, took time.Duration)
@@ -79,7 +78,7 @@ type Config struct {
 	Opener SessionOpener
 	Logger *slog.Logger
 	Events Events
-	// InFlight is how many groups are under way at a time: 1 (default) to 4.
+	// InFlight is how many groups are in flight at a time: 1 (default) to 4.
 	InFlight int
 	// MaxOperations and MaxGroupBytes cut a group; the bytes are those of the
 	// operations and 4 for each, without the group's head of up to 100 bytes.
@@ -90,11 +89,11 @@ type Config struct {
 	// QueueLength and QueueBytes bound the operations that wait.
 	QueueLength int
 	QueueBytes  int
-	// Linger is how long at most, after a group of at least LingerMin operations
-	// was answered, the next group waits for as many operations again and those that
-	// came meanwhile, because the callers just answered are about to come back. It
-	// never waits longer than a few times what the group took, nor for more than
-	// makes a round cheap. 0 (default): not at all.
+	// Linger bounds how long the next group waits, after a group of at least LingerMin
+	// operations, for as many operations again plus those that arrived in between,
+	// because the callers just answered are about to come back. The wait is never longer
+	// than a few rounds, nor for more operations than make a round cheap. 0 (default)
+	// disables it.
 	Linger time.Duration
 	// LingerMin is the smallest group worth waiting after; default a quarter
 	// of MaxOperations.
@@ -102,17 +101,16 @@ type Config struct {
 	// LeaderWait is how long operations wait without a leader that a quorum
 	// follows, measured from its loss. It must be longer than an election.
 	LeaderWait time.Duration
-	// SendTimeout bounds one attempt to send a group; an attempt gets between
-	// one and two times as long. It should exceed the Batcher's AnswerTimeout,
-	// so that the leader's own word comes first.
+	// SendTimeout bounds one attempt to send a group; an attempt gets between one and two
+	// times as long. It should exceed the Batcher's AnswerTimeout, so that the leader's
+	// answer comes first.
 	SendTimeout time.Duration
-	// CallLimit is how long an operation waits at most, and up to an eighth more,
-	// whatever its caller's context says: NotApplied(Deadline) if it is in no
-	// group, Unknown(Deadline) otherwise. 0 (default): no limit.
+	// CallLimit bounds the wait of an operation, to within an eighth, whatever its
+	// caller's context allows: NotApplied(Deadline) if it is in no group,
+	// Unknown(Deadline) otherwise. 0 (default): no limit.
 	CallLimit time.Duration
-	// GiveUp is how long one group is sent again while there is a leader and a
-	// quorum but no answer; the attempt under way then is the last. At least
-	// SendTimeout.
+	// GiveUp is how long one group is sent again while there is a leader and a quorum but
+	// no answer; the attempt then in flight is the last. It is at least SendTimeout.
 	GiveUp time.Duration
 }
 

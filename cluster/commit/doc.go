@@ -1,5 +1,5 @@
-// Package commit is group commit: it turns many callers' operations into few
-// log entries, and says truthfully what became of each.
+// Package commit is group commit: it turns many callers' operations into few log entries,
+// and reports the true outcome of each.
 //
 //	callers ──Propose──▶ Gatherer ──group──▶ Sender ──▶ Batcher ──entry──▶ Log
 //	        (every node, origin side)      (this node or    (the leader)
@@ -13,33 +13,31 @@
 //
 // # Why a lone caller does not wait
 //
-// The obvious way to form groups is to wait a fixed time. That taxes
-// the lone caller and is still too short for the busy node. Instead the group
-// in flight is the wait: while it is being written, the next one
-// fills. A lone caller finds nothing under way and goes at once; a thousand
-// callers make groups as large as one round trip lets them become. By default
-// one group and one entry are under way at a time, because a second one would
-// only split the same callers over two fsyncs: the disk, not the pipeline, is
-// what all wait for. It also bounds what is left unknown when a leader dies.
+// A fixed wait delays a lone caller and is still too short for a busy node. Instead the
+// group in flight is the wait: while it is written, the next one fills. A lone caller
+// finds nothing in flight and is sent at once; a thousand callers make groups as large as
+// one round trip allows. By default one group and one entry are in flight at a time,
+// because a second one would only split the same callers over two fsyncs: the disk is the
+// bottleneck, not the pipeline. It also bounds the unknown outcomes when a leader dies.
 //
 // # Why a group counts once
 //
-// Invariant: a pair (session, sequence) names one content for ever. A sequence
-// number is never given to a second group, also not when the first certainly
-// never reached a log. So the state machine may answer a second sending with
-// the results of the first, and a group whose outcome is unknown can be sent
-// to the next leader, byte for byte, until there is an answer.
+// Invariant: a pair (session, sequence) names one content permanently. A sequence number
+// is never given to a second group, even when the first certainly never reached a log. So
+// the state machine may answer a second sending with the results of the first, and a
+// group whose outcome is unknown can be sent to the next leader, byte for byte, until
+// there is an answer.
 //
-// Invariant: a sequence number is acknowledged only when its group is settled:
-// answered, or given up for good. The state machine then forgets the results,
-// and refuses whatever copy of the group still arrives.
+// Invariant: a sequence number is acknowledged only when its group is settled: answered,
+// or given up. The state machine then forgets the results, and refuses any late copy of
+// the group.
 //
 // # Why an outcome can be believed
 //
-// Invariant: NotApplied is said only of an operation that is in no group, or
-// whose group was refused in every attempt to send it, each refusal saying
-// that no log has it. One attempt without an answer taints the group: from
-// then on only an answer or Unknown ends the wait of its callers.
+// Invariant: NotApplied is returned only for an operation that is in no group, or whose
+// group was refused in every attempt, with the guarantee that no log has it. One attempt
+// without an answer taints the group: from then on only an answer or Unknown ends the
+// wait of its callers.
 //
 // Every wait is bounded: by the caller's context, by the loss of the quorum,
 // by LeaderWait without a leader, by GiveUp with a leader that does not

@@ -62,8 +62,8 @@ func (b *Batcher) write() {
 	}
 }
 
-// entry writes an entry. What the leader decides, its clock above all, is
-// decided here, once, so that every node reads the same.
+// entry writes an entry. The leader's decisions, such as its clock, are made here, once,
+// so that every node reads the same.
 func (b *Batcher) entry(groups [][]byte) []byte {
 	var h raftlog.Header
 	h.Format, h.ClusterID = b.cfg.Header()
@@ -71,8 +71,7 @@ func (b *Batcher) entry(groups [][]byte) []byte {
 	return raftlog.AppendEntry(make([]byte, 0, raftlog.SizeEntry(h, groups)), h, groups)
 }
 
-// append proposes an entry, waits for what becomes of it, and tells all who
-// submitted a group.
+// append proposes an entry, waits for its outcome, and answers the submitters.
 func (b *Batcher) append(r *leadership, submissions []*submission, entry []byte) {
 	started := time.Now()
 	span := b.startSpan(submissions)

@@ -6,25 +6,24 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// expirySteps is how often in the course of CallLimit the operations are looked at:
-// the limit is kept to one part in so many.
+// expirySteps is how often the operations are checked during CallLimit: it is the limit's
+// resolution.
 const expirySteps = 8
 
-// afterPause is how long answers have to get in when this process did not run for
-// a while: they may have been there before it went on.
+// afterPause is the time for answers to be read after this process was paused: they may
+// have arrived during the pause.
 const afterPause = 25 * time.Millisecond
 
-// standIn takes the place of a waiter whose caller was answered
-// by another goroutine: the group's results still arrive in its order.
+// standIn replaces a waiter whose caller was answered by another goroutine: the group's
+// results still arrive in its order.
 func standIn() *waiter { return &waiter{place: left, done: make(chan struct{}, 1)} }
 
-// expire answers the callers of operations that wait for longer than CallLimit,
-// until the Gatherer ends. One timer for all of them costs a call nothing, where
-// one of its own would be the dearest part of it.
+// expire answers the callers of operations that wait for longer than CallLimit, until the
+// Gatherer ends. One timer serves all: a timer of its own would be the most expensive
+// part of a call.
 //
-// The limit is one of time. Steps must not be counted: on a busy machine some are
-// dropped, and each would make a call that much longer. So a pause of the process
-// counts like any other time.
+// The limit is measured in time, not in steps: on a busy machine ticks are dropped, and
+// each would prolong a call. A pause of the process counts like any other time.
 func (g *Gatherer) expire() {
 	if g.cfg.CallLimit <= 0 {
 		return
@@ -58,11 +57,11 @@ func (g *Gatherer) rest(d time.Duration) {
 	}
 }
 
-// clock returns the time since the Gatherer was made. No change of the wall clock
-// moves it.
+// clock returns the time since the Gatherer was made. Changes of the wall clock do not
+// affect it.
 func (g *Gatherer) clock() time.Duration { return time.Since(g.made) }
 
-// endOverdue answers those that have waited for too long.
+// endOverdue answers the callers of overdue operations.
 func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
 	bornBefore := g.clock() - g.cfg.CallLimit
@@ -76,8 +75,8 @@ func (g *Gatherer) endOverdue() {
 	g.fail(inFlight, outcome.NewUnknown(outcome.Deadline, nil))
 }
 
-// overdueWaiting takes the overdue out of the queue. The oldest are in front, also
-// after some were put back.
+// overdueWaiting removes the overdue operations from the queue. The oldest are in front,
+// even after some were put back.
 func (g *Gatherer) overdueWaiting(bornBefore time.Duration) []*waiter {
 	var overdue []*waiter
 	for w := g.waiting.head; w != nil && w.born <= bornBefore; w = g.waiting.head {
@@ -88,7 +87,7 @@ func (g *Gatherer) overdueWaiting(bornBefore time.Duration) []*waiter {
 	return overdue
 }
 
-// overdue takes the overdue out of the group in hand.
+// overdue removes the overdue operations from the current group.
 func (s *groupSender) overdue(bornBefore time.Duration) []*waiter {
 	var overdue []*waiter
 	for i, w := range s.waiters {

@@ -63,9 +63,9 @@ func TestOnlyTheOldOfAGroupAreGivenUp(t *testing.T) {
 	})
 }
 
-// stalled makes the clock of expiry stand still for six seconds after it has ended
-// the first call, as a machine does on which the process gets no turn. It returns
-// a group that is under way then, and is due in the middle of that time.
+// stalled makes the clock of expiry stand still for six seconds after it has ended the
+// first call, as a machine does on which the process gets no turn. It returns a group
+// that is in flight then, and is due in the middle of that time.
 func stalled(t *testing.T) (s sending, due <-chan answer, goesOn time.Time) {
 	t.Helper()
 	const stall = 6 * time.Second

@@ -154,8 +154,8 @@ type answer struct {
 	at     time.Time
 }
 
-// propose calls Propose on a goroutine of its own and returns once the
-// operation waits or is under way.
+// propose calls Propose on a goroutine of its own and returns once the operation waits or
+// is in flight.
 func (r *rig) propose(ctx context.Context, operation string) <-chan answer {
 	c := make(chan answer, 1)
 	go func() {
@@ -166,7 +166,7 @@ func (r *rig) propose(ctx context.Context, operation string) <-chan answer {
 	return c
 }
 
-// next returns the next sending, which must be under way now.
+// next returns the next sending, which must be in flight now.
 func (r *rig) next() sending {
 	r.t.Helper()
 	synctest.Wait()

@@ -8,9 +8,9 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// Gatherer gathers this node's operations into groups and brings each group to
-// the leader until there is an answer. There is one per node, on the leader and
-// on followers alike. It is safe for concurrent use.
+// Gatherer gathers this node's operations into groups and sends each group to the leader
+// until there is an answer. There is one per node, on the leader and on followers alike.
+// It is safe for concurrent use.
 type Gatherer struct {
 	cfg  Config
 	pool waiterPool
@@ -22,21 +22,21 @@ type Gatherer struct {
 	idle    int
 	waiting queue
 	linger  linger
-	// senders hold the groups under way, so that a lost quorum ends their
-	// callers' wait without asking the network.
+	// senders hold the groups in flight, so that a lost quorum ends their callers' wait
+	// without asking the network.
 	senders []*groupSender
-	// session is the one new groups go into; nil if there is none. opening says
-	// that a group sender is about to get one.
+	// session is the one of new groups; nil if there is none. opening is set while a
+	// group sender opens one.
 	session *session
 	opening bool
 	reach   reach
 	// made is when the Gatherer was made.
 	made time.Time
-	// closing says that nothing new is taken; stopped that nothing is left.
+	// closing means that nothing new is taken; stopped that nothing is left.
 	closing bool
 	stopped bool
 
-	// halt ends with the Gatherer: whatever still waits gives up.
+	// halt ends with the Gatherer and cancels all waits.
 	halt    context.Context
 	haltNow context.CancelFunc
 	// finished is closed when all senders have ended; watching waits for the other
@@ -77,11 +77,11 @@ func (g *Gatherer) start() {
 	g.watching.Go(g.expire)
 }
 
-// Propose brings one operation through the log and returns what the state
-// machine said. The operation must not change any more, also after Propose has
-// returned. Its errors are *outcome.Error: NotApplied if the operation is in no
-// log and never will be, Unknown otherwise. ctx bounds the wait; if it ends
-// while the operation waits to be put into a group, nothing has happened.
+// Propose commits one operation and returns the state machine's result. The operation
+// must not be changed, even after Propose has returned. Its errors are *outcome.Error:
+// NotApplied if the operation is in no log and never will be, Unknown otherwise. ctx
+// bounds the wait; if it ends while the operation waits to be put into a group, nothing
+// has happened.
 func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	if cost(operation) > g.cfg.MaxGroupBytes {
 		return nil, outcome.NewNotApplied(outcome.TooLarge, nil)
@@ -102,8 +102,8 @@ func (g *Gatherer) Propose(ctx context.Context, operation []byte) ([]byte, error
 	return result, err
 }
 
-// await waits until w is answered. An error says that ctx ended first; w is not
-// the caller's any more then.
+// await waits until w is answered. An error means that ctx ended first; then w no longer
+// belongs to the caller.
 func (g *Gatherer) await(ctx context.Context, w *waiter) error {
 	cancelled := ctx.Done()
 	if cancelled == nil {
@@ -119,7 +119,7 @@ func (g *Gatherer) await(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enqueue lets w wait for a group, or says why not.
+// enqueue queues w for a group, or returns why not.
 func (g *Gatherer) enqueue(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +130,7 @@ func (g *Gatherer) enqueue(w *waiter) error {
 	return nil
 }
 
-// admit puts w into the queue, or says why not. The caller holds the lock.
+// admit puts w into the queue, or returns why not. The caller holds the lock.
 func (g *Gatherer) admit(w *waiter) error {
 	if err := g.refusal(); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (g *Gatherer) wake() {
 	}
 }
 
-// refusal says why no operation is taken at the moment.
+// refusal returns why no operation is taken now.
 func (g *Gatherer) refusal() error {
 	if g.closing {
 		return outcome.NewNotApplied(outcome.Stopping, nil)
@@ -164,8 +164,8 @@ func (g *Gatherer) refusal() error {
 	return nil
 }
 
-// leave takes w back because its caller goes away. It returns nil if w was
-// answered in that moment: then the answer counts, because it says more.
+// leave removes w because its caller gives up. It returns nil if w was answered at that
+// moment: then the answer counts.
 func (g *Gatherer) leave(w *waiter, cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -187,11 +187,10 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 	return outcome.NewUnknown(outcome.Deadline, cause)
 }
 
-// Close refuses new operations, brings those that wait through the log, and
-// waits for what is under way, until ctx ends. What is left then is answered:
-// NotApplied(Stopping) if it is in no group, Unknown(Stopping) otherwise. Its
-// callers do not wait for Send and Open to return; Close does. It may be called
-// more than once; each call waits.
+// Close refuses new operations, commits those that wait, and waits for groups in flight,
+// until ctx ends. Then the rest is answered: NotApplied(Stopping) if it is in no group,
+// Unknown(Stopping) otherwise. Its callers do not wait for Send and Open to return; Close
+// does. It may be called more than once; each call waits.
 func (g *Gatherer) Close(ctx context.Context) {
 	g.mu.Lock()
 	g.closing = true
@@ -206,7 +205,7 @@ func (g *Gatherer) Close(ctx context.Context) {
 	g.watching.Wait()
 }
 
-// stop ends the wait of everybody at once.
+// stop ends all waits at once.
 func (g *Gatherer) stop() {
 	g.mu.Lock()
 	g.stopped = true

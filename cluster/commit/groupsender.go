@@ -7,18 +7,18 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the
-// leader until the group is settled, and only then cuts the next. There are as
-// many senders as groups may be under way.
+// groupSender is one of the Gatherer's loops: it cuts a group, sends it to the leader
+// until the group is settled, and only then cuts the next. There are as many senders as
+// groups may be in flight.
 type groupSender struct {
 	g *Gatherer
 
 	// The Gatherer's lock guards these.
 
-	// waiters are the callers of the group in hand. It is empty if there is no
-	// group, or if the group was given up by another goroutine.
+	// waiters are the callers of the current group. It is empty if there is no group, or
+	// if another goroutine gave the group up.
 	waiters []*waiter
-	// target is the leader that the attempt under way is made at, else empty.
+	// target is the leader of the attempt in flight, else empty.
 	target  string
 	attempt attempt
 
@@ -27,11 +27,11 @@ type groupSender struct {
 	operations [][]byte
 	callers    []context.Context
 	retry      retry
-	// spare is the room for the next group's waiters.
+	// spare is reused for the next group's waiters.
 	spare []*waiter
 }
 
-// group is what a group sender has in hand.
+// group is a group sender's current group.
 type group struct {
 	session      *session
 	sequence     uint64
@@ -44,8 +44,7 @@ type group struct {
 	// attempts counts the sendings; leader is where the last one went.
 	attempts int
 	leader   string
-	// tainted says that an attempt ended without an answer: the group may be in
-	// a log.
+	// tainted means that an attempt ended without an answer: the group may be in a log.
 	tainted bool
 	// span is the group's, or nil; err is what the newest attempt ended with.
 	span Span
@@ -102,8 +101,8 @@ func (s *groupSender) idle() {
 	s.g.idle--
 }
 
-// cut takes the oldest operations. The bytes are collected under the lock,
-// because a waiter that another goroutine answers is used again.
+// cut takes the oldest operations. The bytes are collected under the lock, because a
+// waiter that another goroutine answers is reused.
 func (s *groupSender) cut() group {
 	g := s.g
 	g.linger.want = 0
@@ -144,8 +143,8 @@ func (s *groupSender) startSpan(gr *group) {
 	}
 }
 
-// encode writes the group. Its bytes are new each time, because a sender may
-// keep them beyond the answer.
+// encode writes the group. Its bytes are new each time, because a Sender may keep them
+// after the answer.
 func (s *groupSender) encode(gr *group) {
 	message := raftlog.Group{
 		Origin:       gr.session.origin,
@@ -179,9 +178,9 @@ func (s *groupSender) send(gr *group) {
 	}
 }
 
-// begin opens an attempt. It returns false, with the group settled, if nobody
-// waits for the group any more. Without a leader it waits, if the group may be
-// in a log; else the operations wait better in the queue.
+// begin opens an attempt. It returns false, with the group settled, if no caller waits
+// for the group. Without a leader it waits if the group may be in a log; otherwise the
+// operations go back to the queue.
 func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 	g := s.g
 	g.mu.Lock()
@@ -211,16 +210,14 @@ func (s *groupSender) end() {
 	s.target = ""
 }
 
-// redirect ends an attempt that waits for another node than the leader. The
-// caller holds the lock.
+// redirect ends an attempt at a node that no longer leads. The caller holds the lock.
 func (s *groupSender) redirect(leader string) {
 	if s.target != "" && s.target != leader {
 		s.attempt.cancel()
 	}
 }
 
-// wanted says whether a caller still waits for the group. The caller holds the
-// lock.
+// wanted reports whether a caller still waits for the group. The caller holds the lock.
 func (s *groupSender) wanted() bool {
 	for _, w := range s.waiters {
 		if w.place != left {
@@ -230,14 +227,14 @@ func (s *groupSender) wanted() bool {
 	return false
 }
 
-// drop forgets callers that have left. The caller holds the lock.
+// drop clears the waiters. The caller holds the lock.
 func (s *groupSender) drop() {
 	clear(s.waiters)
 	s.waiters = s.waiters[:0]
 }
 
-// abandonAll ends all attempts and returns the callers of all groups under way;
-// it is up to the caller, who holds the lock, to answer them afterwards.
+// abandonAll ends all attempts and returns the callers of all groups in flight; the
+// caller, which holds the lock, answers them afterwards.
 func (g *Gatherer) abandonAll() []*waiter {
 	var all []*waiter
 	for _, s := range g.senders {

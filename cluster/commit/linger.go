@@ -6,22 +6,21 @@ import (
 )
 
 const (
-	// lingerShare is how many times as long as the last round the linger
-	// may take. A caller comes back in a part of a round if the machine is idle, and
-	// in two where callers and nodes fight for the same processors. It bounds what
-	// traffic that does not come back pays: a few rounds.
+	// lingerShare bounds the linger as a multiple of the last round. A caller comes back
+	// within one round on an idle machine, and within two where callers and nodes share
+	// processors. So callers that do not come back cost a few rounds at most.
 	lingerShare = 3
-	// lingerEnough is how many operations are not worth a wait any more: what a
-	// round costs is spread thin by then, and those that wait could be on their way.
+	// lingerEnough is the number of operations from which a wait is not worth it: the
+	// cost of a round is spread thin by then.
 	lingerEnough = 64
 )
 
-// linger is the bounded wait for the callers that were just answered. They
-// come back soon, but whoever cuts the next group is faster: without the wait it
-// takes those that came meanwhile, and the callers fall apart into two parts that
-// take turns for ever. It has no lock: that of its owner guards it.
+// linger is the bounded wait for the callers that were just answered. They come back
+// soon, but the next group is cut sooner: without the wait it takes only those that
+// arrived in between, and the callers stay split into two parts that alternate. It has no
+// lock: its owner's guards it.
 type linger struct {
-	// want says how many the next round waits for; 0 is any.
+	// want is how many the next round waits for; 0 is any.
 	want  int
 	timer *time.Timer
 }
@@ -33,9 +32,9 @@ func (c *linger) stop() {
 	}
 }
 
-// expect starts a wait for so many, after a round that took so long; limit bounds
-// it as well. Once over, it wakes all that wait on work. If a timer comes late,
-// for a wait that is over, it cuts the next one short, which does no harm.
+// expect starts a wait for want items, after a round that took this long; limit bounds it
+// too. Its end wakes all waiters on work. A late timer cuts the next wait short, which is
+// harmless.
 func (c *linger) expect(want int, took, limit time.Duration, mu *sync.Mutex, work *sync.Cond) {
 	c.want = want
 	bound := min(limit, lingerShare*took)
@@ -51,8 +50,8 @@ func (c *linger) expect(want int, took, limit time.Duration, mu *sync.Mutex, wor
 	})
 }
 
-// expect starts the linger after a group of so many operations: for
-// them, and for those that wait already. The caller holds the lock.
+// expect starts the linger after a group: for as many operations again, and for those
+// that wait already. The caller holds the lock.
 func (g *Gatherer) expect(answered int, took time.Duration) {
 	want := answered + g.waiting.length
 	if g.cfg.Linger > 0 && want >= g.cfg.LingerMin && !g.closing {
@@ -60,13 +59,13 @@ func (g *Gatherer) expect(answered int, took time.Duration) {
 	}
 }
 
-// gathered says whether what waits may go as a group.
+// gathered reports whether the queue may be cut into a group.
 func (g *Gatherer) gathered() bool {
 	return g.waiting.length >= g.linger.want || g.waiting.bytes >= g.cfg.MaxGroupBytes || g.closing
 }
 
-// expect starts the linger after an entry of so many groups: for
-// them, and for those that wait already. The caller holds the lock.
+// expect starts the linger after an entry: for as many groups again, and for those that
+// wait already. The caller holds the lock.
 func (b *Batcher) expect(answered int, took time.Duration) {
 	want := answered + len(b.waiting)
 	if b.cfg.Linger > 0 && want > 1 && !b.closing {
@@ -74,7 +73,7 @@ func (b *Batcher) expect(answered int, took time.Duration) {
 	}
 }
 
-// gathered says whether what waits may go as an entry.
+// gathered reports whether the queue may become an entry.
 func (b *Batcher) gathered() bool {
 	return len(b.waiting) >= b.linger.want || b.operations >= 2*lingerEnough ||
 		b.bytes >= b.cfg.MaxEntryBytes || b.closing

@@ -6,11 +6,10 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// ProposeAll brings several operations through the log and returns, in their
-// order, what became of each: a result, or an error as of Propose. They wait as
-// one, so a group takes all of them where one by one the first would travel
-// alone; but they are several all the same: some may be refused, or come into
-// another group, and each takes effect by itself.
+// ProposeAll commits several operations and returns, in their order, the outcome of each:
+// a result, or an error as of Propose. They are queued together, so that they share a
+// group, but stay independent: some may be refused, or get into another group, and each
+// takes effect alone.
 func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error) {
 	results, errs = make([][]byte, len(operations)), make([]error, len(operations))
 	if err := ctx.Err(); err != nil {
@@ -37,7 +36,7 @@ func (g *Gatherer) ProposeAll(ctx context.Context, operations [][]byte) (results
 	return results, errs
 }
 
-// enqueueAll lets waiters wait for a group. An error says why one does not.
+// enqueueAll queues waiters for a group. An error is why one was refused.
 func (g *Gatherer) enqueueAll(waiters []*waiter, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

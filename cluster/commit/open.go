@@ -9,9 +9,9 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// open gets a session. The caller holds the lock, which is given up meanwhile;
-// opening keeps the other senders away. Operations stay in the queue, where
-// their callers can take them back.
+// open gets a session. The caller holds the lock, which is released while the session is
+// opened; opening excludes the other senders. Operations stay in the queue, where their
+// callers can take them back.
 func (s *groupSender) open() {
 	g := s.g
 	g.opening = true
@@ -55,10 +55,9 @@ func (s *groupSender) renewSession(gr *group) {
 	}
 }
 
-// ProposeIdempotent brings one operation through the log outside of any session
-// and returns what the state machine said. The operation may be applied more
-// than once, and must be one to which that makes no difference: an announcement
-// above all, which is what opens a session. It travels alone. Its errors are
+// ProposeIdempotent commits one operation outside of any session and returns the state
+// machine's result. The operation may be applied more than once and must be idempotent,
+// as the announcement that opens a session is. It is sent alone. Its errors are
 // *outcome.Error; ctx, or GiveUp, bounds the wait.
 func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]byte, error) {
 	if cost(operation) > g.cfg.MaxGroupBytes {

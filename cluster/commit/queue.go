@@ -2,9 +2,8 @@ package commit
 
 import "time"
 
-// queue holds the operations that wait, oldest first. It is a linked list
-// through the waiters themselves, so that a caller that goes away takes its
-// place with it at once and nothing has to be swept later. It has no lock: the
+// queue holds the operations that wait, oldest first. It is a linked list through the
+// waiters, so that a caller that gives up is removed at once. It has no lock: the
 // Gatherer's guards it.
 type queue struct {
 	head, tail *waiter
@@ -15,11 +14,11 @@ type queue struct {
 	since time.Time
 }
 
-// operationHead is what a group spends on an operation beside its bytes, a tag
-// and a length, at most: for operations below 2 MiB.
+// operationHead is the overhead of an operation in a group, a tag and a length, for
+// operations below 2 MiB.
 const operationHead = 4
 
-// cost is what an operation takes of a group's bytes.
+// cost is an operation's share of a group's bytes.
 func cost(operation []byte) int { return operationHead + len(operation) }
 
 // push adds w at the end.
@@ -34,8 +33,7 @@ func (q *queue) push(w *waiter) {
 	q.count(w, 1)
 }
 
-// pushFront puts back what was taken, before everything else, so that it does
-// not wait twice.
+// pushFront puts w back at the head, so that it does not wait twice.
 func (q *queue) pushFront(w *waiter) {
 	w.place, w.prev, w.next = queued, nil, q.head
 	if q.head == nil {

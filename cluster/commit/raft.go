@@ -10,13 +10,13 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Classify says what an error of an apply future means for the entry. It
-// returns nil for nil, and an *outcome.Error that is there already as it is.
+// Classify returns what an error of an apply future means for the entry. It returns nil
+// and an *outcome.Error unchanged.
 //
-// Only what Raft refuses before it appends is NotApplied. ErrRaftShutdown comes
-// from before the append as well as from after the commit, so it is Unknown
-// here. An error that is none of Raft's comes from the log store: the bytes may
-// be on disk, and win later.
+// Only an entry that Raft refuses before the append is NotApplied. ErrRaftShutdown comes
+// from before the append as well as from after the commit, so it is Unknown here. An
+// error that is not Raft's comes from the log store: the entry may be on disk, and be
+// committed later.
 func Classify(err error) *outcome.Error {
 	var known *outcome.Error
 	switch {
@@ -55,9 +55,8 @@ func NewRaftLog(applier Applier, enqueue time.Duration) *RaftLog {
 	return &RaftLog{applier: applier, enqueue: enqueue}
 }
 
-// Append implements Log. A goroutine waits for Raft's future; should Raft
-// forget it, which happens at shutdown, the goroutine stays until the process
-// ends.
+// Append implements Log. A goroutine waits for Raft's future; if Raft never resolves it,
+// which happens at shutdown, the goroutine stays until the process ends.
 func (l *RaftLog) Append(entry []byte) Future {
 	f := &raftFuture{done: make(chan struct{})}
 	go func() {
@@ -78,7 +77,7 @@ func (f *raftFuture) Done() <-chan struct{} { return f.done }
 
 func (f *raftFuture) Results() ([]raftlog.GroupResult, error) { return f.results, f.err }
 
-// resolve waits for Raft's future. The error is asked for first, as Raft wants.
+// resolve waits for Raft's future. Error must be called before Response.
 func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	if err := f.Error(); err != nil {
 		return nil, classifyFuture(f, err)
@@ -87,17 +86,17 @@ func resolve(f raft.ApplyFuture) ([]raftlog.GroupResult, error) {
 	case []raftlog.GroupResult:
 		return response, nil
 	case error:
-		// The state machine could not read its own log; its node stops. The
-		// entry is committed all the same.
+		// The state machine could not read its own log; its node stops. The entry is
+		// committed anyway.
 		return nil, outcome.NewUnknown(outcome.Unspecified, response)
 	default:
 		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
 	}
 }
 
-// classifyFuture says what a failed apply future means. It knows one thing more
-// than Classify: an entry gets its index when it is appended, so one that fails
-// without an index certainly is in no log.
+// classifyFuture returns what a failed apply future means. It adds one case to Classify:
+// an entry gets its index when it is appended, so one that fails without an index is in
+// no log.
 func classifyFuture(f raft.ApplyFuture, err error) *outcome.Error {
 	if errors.Is(err, raft.ErrRaftShutdown) && f.Index() == 0 {
 		return outcome.NewNotApplied(outcome.Stopping, err)

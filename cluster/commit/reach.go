@@ -7,8 +7,8 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// reach is what the Gatherer knows of the way to a leader that a quorum
-// follows. It has no lock: the Gatherer's guards it.
+// reach is whether and where the Gatherer can reach a leader with a quorum. It has no
+// lock: the Gatherer's guards it.
 //
 // Invariant: expired implies lost, and lost implies that the timer runs or has
 // ended in expired.
@@ -16,8 +16,8 @@ type reach struct {
 	leader string
 	known  bool
 	quorum bool
-	// lost says that there is no quorum or no leader; expired that it has been
-	// so for LeaderWait.
+	// lost means that there is no quorum or no leader; expired that this has lasted for
+	// LeaderWait.
 	lost    bool
 	expired bool
 	// changed is closed at every change.
@@ -25,8 +25,7 @@ type reach struct {
 
 	wait  time.Duration
 	timer *time.Timer
-	// outage counts the losses, so that a timer that fires late, for a loss
-	// that is over, is recognised.
+	// outage counts the losses, so that a late timer of an earlier loss is recognised.
 	outage  uint64
 	elapsed func(outage uint64)
 }
@@ -37,7 +36,7 @@ func (r *reach) init(wait time.Duration, elapsed func(outage uint64)) {
 	r.update()
 }
 
-// update draws the consequences of a change.
+// update applies a change.
 func (r *reach) update() {
 	lost := !r.quorum || !r.known
 	switch {
@@ -53,7 +52,7 @@ func (r *reach) update() {
 	r.tell()
 }
 
-// tell wakes whoever waits for a change.
+// tell wakes the goroutines that wait for a change.
 func (r *reach) tell() {
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -78,9 +77,8 @@ func (g *Gatherer) watch() {
 	}
 }
 
-// setLeader takes note of the leader. Attempts that wait for another node are
-// ended: the new leader can answer for it, the old one perhaps never. An
-// attempt outlasts a moment without any leader, because the same one often
+// setLeader records the leader. Attempts at another node are ended: the old leader may
+// never answer. An attempt outlasts a moment without a leader, because the same one often
 // comes back.
 func (g *Gatherer) setLeader(leader string, known bool) {
 	known = known && leader != ""
@@ -99,10 +97,10 @@ func (g *Gatherer) setLeader(leader string, known bool) {
 	g.work.Broadcast()
 }
 
-// SetQuorum says whether a quorum can be reached. When it is lost, callers
-// whose operations are under way get Unknown(NoQuorum) at once; operations that
-// wait get NotApplied(NoQuorum) after LeaderWait, and new ones from then on at
-// once, until there are a quorum and a leader again.
+// SetQuorum tells the Gatherer whether a quorum can be reached. When it is lost, callers
+// whose operations are in flight get Unknown(NoQuorum) at once; operations that wait get
+// NotApplied(NoQuorum) after LeaderWait, and new ones from then on at once, until there
+// are a quorum and a leader again.
 func (g *Gatherer) SetQuorum(present bool) {
 	g.mu.Lock()
 	if g.stopped || g.reach.quorum == present {
@@ -136,9 +134,9 @@ func (g *Gatherer) unreachable(outage uint64) {
 	g.fail(inFlight, outcome.NewUnknown(outcome.NoQuorum, nil))
 }
 
-// WaitLeader waits for a leader that a quorum follows and returns its id. It
-// waits as long as Propose would: until ctx ends, or there was none for
-// LeaderWait. Its errors are *outcome.Error with NotApplied.
+// WaitLeader waits for a leader with a quorum and returns its id. It waits as long as
+// Propose would: until ctx ends, or until there was none for LeaderWait. Its errors are
+// *outcome.Error with NotApplied.
 func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
 	for {
 		leader, changed, err := g.leaderNow()
@@ -159,7 +157,7 @@ func (g *Gatherer) WaitLeader(ctx context.Context) (string, error) {
 	}
 }
 
-// leaderNow returns the leader, or what to wait for, or why not to wait.
+// leaderNow returns the leader, or a channel to wait on, or an error.
 func (g *Gatherer) leaderNow() (leader string, changed <-chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

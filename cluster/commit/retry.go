@@ -7,17 +7,16 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// Waits between attempts that failed while a leader is known: the first is
-// short because an election often has just ended, the longest is about what an
-// election takes.
+// Waits between failed attempts while a leader is known: the first is short because an
+// election has often just ended, the longest is about an election's length.
 const (
 	firstBackoff = 10 * time.Millisecond
 	lastBackoff  = 100 * time.Millisecond
 )
 
-// retry paces attempts that follow one another without an answer.
+// retry paces successive attempts without an answer.
 type retry struct {
-	// since is when the trouble began; zero if there is none.
+	// since is when the first attempt failed; zero if none did.
 	since   time.Time
 	backoff time.Duration
 }
@@ -42,16 +41,15 @@ func (g *Gatherer) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ledByOther says whether a node other than this one leads now.
+// ledByOther reports whether a node other than this one leads now.
 func (g *Gatherer) ledByOther(leader string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.reach.lost && g.reach.leader != leader
 }
 
-// pause waits after the leader refused what is in the queue again. Operations
-// in the queue do not wait longer than LeaderWait for that: then they are
-// answered, and the count starts anew with those that come next.
+// pause waits after the leader refused a group, whose operations are back in the queue.
+// After LeaderWait of refusals the queue is answered, and the count starts again.
 func (s *groupSender) pause(started time.Time, cause error) {
 	if s.retry.since.IsZero() {
 		s.retry.since = started
@@ -64,8 +62,8 @@ func (s *groupSender) pause(started time.Time, cause error) {
 	s.failWaiting(outcome.NewNotApplied(refusalReason(cause), cause))
 }
 
-// refusalReason is what the queue's callers are told after the leader refused
-// for too long: what it said if that is about itself, else NoQuorum.
+// refusalReason is the reason for the queue's callers after LeaderWait of refusals: the
+// leader's own if it is about the leader, else NoQuorum.
 func refusalReason(cause error) outcome.Reason {
 	switch r := outcome.ReasonOf(cause); r {
 	case outcome.Starting, outcome.StorageFull, outcome.Overloaded, outcome.TooLarge, outcome.SessionLost:
@@ -75,9 +73,9 @@ func refusalReason(cause error) outcome.Reason {
 	}
 }
 
-// attempt is the context of a group sender's attempts. One serves many attempts, as
-// long as each has at least the time an attempt may take: a new one each time
-// would be what a lone caller pays most for.
+// attempt is the context of a group sender's attempts. One context serves many attempts,
+// as long as each gets at least the time of an attempt: a new context for each would be
+// the largest cost of a lone caller.
 type attempt struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -96,7 +94,7 @@ func (a *attempt) renew(parent context.Context, d time.Duration) context.Context
 	return a.ctx
 }
 
-// cancel ends the attempt under way.
+// cancel ends the attempt in flight.
 func (a *attempt) cancel() {
 	if a.end != nil {
 		a.end()

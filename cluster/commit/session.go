@@ -1,7 +1,7 @@
 package commit
 
-// sessionWindow is how far the state machine lets a group's number be ahead of
-// what its origin acknowledged, be it with this group or with an earlier one.
+// sessionWindow is how far the state machine lets a group's number be ahead of what its
+// origin acknowledged, with this group or an earlier one.
 const sessionWindow = 64
 
 // session numbers the groups of one session. It has no lock: the Gatherer's
@@ -14,8 +14,8 @@ type session struct {
 	origin []byte
 	// next is the sequence number of the next group.
 	next uint64
-	// open holds the numbers that were given out and are not settled, in
-	// ascending order; there are at most MaxInFlight.
+	// open holds the numbers that are given out and not settled, in ascending order; at
+	// most MaxInFlight.
 	open []uint64
 }
 
@@ -39,8 +39,7 @@ func (s *session) take() uint64 {
 	return n
 }
 
-// settle says that the outcome of the group does not matter any more: it was
-// answered or given up for good.
+// settle marks the group as settled: it was answered or given up.
 func (s *session) settle(sequence uint64) {
 	for i, n := range s.open {
 		if n == sequence {
@@ -50,6 +49,6 @@ func (s *session) settle(sequence uint64) {
 	}
 }
 
-// full says that the next group would be too far ahead, because an old one is
-// not settled.
+// full reports whether the next group would be too far ahead of an old one that is not
+// settled.
 func (s *session) full() bool { return s.next-s.acknowledged() > sessionWindow }

@@ -15,8 +15,8 @@ func (s *groupSender) answered(gr *group, result raftlog.GroupResult) {
 	case result.Status == raftlog.Applied && len(result.Results) == len(s.operations):
 		s.applied(gr, result.Results)
 	case result.Status == raftlog.StaleSession && !gr.tainted:
-		// No sending of this group took effect, and none will in a session that
-		// is over: its operations may go in a new one.
+		// No attempt took effect, and none will in a session that has ended: the
+		// operations may go into a new one.
 		s.renewSession(gr)
 		s.requeue(gr)
 		s.pause(gr.started, outcome.NewNotApplied(outcome.SessionLost, nil))
@@ -28,8 +28,7 @@ func (s *groupSender) answered(gr *group, result raftlog.GroupResult) {
 	}
 }
 
-// errBadAnswer is the cause when a leader answers with something else than one
-// result per operation.
+// errBadAnswer is the cause when a leader does not answer with one result per operation.
 var errBadAnswer = errors.New("the leader's answer does not fit the group")
 
 // applied hands each caller its result.
@@ -54,8 +53,8 @@ func (s *groupSender) applied(gr *group, results [][]byte) {
 	}
 }
 
-// again decides what follows an attempt that brought no result: true sends the
-// group again, false means it is settled.
+// again decides after an attempt without a result: true sends the group again, false
+// means it is settled.
 func (s *groupSender) again(gr *group, err error) bool {
 	refused := outcome.Of(err) == outcome.NotApplied
 	gr.tainted = gr.tainted || !refused
@@ -76,17 +75,16 @@ func (s *groupSender) again(gr *group, err error) bool {
 	return true
 }
 
-// hold waits before a group whose outcome is unknown is sent again: not at all
-// the first time, or when another node leads now, because that is what gives
-// its callers their answer soonest.
+// hold waits before a group whose outcome is unknown is sent again: not the first time,
+// and not when another node leads now, so that its callers get their answer soonest.
 func (s *groupSender) hold(gr *group) {
 	if gr.attempts > 1 && !s.g.ledByOther(gr.leader) {
 		s.g.pause(s.g.halt, s.retry.next())
 	}
 }
 
-// final says that another leader would refuse the group for the same reason, or
-// that asking again would only add to the trouble.
+// final reports whether another leader would refuse the group for the same reason, or a
+// retry would add to an overload.
 func final(err error) bool {
 	switch outcome.ReasonOf(err) {
 	case outcome.Overloaded, outcome.StorageFull, outcome.TooLarge, outcome.Invalid:
@@ -96,8 +94,7 @@ func final(err error) bool {
 	}
 }
 
-// outcomeOf is NotApplied for a group that no attempt left in doubt, and Unknown
-// otherwise.
+// outcomeOf is Unknown for a tainted group, and NotApplied otherwise.
 func outcomeOf(gr *group, reason outcome.Reason, cause error) error {
 	if gr.tainted {
 		return outcome.NewUnknown(reason, cause)
@@ -123,10 +120,9 @@ func (s *groupSender) requeue(gr *group) {
 	s.putBack(gr)
 }
 
-// putBack settles a group that is certainly in no log, or that nobody waits
-// for, and returns the operations somebody waits for to the head of the queue,
-// where their callers may take them back again. The sequence number is not used
-// again. The caller holds the lock.
+// putBack settles a group that is certainly in no log, or that no caller waits for, and
+// returns the operations with waiting callers to the head of the queue. The sequence
+// number is not used again. The caller holds the lock.
 func (s *groupSender) putBack(gr *group) {
 	gr.session.settle(gr.sequence)
 	for i := len(s.waiters) - 1; i >= 0; i-- {
@@ -138,7 +134,7 @@ func (s *groupSender) putBack(gr *group) {
 	s.g.work.Broadcast()
 }
 
-// failWaiting answers everybody in the queue with err.
+// failWaiting answers all waiters in the queue with err.
 func (s *groupSender) failWaiting(err error) {
 	s.g.mu.Lock()
 	waiting := s.g.waiting.drain()

@@ -19,12 +19,12 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// This file throws everything at the Gatherers and Batchers of a small cluster
-// in virtual time: leaders that come and go, lie dead or are two at a time;
-// groups that are lost, repeated, delayed for seconds, refused; answers that are
-// lost; entries that are forgotten or applied long after everybody gave up;
-// quorums that vanish; callers that go away; sessions that are opened anew
-// behind a node's back. What must hold is simple, and checked at the end.
+// This file throws everything at the Gatherers and Batchers of a small cluster in virtual
+// time: leaders that come and go, lie dead or are two at a time; groups that are lost,
+// repeated, delayed for seconds, refused; answers that are lost; entries that are
+// forgotten or applied long after everybody gave up; quorums that vanish; callers that go
+// away; sessions that are opened again behind a node's back. What must hold is simple,
+// and checked at the end.
 
 // faults are the probabilities, in percent, of what the simulation does.
 type faults struct {
@@ -168,7 +168,7 @@ func (n *simNode) Send(ctx context.Context, leader string, group []byte) (raftlo
 		wait(ctx, s.between(0, time.Second))
 		return raftlog.GroupResult{}, errSimulated
 	case s.percent(func(f faults) int { return f.repeat }):
-		// A second copy is on its way: only an answer says what became of both.
+		// A second copy is on its way: only an answer says the outcome of both.
 		s.deliverLater(target, group)
 		result, err := n.deliver(ctx, target, group)
 		if outcome.Of(err) == outcome.NotApplied {
@@ -463,7 +463,7 @@ func (s *simulation) heal() {
 	s.mu.Lock()
 	s.faults = faults{}
 	s.mu.Unlock()
-	time.Sleep(5 * time.Second) // until the disturbances under way are over
+	time.Sleep(5 * time.Second) // until the disturbances in flight are over
 	s.elect(s.nodes[0])
 	for _, n := range s.nodes {
 		n.gatherer.SetQuorum(true)

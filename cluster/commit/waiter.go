@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// place is where an operation is on its way.
+// place is where an operation is.
 type place uint8
 
 const (
-	// queued means the operation waits and can still be taken back.
+	// queued means the operation waits and can still be removed.
 	queued place = iota
-	// taken means it is in a group: only that group's end answers it.
+	// taken means it is in a group, whose outcome answers it.
 	taken
-	// left means its caller went away after it was taken.
+	// left means its caller gave up after it was taken.
 	left
 )
 
-// waiter is one operation and the caller that waits for it. Its links and its
-// place belong to the Gatherer's lock; result and err belong to whoever answers
-// until done is sent on, and to the caller from then on.
+// waiter is one operation and the caller that waits for it. The Gatherer's lock guards
+// its links and its place. result and err belong to the answering goroutine until done is
+// sent on, and then to the caller.
 //
-// Invariant: done is sent on at most once per use, and a waiter goes back to
-// the pool only after that send was received, or when it never was in a group.
-// Else a late answer would reach the wrong caller.
+// Invariant: done is sent on at most once per use, and a waiter goes back to the pool
+// only after that send was received, or if it never was in a group. Otherwise a late
+// answer would reach the wrong caller.
 type waiter struct {
 	prev, next *waiter
 	operation  []byte
-	// caller is the context of the caller, for whoever follows groups.
+	// caller is the context of the caller, for spans of groups.
 	caller context.Context
 	place  place
 	// born is the Gatherer's clock when the wait began.
@@ -38,7 +38,7 @@ type waiter struct {
 	done   chan struct{}
 }
 
-// waiterPool saves the channel and the waiter itself on every call.
+// waiterPool saves the allocations of a waiter and its channel.
 type waiterPool struct{ pool sync.Pool }
 
 func (p *waiterPool) get(caller context.Context, operation []byte) *waiter {
@@ -55,7 +55,7 @@ func (p *waiterPool) put(w *waiter) {
 	p.pool.Put(w)
 }
 
-// answer ends the wait of w's caller. The waiter must not be touched after it.
+// answer ends the wait of w's caller. The waiter must not be used after it.
 func (w *waiter) answer(result []byte, err error) {
 	w.result, w.err = result, err
 	w.done <- struct{}{}

@@ -68,9 +68,9 @@ func tagTaken(tag string, owner []byte) error {
 		ErrTagTaken, tag, ServerID(owner), tag)
 }
 
-// removed says whether err means that the peer asked knows the caller as
-// removed, and denied whether it means that the peer does not let the caller in.
-// Whoever calls peers says so through these methods.
+// removed reports whether err means that the peer asked knows the caller as removed, and
+// denied whether it means that the peer does not let the caller in. Whoever calls peers
+// says so through these methods.
 func removed(err error) bool {
 	var e interface{ Removed() bool }
 	return errors.As(err, &e) && e.Removed()

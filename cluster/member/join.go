@@ -73,7 +73,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 	}
 }
 
-// final says whether asking again is useless.
+// final reports whether asking again is useless.
 func final(err error) bool {
 	refusal := RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrNotAdmitted) || errors.Is(err, ErrRemoved) || denied(err)
@@ -111,7 +111,7 @@ func (j Join) refusal(address string, err error) error {
 	return fmt.Errorf("asking %s: %w", address, err)
 }
 
-// lasting says whether a refusal stays the same however often one asks.
+// lasting reports whether a refusal stays the same however often one asks.
 func lasting(reason raftlogv1.RefusalReason) bool {
 	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
 }
@@ -129,7 +129,7 @@ type Invitation struct {
 	Answer chan<- InvitationAnswer
 }
 
-// InvitationAnswer is what became of an invitation.
+// InvitationAnswer is the outcome of an invitation.
 type InvitationAnswer struct {
 	Member *raftlogv1.Member
 	Err    error

@@ -54,7 +54,7 @@ type ListCheck struct {
 	// Members returns all members, removed ones too.
 	Members func() []*raftlogv1.Member
 	Greeter Greeter
-	// Vouched says whether the node has been known since its start to be where it
+	// Vouched reports whether the node has been known since its start to be where it
 	// belongs. From then on there are only warnings.
 	Vouched func() bool
 	// Report is called after each round that gave no error, as soon as the answers count:
@@ -133,7 +133,7 @@ func (c ListCheck) isSelf(l Listed) bool {
 	return c.own[l] || l.Tag != "" && l.Tag == self.GetTag() || l.Address == self.GetGrpcAddress()
 }
 
-// isGone says whether the list names a member that was removed.
+// isGone reports whether the list names a member that was removed.
 func (c ListCheck) isGone(l Listed) bool {
 	gone := false
 	for _, m := range c.Members() {
@@ -147,7 +147,7 @@ func (c ListCheck) isGone(l Listed) bool {
 	return gone
 }
 
-// isMembers says whether an address is that of a present member.
+// isMembers reports whether an address is that of a present member.
 func (c ListCheck) isMembers(l Listed) bool {
 	return slices.ContainsFunc(c.Members(), func(m *raftlogv1.Member) bool {
 		return !m.GetRemoved() && m.GetGrpcAddress() == l.Address
@@ -180,7 +180,7 @@ func (c ListCheck) round(ctx context.Context) {
 	wg.Wait()
 }
 
-// isPresent says whether self is among members and not removed.
+// isPresent reports whether self is among members and not removed.
 func isPresent(self *raftlogv1.Member, members []*raftlogv1.Member) bool {
 	return slices.ContainsFunc(members, func(m *raftlogv1.Member) bool {
 		return !m.GetRemoved() && bytes.Equal(m.GetId(), self.GetId())
@@ -192,7 +192,7 @@ func (c ListCheck) foreign() []Listed {
 	return slices.DeleteFunc(c.open(), func(l Listed) bool { return len(c.answers[l].cluster) == 0 })
 }
 
-// anyOwn says whether a node of this cluster has answered.
+// anyOwn reports whether a node of this cluster has answered.
 func (c ListCheck) anyOwn() bool {
 	for _, a := range c.answers {
 		if bytes.Equal(a.cluster, c.ClusterID) {
@@ -202,8 +202,8 @@ func (c ListCheck) anyOwn() bool {
 	return false
 }
 
-// allForeign says whether there is nobody left who could say that this node is where it
-// belongs: all who were asked are of another cluster.
+// allForeign reports whether there is nobody left who could say that this node is where
+// it belongs: all who were asked are of another cluster.
 func (c ListCheck) allForeign() bool {
 	foreign := c.foreign()
 	return !c.anyOwn() && len(foreign) > 0 && len(foreign) == len(c.open()) &&

@@ -17,7 +17,7 @@ import (
 const never = 1000 * time.Hour
 
 // neighbour is who answers at an address, from a moment on until another; nobody does
-// before and after. Zero until means for ever.
+// before and after. Zero until means without end.
 type neighbour struct {
 	cluster     byte
 	from, until time.Duration

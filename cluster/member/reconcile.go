@@ -123,8 +123,8 @@ func (r *Reconciler) step(ctx context.Context) error {
 // configuration is Raft's, as it was when the round began.
 type configuration map[raft.ServerID]raft.Server
 
-// remove takes removed members out of Raft's configuration. It goes first: a
-// server that does not exist any more costs the quorum.
+// remove takes removed members out of Raft's configuration. It goes first: a server that
+// no longer exists costs the quorum.
 func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
 	if _, present := c[id]; !m.GetRemoved() || !present {
@@ -186,8 +186,8 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 	return true, nil
 }
 
-// keepsUp says whether the member has been near the commit index for the whole
-// stable time. A member that does not answer begins anew.
+// keepsUp reports whether the member has been near the commit index for the whole stable
+// time. A member that does not answer begins again.
 func (r *Reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
 	commit := r.Commit()
 	applied, err := r.Progress(ctx, m)

@@ -145,7 +145,7 @@ func TestReconcileNewcomer(t *testing.T) {
 		wait(time.Minute)
 		b.applied["D"] = 9900
 		wait(1500 * time.Millisecond)
-		b.applied["D"] = 5000 // It falls back: the count starts anew.
+		b.applied["D"] = 5000 // It falls back: the count starts again.
 		wait(time.Second)
 		b.applied["D"] = 9900
 		wait(1500 * time.Millisecond)

@@ -63,7 +63,7 @@ type Record struct {
 	Revision uint64
 }
 
-// InCluster says whether the node belongs to a cluster.
+// InCluster reports whether the node belongs to a cluster.
 func (r *Record) InCluster() bool { return len(r.ClusterID) > 0 }
 
 // Clone returns a deep copy.
@@ -298,7 +298,7 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// SameMembers says whether two tables are equal.
+// SameMembers reports whether two tables are equal.
 func SameMembers(a, b []*raftlogv1.Member) bool {
 	return slices.EqualFunc(a, b, func(x, y *raftlogv1.Member) bool { return proto.Equal(x, y) })
 }

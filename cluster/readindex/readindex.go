@@ -7,11 +7,11 @@
 // leader, or one call to it from a follower, serves all who wait. It does not
 // own the calls between nodes, nor the waiting for the state.
 //
-// Invariant: a waiter is served by a round that began after the waiter came. A
-// round already under way is never joined, because its commit index was read,
-// or its heartbeats were sent, before: a write that was answered in between
-// would be missed. So whoever comes during a round waits for the next, and a
-// round serves all who came during the one before.
+// Invariant: a waiter is served by a round that began after the waiter came. A round
+// already in flight is never joined, because its commit index was read, or its heartbeats
+// were sent, before: a write that was answered in between would be missed. So whoever
+// comes during a round waits for the next, and a round serves all who came during the one
+// before.
 package readindex
 
 import (

@@ -68,7 +68,7 @@ func TestWhoComesDuringARoundWaitsForTheNext(t *testing.T) {
 		defer l.Close()
 		ask := func() (uint64, error) { return l.ReadIndex(bg) }
 		first := async(ask)
-		raft.change(func(r *fakeRaft) { r.commit = 21 }) // answered while the round is under way
+		raft.change(func(r *fakeRaft) { r.commit = 21 }) // answered while the round is in flight
 		var late []<-chan read
 		for range 100 {
 			late = append(late, async(ask))

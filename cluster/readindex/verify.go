@@ -2,7 +2,7 @@ package readindex
 
 import "context"
 
-// Future is what hashicorp/raft returns: its Error waits, perhaps for ever.
+// Future is what hashicorp/raft returns: its Error waits, perhaps permanently.
 type Future interface{ Error() error }
 
 // Await starts something of Raft's and waits for its future, at most until ctx

@@ -125,8 +125,8 @@ func checkFilled(s *Store) error {
 	return nil
 }
 
-// openIsHonest says whether the damage was refused; if it was not, everything
-// read must be what was written.
+// openIsHonest reports whether the damage was refused; if it was not, everything read
+// must be what was written.
 func openIsHonest(t *testing.T, cfg Config) (refused bool) {
 	t.Helper()
 	s, err := Open(cfg)

@@ -15,7 +15,7 @@
 //     takes nothing more, and has called Config.Fatal, which must end the
 //     process. So a node cannot send, vote or apply after it, not even if the
 //     stalled write comes back.
-//   - A directory belongs to one node id, and to one kind of log, for ever.
+//   - A directory belongs to one node id, and to one kind of log, permanently.
 //
 // The library goes on after all three of these: it falls back to an older
 // snapshot, it stays leader while its disk hangs (hashicorp/raft issues 503 and

@@ -19,11 +19,11 @@ import (
 const (
 	fileMode = 0o600
 	dirMode  = 0o700
-	// lockTimeout bounds the wait for another process's file lock. It is only
-	// there for a process that is about to end; bbolt's default is for ever.
+	// lockTimeout bounds the wait for another process's file lock. It is only there for a
+	// process that is about to end; bbolt's default is no limit.
 	lockTimeout = time.Second
-	// initialMap is the address space mapped at once, in bytes. The map is made
-	// anew when the file outgrows it, and that waits for all readers.
+	// initialMap is the address space mapped at once, in bytes. The map is made again
+	// when the file outgrows it, and that waits for all readers.
 	initialMap = 256 << 20
 )
 

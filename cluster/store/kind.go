@@ -13,7 +13,7 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// LogKind says what keeps the log of a data directory, for ever.
+// LogKind says what keeps the log of a data directory, permanently.
 type LogKind string
 
 const (

@@ -26,11 +26,11 @@ type checkedLog struct {
 	backend raft.LogStore
 	guard   *guard
 
-	// changing holds a value while the log is changed, one change at a time: Raft
-	// appends on its main goroutine and compacts on the one that takes snapshots. It
-	// costs nothing, since bbolt writes one transaction at a time anyway. It is no
-	// mutex because who holds it waits for the disk: in virtual time nothing moves
-	// on while somebody waits for a mutex.
+	// changing holds a value while the log is changed, one change at a time: Raft appends
+	// on its main goroutine and compacts on the one that takes snapshots. It costs
+	// nothing, since bbolt writes one transaction at a time anyway. It is not a mutex
+	// because its holder waits for the disk: virtual time does not advance while a
+	// goroutine waits for a mutex.
 	//
 	// Invariant: held is changed only by whoever holds changing, so nobody puts
 	// back a range that is older than the present one.
@@ -115,8 +115,8 @@ func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// lost says whether an entry that was not found should have been: it was held
-// before the read and still is, and nothing was deleted in between.
+// lost reports whether an entry that was not found should have been: it was held before
+// the read and still is, and nothing was deleted in between.
 func (l *checkedLog) lost(index uint64, before indexRange) bool {
 	after := l.heldRange()
 	return before.holds(index) && after.holds(index) && before.deletions == after.deletions

@@ -170,7 +170,7 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A log that begins anew beside snapshots would be one that was lost.
+	// A log that begins again beside snapshots would be one that was lost.
 	cfg.MustExist = cfg.MustExist || snapshots.newestIndex > 0
 	file, err := openFile(cfg, guard)
 	if err != nil {

@@ -155,10 +155,10 @@ func (s *stream) identify(ctx context.Context, g greeting, state *tls.Connection
 	return OK
 }
 
-// impostor says whether the member itself, asked at its own address, is another
-// process than the one that greeted. Without TLS nothing else tells a copied or
-// forged data directory from the member. Whoever cannot be asked gets the benefit
-// of the doubt: a network may be cut in one direction, or an address be new.
+// impostor reports whether the member itself, asked at its own address, is another
+// process than the one that greeted. Without TLS nothing else tells a copied or forged
+// data directory from the member. Whoever cannot be asked gets the benefit of the doubt:
+// a network may be cut in one direction, or an address be new.
 func (s *stream) impostor(ctx context.Context, peer Peer, g greeting) bool {
 	if s.known.is(g.dialler, g.instance) {
 		return false

@@ -49,7 +49,7 @@ func (a *answers) next() Mark {
 	return a.mark
 }
 
-// heard takes note of an answer from term to a message of the term asked.
+// heard records an answer from term to a message of the term asked.
 func (a *answers) heard(id raft.ServerID, sent Mark, asked, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,8 +63,8 @@ func (a *answers) heard(id raft.ServerID, sent Mark, asked, term uint64) {
 	}
 }
 
-// enough says whether a majority of the voters, self included, answered in term
-// to messages that were sent after since; if not, it returns what to wait for.
+// enough reports whether a majority of the voters, self included, answered in term to
+// messages that were sent after since; if not, it returns what to wait for.
 func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self raft.ServerID) (bool, <-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

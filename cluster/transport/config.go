@@ -72,7 +72,7 @@ type Witness interface {
 	// Accept returns nil if a process may be the member: its disk has everything that
 	// the member was seen to have.
 	Accept(id string, process uint64, p witness.Progress) error
-	// Met is told of a process that did not say its progress.
+	// Met learns of a process that did not say its progress.
 	Met(id string, process uint64)
 	// Acknowledged is told what a member's message proves of its disk.
 	Acknowledged(id string, term, match, committed uint64)
@@ -94,7 +94,7 @@ type Config struct {
 	// it gives none before so many voters have accepted it that they and it are a
 	// majority. So whoever saw that its disk had more has said so before.
 	Voters func() []raft.ServerID
-	// OlderPeers says whether other members may run a program that knows only the
+	// OlderPeers reports whether other members may run a program that knows only the
 	// handshake's first version. Nil means yes.
 	OlderPeers func() bool
 	// Dial says, by tag, where to reach a node instead of its Address.
@@ -106,8 +106,8 @@ type Config struct {
 	// and a configuration without ServerName gets the tag as one.
 	ServerTLS func() (*tls.Config, error)
 	ClientTLS func(tag string) (*tls.Config, error)
-	// NamesTag says whether the verified certificate of a connection names the
-	// tag. Nil means: one of its DNS names is the tag.
+	// NamesTag reports whether the verified certificate of a connection names the tag.
+	// Nil means: one of its DNS names is the tag.
 	NamesTag func(state tls.ConnectionState, tag string) bool
 
 	// OnRefused is called whenever a dialled node refused this one: with Removed

@@ -138,11 +138,11 @@ func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted,
 // errNoAnswer means that a node closed the connection when it was greeted.
 var errNoAnswer = errors.New("it closed the connection")
 
-// DialTCP is how connections are opened unless Config.DialContext says otherwise.
-// It looks the name up anew each time: in a cluster of containers the address
-// behind a name changes with each start. It does so with a resolver of its own,
-// so that this look-up does not join one of the same name that began while this
-// node was cut off and waits out its time.
+// DialTCP is how connections are opened unless Config.DialContext says otherwise. It
+// looks the name up again each time: in a cluster of containers the address behind a name
+// changes with each start. It does so with a resolver of its own, so that this look-up
+// does not join one of the same name that began while this node was cut off and waits out
+// its time.
 func DialTCP(ctx context.Context, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: &net.Resolver{}}
 	return dialer.DialContext(ctx, "tcp", address)

@@ -85,7 +85,7 @@ func newGate(s *stream) *gate {
 	return &gate{voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack}
 }
 
-// pass says whether Raft gets a request; if not, it is answered. Its sender has
+// pass reports whether Raft gets a request; if not, it is answered. Its sender has
 // accepted this process: it dialled, and compared the answer, before it sent anything.
 func (g *gate) pass(rpc raft.RPC) bool {
 	if g == nil {
@@ -103,7 +103,7 @@ func (g *gate) pass(rpc raft.RPC) bool {
 	return true
 }
 
-// open says whether this process may take part in elections.
+// open reports whether this process may take part in elections.
 func (g *gate) open() bool {
 	switch {
 	case g == nil:
@@ -133,7 +133,7 @@ func (g *gate) accepted(voters []raft.ServerID) int {
 	return n
 }
 
-// Greeted says whether a node has accepted a greeting of this process.
+// Greeted reports whether a node has accepted a greeting of this process.
 func (t *Transport) Greeted(id raft.ServerID) bool {
 	node, err := parseID(string(id))
 	return err == nil && t.stream.greeted.has(node)

@@ -41,7 +41,7 @@ const (
 	// NotMember means that the node dialled does not know the dialler. It may
 	// just not have heard of it yet.
 	NotMember
-	// Removed means that the dialler was removed from the cluster, for ever.
+	// Removed means that the dialler was removed from the cluster, permanently.
 	Removed
 	// WrongCertificate means that the dialler's certificate names another tag.
 	WrongCertificate

@@ -74,7 +74,7 @@ func (i *inbound) run(ctx context.Context) {
 	}
 }
 
-// inspect looks at a request, and may change it. It says whether Raft gets it; one
+// inspect looks at a request, and may change it. It reports whether Raft gets it; one
 // that Raft does not get is answered here.
 func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	switch r := rpc.Command.(type) {
@@ -173,7 +173,7 @@ func (i *inbound) look() {
 	}
 }
 
-// contested says whether a node other than the sender of the snapshot that Raft reads
+// contested reports whether a node other than the sender of the snapshot that Raft reads
 // may lead: one of a newer term, or one whose pre-vote waits.
 func (i *inbound) contested() bool {
 	return i.newest > i.install.request.Term || slices.ContainsFunc(i.queue, func(rpc raft.RPC) bool {

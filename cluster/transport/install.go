@@ -91,7 +91,7 @@ func (c counting) Read(p []byte) (int, error) {
 // start takes note that Raft has taken the snapshot.
 func (s *install) start() { s.running, s.looks = true, time.NewTicker(installTick) }
 
-// stop takes note of Raft's answer.
+// stop records Raft's answer.
 func (s *install) stop() {
 	if s.looks != nil {
 		s.looks.Stop()
@@ -106,7 +106,7 @@ func (s *install) ticks() <-chan time.Time {
 	return s.looks.C
 }
 
-// look looks for a sign of the sender, and says whether there was none for too long.
+// look looks for a sign of the sender, and reports whether there was none for too long.
 // There need not be one once Raft has read everything, and only restores.
 func (s *install) look() (gone bool) {
 	read := s.read.Load()
@@ -125,8 +125,8 @@ func (s *install) pending() <-chan raft.RPCResponse {
 	return s.answers
 }
 
-// beats says whether a request is an empty heartbeat of the leader whose snapshot
-// Raft is installing, and of the term that Raft is in for as long as it does.
+// beats reports whether a request is an empty heartbeat of the leader whose snapshot Raft
+// is installing, and of the term that Raft is in for as long as it does.
 func (s *install) beats(r *raft.AppendEntriesRequest) bool {
 	return s != nil && s.running && len(s.answers) == 0 &&
 		s.log.Term == r.Term && s.request.Term == r.Term &&

@@ -43,7 +43,7 @@ func (i installing) send() <-chan error {
 	return failed
 }
 
-// append sends an append, or a heartbeat, and says whether it succeeded.
+// append sends an append, or a heartbeat, and reports whether it succeeded.
 func (i installing) append(r *raft.AppendEntriesRequest) <-chan bool {
 	done := make(chan bool, 1)
 	go func() {
@@ -330,7 +330,7 @@ func (r reading) arrives(what any) {
 	}
 }
 
-// givenUp says whether the sender's connection is closed; no other one may be.
+// givenUp reports whether the sender's connection is closed; no other one may be.
 func (r reading) givenUp() bool {
 	synctest.Wait()
 	r.conns.mu.Lock()

@@ -123,7 +123,7 @@ func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
 	}
 }
 
-// removed says whether a member was removed since its greeting was judged. Whoever is
+// removed reports whether a member was removed since its greeting was judged. Whoever is
 // removed later is found among the connections.
 func (s *stream) removed(id string) bool {
 	peer, ok := s.cfg.Directory.Lookup(id)

@@ -46,9 +46,9 @@ func New(cfg Config) (*Transport, error) {
 		Stream:                s,
 		MaxPool:               cfg.MaxPool,
 		Timeout:               cfg.Timeout,
-		// Several messages under way at a time can leave a follower without
-		// any for ever (hashicorp/raft issue 612), and leave the rest of a
-		// burst waiting for the next heartbeat.
+		// Several messages in flight can leave a follower permanently without any
+		// (hashicorp/raft issue 612), and leave the rest of a burst waiting for the next
+		// heartbeat.
 		MaxRPCsInFlight: 1,
 	})
 	t := &Transport{

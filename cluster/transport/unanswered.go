@@ -62,16 +62,16 @@ func (t *Transport) Unanswered(before Mark, voters []raft.ServerID) int {
 	return t.unanswered.count(before, voters)
 }
 
-// OthersAnswered says whether a majority of the voters, without this node, has answered
-// messages that this node sent after since as the leader of term.
+// OthersAnswered reports whether a majority of the voters, without this node, has
+// answered messages that this node sent after since as the leader of term.
 func (t *Transport) OthersAnswered(since Mark, term uint64, voters []raft.ServerID) bool {
 	const nobody = ""
 	done, _, _ := t.answers.enough(since, term, voters, nobody)
 	return done
 }
 
-// Answered says whether a node has answered a message that this node sent after since as
-// the leader of term; this node itself has.
+// Answered reports whether a node has answered a message that this node sent after since
+// as the leader of term; this node itself has.
 func (t *Transport) Answered(since Mark, term uint64, id raft.ServerID) bool {
 	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, raft.ServerID(t.stream.local.String()))
 	return done
@@ -112,7 +112,7 @@ func (r *resignation) leads(term uint64) bool {
 	return term > r.term
 }
 
-// stands says whether this node stands for election. led is the newest term of which
+// stands reports whether this node stands for election. led is the newest term of which
 // it heard another leader, and heard when it did so last.
 func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
 	r.mu.Lock()

@@ -102,9 +102,9 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	return nil
 }
 
-// Met is told of a process that did not say its progress: one of an older program, or
-// one that was taken for such. What it acknowledges counts for nothing until it, or the
-// one accepted last, has been compared.
+// Met learns of a process that did not say its progress: one of an older program, or one
+// that was taken for such. What it acknowledges counts for nothing until it, or the one
+// accepted last, has been compared.
 func (w *Witness) Met(id string, process uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

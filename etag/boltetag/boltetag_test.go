@@ -216,8 +216,8 @@ func flips(file []byte) func(func(int) bool) {
 	}
 }
 
-// flipped says whether the damaged file is refused, and fails the test when it
-// is accepted with less than what was stored.
+// flipped reports whether the damaged file is refused, and fails the test when it is
+// accepted with less than what was stored.
 func flipped(t *testing.T, path string, damaged []byte, want map[string]uint64) bool {
 	t.Helper()
 	must(t, os.WriteFile(path, damaged, 0o600))

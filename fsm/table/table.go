@@ -76,7 +76,7 @@ func (t *Table[V]) less(a, b Ref) bool {
 	return t.before(a, p.slots[at].database, p.name(at))
 }
 
-// before says whether an entry comes before a name in the order of the table.
+// before reports whether an entry comes before a name in the order of the table.
 func (t *Table[V]) before(ref Ref, database uint32, name []byte) bool {
 	p, at := t.slab(ref)
 	if s := &p.slots[at]; s.database != database {

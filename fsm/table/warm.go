@@ -2,9 +2,8 @@ package table
 
 import "hash/maphash"
 
-// Ahead is how many names are looked up at once: about as many reads as a
-// processor has under way, and few enough to be in its nearest cache when they are
-// used.
+// Ahead is how many names are looked up at once: about as many reads as a processor has
+// in flight, and few enough to be in its nearest cache when they are used.
 const Ahead = 32
 
 // Key is what an entry is found by.

@@ -17,8 +17,8 @@ import (
 // steps is bounded by the Config's Timeout.
 //
 // When Close has returned, no goroutine of the generator is left. The error joins what
-// the source said; the generator is closed all the same. Every further Close waits for
-// the first one and returns its error.
+// the source said; the generator is closed anyway. Every further Close waits for the
+// first one and returns its error.
 func (g *Generator) Close(ctx context.Context) error {
 	last, first := g.shut()
 	if !first {
@@ -33,7 +33,7 @@ func (g *Generator) Close(ctx context.Context) error {
 }
 
 // shut lets nobody take another number. It returns the last one that was taken of the
-// current range, and says whether this was the first call.
+// current range, and reports whether this was the first call.
 func (g *Generator) shut() (last int64, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -100,7 +100,7 @@ func TestCloseAtEveryMoment(t *testing.T) {
 			time.Sleep(time.Duration(moment) * time.Millisecond)
 			begin := time.Now()
 			closeNow(t, g)
-			// The call under way, and two returns.
+			// The call in flight, and two returns.
 			if took := time.Since(begin); took > 30*time.Millisecond {
 				t.Errorf("Close took %v", took)
 			}

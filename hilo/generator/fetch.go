@@ -36,8 +36,8 @@ func (g *Generator) prefetch(s *heldRange) {
 	}
 }
 
-// prefetchLocked starts a fetcher, unless its range is there or under way: a second
-// one would put its range into the place of the first one's.
+// prefetchLocked starts a fetcher, unless its range is there or in flight: a second one
+// would put its range into the place of the first one's.
 func (g *Generator) prefetchLocked() {
 	if !g.closed && g.ahead == nil && g.fetcher == nil {
 		g.startFetcher()
@@ -101,8 +101,8 @@ func (g *Generator) ask() (*heldRange, error) {
 	return newHeldRange(r), nil
 }
 
-// deliver hands a new range to those who wait, or keeps it for those who come. It
-// says whether the fetcher is to bring another.
+// deliver hands a new range to those who wait, or keeps it for those who come. It reports
+// whether the fetcher is to bring another.
 func (g *Generator) deliver(s *heldRange) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,10 +120,10 @@ func (g *Generator) deliver(s *heldRange) (more bool) {
 	return more
 }
 
-// fail tells those who wait that there is no range. It returns what ends the rest
-// before the next attempt, or nil if there is to be none: a generator without
-// a number left, such as a closed one, asks when a caller comes, so that one that
-// nobody uses does not ask for ever.
+// fail tells those who wait that there is no range. It returns what ends the rest before
+// the next attempt, or nil if there is to be none: a generator without a number left,
+// such as a closed one, asks when a caller comes, so that one that nobody uses does not
+// ask permanently.
 func (g *Generator) fail(err error) (wake <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,7 +137,7 @@ func (g *Generator) fail(err error) (wake <-chan struct{}) {
 }
 
 // rest waits for up to the pause, less if somebody wants a number or Close begins. It
-// says whether the fetcher is to go on.
+// reports whether the fetcher is to go on.
 //
 // The pause varies by half, so that the clients of a cluster that comes back do not
 // come all at once.

@@ -48,7 +48,7 @@ type block struct {
 	n     uint64
 }
 
-// take takes up to n numbers. It says whether they are the ones after which the next
+// take takes up to n numbers. It reports whether they are the ones after which the next
 // range is to be fetched.
 func (h *heldRange) take(n uint64) (b block, half bool) {
 	if h.empty() {
@@ -64,7 +64,7 @@ func (h *heldRange) take(n uint64) (b block, half bool) {
 	return block{h, h.Low + int64(begin), end - begin}, begin < h.half && h.half <= end
 }
 
-// empty says whether no number is left.
+// empty reports whether no number is left.
 func (h *heldRange) empty() bool { return h.used.Load() >= h.size }
 
 // exhaust makes the range empty, and returns the last number that was taken before, Low-1

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// model is a source that follows the cluster's own rules and knows what became of
-// every number. The zero model answers at once.
+// model is a source that follows the cluster's own rules and knows the outcome of every
+// number. The zero model answers at once.
 type model struct {
 	// size gives the size of a range where the request leaves it open; nil means the
 	// last size, doubled.

@@ -19,7 +19,7 @@ type waiter struct {
 	place *list.Element
 }
 
-// grant is what becomes of a waiter: numbers, or an error.
+// grant is the outcome of a waiter: numbers, or an error.
 type grant struct {
 	block
 	err error
@@ -31,7 +31,7 @@ func (q *queue) join(n uint64) *waiter {
 	return w
 }
 
-// leave removes a waiter. It says whether that was still in the queue: otherwise its
+// leave removes a waiter. It reports whether that was still in the queue: otherwise its
 // grant is there.
 func (q *queue) leave(w *waiter) bool {
 	if w.place == nil {
@@ -42,7 +42,7 @@ func (q *queue) leave(w *waiter) bool {
 	return true
 }
 
-// serve hands the range's numbers to the waiters, as far as they go. It says whether
+// serve hands the range's numbers to the waiters, as far as they go. It reports whether
 // the one after which the next range is to be fetched was among them.
 func (q *queue) serve(s *heldRange) (half bool) {
 	for !q.idle() && !s.empty() {

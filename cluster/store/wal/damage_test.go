@@ -21,8 +21,8 @@ func atRest(t *testing.T) (*memDisk, model) {
 	return d, m
 }
 
-// isUsed says whether a byte of a file of a log at rest means anything: not
-// between the marks, and not behind the last record.
+// isUsed reports whether a byte of a file of a log at rest means anything: not between
+// the marks, and not behind the last record.
 func isUsed(name string, content []byte, at int) bool {
 	if name == markName {
 		return at%slotDistance < markBytes

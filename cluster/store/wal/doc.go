@@ -10,13 +10,13 @@
 //   - mark, two slots of one sector each that are written in turns, without a
 //     sync, after each append is on disk: up to where the log was acknowledged.
 //
-// The log is a chain of records. A record says what the first and the last index
-// of the log are after it, and brings the newest entries, if any: so cutting off
-// the end, compacting the beginning and beginning anew behind a hole are records
-// like any other. Each has a CRC-32C over its place, its content and the sum of
-// the record before it, and each entry in it has one of its own, which is checked
-// at every read. Segments that hold no entry of the log any more are removed,
-// oldest first, once the record that says so is on disk, and beside other changes.
+// The log is a chain of records. A record says what the first and the last index of the
+// log are after it, and brings the newest entries, if any: so cutting off the end,
+// compacting the beginning and beginning again behind a hole are records like any other.
+// Each has a CRC-32C over its place, its content and the sum of the record before it, and
+// each entry in it has one of its own, which is checked at every read. Segments that hold
+// no entry of the log any more are removed, oldest first, once the record that says so is
+// on disk, and beside other changes.
 //
 // # Beginning a segment
 //

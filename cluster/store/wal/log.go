@@ -43,10 +43,10 @@ type Log struct {
 	disk   Disk
 	marker *marker
 
-	// changing holds a value while the log is changed, one change at a time: Raft
-	// appends on its main goroutine and compacts on the one that takes snapshots. It
-	// is no mutex because who holds it waits for the disk: in virtual time nothing
-	// moves on while somebody waits for a mutex. It also owns the fields up to mu.
+	// changing holds a value while the log is changed, one change at a time: Raft appends
+	// on its main goroutine and compacts on the one that takes snapshots. It is not a
+	// mutex because its holder waits for the disk: virtual time does not advance while a
+	// goroutine waits for a mutex. It also owns the fields up to mu.
 	changing chan struct{}
 	// segments are all there are, oldest first; appends go to the last one.
 	segments []*segment

@@ -201,8 +201,8 @@ func (l *Log) load(number uint64, name string, acked mark, newest bool) ([]byte,
 	return content, nil
 }
 
-// replay applies the good records of a segment up to the first that is not one,
-// and says whether the log once was as the mark has it.
+// replay applies the good records of a segment up to the first that is not one, and
+// reports whether the log once was as the mark has it.
 func (l *Log) replay(s *segment, content []byte, acked mark) (sawMark bool, err error) {
 	for l.end = headerBytes; ; {
 		if s.number == acked.segment && l.end == acked.end {

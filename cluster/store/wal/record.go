@@ -147,7 +147,7 @@ func decodeRecord(content []byte, at place) (record, error) {
 	return rec, nil
 }
 
-// hasRecord says whether a good record begins anywhere from the offset on.
+// hasRecord reports whether a good record begins anywhere from the offset on.
 func hasRecord(content []byte, segment uint64, offset int64) bool {
 	for {
 		i := bytes.Index(content[offset:], []byte(recordMagic))

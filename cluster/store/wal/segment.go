@@ -137,7 +137,8 @@ func (s *segment) read() (header, []byte, error) {
 		return header{}, nil, err
 	}
 	content := make([]byte, size)
-	// The header alone says whether a draft was begun: nothing else of it is read then.
+	// The header alone reports whether a draft was begun: nothing else of it is read
+	// then.
 	first := content[:min(size, headerBytes)]
 	if _, err := s.file.ReadAt(first, 0); err != nil && size > 0 {
 		return header{}, nil, unread(s.name(), err)

@@ -11,9 +11,9 @@ import (
 
 // task runs work in the background, one at a time.
 type task interface {
-	// try begins work, and says so, unless other work is under way.
+	// try begins work, and says so, unless other work is in progress.
 	try(work func()) bool
-	// wait returns when no work is under way.
+	// wait returns when no work is in progress.
 	wait()
 }
 
@@ -61,7 +61,7 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	l.segments = append(l.segments, s)
 	l.end, l.chain = rec.end, rec.sum
 	err = l.putMark(next.last)
-	l.asked = l.preparing.try(func() { // Nothing is under way since takeNext.
+	l.asked = l.preparing.try(func() { // Nothing is in flight since takeNext.
 		l.keepBegun()
 		l.prepare(s.number + 1)
 	})
