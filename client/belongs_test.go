@@ -180,7 +180,7 @@ func TestAnswersOfANodeThatStops(t *testing.T) {
 		calls.Go(func() {
 			defer cancel()
 			if _, err := c.Next(t.Context(), "orders|"); err != nil {
-				t.Errorf("the call under way: %v", err)
+				t.Errorf("the call in flight: %v", err)
 			}
 		})
 		<-begun

@@ -42,7 +42,7 @@ type plan struct {
 	// because they change nothing, or because what they take comes from a
 	// supply in which holes do not matter.
 	id *idnodev1.RequestId
-	// own says that the id was made for this call: nobody else has ever sent it.
+	// own says that the id was made for this call: no other call has ever sent it.
 	own bool
 }
 
@@ -140,7 +140,7 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// progress is what became of a call's tries so far.
+// progress is the outcome of a call's tries so far.
 type progress struct {
 	plan
 	// since is the newest log index known before the first try, or the caller's.
@@ -258,7 +258,7 @@ func (p *progress) note(n *node, err *Error) {
 func (p *progress) allForeign(endpoints int) bool { return p.foreign >= endpoints }
 
 // begunTooOld says that the index named was forgotten before the first try came, and
-// that the call may begin again with a newer one: nobody else has sent its request
+// that the call may begin again with a newer one: no other call has sent its request
 // id, no try took effect, and a copy of one that comes late names the old index.
 func (p *progress) begunTooOld() bool {
 	return p.own && p.last.Reason == reasonExpired && !p.unknown

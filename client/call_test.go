@@ -47,7 +47,7 @@ func TestCallsGoStraightToTheLeader(t *testing.T) {
 }
 
 // TestLeaderBesideTheEndpoints is found by the address that the cluster tells,
-// and not used where that leads nowhere, or to somebody else.
+// and not used where that leads nowhere, or to another node.
 func TestLeaderBesideTheEndpoints(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -56,7 +56,7 @@ func TestLeaderBesideTheEndpoints(t *testing.T) {
 	}{
 		{"reachable", func(f *fakeCluster) string { return f.nodes[1].addr }, 1},
 		{"unreachable", func(*fakeCluster) string { return "node-b.invalid:7400" }, 0},
-		{"somebody else", func(f *fakeCluster) string { return f.nodes[2].addr }, 0},
+		{"another node", func(f *fakeCluster) string { return f.nodes[2].addr }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newCluster(t, 3)
@@ -74,7 +74,7 @@ func TestLeaderBesideTheEndpoints(t *testing.T) {
 }
 
 // TestStaleLeader has every node name a leader that answers NO_QUORUM: the
-// call goes elsewhere at once, and when nobody helps it ends by the bound.
+// call goes elsewhere at once, and when no node helps it ends by the bound.
 func TestStaleLeader(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {
 		f := newCluster(t, 3)
@@ -284,7 +284,7 @@ func TestOverloadIsRetriedAFewTimes(t *testing.T) {
 	}
 }
 
-// unusedAddr is where nobody listens.
+// unusedAddr is an address without a listener.
 func unusedAddr(t *testing.T) string {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -425,7 +425,7 @@ func TestNodeWithoutExchange(t *testing.T) {
 	}
 }
 
-// TestNodeEndsUnderCalls breaks all streams while calls are under way: each
+// TestNodeEndsUnderCalls breaks all streams while calls are in flight: each
 // counts once.
 func TestNodeEndsUnderCalls(t *testing.T) {
 	both(t, func(t *testing.T, cfg client.Config) {

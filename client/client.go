@@ -41,7 +41,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 }
 
 // Close gives the unused numbers of all HiLo handles back and closes the
-// connections: calls under way fail. It takes no longer than ctx allows, nor
+// connections: calls in flight fail. It takes no longer than ctx allows, nor
 // than Config.Timeout. The error says that numbers could not be given back;
 // the Client is closed all the same. Closing it again does nothing.
 func (c *Client) Close(ctx context.Context) error {

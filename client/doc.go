@@ -11,9 +11,9 @@
 // # Errors
 //
 // Every call's error is an [*Error]. It works with errors.Is and the Err…
-// values of this package, of which [ErrOutcomeUnknown] deserves a thought: the
-// call may or may not have happened, and the same call with the same request
-// id ([Error.RequestID], [WithRequestID]) finds out without counting twice.
+// values of this package. [ErrOutcomeUnknown] needs attention: the call may or
+// may not have happened. The same call with the same request id
+// ([Error.RequestID], [WithRequestID]) finds out without counting twice.
 //
 // # What is retried
 //

@@ -204,7 +204,7 @@ const (
 )
 
 // effect classifies a failed try. What carries no reason of ours comes from
-// gRPC itself and leaves the outcome open, but for UNIMPLEMENTED, which comes
+// gRPC itself and leaves the outcome open, except UNIMPLEMENTED, which comes
 // from a server that is no node of ours, and for a request that was never sent.
 func (e *Error) effect() effect {
 	switch e.Reason {

@@ -51,8 +51,8 @@ func Example() {
 	invoice, _ := c.Next(ctx, "invoices|") // an identity: 1, 2, 3 … across the cluster
 	user, _ := c.NextHiLoID(ctx, "users")  // without a call for most ids
 	entry, _ := c.Next(ctx, "entries/")    // a server-side id
-	err = c.Claim(ctx, "users/ayende")     // one's own id, if nobody else has it
-	again := c.Claim(ctx, "users/ayende")  // somebody has
+	err = c.Claim(ctx, "users/ayende")     // an id of one's own, if it is free
+	again := c.Claim(ctx, "users/ayende")  // it is taken
 	taken := errors.Is(again, client.ErrIDClaimed)
 	fmt.Println(invoice, user, entry, err, taken)
 	// Output: invoices/1 users/1-A entries/0000000000000000001-A <nil> true
@@ -167,7 +167,7 @@ func ExampleClient_Identities() {
 	// i0002 2
 }
 
-// Those who use the generated stubs have gRPC repeat what only reads.
+// With the generated stubs, gRPC repeats calls that only read.
 func ExampleServiceConfig() {
 	conn, err := grpc.NewClient("dns:///127.0.0.1:7400",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -125,8 +125,7 @@ func callOf(left, usual time.Duration, req any) *idnodev1.Call {
 	default:
 		return nil
 	}
-	// A node has a bound of its own; only a caller who will not wait for that
-	// says so.
+	// A node has its own bound; the call names one only if the caller's is shorter.
 	if left < usual/2 {
 		call.Timeout = durationpb.New(left)
 	}

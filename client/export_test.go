@@ -10,7 +10,7 @@ func Age(c *Client, d time.Duration) {
 	c.router.looked = c.router.looked.Add(-d)
 }
 
-// Waiting counts the callers who wait to share a call.
+// Waiting counts the callers that wait to share a call.
 func Waiting(c *Client) int {
 	c.shares.mu.Lock()
 	defer c.shares.mu.Unlock()

@@ -27,9 +27,9 @@ type waiting struct {
 	sent bool
 }
 
-// failure is the call's error: the one in the reply, or, for a call that was
-// sent into a stream that broke, one that leaves the outcome open, whatever the
-// stream's own says.
+// failure is the call's error: the one in the reply or, for a call that was sent
+// into a stream that broke, one that leaves the outcome open. The stream's own
+// error does not matter then.
 func (w *waiting) failure() error {
 	if e := w.reply.GetError(); e != nil {
 		return status.FromProto(&spb.Status{Code: e.GetCode(), Message: e.GetMessage(), Details: e.GetDetails()}).Err()
@@ -117,8 +117,8 @@ func (f *flow) work() {
 	sender.Wait()
 }
 
-// send sends what is in the queue until the stream breaks. It waits for
-// nobody, but lets those who are ready to run put their calls in first.
+// send sends the queue until the stream breaks. It does not wait for more calls,
+// but yields once, so that callers ready to run add theirs first.
 func (f *flow) send() {
 	for {
 		select {
@@ -136,8 +136,8 @@ func (f *flow) send() {
 	}
 }
 
-// take moves calls from the queue to those under way, as many as fit into
-// a message.
+// take moves calls from the queue to those in flight, as many as fit into a
+// message.
 func (f *flow) take() []*idnodev1.Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()

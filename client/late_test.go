@@ -51,7 +51,7 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestReplyAtTheDeadline: one that has come is the caller's, also if his time ended
+// TestReplyAtTheDeadline: one that has come is the caller's, also if its time ended
 // a moment before.
 func TestReplyAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,19 +77,19 @@ func TestReplyAtTheDeadline(t *testing.T) {
 	})
 }
 
-// newTestShares returns shares without a client. Two calls for the key are under way.
+// newTestShares returns shares without a client. Two calls for the key are in flight.
 func newTestShares(t *testing.T, key shareKey) *shares {
 	t.Helper()
 	s := &shares{newest: func() uint64 { return 1 }, limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{}}
-	for range sharesUnderWay {
+	for range sharesInFlight {
 		if s.enter(key) != nil {
-			t.Fatal("somebody else is there")
+			t.Fatal("another ticket is there")
 		}
 	}
 	return s
 }
 
-// TestSharedValueAtTheDeadline: one that has come is the caller's, also if his time
+// TestSharedValueAtTheDeadline: one that has come is the caller's, also if its time
 // ended a moment before.
 func TestSharedValueAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCloseAndTheDeadline(t *testing.T) {
 	for i := range tickets {
 		tickets[i] = s.enter(key)
 	}
-	for range sharesUnderWay {
+	for range sharesInFlight {
 		s.leave(key)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ type look struct {
 	heard, done chan struct{}
 }
 
-// look starts a look for the leader unless one is under way. The caller holds
+// look starts a look for the leader unless one is in progress. The caller holds
 // mu.
 func (r *router) look() {
 	if r.looking != nil || r.closed {
@@ -39,9 +39,9 @@ type view struct {
 	status *idnodev1.GetStatusResponse
 }
 
-// find asks all endpoints side by side who leads, and settles on the first
-// answer that leads to a leader which agrees. It calls heard once one has answered,
-// or none did.
+// find asks all endpoints in parallel for the leader, and settles on the first
+// answer that names a node which agrees. It calls heard once one endpoint has
+// answered, or none did.
 func (r *router) find(heard func()) {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*lookTimeout)
 	defer cancel()
@@ -101,9 +101,9 @@ func leads(s *idnodev1.GetStatusResponse) bool {
 	return s.GetHasQuorum() && s.GetLeaderTag() != "" && s.GetLeaderTag() == s.GetSelf().GetTag()
 }
 
-// reach tries the leader's address as the cluster tells it. It may be one that
-// means nothing out here, or somebody else, so the node there must say itself
-// that it leads, in the same cluster.
+// reach tries the leader's address in the cluster. The address may mean nothing
+// outside of the cluster, or belong to another node, so the node there must say
+// itself that it leads, in the same cluster.
 func (r *router) reach(ctx context.Context, seen []view) *node {
 	slices.SortFunc(seen, func(a, b view) int { return cmp.Compare(b.status.GetTerm(), a.status.GetTerm()) })
 	for _, v := range seen {

@@ -49,8 +49,8 @@ type node struct {
 	suspectUntil atomic.Int64
 }
 
-// epoch is where the client's own times begin: a wall clock may be set back, and
-// then would have a node suspected for as long as it was.
+// epoch is the origin of the client's own times. They come from the monotonic
+// clock: a wall clock that is set back would prolong a suspicion.
 var epoch = time.Now()
 
 // newNode prepares a connection. Nothing is sent before the first call. Its
@@ -100,7 +100,7 @@ func tlsFor(base *tls.Config, address string) *tls.Config {
 }
 
 // dialTCP looks the host up at each try, with a resolver of its own: the shared
-// one lets dials join a look-up under way, which may have begun while this
+// one lets dials join a look-up in progress, which may have begun while this
 // machine was cut off.
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	d := net.Dialer{

@@ -149,7 +149,7 @@ func TestExpiredAfterATryOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// TestExpiredBlock: callers who share a block take values of their own, under other
+// TestExpiredBlock: callers that share a block take values of their own, under other
 // request ids.
 func TestExpiredBlock(t *testing.T) {
 	f, c := newBusyCluster(t, client.Config{})

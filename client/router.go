@@ -47,7 +47,7 @@ type router struct {
 	leader *node
 	// home is the index in given of the node for calls that need no leader.
 	home int
-	// looking is the look under way; nil if there is none.
+	// looking is the look in progress; nil if there is none.
 	looking *look
 	// looked is when the last look began.
 	looked time.Time
@@ -160,8 +160,8 @@ func (r *router) next(last *node) *node {
 	return r.given[from%len(r.given)]
 }
 
-// failed takes note of a node that could not serve a call: the calls that
-// follow begin elsewhere, and the leader is looked for again.
+// failed records a node that could not serve a call: later calls begin at
+// another node, and the client looks for the leader again.
 func (r *router) failed(n *node) {
 	n.suspect(distrust)
 	r.mu.Lock()

@@ -1,6 +1,6 @@
 package client
 
-// ServiceConfig is a gRPC service config for those who use the generated stubs
+// ServiceConfig is a gRPC service config for users of the generated stubs
 // in place of this package:
 //
 //	grpc.WithDefaultServiceConfig(client.ServiceConfig)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// sharesUnderWay is how many calls for one identity are under way before those
-	// that follow wait and share the next: two, so that one is on its way while the
+	// sharesInFlight is how many calls for one identity are in flight before later
+	// callers wait and share the next: two, so that one is on its way while the
 	// callers of the other go on.
-	sharesUnderWay = 2
+	sharesInFlight = 2
 	// maxShare is how many values one shared call takes at most.
 	maxShare = 1024
 )
@@ -25,13 +25,12 @@ type shareKey struct{ database, name, separator string }
 
 // shares lets callers that want one value each of the same identity take a block
 // together: the cluster then decides, stores and remembers one call for all of
-// them. A caller who finds nobody else makes his own call at once; who comes
-// while others are under way waits for one of those to end. Safe for concurrent
-// use.
+// them. A lone caller makes its own call at once. A caller that comes while others
+// are in flight waits for one of those to end. Safe for concurrent use.
 //
-// Invariant: a value goes only to a caller who waited when its block was asked
-// for. Given to one who came later, it might be lower than a value that somebody
-// else had taken before that.
+// Invariant: a value goes only to a caller that waited when its block was
+// requested. For a later caller it might be lower than a value that another caller
+// had taken before.
 type shares struct {
 	// take takes n values within the context; start runs a goroutine that the Client
 	// waits for; newest is the newest log index seen.
@@ -56,21 +55,21 @@ func (c *Client) newShares() *shares {
 	}
 }
 
-// share is what is going on for one identity.
+// share holds the calls and the waiting callers of one identity.
 type share struct {
-	underWay int
+	inFlight int
 	waiting  []*ticket
 }
 
-// ticket is a caller who waits.
+// ticket is a waiting caller.
 type ticket struct {
 	made time.Time
 	// block is the call the ticket takes part in, nil before; place is its value's
 	// place in it, from 0. Guarded by shares.mu.
 	block *sharedBlock
 	place int
-	// done is closed when value or err is set, or alone: then the caller makes a
-	// call of his own.
+	// done is closed when value or err is set, or alone: then the caller makes its
+	// own call.
 	done  chan struct{}
 	value int64
 	err   error
@@ -106,7 +105,7 @@ func (s *shares) next(ctx context.Context, key shareKey, own func(context.Contex
 	return own(ctx)
 }
 
-// enter returns the ticket to wait with; nil for a caller who makes his own call
+// enter returns the ticket to wait with; nil for a caller that makes its own call
 // now, and then leaves.
 func (s *shares) enter(key shareKey) *ticket {
 	s.mu.Lock()
@@ -116,8 +115,8 @@ func (s *shares) enter(key shareKey) *ticket {
 		h = &share{}
 		s.open[key] = h
 	}
-	if h.underWay < sharesUnderWay && len(h.waiting) == 0 {
-		h.underWay++
+	if h.inFlight < sharesInFlight && len(h.waiting) == 0 {
+		h.inFlight++
 		return nil
 	}
 	t := &ticket{made: time.Now(), done: make(chan struct{})}
@@ -125,29 +124,29 @@ func (s *shares) enter(key shareKey) *ticket {
 	return t
 }
 
-// leave ends a call, and begins one for those who wait.
+// leave ends a call, and begins one for the waiting callers.
 func (s *shares) leave(key shareKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[key]
-	h.underWay--
+	h.inFlight--
 	if len(h.waiting) == 0 {
-		if h.underWay == 0 {
+		if h.inFlight == 0 {
 			delete(s.open, key)
 		}
 		return
 	}
 	b := s.board(h)
-	h.underWay++
+	h.inFlight++
 	if err := s.start(func() { s.run(key, b) }); err != nil {
-		h.underWay--
+		h.inFlight--
 		turnAway(b.tickets, err)
-		turnAway(h.waiting, err) // Nobody will take them any more.
+		turnAway(h.waiting, err) // No later call takes them.
 		h.waiting = nil
 	}
 }
 
-// board makes a call of those who wait longest.
+// board makes a call for the tickets that waited longest.
 func (s *shares) board(h *share) *sharedBlock {
 	n := min(len(h.waiting), maxShare)
 	b := &sharedBlock{id: randomID(), since: s.newest(), tickets: h.waiting[:n:n]}
@@ -158,9 +157,9 @@ func (s *shares) board(h *share) *sharedBlock {
 	return b
 }
 
-// abandon is the error of a caller who does not wait any longer; nil if the ticket
-// is done by now. His value, if there will be one, becomes a hole unless he asks
-// for it again.
+// abandon returns the error of a caller that stops waiting; nil if the ticket is
+// done by now. The caller's value, if there will be one, becomes a hole unless the
+// caller asks for it again.
 func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,11 +208,11 @@ func (b *sharedBlock) hand(blocks []Values) {
 	turnAway(rest, &Error{Code: codes.Internal, Message: "an answer with too few values"})
 }
 
-// fail gives the error to all, or sends them on their own way: if all together
-// are too many, or if nothing happened and a ticket still has time, since others
-// had waited for longer. A block whose index was too old is not sent again: a caller
-// who left may know its request id, and have sent that. expired is when a ticket was
-// made that has no time left.
+// fail gives the error to all tickets. It lets them make their own calls instead if
+// all together are too many, or if nothing happened and a ticket still has time,
+// because others had waited for longer. A block whose index was too old is not sent
+// again: a caller that left may know its request id, and have sent it. A ticket made
+// before expired has no time left.
 func (b *sharedBlock) fail(e *Error, expired time.Time) {
 	passing := e.effect() == effectNone && e.Reason != reasonOverloaded && e.Reason != reasonClosed
 	nothing := !e.Unknown && (passing || e.Reason == reasonExpired)
@@ -229,8 +228,8 @@ func (b *sharedBlock) fail(e *Error, expired time.Time) {
 	}
 }
 
-// turnAway ends tickets with an error that names no request id: none of their
-// values is left to ask for.
+// turnAway ends tickets with an error that names no request id: they have no values
+// to ask for.
 func turnAway(tickets []*ticket, err error) {
 	for _, t := range tickets {
 		t.err = err

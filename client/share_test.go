@@ -42,7 +42,7 @@ type crowd struct {
 	client *client.Client
 	gate   *gate
 	first  sync.WaitGroup
-	// errs has what became of the two calls.
+	// errs has the outcomes of the two calls.
 	errs chan error
 }
 
@@ -70,7 +70,7 @@ func (c *crowd) next(values chan<- int64) {
 }
 
 // release lets the two calls through, which take 1 and 2, and holds the next one
-// up: that of those who wait. It ends with after, if that is not nil.
+// up: that of the waiting callers. It ends with after, if that is not nil.
 func (c *crowd) release(after func(context.Context, proto.Message) error) *gate {
 	next := newGate()
 	c.nodes[0].hook(next.hold, after)
@@ -108,7 +108,7 @@ func (c *crowd) counts() []int64 {
 	return counts
 }
 
-// TestCallersShareABlock: who comes while two calls are under way takes part in
+// TestCallersShareABlock: a caller that comes while two calls are in flight shares
 // the next one.
 func TestCallersShareABlock(t *testing.T) {
 	c := newCrowd(t)
@@ -125,14 +125,14 @@ func TestCallersShareABlock(t *testing.T) {
 	}
 	for v := int64(3); v <= 12; v++ {
 		if !got[v] {
-			t.Errorf("nobody got %d", v)
+			t.Errorf("no caller got %d", v)
 		}
 	}
 }
 
-// TestALoneCallerWaitsForNobody: each of two callers makes his own call at once,
+// TestALoneCallerDoesNotWait: each of two callers makes its own call at once,
 // and so does a caller of another identity.
-func TestALoneCallerWaitsForNobody(t *testing.T) {
+func TestALoneCallerDoesNotWait(t *testing.T) {
 	c := newCrowd(t)
 	c.first.Go(func() {
 		if _, err := c.client.Identity("invoices").Next(t.Context()); err != nil {
@@ -144,7 +144,7 @@ func TestALoneCallerWaitsForNobody(t *testing.T) {
 	c.first.Wait()
 }
 
-// TestOwnRequestIDIsNotShared: the caller's own id makes a call of his own.
+// TestOwnRequestIDIsNotShared: the caller's own id makes a call of its own.
 func TestOwnRequestIDIsNotShared(t *testing.T) {
 	c := newCrowd(t)
 	c.first.Go(func() {
@@ -158,7 +158,7 @@ func TestOwnRequestIDIsNotShared(t *testing.T) {
 }
 
 // TestWhoLeavesEarlyMayComeBack: a caller whose deadline ends while a shared call
-// is under way can ask for his value again, and nobody else gets it.
+// is in flight can ask for its value again, and no other caller gets it.
 func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 	c := newCrowd(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -184,7 +184,7 @@ func TestWhoLeavesEarlyMayComeBack(t *testing.T) {
 	for range 2 {
 		id, err := c.client.Next(t.Context(), "orders|", client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince))
 		if err != nil || id != "orders/3" {
-			t.Errorf("asked again: %s, %v; want orders/3, the first of those who waited", id, err)
+			t.Errorf("asked again: %s, %v; want orders/3, the first of the waiting callers", id, err)
 		}
 	}
 	if v, err := c.client.Identity("orders").Get(t.Context()); err != nil || v != 5 {
@@ -213,7 +213,7 @@ func TestWhoLeavesBeforeTheCallTakesNothing(t *testing.T) {
 	}
 }
 
-// TestTheLastValuesAreGiven: a block that is too large takes nothing, so those who
+// TestTheLastValuesAreGiven: a block that is too large takes nothing, so callers that
 // wanted it go one by one.
 func TestTheLastValuesAreGiven(t *testing.T) {
 	c := newCrowd(t)
@@ -230,9 +230,9 @@ func TestTheLastValuesAreGiven(t *testing.T) {
 	c.first.Wait()
 }
 
-// TestAnErrorIsEverybodys: who shares a call shares its failure, but each has a
-// request id of his own to ask again with.
-func TestAnErrorIsEverybodys(t *testing.T) {
+// TestAnErrorIsShared: callers that share a call share its failure, but each has
+// its own request id to ask again with.
+func TestAnErrorIsShared(t *testing.T) {
 	c := newCrowd(t)
 	errs := make(chan error, 3)
 	wg := c.waiting(cap(errs), func() {
@@ -262,7 +262,7 @@ func TestAnErrorIsEverybodys(t *testing.T) {
 	}
 }
 
-// TestCloseEndsThoseWhoWait: nobody is left behind.
+// TestCloseEndsThoseWhoWait: no waiting caller is left behind.
 func TestCloseEndsThoseWhoWait(t *testing.T) {
 	c := newCrowd(t)
 	errs := make(chan error, 3)

@@ -22,7 +22,7 @@ type sharedPlace struct {
 	index, size int
 }
 
-// parseShared reads what id wrote; false for every other request id.
+// parseShared reads a request id that id wrote; false for any other.
 func parseShared(requestID string) (sharedPlace, bool) {
 	id, place, dotted := strings.Cut(requestID, ".")
 	index, size, slashed := strings.Cut(place, "/")

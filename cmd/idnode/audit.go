@@ -26,9 +26,9 @@ func (a *app) auditVerify() *cobra.Command {
 		Long: `Checks that each line of an audit log (idnode serve --audit FILE) follows from the
 one before it, and prints how many there are and the hash of the last one.
 
-Lines cut off the end, or a file written anew from its beginning, are not found by
-this alone: keep the hash that is printed elsewhere, and give it with --head later;
-it must then be that of one of the lines.`,
+Lines cut off the end, or a wholly rewritten file, are not found by this alone:
+keep the printed hash elsewhere, and give it with --head later; it must then be
+that of one of the lines.`,
 		Example: "  idnode audit verify /var/lib/idnode/audit.log\n  idnode audit verify audit.log --head $(cat kept-hash)",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -44,7 +44,7 @@ it must then be that of one of the lines.`,
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
 		if head != "" && !found.Has(head) {
-			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or it was written anew", args[0], audit.ErrBroken, head)
+			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or the file was rewritten", args[0], audit.ErrBroken, head)
 		}
 		return a.printAudit(found)
 	})

@@ -179,7 +179,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 }
 
 // likeReplaced gives a file that replaces another the other's mode; and its owner,
-// where this user may: a backup that root renews stays readable for whoever reads it.
+// where this user may: a backup that root renews stays readable for its readers.
 func likeReplaced(draft, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

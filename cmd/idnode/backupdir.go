@@ -22,8 +22,8 @@ const (
 	backupName = "%s-%d-%s.backup"
 	// draftName is what a backup is named until it is whole.
 	draftName = "idnode"
-	// staleDraft is the age at which a draft belongs to nobody any more: the longest
-	// backups are written within minutes.
+	// staleDraft is the age at which no process writes a draft any more: the longest
+	// backups take minutes.
 	staleDraft = 24 * time.Hour
 )
 
@@ -56,9 +56,9 @@ func addBackup(ctx context.Context, s *clusterClient, p *progress, dir string, k
 
 // deleteOlder deletes, of what is older than the added backup, all but the newest backups
 // of its cluster. What is newer stays: other runs add to the directory too. A cluster that
-// began anew, as after a disaster, has another id and does not delete what it may have to
-// be restored from. The time says which is newer: the log index is low again once all
-// nodes' disks were set back. Drafts that are left of a process that was killed go too.
+// began again, as after a disaster, has another id and does not delete backups that it may
+// have to be restored from. The time gives the order: the log index is low again once all
+// nodes' disks were set back. Drafts of killed processes are deleted too.
 func deleteOlder(dir, added, cluster string, keep int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestBackupKeepsTheNewest(t *testing.T) {
 		{7, 1000, noon.Add(-2 * time.Hour)},
 		{7, 1001, noon.Add(-time.Hour)},
 		{7, 100, noon},
-		{8, 1, noon}, // The cluster began anew.
+		{8, 1, noon}, // The cluster began again.
 		{7, 101, noon.Add(time.Hour)},
 		{7, 99, noon.Add(time.Hour)}, // A node that lags, asked with --stale.
 		{7, 102, noon.Add(2 * time.Hour)},

@@ -87,7 +87,7 @@ func (b *backupFile) takeHeader(h *raftlogv1.BackupHeader) {
 	i.Format, i.StateHash = h.GetFormat(), h.GetStateHash()
 }
 
-// count takes note of one record.
+// count counts one record.
 func (b *backupFile) count(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:
@@ -111,7 +111,7 @@ func (b *backupFile) count(m *raftlogv1.SnapshotRecord) error {
 	return nil
 }
 
-// countName takes note of a record that has a name.
+// countName counts a record that has a name.
 func (b *backupFile) countName(m *raftlogv1.SnapshotRecord) error {
 	c, ok, err := b.counter(m)
 	if err != nil || !ok {
@@ -184,7 +184,7 @@ func (b *backupFile) counters(each counterfile.Each) error {
 	})
 }
 
-// memberInfo shows a member of a backup; who led is not in it.
+// memberInfo shows a member of a backup, which does not know the leader.
 func memberInfo(m *raftlogv1.Member) *idnodev1.Member {
 	role := idnodev1.Role_ROLE_JOINING
 	switch {

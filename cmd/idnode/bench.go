@@ -53,7 +53,7 @@ folder is started first, and ended afterwards.
 	f := cmd.Flags()
 	f.StringVar(&o.cfg.Op, "op", bench.Identity, "what to measure: "+strings.Join(bench.Ops(), ", "))
 	f.StringVar(&o.cfg.Via, "via", bench.Unary, "how to call: "+strings.Join(bench.Vias(), ", "))
-	f.IntVar(&o.cfg.Callers, "callers", 64, "how many calls are under way at a time")
+	f.IntVar(&o.cfg.Callers, "callers", 64, "how many calls are in flight at a time")
 	f.IntVar(&o.cfg.Batch, "batch", 1, "how many ids one call takes")
 	f.IntVar(&o.cfg.Names, "names", 1, "over how many names the calls are spread")
 	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")

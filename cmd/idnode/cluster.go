@@ -203,7 +203,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 func (a *app) clusterTransfer() *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "transfer [TAG]",
-		Short:   "Hand leadership to another voter and print who leads now",
+		Short:   "Hand leadership to another voter and print the new leader",
 		Example: "  idnode cluster transfer B",
 		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, s *clusterClient, args []string) error {

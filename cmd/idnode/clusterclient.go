@@ -51,7 +51,7 @@ type safety bool
 const (
 	// onceOnly calls must not be sent again unless nothing can have happened.
 	onceOnly safety = false
-	// repeatable calls may be sent again whatever became of the first try.
+	// repeatable calls may be sent again after any outcome of the first try.
 	repeatable safety = true
 )
 
@@ -75,7 +75,7 @@ type endpointError struct {
 	err      error
 }
 
-// failedAt takes note of an attempt. Of two errors that say as much, the later one
+// failedAt records an attempt. Of two errors that say as much, the later one
 // counts.
 func (e *callError) failedAt(endpoint string, err error) {
 	e.tried = append(e.tried, endpointError{endpoint, err})
@@ -208,7 +208,7 @@ const (
 )
 
 // effectOf classifies a failed attempt. An UNAVAILABLE without a reason comes
-// from gRPC itself, as from a connection lost with the call under way, and so
+// from gRPC itself, as from a connection lost with the call in flight, and so
 // does a RESOURCE_EXHAUSTED, as for an answer that is too large to be taken; an
 // UNIMPLEMENTED without one comes from a server that is no node of ours.
 func effectOf(err error) effect {

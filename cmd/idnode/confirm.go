@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// confirmation asks a person before something is done that cannot be undone.
+// confirmation asks a person before an irreversible change.
 type confirmation struct {
 	yes bool
 	in  io.Reader
 	err io.Writer
-	// person says that somebody can answer.
+	// person says that a person can answer.
 	person bool
 }
 

@@ -65,8 +65,9 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	return cmd
 }
 
-// calmLogger returns the nodes' logger, and what says whether they are about to
-// warn of each other's coming and going. Who asks for a level gets all of it.
+// calmLogger returns the nodes' logger, and a function that says whether they are
+// about to warn of each other's coming and going. With an explicit level all lines
+// are logged.
 func (o *devOptions) calmLogger(log *slog.Logger) (calmed *slog.Logger, expectWarnings func(bool)) {
 	if o.wordy {
 		return log, func(bool) {}
@@ -142,8 +143,8 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 	return makeDevFolder()
 }
 
-// patientNodes are the timeouts of dev's nodes. Nobody loses a leader here, and a laptop
-// that is busy, or whose disk stalls for a moment, must not look like that.
+// patientNodes are the timeouts of dev's nodes. No leader is lost here, and a busy laptop,
+// or one whose disk stalls for a moment, must not look like a lost leader.
 var patientNodes = []string{
 	"--heartbeat-timeout", "1s", "--election-timeout", "1s", "--leader-lease-timeout", "900ms",
 	"--leader-wait", "4s", "--call-timeout", "4500ms", "--storage-watchdog", "30s",
@@ -211,8 +212,8 @@ func (n devNode) flags(all []devNode) []string {
 	return args
 }
 
-// checkPorts fails if somebody listens on a port already. The node would find
-// out too, but after it made its data folder.
+// checkPorts fails if a port is in use. The node would find out too, but after it
+// made its data folder.
 func checkPorts(specs []devNode) error {
 	for _, n := range specs {
 		for _, addr := range []string{n.grpc, n.raft, n.http} {

@@ -76,7 +76,7 @@ func (c *devCluster) run(ctx context.Context, introduce func(context.Context) er
 	return context.Cause(running)
 }
 
-// runOne runs a node and returns why it ended, if nobody told it to.
+// runOne runs a node and returns why it ended, unless it was told to.
 func (c *devCluster) runOne(ctx context.Context, i int) error {
 	err := c.nodes[i].Run(ctx)
 	switch {

@@ -12,7 +12,7 @@ const (
 	// devFolder is what the names of dev's temporary folders begin with.
 	devFolder = "idnode-dev-"
 	// devLock is the file in it that its process keeps locked. It is empty until it is
-	// locked, so that nobody takes a folder that is being made for a dead one.
+	// locked, so no process takes an unfinished folder for that of a dead process.
 	devLock = "lock"
 )
 
@@ -34,7 +34,7 @@ func lockDevFolder(dir string) (lock *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // Whoever looks at it holds it for a moment.
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // A process that checks it holds the lock for a moment.
 	if err == nil {
 		_, err = fmt.Fprintln(lock, os.Getpid())
 	}

@@ -48,7 +48,7 @@ func (c *clientFlags) register(f *pflag.FlagSet, getenv func(string) string) {
 	c.registerTLS(f, getenv)
 }
 
-// registerTLS adds the flags that say who is who.
+// registerTLS adds the flags of certificates.
 func (c *clientFlags) registerTLS(f *pflag.FlagSet, getenv func(string) string) {
 	f.StringVar(&c.cert, "tls-cert", getenv("IDNODE_TLS_CERT"), "file with this client's certificate (IDNODE_TLS_CERT)")
 	f.StringVar(&c.key, "tls-key", getenv("IDNODE_TLS_KEY"), "file with its key (IDNODE_TLS_KEY)")

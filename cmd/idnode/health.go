@@ -19,10 +19,10 @@ func (a *app) healthCommand() *cobra.Command {
 		Use:     "health",
 		GroupID: groupCluster,
 		Short:   "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
-		Long: `Asks a node how it is. By default that means in touch with a quorum; the service
-idnode.live is fine as long as the process lives. A node whose storage is full serves
-all the same; that is said on the standard error. Inside a container it finds the
-node's own TLS files by the same environment variables.`,
+		Long: `Asks a node for its health. By default a healthy node is in touch with a quorum; the
+service idnode.live is healthy as long as the process lives. A node whose storage is full
+serves all the same; the standard error says so. Inside a container the command finds
+the node's own TLS files by the same environment variables.`,
 		Example: `  idnode health
   idnode health --service idnode.live`,
 		Args: cobra.NoArgs,

@@ -171,7 +171,7 @@ func (a *app) hiloReturn() *cobra.Command {
 range of a tag can come back, once; anything else changes nothing and says so.
 
 Without the range's --token it is matched by its numbers alone: then be sure that
-nobody uses it any more.`,
+no program still uses it.`,
 		Example: "  idnode hilo return users --low 1 --high 32 --last 7",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -27,7 +27,7 @@ func printMembers(w io.Writer, members []*idnodev1.Member) {
 	_ = tw.Flush()
 }
 
-// printPlaces prints who the members are and where: all that a backup knows of them.
+// printPlaces prints the members and their addresses: all that a backup knows of them.
 func printPlaces(w io.Writer, members []*idnodev1.Member) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(tw, "TAG\tROLE\tGRPC\tRAFT\tHTTP\tID")

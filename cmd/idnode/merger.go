@@ -36,7 +36,7 @@ type merger struct {
 	sent  int64
 	// total is what all batches together did.
 	total *idnodev1.MergeCountersResponse
-	// changed, if set, is told of each change of a dry run.
+	// changed, if set, gets each change of a dry run.
 	changed func(database string, c *idnodev1.CounterChange)
 }
 
@@ -156,7 +156,7 @@ func printMerged(w io.Writer, m *idnodev1.MergeCountersResponse, dryRun bool) {
 		{"unchanged", fmt.Sprintf("%d are as high, or claimed, already", m.GetUnchanged())},
 	})
 	for _, id := range m.GetConflicts() {
-		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to somebody else\n", docid.Escape(id))
+		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to another caller\n", docid.Escape(id))
 	}
 }
 

@@ -211,7 +211,7 @@ func (r *recovery) rewrite(ctx context.Context, a *app) (done fsm.Recovered, err
 	}
 	defer func() { err = errors.Join(err, keepOwner(r.dir)) }()
 	state := fsm.New(fsm.Config{Logger: logger})
-	fmt.Fprintf(a.stderr, "reading what is stored in %s, and writing it anew\n", r.dir)
+	fmt.Fprintf(a.stderr, "reading the data in %s, and rewriting it\n", r.dir)
 	err = cluster.Recover(ctx, cluster.Recovery{
 		DataDir: r.dir, Keep: r.keep, StateMachine: state, Registry: state, Logger: logger,
 		TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() },
@@ -282,7 +282,7 @@ func (r *recovery) openAudit() (*audit.Log, error) {
 	return log, nil
 }
 
-// localUser is who runs this command.
+// localUser is the user that runs this command.
 func localUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

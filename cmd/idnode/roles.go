@@ -71,8 +71,8 @@ func readRoles(stdin io.Reader, name string) (*idnodev1.RoleTable, error) {
 	return table, nil
 }
 
-// parseRoles reads roles. A key that is not known is an error: with a slip in it,
-// a grant would be for every database.
+// parseRoles reads roles. An unknown key is an error: with a misspelt key a grant
+// would be for every database.
 func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 	var file rolesFile
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -157,7 +157,7 @@ func (a *app) clusterRoles() *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:     "roles",
-		Short:   "Show who may do what, as a file that sets it again",
+		Short:   "Show all roles and limits, as a file that sets them again",
 		Example: "  idnode cluster roles > roles.yaml",
 		Args:    cobra.NoArgs,
 	}
@@ -193,14 +193,14 @@ func (a *app) clusterSetRoles() *cobra.Command {
 		Use:   "set-roles FILE",
 		Short: "Replace all roles and limits by those of a file; - is the standard input",
 		Long: `Replaces all roles and limits by those of a YAML file. Once there is a role,
-everything that no role allows is forbidden; a file that says roles: [] takes all
-of them away, which is asked about. Roles that would take the right to set roles
-from whoever sets them are refused.
+everything that no role allows is forbidden. A file that says roles: [] takes all
+of them away; the command asks first. A change that would take the right to set
+roles from its own caller is refused.
 
   roles:
     - name: shop
       principals: [shop.example.org]    # names of client certificates, plain or with
-                                        # dns:, uri: or email:; "*" is everybody
+                                        # dns:, uri: or email:; "*" is every caller
       grants:
         - database: shop                # "*" is every database
           prefix: orders                # of names, tags and ids; none is all
@@ -229,7 +229,7 @@ from whoever sets them are refused.
 			return err
 		}
 		if len(table.GetRoles()) == 0 {
-			err := sure.of(cmd).ask("Takes all roles away: whoever has a certificate may then do everything but what each node keeps to its administrators (--admin).")
+			err := sure.of(cmd).ask("Takes all roles away: every caller with a certificate may then do everything but what each node keeps to its administrators (--admin).")
 			if err != nil {
 				return err
 			}

@@ -71,8 +71,8 @@ values are given by repeating the flag, or with commas between them.`,
 	return cmd
 }
 
-// serveUsage shows the flags under headings: in one list of forty, nobody finds
-// the four that a node needs.
+// serveUsage shows the flags under headings: one list of forty hides the four that
+// a node needs.
 func serveUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)

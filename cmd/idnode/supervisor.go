@@ -15,7 +15,7 @@ import (
 type supervisor struct {
 	socket *net.UnixAddr
 	// watchdog is how long the supervisor waits for a sign of life before it kills
-	// the process; 0 for ever.
+	// the process; 0 for no limit.
 	watchdog time.Duration
 }
 

@@ -1,10 +1,10 @@
 // Package audit keeps a node's record of what changed the cluster or took numbers
-// back: who did it, when, from where, and what was before and after.
+// back: the caller, the time, the caller's address, and the values before and after.
 //
 // The record is a file of lines, one JSON object each. Every line holds the hash
 // of the line before it, and its own, so that a line that was changed, taken out
-// or put in is found: see Verify. Cutting lines off the end, or writing the whole
-// file anew, is found only by who has kept a hash from it elsewhere.
+// or put in is found: see Verify. Lines cut off the end, or a rewritten file, are
+// found only with a hash that was kept elsewhere.
 //
 // The package knows nothing of what it records.
 package audit
@@ -80,7 +80,7 @@ type Record struct {
 	Outcome string `json:"outcome"`
 	// Reason is why it was refused.
 	Reason string `json:"reason,omitempty"`
-	// Principal is who asked for it: the name in the client's certificate, or the
+	// Principal is the caller: the name in the client's certificate, or the
 	// user of a command on the machine itself.
 	Principal string `json:"principal"`
 	// Address is where it was asked for.
@@ -93,7 +93,7 @@ type Record struct {
 	// Before and After are what was there, and what is there now, or shall be.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
-	// Force says that a removal was asked for whoever answers afterwards.
+	// Force says that a removal was forced, without regard to the remaining voters.
 	Force bool `json:"force,omitempty"`
 	// Index is the log index at which it was done.
 	Index uint64 `json:"index,omitempty"`

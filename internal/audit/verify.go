@@ -39,8 +39,8 @@ func (f Found) Has(hash string) bool { return f.seen[hash] }
 // The error wraps ErrBroken and names the first line that does not, or is r's.
 func Verify(r io.Reader) (Found, error) { return VerifyWith(r) }
 
-// VerifyWith is Verify that also looks for lines with these hashes, which
-// somebody has kept: the file then goes back to the same beginning.
+// VerifyWith is Verify that also looks for lines with these hashes, which were kept
+// elsewhere: the file then goes back to the same beginning.
 func VerifyWith(r io.Reader, hashes ...string) (Found, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	f := Found{seen: map[string]bool{}}

@@ -53,7 +53,7 @@ func Vias() []string { return slices.Clone(vias) }
 type Config struct {
 	// Op is one of Ops, Via one of Vias.
 	Op, Via string
-	// Callers is how many calls are under way at any time, 1 to 100,000. They are
+	// Callers is how many calls are in flight at any time, 1 to 100,000. They are
 	// spread over Conns.
 	Callers int
 	// Batch is how many ids one call takes, 1 to 1,000,000.
@@ -65,7 +65,7 @@ type Config struct {
 	// Database is where the names are.
 	Database string
 	// Prefix begins every name; a prefix of its own for each run makes names
-	// that nobody else uses, which the check needs.
+	// that no other caller uses, which the check needs.
 	Prefix string
 	// Conns are connections to one or more nodes.
 	Conns []grpc.ClientConnInterface

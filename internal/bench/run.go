@@ -67,8 +67,8 @@ func measure(ctx context.Context, takers []taker, progress *Progress) *stats {
 	return total
 }
 
-// call makes one call after the other. A call under way when ctx ends is waited
-// for: its ids count, and its time does too.
+// call makes one call after the other. It waits for a call in flight when ctx ends:
+// the call's ids and its time count.
 func (s *stats) call(ctx context.Context, take taker, progress *Progress) {
 	for i := 0; ctx.Err() == nil; i++ {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)

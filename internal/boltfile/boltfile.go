@@ -3,15 +3,15 @@
 //
 // bbolt writes a transaction as a whole or not at all, and syncs it. But it
 // follows the page numbers, sizes and offsets in a file without looking, on
-// goroutines whose panics nobody can catch; and of its two meta pages it takes
+// goroutines whose panics cannot be caught; and of its two meta pages it takes
 // the newest that is sound, so that damage to one silently takes back the newest
 // transaction. Check therefore demands both meta pages and walks the whole tree.
 //
-// What no look at a file can tell is that it was replaced by an older copy of
+// A check of the file alone cannot tell that it was replaced by an older copy of
 // itself. For that a Mark beside it remembers the newest transaction.
 //
-// The package does not know what keys and values mean: whoever stores them checks
-// them. It imports nothing of bbolt; the layout is that of bbolt's file format,
+// The package does not know what keys and values mean: its callers check them. It
+// imports nothing of bbolt; the layout is that of bbolt's file format,
 // version 2.
 package boltfile
 
@@ -70,7 +70,7 @@ func Classify(err, corrupt error) error {
 }
 
 // Check reads the structure of the file at path, and returns the number of its
-// newest transaction. Nobody may write to the file meanwhile. The error wraps
+// newest transaction. There may be no writer at the same time. The error wraps
 // ErrDamaged, or is the system's.
 func Check(path string) (tx uint64, err error) {
 	f, err := os.Open(path)
@@ -95,7 +95,7 @@ func Check(path string) (tx uint64, err error) {
 }
 
 // NewestTx returns the number of the newest transaction in an open file that
-// nobody writes to at the moment.
+// has no writer at the moment.
 func NewestTx(file io.ReaderAt) (uint64, error) {
 	m, err := newestMeta(file)
 	return m.tx, err

@@ -114,7 +114,7 @@ func checkName(c Counter) error {
 	return nil
 }
 
-// isFormula says whether a spreadsheet would take a text for a formula, but for
+// isFormula says whether a spreadsheet would take a text for a formula, apart from
 // apostrophes before it. The wide signs are for spreadsheets in East Asian languages.
 func isFormula(text string) bool {
 	return strings.IndexAny(strings.TrimLeft(text, "'"), "=+-@＝＋－＠\t\r\n") == 0

@@ -39,7 +39,7 @@ func unzipped(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin, err := in.Peek(2)
 	if err != nil || !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
-		return in, nil // What is too short is found by whoever reads it.
+		return in, nil // The reader finds that it is too short.
 	}
 	plain, err := gzip.NewReader(in)
 	if err != nil {

@@ -42,8 +42,8 @@ type block struct {
 
 var own ports
 
-// Loopback returns a loopback address, host:port, that nobody listens on and that
-// no other process is given, and this one only after 990 others. It is safe for concurrent use.
+// Loopback returns a loopback address, host:port, without a listener. No other process
+// gets it, and this one gets it again only after 990 others. It is safe for concurrent use.
 func Loopback() (string, error) {
 	base, err := Base(1)
 	return address(base), err

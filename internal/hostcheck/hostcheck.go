@@ -2,8 +2,8 @@
 // own. Such a site can have its own name lead to a node once its page is loaded (DNS
 // rebinding), and that page would then be of the same origin as the node.
 //
-// It owns the rule for names that nobody else can have. Which others are the
-// cluster's, its callers say.
+// It owns the rule for names that no other party can have. Its callers say which
+// other names are the cluster's.
 package hostcheck
 
 import (

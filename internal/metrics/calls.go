@@ -34,7 +34,7 @@ func newCallMetrics(registry *prometheus.Registry) callMetrics {
 			Name: "grpc_server_started_total", Help: "Calls that began on the server.",
 		}, labels),
 		handled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "grpc_server_handled_total", Help: "Calls that ended on the server, whatever the outcome.",
+			Name: "grpc_server_handled_total", Help: "Calls that ended on the server, with any outcome.",
 		}, append(labels, "grpc_code")),
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "grpc_server_msg_received_total", Help: "Messages that came from callers; one for each unary call.",

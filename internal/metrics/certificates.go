@@ -16,8 +16,8 @@ func (m *Metrics) newCertificateMetrics() certificateMetrics {
 	return certificateMetrics{reloads: v.WithLabelValues("ok"), failures: v.WithLabelValues("failed")}
 }
 
-// CertificatesRead is told of each change of the certificate files, with the
-// reason if it could not be taken over.
+// CertificatesRead counts a change of the certificate files; err is the reason why it
+// could not be used, or nil.
 func (m *Metrics) CertificatesRead(err error) {
 	if err != nil {
 		m.certificates.failures.Inc()

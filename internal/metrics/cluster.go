@@ -32,7 +32,7 @@ func (m *Metrics) newCommitMetrics() commitMetrics {
 		entryTook: m.histogram("commit_entry_seconds",
 			"Commit time: from proposing a log entry until it was applied on the leader, a majority having it on disk.", seconds()),
 		entriesFailed: m.counter("commit_entries_failed_total", "Log entries that this node proposed and that did not come to be, as far as it knows."),
-		inFlight:      m.gauge("commit_entries_in_flight", "Log entries that this node proposed and that are under way."),
+		inFlight:      m.gauge("commit_entries_in_flight", "Log entries that this node proposed and that are in flight."),
 		forwarded:     m.counter("groups_forwarded_total", "Groups of this node that were sent to the leader on another node, each sending."),
 		received:      m.counter("groups_received_total", "Groups of other nodes that were sent to this one."),
 		leaderChanges: m.counter("leader_changes_total", "Fail-overs that this node saw: another node led than before."),

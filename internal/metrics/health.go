@@ -19,7 +19,7 @@ func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), name
 		hidden.ServeHTTP(w, r)
 	}))
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		// Whoever answers lives. A node without a quorum must not be restarted for it.
+		// A node that answers lives. It must not be restarted because it has no quorum.
 		say(w, http.StatusOK, "alive")
 	}))
 	handle("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -39,5 +39,5 @@ func say(w http.ResponseWriter, status int, text string) {
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // Who does not read it need not hear it.
+	_, _ = io.WriteString(w, text+"\n") // The caller may have gone.
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // Metrics are the metrics of one node. Its methods are safe for concurrent use,
-// but for Observe and Methods, which are called before anything is served.
+// except Observe and Methods, which are called before anything is served.
 type Metrics struct {
 	registry  *prometheus.Registry
 	databases databases

@@ -33,7 +33,7 @@ type sample struct {
 	commits, written *dto.Histogram
 }
 
-// Recent returns the node's statistics of its last seconds, but for the space left.
+// Recent returns the node's statistics of its last seconds, without the space left.
 func (m *Metrics) Recent() cluster.Stats { return m.recentAt(time.Now()) }
 
 func (m *Metrics) recentAt(now time.Time) cluster.Stats {

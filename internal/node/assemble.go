@@ -201,5 +201,5 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	return log, nil
 }
 
-// callerOf returns who makes a call over gRPC.
+// callerOf returns the caller of a call over gRPC.
 func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }

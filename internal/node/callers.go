@@ -28,8 +28,8 @@ func (n *Node) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Conne
 }
 
 // countHTTP counts the connections of the HTTP port from their first request on.
-// Before that they are bounded by time. It returns what is told of their states, and what
-// finds them.
+// Before that they are bounded by time. It returns the function that learns of their
+// states, and the one that finds them.
 func (n *Node) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
 	var counted sync.Map // by net.Conn
 	held = func(conn net.Conn) *budget.Connection {

@@ -71,12 +71,12 @@ func (n *Node) oldCertificate(tag string) {
 	}
 }
 
-// certificatesEvery is between two looks at the certificate files. They are small;
-// and who replaces them under load should not wait.
+// certificatesEvery is the time between two looks at the certificate files. They are
+// small, and an operator that replaces them under load should not wait.
 const certificatesEvery = time.Second
 
-// keepConnections ends the connections with callers over gRPC who read nothing of all
-// that is there for them, and of those whose certificate has ended, or whose CA is gone.
+// keepConnections ends the gRPC connections of callers that read none of their pending
+// answers, whose certificate has ended, or whose CA is gone.
 func (n *Node) keepConnections(ctx context.Context) {
 	tick := time.NewTicker(certificatesEvery)
 	defer tick.Stop()
@@ -158,9 +158,9 @@ func (n *Node) peerConfig(certificates *tlsconf.Material, tag string) *tls.Confi
 	return cfg
 }
 
-// newestCredentials are those of a client whose configuration is asked for anew
-// at each handshake: a connection is made many times in its life, with the
-// certificates of then.
+// newestCredentials are those of a client that reads its configuration again at each
+// handshake: a connection is made many times in its life, each time with the newest
+// certificates.
 type newestCredentials struct {
 	config func() *tls.Config
 }
@@ -184,7 +184,7 @@ func (c newestCredentials) Info() credentials.ProtocolInfo {
 func (c newestCredentials) Clone() credentials.TransportCredentials { return c }
 
 // OverrideServerName implements credentials.TransportCredentials, which has it for
-// those who still use it.
+// callers that still use it.
 func (newestCredentials) OverrideServerName(string) error {
 	return errors.New("the name is the configuration's")
 }

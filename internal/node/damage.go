@@ -15,7 +15,7 @@ import (
 // it. The node has neither voted nor served with it since it noticed, and must
 // not: it may have forgotten what it promised to others.
 type DataLossError struct {
-	// Dir is the data directory, Tag the node's tag; empty if nobody knows it.
+	// Dir is the data directory, Tag the node's tag; empty if it is not known.
 	Dir, Tag string
 	// Err says what is wrong.
 	Err error
@@ -55,9 +55,9 @@ func (n *Node) dataLoss(err error) error {
 	return &DataLossError{Dir: n.cfg.DataDir, Tag: n.lastTag(err), Err: err}
 }
 
-// lastTag is the node's tag as far as it can still be told, for whoever rebuilds
-// the node. What it was started with counts most: a record that took another's
-// place names a sound node, which must not be removed.
+// lastTag is the node's tag as far as it is known, for the operator that rebuilds
+// the node. The tag it was started with comes first: a record of another node
+// names a sound node, which must not be removed.
 func (n *Node) lastTag(err error) string {
 	if n.cfg.Tag != "" {
 		return n.cfg.Tag

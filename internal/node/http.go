@@ -42,8 +42,8 @@ func (n *Node) httpConfig(certificates *tlsconf.Material) httpapi.Config {
 	return cfg
 }
 
-// openMetrics puts metrics and health on the port that they shall have: their
-// own, where everybody sees names, or the HTTP port if there is one.
+// openMetrics puts metrics and health on their port: their own, where all callers
+// see names, or the HTTP port if there is one.
 func (n *Node) openMetrics(certificates *tlsconf.Material) (err error) {
 	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(), HeldBytes: n.budget.Held})
 	n.metrics.Methods(n.server.GetServiceInfo())
@@ -75,8 +75,8 @@ func (n *Node) serve() <-chan error {
 	return served
 }
 
-// finishHTTP takes no new connection on the HTTP port; what it returns is closed
-// when the calls under way there have been answered, or the port was closed.
+// finishHTTP takes no new connection on the HTTP port. The returned channel is closed
+// when the calls in flight there have been answered, or the port was closed.
 func (n *Node) finishHTTP() <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {

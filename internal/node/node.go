@@ -143,7 +143,7 @@ func (n *Node) MetricsAddr() string {
 }
 
 // Alive returns as long as the node does not hang: it takes the locks of the
-// replicated state and of the cluster, which every call takes, and asks nobody.
+// replicated state and of the cluster, which every call takes, and asks no other node.
 func (n *Node) Alive() {
 	n.state.Hash()
 	n.cluster.Status()

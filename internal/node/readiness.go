@@ -8,8 +8,8 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// readiness returns why the node is not ready, in words, or nil. It asks nobody,
-// so that it can be asked often.
+// readiness returns why the node is not ready, in words, or nil. It asks no other
+// node, so it may be called often.
 func (n *Node) readiness() error {
 	switch err := n.cluster.Err(); {
 	case errors.Is(err, member.ErrRemoved):

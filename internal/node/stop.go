@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// drainLimit bounds the wait for calls under way. It is longer than the time
-	// a call waits for a leader, so that all but the strangest end by themselves.
+	// drainLimit bounds the wait for calls in flight. It is longer than the time
+	// a call waits for a leader, so that nearly all end by themselves.
 	drainLimit = 5 * time.Second
 	// lastWords is how long a node stays after its own etags are recorded. Where
 	// all nodes are stopped at once, each needs the others for its record; two
@@ -19,7 +19,7 @@ const (
 	keeperLimit = 3 * time.Second
 	// clusterLimit bounds handing over and closing Raft.
 	clusterLimit = 10 * time.Second
-	// leaveLimit bounds the wait for calls under way on a node that was removed.
+	// leaveLimit bounds the wait for calls in flight on a node that was removed.
 	leaveLimit = time.Second
 	// tracesLimit bounds the sending of the last traces.
 	tracesLimit = 2 * time.Second
@@ -45,10 +45,10 @@ func (n *Node) stop() error {
 			n.notReady()
 			return nil
 		}},
-		// New calls are refused as certainly not done; those under way end well,
+		// New calls are refused as certainly not done; those in flight end well,
 		// because everything below them still works. Other nodes keep their
 		// connections: this node may lead until it has handed over.
-		{"calls under way", drainLimit, func(ctx context.Context) error {
+		{"calls in flight", drainLimit, func(ctx context.Context) error {
 			go func() {
 				defer close(gone)
 				n.server.GracefulStop()
@@ -69,7 +69,7 @@ func (n *Node) stop() error {
 		// Leadership is handed over, then Raft ends, then its store is closed.
 		{"cluster", clusterLimit, n.cluster.Shutdown},
 		// What is left on the gRPC port are the streams of other nodes, which
-		// would stay open for ever.
+		// would stay open permanently.
 		{"gRPC port", time.Second, func(ctx context.Context) error {
 			n.server.Stop()
 			return await(ctx, gone)
@@ -97,11 +97,11 @@ func (n *Node) notReady() {
 	n.health.Stop()
 }
 
-// leave lets the calls under way end on a node that was removed: one of them may
-// be the call that removed it. What needs the cluster is answered in any case
-// when the limit is over.
+// leave lets the calls in flight end on a node that was removed: one of them may
+// be the call that removed it. At the limit it answers the calls that need the
+// cluster in any case.
 func (n *Node) leave() {
-	_ = n.run([]step{{"calls under way", leaveLimit, func(ctx context.Context) error {
+	_ = n.run([]step{{"calls in flight", leaveLimit, func(ctx context.Context) error {
 		n.notReady()
 		served := make(chan struct{})
 		go func() {
@@ -136,8 +136,8 @@ func (n *Node) stayForOthers(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends a node that cannot go on. It hands nothing over and waits for
-// nobody: what hangs is left behind, and ends with the process.
+// abandon ends a node that cannot go on. It hands nothing over and does not wait:
+// a part that hangs is left behind, and ends with the process.
 func (n *Node) abandon() error {
 	n.notReady()
 	done := make(chan error, 1)
@@ -150,8 +150,8 @@ func (n *Node) abandon() error {
 	}
 }
 
-// release closes whatever is open, as if by a crash: also of a node that was
-// only put together in part.
+// release closes all open parts, as if by a crash, also of a node that was only
+// put together in part.
 func (n *Node) release() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,10 +1,10 @@
-// Package outcome is the one vocabulary for what became of a proposal.
+// Package outcome is the one vocabulary for the outcome of a proposal.
 //
 // A proposal that did not come back with a result has either certainly not
-// happened (NotApplied) or may or may not have happened (Unknown). Whoever
-// returns an error for a proposal wraps it in an *Error that says which; what
-// an error without that wrapping means is Unknown, because that is the only
-// answer that is never wrong.
+// happened (NotApplied) or may or may not have happened (Unknown). A function that
+// returns an error for a proposal wraps it in an *Error that says which. An error
+// without that wrapping means Unknown, because that is the only answer that is
+// never wrong.
 package outcome
 
 import (
@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// Outcome says what became of a proposal.
+// Outcome is the outcome of a proposal.
 type Outcome uint8
 
 const (
@@ -61,7 +61,7 @@ const (
 	// Deadline means the caller's own deadline ended the wait, or the caller
 	// went away.
 	Deadline
-	// LeadershipLost means the leader lost leadership with the proposal under way.
+	// LeadershipLost means the leader lost leadership with the proposal in flight.
 	LeadershipLost
 	// Storage means the log could not be written.
 	Storage

@@ -25,7 +25,7 @@ var contentTypes = map[string]string{
 
 // policy lets the page load its own files and call its own node, and nothing
 // else: no script or style in the text, no frame around it, and no text turned
-// into HTML, so that a name somebody made up stays text.
+// into HTML, so that a caller's name stays text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -54,7 +54,7 @@ func change[T any](do func(r *http.Request, body T) (any, error)) read {
 	}
 }
 
-// handler answers a call with JSON, whatever becomes of it.
+// handler answers a call with JSON, also if it fails.
 func (p *Page) handler(call read) http.Handler {
 	return p.guarded(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := call(r)
@@ -112,5 +112,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // Whoever does not read it has gone.
+	_, _ = w.Write(body) // The caller may have gone.
 }

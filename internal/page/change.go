@@ -7,7 +7,7 @@ import (
 )
 
 // request is what every change has. The request id makes a click count once: the
-// page sends the same one again if it did not hear what became of the first.
+// page sends the same one again if it did not learn the outcome of the first.
 type request struct {
 	Database  string `json:"database"`
 	RequestID string `json:"request_id"`
@@ -25,7 +25,7 @@ type seedRequest struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value,string"`
 	Force bool   `json:"force"`
-	// Expected is the value that whoever lowers a counter has seen.
+	// Expected is the value that the viewer saw before it lowers a counter.
 	Expected *int64 `json:"expected,string"`
 }
 

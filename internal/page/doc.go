@@ -1,15 +1,13 @@
-// Package page is the page at / on a node's HTTP port, for people who would
-// rather look than read: the cluster, the counters, claims, rates, the node's
-// own etags, and a form that makes ids.
+// Package page is the page at / on a node's HTTP port, for people: the cluster, the
+// counters, claims, rates, the node's own etags, and a form that makes ids.
 //
 // It owns the files of the page, which are embedded in the program and refer to
 // nothing outside of it, the headers that bind a browser to them, and the calls
 // below /page/api/ that the page makes. Those calls are internal to the page:
-// they change with it, in the same program, and are no API for anybody else.
-// Every one of them is a use case of package service, with the rights of whoever
-// makes it.
+// they change with it, in the same program, and are no public API. Each of them is
+// a use case of package service, with the rights of its caller.
 //
-// What changes something is a POST with a body of JSON, which a page of another
-// origin cannot send; the HTTP server refuses those besides (see package
+// A change is a POST with a body of JSON, which a page of another origin cannot
+// send; the HTTP server refuses those besides (see package
 // httpapi), and this package refuses host names that are not the cluster's.
 package page

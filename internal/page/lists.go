@@ -15,7 +15,7 @@ import (
 type item struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value,string"`
-	// May are the rights on it of whoever asks.
+	// May are the caller's rights on it.
 	May string `json:"may"`
 }
 
@@ -60,7 +60,7 @@ func consistency(q url.Values) service.Consistency {
 	return service.Stale
 }
 
-// may returns the rights of whoever asks on a name of the database that he asks for.
+// may returns the caller's rights on a name of the database in its request.
 func (p *Page) may(r *http.Request, name string) string {
 	return p.service.Rights(r.Context(), database(r.URL.Query()), name).String()
 }

@@ -15,7 +15,7 @@ type strategy struct {
 	Why      string `json:"why"`
 	// Quorum says that it takes one; of a semantic id, claiming does.
 	Quorum bool `json:"needs_quorum"`
-	// May are the rights of whoever asks on what is made.
+	// May are the caller's rights on the id.
 	May string `json:"may"`
 }
 

@@ -14,7 +14,7 @@ import (
 // server's bound of an answer.
 const changeTimeout = 10 * time.Second
 
-// noClusterRight is why somebody cannot change the cluster.
+// noClusterRight is the reason why a caller cannot change the cluster.
 const noClusterRight = "You have no right to do that: it takes the right cluster."
 
 // noHandover says why a member cannot be handed leadership; empty if it can.

@@ -9,9 +9,9 @@ import (
 	"github.com/idnode/idnode/internal/service"
 )
 
-// overview is what the page asks for every second: the cluster as this node sees
-// it, what is wrong with it, how much there is in the state, how many ids the node
-// has handed out, and what whoever asks may do. It needs no quorum.
+// overview is the page's request of every second: the cluster as this node sees it,
+// its alarms, the size of the state, the ids that the node has handed out, and the
+// viewer's rights. It needs no quorum.
 type overview struct {
 	// Millis is the node's own time, for rates; it begins again with the process. Taken
 	// is when the members were asked how they are, all at once, by the same clock.
@@ -45,11 +45,11 @@ type overview struct {
 	You    you               `json:"you"`
 }
 
-// you is who has the page open, and what he may do.
+// you is the viewer of the page, and its rights.
 type you struct {
 	Name string `json:"name"`
 	// Cluster has the rights on the cluster as a whole, Some those on some name of the
-	// database that he looks at.
+	// viewed database.
 	Cluster string `json:"cluster"`
 	Some    string `json:"some"`
 }

@@ -25,8 +25,8 @@ type Connections struct {
 	open  map[*conn]struct{}
 }
 
-// Count counts a connection after its handshake: for whoever showed the certificate in
-// info, or else is at the other end. nil says that he has too many.
+// Count counts a connection after its handshake: for the principal of the certificate in
+// info, or else for the address at the other end. nil says that it has too many.
 type Count func(conn net.Conn, info credentials.AuthInfo) *budget.Connection
 
 // errTooMany ends a connection; the other end only sees that it ended.
@@ -48,7 +48,7 @@ func (c *Connections) Credentials(inner credentials.TransportCredentials) creden
 }
 
 // Disconnect ends the connections on which the member with this raw Raft id has made
-// calls. It may connect again, and is then judged anew.
+// calls. It may connect again, and is then judged again.
 func (c *Connections) Disconnect(id []byte) {
 	c.end(func(conn *conn) bool { return conn.isOf(id) })
 }
@@ -59,8 +59,8 @@ func (c *Connections) Keep(accepted func(credentials.AuthInfo) bool) {
 	c.end(func(conn *conn) bool { return !conn.isMembers() && !accepted(conn.info) })
 }
 
-// EndStalled ends the connections of callers for whom much is held and who have read
-// none of it for half a minute, and of those who let a message be without an end.
+// EndStalled ends the connections of callers that hold much and have read none of it
+// for half a minute, and of callers that leave a message incomplete for too long.
 func (c *Connections) EndStalled(now time.Time) {
 	c.end(func(conn *conn) bool {
 		return conn.held.Stalled(now) || conn.unfinished != nil && conn.unfinished.overdue(now) && !conn.isMembers()
@@ -73,7 +73,7 @@ func (c *Connections) end(unwanted func(*conn) bool) {
 	c.mu.Unlock()
 	for _, conn := range all {
 		if unwanted(conn) {
-			_ = conn.raw.Close() // Without a good-bye, which would wait for who does not read.
+			_ = conn.raw.Close() // Without a GOAWAY, which would wait for a caller that does not read.
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (c *conn) isMembers() bool {
 	return len(c.members) > 0
 }
 
-// note takes note of a member that makes calls, and says whether it is the first time.
+// note records a member that makes calls, and says whether it is the first time.
 func (c *conn) note(id []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +209,8 @@ type remote struct {
 // Budget is what is held for the caller at the other end; nil if that is not counted.
 func (r remote) Budget() *budget.Connection { return r.conn.held }
 
-// callsAs takes note of the member that makes the call of ctx, and says whether its
-// connection did not know of it. Then the member must be looked up again: Disconnect
+// callsAs records the member that makes the call of ctx, and says whether its
+// connection did not know it. Then the member must be looked up again: Disconnect
 // has not found it here if it was removed before this.
 func callsAs(ctx context.Context, id []byte) bool {
 	p, ok := grpcpeer.FromContext(ctx)

@@ -18,7 +18,7 @@ type CallError struct {
 	Code codes.Code
 	// Message is what the other node, or gRPC, said.
 	Message string
-	// Outcome says what became of a proposal; Unknown if the other node did not
+	// Outcome is the outcome of a proposal; Unknown if the other node did not
 	// say.
 	Outcome *outcome.Error
 	removed bool
@@ -77,7 +77,7 @@ func encode(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// codeOf returns a code under which nobody retries what may have happened.
+// codeOf returns a code under which no caller retries what may have happened.
 func codeOf(e *outcome.Error) codes.Code {
 	if e.Outcome == outcome.NotApplied {
 		return codes.Unavailable

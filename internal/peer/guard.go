@@ -25,7 +25,7 @@ type Registry interface {
 // the member with this tag.
 type Authorize func(ctx context.Context, tag string) error
 
-// Guard decides who may call the PeerService. Its interceptors let every other
+// Guard decides which callers may use the PeerService. Its interceptors let every other
 // service's calls pass.
 type Guard struct {
 	registry  Registry

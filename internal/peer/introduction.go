@@ -13,7 +13,7 @@ const (
 	keyTag       = "idnode-node-tag"
 )
 
-// Introduction is who a node says it is.
+// Introduction is a node's own statement of its identity.
 type Introduction struct {
 	// ClusterID is its cluster's id; empty if it has none yet.
 	ClusterID []byte

@@ -31,7 +31,7 @@ func newLink(conn *grpc.ClientConn, introduce func() Introduction) *link {
 	return &link{conn: conn, client: peerv1.NewPeerServiceClient(conn), introduce: introduce}
 }
 
-// pinged takes note of a ping, and returns how many in a row were unanswered.
+// pinged records a ping, and returns how many in a row were unanswered.
 func (l *link) pinged(unanswered bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

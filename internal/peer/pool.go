@@ -37,7 +37,7 @@ const (
 
 // PoolConfig is what a Pool needs.
 type PoolConfig struct {
-	// Introduce returns who this node is; it is asked for every call.
+	// Introduce returns this node's identity; it is called for every call.
 	Introduce func() Introduction
 	// Credentials returns the credentials for a connection to the node with this
 	// tag, whose certificate must name it; an empty tag is any node. Nil means
@@ -73,7 +73,7 @@ func NewPool(cfg PoolConfig) *Pool {
 	return &Pool{cfg: cfg, links: map[target]*link{}}
 }
 
-// Close closes all connections: calls under way fail.
+// Close closes all connections: calls in flight fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -168,7 +168,7 @@ func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
 		return p.cfg.DialContext(ctx, address)
 	}
 	// A resolver of its own for each dial: the shared one lets dials of one name
-	// join a look-up under way, and one that began while this node was cut off
+	// join a look-up in progress, and one that began while this node was cut off
 	// waits out its time of 5 s and more.
 	d := net.Dialer{Resolver: &net.Resolver{}, Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
 	return d.DialContext(ctx, "tcp", address)
@@ -195,7 +195,7 @@ func (p *Pool) introduce(m *raftlogv1.Member) Introduction {
 	return as
 }
 
-// Hello asks a node who it is.
+// Hello asks a node for its identity.
 func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
 }
@@ -220,7 +220,7 @@ func (p *Pool) MayRemove(ctx context.Context, tag, address string, req *peerv1.M
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.MayRemove)
 }
 
-// ReadIndex asks the leader for a read index. Whatever fails, nothing happened.
+// ReadIndex asks the leader for a read index. A failure changes nothing.
 func (p *Pool) ReadIndex(ctx context.Context, tag, address string) (uint64, error) {
 	response, err := call(ctx, p, p.cfg.Introduce(), tag, address, &peerv1.ReadIndexRequest{}, peerv1.PeerServiceClient.ReadIndex)
 	if err != nil {

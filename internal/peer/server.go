@@ -15,12 +15,12 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// maxStreamGroups is how many groups of one stream are under way at a time. A
-// node sends a few; more waits in the stream.
+// maxStreamGroups is how many groups of one stream are in flight at a time. A
+// node sends a few; more wait in the stream.
 const maxStreamGroups = 64
 
-// Node answers the calls. *cluster.Node does, but for Join: whoever serves it judges
-// who may become a member.
+// Node answers the calls. *cluster.Node does, except for Join: its server judges which
+// node may become a member.
 type Node interface {
 	Registry
 	HandleHello(ctx context.Context, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
@@ -114,7 +114,7 @@ func (s *Server) MayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*
 	return response, encode(err)
 }
 
-// Forward implements the service: many groups are under way at a time, and each
+// Forward implements the service: many groups are in flight at a time, and each
 // is answered when it is done.
 //
 // Invariant: a stream that the handler has taken never ends with a Failure in

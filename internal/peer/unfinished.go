@@ -24,8 +24,8 @@ const (
 	pieceBytes = 128
 )
 
-// wholeTime is how long a message may take to come as a whole. It is a minute and not
-// seconds because a caller who reads his answers slowly is not read from meanwhile.
+// wholeTime is how long a message may take to arrive as a whole. It is a minute and not
+// seconds, because the server reads nothing from a caller that reads its answers slowly.
 const wholeTime = time.Minute
 
 // frames finds the frames in one direction of a connection.
@@ -69,9 +69,9 @@ func (f *frames) endStream() bool {
 	return f.flags&flagEndStream != 0 && (f.kind == frameData || f.kind == frameHeaders) || f.kind == frameReset
 }
 
-// unfinished counts what a gRPC server holds of messages that are not whole: it opens
-// the window of a stream for as much as is announced, and nobody else sees anything
-// before all of that is there. It reads along with the transport, and looks at what that
+// unfinished counts what a gRPC server holds of incomplete messages: the server opens
+// the window of a stream for as much as is announced, and shows nothing of a message
+// before all of it is there. It reads along with the transport, and looks at what that
 // writes, because a stream that the server ended has no more messages. It is safe for
 // concurrent use, with one reader and one writer.
 type unfinished struct {
@@ -103,7 +103,7 @@ type message struct {
 	since time.Time
 }
 
-// read takes note of what the transport reads, and says how much more is held since.
+// read records what the transport reads, and says how much more is held since.
 func (u *unfinished) read(b []byte, now time.Time) (more, held int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -124,7 +124,7 @@ func (u *unfinished) read(b []byte, now time.Time) (more, held int64) {
 	return u.held - before, u.held
 }
 
-// wrote takes note of what the transport writes, and says how much less is held since.
+// wrote records what the transport writes, and says how much less is held since.
 func (u *unfinished) wrote(b []byte) (less int64) {
 	for len(b) > 0 {
 		var ended bool

@@ -16,7 +16,7 @@ const (
 
 // Principal returns a principal with its kind. A plain name has that of the only
 // certificates that can hold it: a colon makes it a URI and an @ a mail address,
-// since no name of a host has either. Everybody, and nobody, have no kind.
+// since no name of a host has either. Any, and the empty name, have no kind.
 func Principal(name string) string {
 	switch {
 	case name == "" || name == Any || hasKind(name):

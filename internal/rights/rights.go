@@ -1,5 +1,5 @@
-// Package rights says who may do what: roles, the rights they give, and the
-// limits of callers.
+// Package rights judges callers: roles, the rights they give, and the limits of
+// callers.
 //
 // It is pure. The door of a node and the replicated state ask the same table, so
 // that both decide alike; the table's encoding is part of the log. Databases and
@@ -154,7 +154,7 @@ type Role struct {
 type Limit struct {
 	// Principals are names of certificates, with or without their kind, or Any.
 	Principals []string
-	// InFlight is how many calls may be under way; 0 for no limit.
+	// InFlight is how many calls may be in flight; 0 for no limit.
 	InFlight int64
 	// IDsPerSecond is how many ids and numbers of ranges may be given; 0 for no
 	// limit.

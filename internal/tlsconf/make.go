@@ -64,7 +64,7 @@ type MakeOptions struct {
 // MakeCerts writes certificates for a cluster into dir, which it makes if need
 // be: ca.crt and ca.key, TAG.crt and TAG.key for each node, client.crt and
 // client.key, and NAME.crt and NAME.key for each further client. The keys are ECDSA
-// P-256, or RSA of 2,048 bits but for the CA's, in files that only their owner can read.
+// P-256, or RSA of 2,048 bits except the CA's, in files that only their owner can read.
 //
 // A node's certificate says that it is the node's of any cluster, in a URI, and
 // names its tag, localhost, 127.0.0.1, ::1, idnode- with the tag in small letters,

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Nodes tells nodes from everybody else by their certificates.
+// Nodes tells nodes from other callers by their certificates.
 //
 // A node's certificate says that it is one: it has the URI
 // idnode://CLUSTER/node/TAG among its alternative names, where CLUSTER is the id of
@@ -22,7 +22,7 @@ type Nodes struct {
 	// long as there is none: a node of any cluster then is a node.
 	Cluster func() string
 	// Plain, if not nil, also takes certificates of releases before this rule, which
-	// name the tag as a DNS name alone, and is told of each with its tag.
+	// name the tag as a DNS name alone, and gets the tag of each.
 	Plain func(tag string)
 }
 
@@ -34,7 +34,7 @@ var (
 )
 
 // Peer checks that the other side of a connection has shown the certificate of the
-// node with a tag, and that somebody verified it; any node's if tag is empty.
+// node with a tag, and that the certificate was verified; any node's if tag is empty.
 func (n Nodes) Peer(state tls.ConnectionState, tag string) error {
 	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return errUnproof

@@ -3,8 +3,8 @@
 // which nodes a certificate names, and makes certificates for a new cluster.
 //
 // A node's certificate says in a URI that it is one, and carries its node tag as a
-// DNS name too. Between nodes these are what is checked, not the host name: a node
-// is who it is wherever it runs. See Nodes.
+// DNS name too. Between nodes these are checked, not the host name: a node keeps its
+// identity on any host. See Nodes.
 //
 // Certificates sit behind callbacks, and Watch reads the files again when they
 // change, so that renewing them needs no restart. The package neither listens nor
@@ -43,7 +43,7 @@ type Files struct {
 	Cert string
 	// Key is the certificate's private key.
 	Key string
-	// CA holds the certificates of those who sign for the other side.
+	// CA holds the certificates of the authorities that sign for the other side.
 	CA string
 }
 
@@ -170,7 +170,7 @@ func (l *loaded) loadPool(file string) error {
 func (m *Material) Accepts(state tls.ConnectionState) bool {
 	now, roots := time.Now(), m.now.Load().roots
 	if roots == nil {
-		return true // Nobody was asked for a certificate.
+		return true // No certificate was asked for.
 	}
 	return slices.ContainsFunc(state.VerifiedChains, func(chain []*x509.Certificate) bool {
 		ended := slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return usable(cert, now) != nil })
@@ -212,9 +212,9 @@ func (m *Material) Server(protocols ...string) *tls.Config {
 	return cfg
 }
 
-// server returns the configuration of a listener for now. No session is resumed:
-// whoever comes back with one would not be asked for his certificate again, also
-// if its CA is gone meanwhile.
+// server returns the current configuration of a listener. No session is resumed: a
+// caller that resumes one would not be asked for its certificate again, also if the
+// CA is gone by then.
 func (m *Material) server(version uint16, protocols []string) *tls.Config {
 	cfg := &tls.Config{
 		MinVersion: version, CipherSuites: suites(), GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
@@ -228,7 +228,7 @@ func (m *Material) server(version uint16, protocols []string) *tls.Config {
 
 // Client returns the configuration of an application, with TLS 1.2 or later.
 // The server's certificate must name the host dialled, or serverName if that is
-// not empty. The CA is that of now: who dials for long asks again each time.
+// not empty. The CA is the current one: a caller that dials for long asks again each time.
 func (m *Material) Client(serverName string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, CipherSuites: suites(), RootCAs: m.now.Load().ca, ServerName: serverName,
@@ -237,8 +237,8 @@ func (m *Material) Client(serverName string) *tls.Config {
 }
 
 // PeerServer returns the configuration of the Raft listener, with TLS 1.3. The
-// dialler must show a certificate signed by the CA; who it is, is for the
-// caller to find out with Nodes. It returns ErrNoCA.
+// dialler must show a certificate signed by the CA; the caller checks its identity
+// with Nodes. It returns ErrNoCA.
 func (m *Material) PeerServer() (*tls.Config, error) {
 	if !m.HasCA() {
 		return nil, ErrNoCA

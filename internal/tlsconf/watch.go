@@ -18,10 +18,10 @@ type WatchConfig struct {
 	// Check refuses a new certificate for a reason of the caller's; nil refuses
 	// none.
 	Check func(*x509.Certificate) error
-	// OnReload is told of each change that was taken over, with nil, and of each
-	// that was not, with the reason; nil tells nobody.
+	// OnReload, if not nil, gets nil for each change that is used, and the reason for
+	// each that is not.
 	OnReload func(error)
-	// Logger is told the same.
+	// Logger gets the same.
 	Logger *slog.Logger
 }
 
@@ -118,7 +118,7 @@ func (m *Material) reload(want [sha256.Size]byte, check func(*x509.Certificate) 
 	return nil
 }
 
-// usable refuses a certificate that nobody would accept now.
+// usable refuses a certificate that no peer would accept now.
 func usable(cert *x509.Certificate, now time.Time) error {
 	if now.Before(cert.NotBefore) || now.After(cert.NotAfter) {
 		return fmt.Errorf("it is valid from %s to %s only", cert.NotBefore.Format(time.RFC3339), cert.NotAfter.Format(time.RFC3339))
