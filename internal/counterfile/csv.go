@@ -120,20 +120,30 @@ func isFormula(text string) bool {
 	return strings.IndexAny(strings.TrimLeft(text, "'"), "=+-@＝＋－＠\t\r\n") == 0
 }
 
-// guarded puts an apostrophe before what a spreadsheet would run.
+// separator is what spreadsheets take for the end of a cell where the decimal sign is a
+// comma, be there quotes or not.
+const separator = ";"
+
+// guarded puts an apostrophe before what a spreadsheet would run, whether it separates
+// cells by a comma or by the separator.
 func guarded(text string) string {
-	if isFormula(text) {
-		return "'" + text
-	}
-	return text
+	return eachCell(text, func(cell string) string { return "'" + cell })
 }
 
-// unguarded takes the apostrophe away again.
+// unguarded takes the apostrophes away again.
 func unguarded(text string) string {
-	if isFormula(text) {
-		return strings.TrimPrefix(text, "'")
+	return eachCell(text, func(cell string) string { return strings.TrimPrefix(cell, "'") })
+}
+
+// eachCell changes the cells of a text that a spreadsheet would take for formulas.
+func eachCell(text string, change func(cell string) string) string {
+	cells := strings.Split(text, separator)
+	for i, cell := range cells {
+		if isFormula(cell) {
+			cells[i] = change(cell)
+		}
 	}
-	return text
+	return strings.Join(cells, separator)
 }
 
 // CSVWriter writes a CSV as ReadCSV reads it.
