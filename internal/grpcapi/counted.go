@@ -3,7 +3,6 @@ package grpcapi
 import (
 	"context"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -22,12 +21,6 @@ const (
 	// buffers.
 	streamBytes = 16 << 10
 )
-
-// errOverloaded refuses what there is no room for.
-var errOverloaded = &service.Error{
-	Code: service.ResourceExhausted, Reason: service.ReasonOverloaded,
-	Message: "too many calls are under way, or too many answers unread, of this caller or at this node", RetryAfter: 100 * time.Millisecond,
-}
 
 // connectionOf returns what is counted for the connection that a call came on; nil
 // where nothing is.
@@ -52,7 +45,8 @@ func isOperators(method string) bool {
 
 // countedUnary counts what a call holds for its caller, and refuses it if that is too
 // much. A check of health never is: a supervisor would end a node that is merely busy.
-// Calls of operators are refused only to a caller who is full himself. The answer is encoded here, so that it is counted until gRPC is rid of it.
+// Calls of operators are refused only to a caller who is full himself. The answer is
+// encoded here, so that it is counted until gRPC is rid of it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	to := connectionOf(ctx)
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
@@ -65,7 +59,7 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 			take = to.TakeLast
 		}
 		if !take(bytes) {
-			return nil, l.refuse(errOverloaded)
+			return nil, l.refuse(service.ErrOverloaded)
 		}
 		defer to.Give(bytes)
 	}
@@ -87,7 +81,7 @@ func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc
 		return handler(srv, stream)
 	}
 	if !to.Take(streamBytes) {
-		return l.refuse(errOverloaded)
+		return l.refuse(service.ErrOverloaded)
 	}
 	defer to.Give(streamBytes)
 	return handler(srv, countedStream{stream, l, to})
@@ -108,7 +102,7 @@ func (s countedStream) SendMsg(m any) error {
 		return s.ServerStream.SendMsg(m)
 	}
 	if s.to.Full() {
-		return s.log.refuse(errOverloaded)
+		return s.log.refuse(service.ErrOverloaded)
 	}
 	e, err := encode(message, s.to)
 	if err != nil {

@@ -108,7 +108,7 @@ func (x *exchange) takeUp(request received) error {
 	bytes := request.size()
 	if !x.to.Take(bytes) {
 		request.free()
-		return x.server.log.refuse(errOverloaded)
+		return x.server.log.refuse(service.ErrOverloaded)
 	}
 	defer x.to.Give(bytes)
 	whole := request.whole()
@@ -130,7 +130,7 @@ func (x *exchange) begin(request []byte) error {
 	// Nothing is begun before there is room to refuse all of it.
 	room := int64(calls * x.server.exchanges.refusalBytes)
 	if !x.to.Take(room) {
-		return x.server.log.refuse(errOverloaded)
+		return x.server.log.refuse(service.ErrOverloaded)
 	}
 	defer x.to.Give(room)
 	m := &message{x: x, start: time.Now(), free: x.free(), left: calls}

@@ -22,7 +22,7 @@ type exchanges struct {
 func newExchanges(perStream, atOnce int) *exchanges {
 	e := &exchanges{
 		perStream: int64(perStream), atOnce: int64(atOnce),
-		overloaded: newRefusal(statusError(errOverloaded)),
+		overloaded: newRefusal(statusError(service.ErrOverloaded)),
 		double: newRefusal(statusError(badRequest(
 			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is under way",
 		))),

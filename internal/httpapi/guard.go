@@ -15,9 +15,9 @@ import (
 	"github.com/idnode/idnode/internal/service"
 )
 
-// guard is around every handler of the port: it bounds bodies, refuses what a
-// foreign page makes a browser send, says to browsers what they may not do, turns panics into a 500 for that caller
-// alone, and writes one line per request.
+// guard is around every handler of the port: it bounds bodies, refuses what a foreign page
+// makes a browser send, says to browsers what they may not do, turns panics into a 500 for
+// that caller alone, and writes one line per request.
 type guard struct {
 	next    http.Handler
 	logger  *slog.Logger
@@ -32,7 +32,10 @@ type guard struct {
 }
 
 func newGuard(cfg Config, next http.Handler) http.Handler {
-	return &guard{next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes, principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused}
+	return &guard{
+		next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes,
+		principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused,
+	}
 }
 
 // ownOrigin refuses what a page of another origin makes a browser send, if it
@@ -64,12 +67,6 @@ const strictTransport = "max-age=86400"
 // requestBytes is what a request holds, with a small answer: a goroutine and buffers.
 const requestBytes = 16 << 10
 
-// errOverloaded refuses what there is no room for.
-var errOverloaded = &service.Error{
-	Code: service.ResourceExhausted, Reason: service.ReasonOverloaded,
-	Message: "too many answers to this caller are unread", RetryAfter: 100 * time.Millisecond,
-}
-
 // connection is the key of a request's net.Conn in its context.
 type connection struct{}
 
@@ -94,8 +91,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !response.held.TakeLast(requestBytes) {
 		response.held = nil
-		g.refused(errOverloaded.Reason, 1)
-		writeFailure(response, r, failureOf(errOverloaded))
+		g.refused(service.ErrOverloaded.Reason, 1)
+		writeFailure(response, r, failureOf(service.ErrOverloaded))
 		return
 	}
 	defer response.held.Give(requestBytes)
@@ -213,7 +210,7 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 		return w.ResponseWriter.Write(b)
 	}
 	if !w.held.Take(more) {
-		return 0, errOverloaded
+		return 0, service.ErrOverloaded
 	}
 	defer w.held.Give(more)
 	return w.ResponseWriter.Write(b)

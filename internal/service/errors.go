@@ -97,6 +97,11 @@ func exhausted(reason, message string, after time.Duration, cause error) *Error 
 	return &Error{Code: ResourceExhausted, Reason: reason, Message: message, RetryAfter: after, Err: cause}
 }
 
+// ErrOverloaded refuses what there is no room for in the caller's share of the memory.
+var ErrOverloaded = exhausted(
+	ReasonOverloaded, "too many calls are under way, or too many answers unread, of this caller or at this node", retryBusy, nil,
+)
+
 // internal hides cause from the caller.
 func internal(cause error) *Error {
 	return &Error{Code: Internal, Reason: ReasonInternal, Message: "internal error; the node's log says more", Err: cause}
