@@ -81,3 +81,16 @@ func frameSum(length, body []byte) uint32 {
 func withSum(length []byte) []byte {
 	return binary.LittleEndian.AppendUint32(length, frameSum(length, nil))
 }
+
+// Counted counts what is written of a backup, whether it becomes whole or not.
+type Counted struct {
+	io.Writer
+	Bytes int64
+}
+
+// Write implements io.Writer.
+func (c *Counted) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.Bytes += int64(n)
+	return n, err
+}

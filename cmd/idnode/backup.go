@@ -136,7 +136,7 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 		_ = unchecked.CloseWithError(err) // It ends the writer, and never fails.
 		checked <- err
 	}()
-	to := &countingWriter{w: io.MultiWriter(out, tee)}
+	to := &backup.Counted{Writer: io.MultiWriter(out, tee)}
 	failed := &callError{verbose: s.verbose}
 	for _, endpoint := range s.endpoints {
 		err := s.downloadFrom(ctx, endpoint, to, p, consistency)
@@ -144,7 +144,7 @@ func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progr
 			return errors.Join(tee.Close(), <-checked)
 		}
 		failed.failedAt(endpoint, err)
-		if to.n > 0 || effectOf(err) == effectRefused || ctx.Err() != nil {
+		if to.Bytes > 0 || effectOf(err) == effectRefused || ctx.Err() != nil {
 			break
 		}
 	}
@@ -163,19 +163,6 @@ func checkBackup(in io.Reader) error {
 		return nil
 	}
 	return err
-}
-
-// countingWriter counts what is written.
-type countingWriter struct {
-	w io.Writer
-	n int64
-}
-
-// Write implements io.Writer.
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // likeReplaced gives a file that replaces another the other's mode; and its owner,

@@ -46,23 +46,10 @@ func (s *Service) backup(ctx context.Context, consistency Consistency, to io.Wri
 		return exhausted(ReasonOverloaded, "this node is writing as many backups as it may", retryQuorum, nil)
 	}
 	return s.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
-		out := &measured{to: to}
+		out := &backup.Counted{Writer: to}
 		index, err := s.writeBackup(ctx, out)
-		return change{index: index, after: audit.Copied{Bytes: out.bytes}, partly: out.bytes > 0}, interrupted(err)
+		return change{index: index, after: audit.Copied{Bytes: out.Bytes}, partly: out.Bytes > 0}, interrupted(err)
 	})
-}
-
-// measured counts what is written.
-type measured struct {
-	to    io.Writer
-	bytes int64
-}
-
-// Write implements io.Writer.
-func (m *measured) Write(b []byte) (int, error) {
-	n, err := m.to.Write(b)
-	m.bytes += int64(n)
-	return n, err
 }
 
 // writeBackup returns the index at which the state was.
