@@ -94,48 +94,9 @@ func (p *Page) settings(r *http.Request) (any, error) {
 	return listOf(res.Settings, "", func(s service.Setting) setting { return setting(s) }), err
 }
 
-type rolesAnswer struct {
-	Roles  []role  `json:"roles"`
-	Limits []limit `json:"limits"`
-}
-
-type role struct {
-	Name       string   `json:"name"`
-	Principals []string `json:"principals"`
-	Grants     []grant  `json:"grants"`
-}
-
-type grant struct {
-	Database string       `json:"database"`
-	Prefix   string       `json:"prefix"`
-	Boundary bool         `json:"boundary"`
-	Name     string       `json:"name"`
-	Rights   rights.Right `json:"rights"`
-}
-
-type limit struct {
-	Principals   []string `json:"principals"`
-	InFlight     int64    `json:"in_flight"`
-	IDsPerSecond int64    `json:"ids_per_second"`
-}
-
 func (p *Page) roles(r *http.Request) (any, error) {
 	res, err := p.service.GetRoles(r.Context(), service.Stale)
-	if err != nil {
-		return nil, err
-	}
-	answer := rolesAnswer{Roles: []role{}, Limits: []limit{}}
-	for _, known := range res.Roles.Roles {
-		shown := role{Name: known.Name, Principals: known.Principals}
-		for _, g := range known.Grants {
-			shown.Grants = append(shown.Grants, grant(g))
-		}
-		answer.Roles = append(answer.Roles, shown)
-	}
-	for _, known := range res.Limits {
-		answer.Limits = append(answer.Limits, limit(known))
-	}
-	return answer, nil
+	return res.Roles, err
 }
 
 type backupRequest struct {

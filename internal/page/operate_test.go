@@ -142,7 +142,7 @@ func TestOperate(t *testing.T) {
 		{post, "members/remove", `{"tag":"C"}`, 200, `{"name":"C"}`},
 		{post, "members/remove", `{"tag":"C","force":true}`, 400, `{"reason":"INVALID_REQUEST"}`},
 		{get, "settings", "", 200, `{"next":""}`},
-		{get, "roles", "", 200, `{"roles":[],"limits":[]}`},
+		{get, "roles", "", 200, `{"Roles":null,"Limits":null}`},
 	})
 	if strings.Join(w.led, " ") != "B" || strings.Join(w.removed, " ") != "C" {
 		t.Errorf("%q led, %q were removed", w.led, w.removed)

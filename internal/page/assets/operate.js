@@ -108,19 +108,20 @@ function settingsTable({ items }, title) {
 
 // namesOf says which names a grant is for.
 function namesOf(g) {
-  if (g.name) {
-    return `the name ${g.name}`;
+  if (g.Name) {
+    return `the name ${g.Name}`;
   }
-  return !g.prefix ? "everything" : g.boundary ? `${g.prefix}, and what goes on with / or |` : `names that begin with ${g.prefix}`;
+  return !g.Prefix ? "everything" : g.Boundary ? `${g.Prefix}, and what goes on with / or |` : `names that begin with ${g.Prefix}`;
 }
 
-function rolesTable({ roles, limits }, title) {
-  const grants = roles.flatMap((role) => role.grants.map((g) => [
-    role.name, role.principals.join(", "), `${g.database === "*" ? "all databases" : g.database}, ${namesOf(g)}`,
-    g.rights.replaceAll(",", ", "),
+// rolesTable shows the roles as the service has them.
+function rolesTable({ Roles, Limits }, title) {
+  const grants = (Roles ?? []).flatMap((role) => (role.Grants ?? []).map((g) => [
+    role.Name, role.Principals.join(", "), `${g.Database === "*" ? "all databases" : g.Database}, ${namesOf(g)}`,
+    g.Rights.replaceAll(",", ", "),
   ]));
-  const bounds = limits.map((l) => [
-    l.principals.join(", "), l.in_flight ? number(l.in_flight) : "no limit", l.ids_per_second ? number(l.ids_per_second) : "no limit",
+  const bounds = (Limits ?? []).map((l) => [
+    l.Principals.join(", "), l.InFlight ? number(l.InFlight) : "no limit", l.IDsPerSecond ? number(l.IDsPerSecond) : "no limit",
   ]);
   return [
     grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),
