@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/internal/logbuffer"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 )
 
@@ -27,30 +27,12 @@ func (p gatedPings) Ping(ctx context.Context, tag, address string, req *peerv1.P
 	return p.Peers.Ping(ctx, tag, address, req)
 }
 
-// lines collects what is logged.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *lines) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *lines) has(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Contains(s.b.String(), text)
-}
-
 // TestVoteThatLosesTheQuorum: with one of three voters down, a fourth that has caught up
 // and then falls silent on its Raft port gets no vote, because three of four would have
 // to answer: the cluster would stand still. It gets the vote when it answers again.
 func TestVoteThatLosesTheQuorum(t *testing.T) {
 	var open atomic.Bool
-	log := &lines{}
+	log := &logbuffer.Buffer{}
 	n := startNetwork(t, 3, func(c *cluster.Config) {
 		c.Peers = gatedPings{c.Peers, "D", &open}
 		c.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -69,7 +51,8 @@ func TestVoteThatLosesTheQuorum(t *testing.T) {
 	open.Store(true) // It is found to have caught up, and to answer on its other port.
 
 	eventually(t, "the vote to be refused", func() bool {
-		return log.has("with D, 3 of the voters A, B, C, D must answer, and these do not: ") && log.has(others[0].tag+", D")
+		return strings.Contains(log.String(), "with D, 3 of the voters A, B, C, D must answer, and these do not: ") &&
+			strings.Contains(log.String(), others[0].tag+", D")
 	})
 	leader.mustNext("orders")
 	itsRaft.heal()

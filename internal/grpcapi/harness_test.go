@@ -1,7 +1,6 @@
 package grpcapi
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/internal/peer"
 	"github.com/idnode/idnode/internal/service"
@@ -142,24 +142,7 @@ type rig struct {
 	conn    *grpc.ClientConn
 	ids     idnodev1.IdsServiceClient
 	cluster idnodev1.ClusterServiceClient
-	log     *logBuffer
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log     *logbuffer.Buffer
 }
 
 func newService(t testing.TB, b *backend) *service.Service {
@@ -180,7 +163,7 @@ const heldBytes = 16 << 20
 // serve serves the API over memory until the test ends. register may be nil.
 func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	t.Helper()
-	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logBuffer{}}
+	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logbuffer.Buffer{}}
 	r.service = newService(t, r.backend)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))

@@ -68,6 +68,7 @@ var parts = []part{
 	{folder: "internal/boltfile", floor: 0},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
+	{folder: "internal/logbuffer", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "internal/hostcheck", floor: 0},
 	{folder: "internal/audit", floor: 0, beside: []string{"docid"}},

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -68,25 +68,7 @@ type run struct {
 	t        *testing.T
 	keeper   *EtagKeeper
 	counters *etag.Counters
-	log      *syncBuffer
-}
-
-// syncBuffer collects a log.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log      *logbuffer.Buffer
 }
 
 // start opens the counters on d. With announced the cluster answers at once.
@@ -99,7 +81,7 @@ func start(t *testing.T, w *world, d *disk, announced bool, change func(*EtagKee
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{t: t, counters: counters, log: &syncBuffer{}}
+	r := &run{t: t, counters: counters, log: &logbuffer.Buffer{}}
 	cfg := EtagKeeperConfig{
 		Counters: counters, Proposer: w, NodeID: nodeA, StartWait: time.Minute,
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
