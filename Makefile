@@ -19,6 +19,7 @@ release: ## what is published, in dist/: archives for linux, bills of materials,
 
 test: ## all tests
 	go test ./...
+	cd test/browser && go test ./...
 
 check: ## what CI does
 	.ci/run

@@ -21,8 +21,8 @@ import (
 func TestRevocation(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
-	operator := role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
-	shop := role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
+	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
+	shop := harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -50,9 +50,9 @@ func TestRevocation(t *testing.T) {
 	}
 	for i := range 10 {
 		n := c.Nodes[i%3]
-		setRoles(t, n, operator, shop)
+		harness.SetRoles(t, n, operator, shop)
 		awaitMore(t, &given, "ids")
-		revoked := setRoles(t, n, operator)
+		revoked := harness.SetRoles(t, n, operator)
 		awaitMore(t, &denied, "denials")
 		if last := newest.Load(); last > revoked {
 			t.Errorf("the right was taken away at index %d, and used at %d", revoked, last)
@@ -90,7 +90,7 @@ func TestANodeNeedsAdministratorsOrRoles(t *testing.T) {
 	ends()
 	n.Start(t, "--admin", "client")
 	n.WaitReady(t)
-	setRoles(t, n, role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	harness.SetRoles(t, n, harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
 	n.Process.Stop(t)
 	n.Start(t)
 	n.WaitReady(t)
@@ -102,8 +102,8 @@ func TestOpenStreamsLoseTheirRights(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
 	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
 	n := c.Nodes[0]
-	operator := role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
-	setRoles(t, n, operator, role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
+	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
+	harness.SetRoles(t, n, operator, harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
 	shop := harness.DialAs(t, n.GRPC, certs, "webshop")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -133,7 +133,7 @@ func TestOpenStreamsLoseTheirRights(t *testing.T) {
 	if r := next(); r.GetNextIdentity() == nil {
 		t.Fatalf("%v", r)
 	}
-	setRoles(t, n, operator)
+	harness.SetRoles(t, n, operator)
 	if r := next(); codes.Code(r.GetError().GetCode()) != codes.PermissionDenied {
 		t.Errorf("on the open stream of calls: %v", r)
 	}
@@ -143,23 +143,6 @@ func TestOpenStreamsLoseTheirRights(t *testing.T) {
 	if harness.Reason(err) != "PERMISSION_DENIED" {
 		t.Errorf("the open stream of blocks ends with %v", err)
 	}
-}
-
-func role(name, principal string, right idnodev1.Right) *idnodev1.AccessRole {
-	grant := &idnodev1.RoleGrant{Database: "*", Rights: []idnodev1.Right{right}}
-	return &idnodev1.AccessRole{Name: name, Principals: []string{principal}, Grants: []*idnodev1.RoleGrant{grant}}
-}
-
-// setRoles sets roles through n and returns the log index at which they hold.
-func setRoles(t *testing.T, n *harness.Node, roles ...*idnodev1.AccessRole) uint64 {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	r, err := n.Cluster.SetRoles(ctx, &idnodev1.SetRolesRequest{Table: &idnodev1.RoleTable{Roles: roles}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.GetLogIndex()
 }
 
 // nextAs takes a value and returns its place in the log.

@@ -60,7 +60,7 @@ func issue(t *testing.T, certs, name string, cert x509.Certificate) {
 func TestAStrangersCertificateMakesNoMember(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
-	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
 	issue(t, certs, "shop", x509.Certificate{DNSNames: []string{"shop"}})
 	issue(t, certs, "many", x509.Certificate{
 		DNSNames: []string{"shop", "web", "mail", "data"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -108,7 +108,7 @@ func hasMembers(t *testing.T, c *harness.Cluster, want ...string) {
 func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C", "D", "E", "F")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
-	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
+	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("deployer", "F", idnodev1.Right_RIGHT_CLUSTER))
 	through := func(n *harness.Node, flags ...string) []string { return append([]string{"--join", n.GRPC}, flags...) }
 	turnedAway := func(tag, why string, place []string) {
 		n := c.Stranger(t, tag, place...)
@@ -175,7 +175,7 @@ func takeIn(t *testing.T, n, waiting *harness.Node) {
 func TestARemovedMembersConnectionsEnd(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C", "D")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
-	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
+	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
 	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", invite(t, c.Nodes[0], &idnodev1.InviteRequest{Tag: "D"}))
 	d.Start(t)
 	d.Settled(t)

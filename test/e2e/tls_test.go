@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,4 +125,27 @@ func talks(t *testing.T, addr string, cfg *tls.Config) bool {
 	}
 	_, err = conn.Read(make([]byte, 512))
 	return err == nil
+}
+
+// TestPageOverTLS: over TLS the page is for those with a certificate.
+func TestPageOverTLS(t *testing.T) {
+	certs := certificates(t)
+	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
+	target := "https://" + c.Nodes[0].HTTP + "/"
+	for name, allowed := range map[string]bool{"client": true, "": false} {
+		transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, name)}
+		answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get(target)
+		transport.CloseIdleConnections()
+		if err != nil {
+			if allowed {
+				t.Error(err)
+			}
+			continue
+		}
+		answer.Body.Close()
+		policy := answer.Header.Get("Content-Security-Policy")
+		if !allowed || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("with the certificate %q: %d, %q", name, answer.StatusCode, policy)
+		}
+	}
 }

@@ -259,7 +259,7 @@ func TestUpgradeOfNodeCertificates(t *testing.T) {
 	old, accept := harness.OldProgram(t, oldCommit), "--accept-old-node-certificates"
 	certs := harness.CertificatesBy(t, old, nil, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Program: old, Certs: certs})
-	setRoles(t, c.Nodes[0], role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), role("caller", "client", idnodev1.Right_RIGHT_GENERATE))
+	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("caller", "client", idnodev1.Right_RIGHT_GENERATE))
 	ledger := harness.NewLedger(t)
 	restart := func(n *harness.Node, flags ...string) {
 		n.Process.Stop(t)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -82,10 +83,15 @@ func build(name string, flags []string) (path string, err error) {
 		}
 		programs.built = make(map[string]string)
 	}
+	// The tests may be in a module of their own, which does not have all that the
+	// program needs.
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/idnode/idnode").Output()
+	if err != nil {
+		return "", fmt.Errorf("find idnode: %w", err)
+	}
 	path = filepath.Join(programs.dir, "idnode-"+name)
-	args := slices.Concat([]string{"build", "-o", path}, flags, []string{"github.com/idnode/idnode/cmd/idnode"})
-	cmd := exec.Command("go", args...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./cmd/idnode"})...)
+	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
 	}

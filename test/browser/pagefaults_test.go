@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	"context"
@@ -195,27 +195,4 @@ func TestPageFromForeignPages(t *testing.T) {
 	b.open("identities")
 	b.sees("main", "No identity yet")
 	b.refused() // Beacons of the pages before may still have been under way.
-}
-
-// TestPageOverTLS: over TLS the page is for those with a certificate.
-func TestPageOverTLS(t *testing.T) {
-	certs := certificates(t)
-	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
-	target := "https://" + c.Nodes[0].HTTP + "/"
-	for name, allowed := range map[string]bool{"client": true, "": false} {
-		transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, name)}
-		answer, err := (&http.Client{Transport: transport, Timeout: seen}).Get(target)
-		transport.CloseIdleConnections()
-		if err != nil {
-			if allowed {
-				t.Error(err)
-			}
-			continue
-		}
-		answer.Body.Close()
-		policy := answer.Header.Get("Content-Security-Policy")
-		if !allowed || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "frame-ancestors 'none'") {
-			t.Errorf("with the certificate %q: %d, %q", name, answer.StatusCode, policy)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	"context"
@@ -213,13 +213,13 @@ func TestPageShowsRights(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
 	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})
 	n := c.Nodes[0]
-	operator := role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
+	operator := harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER)
 	operator.Grants[0].Rights = append(operator.Grants[0].Rights, idnodev1.Right_RIGHT_READ, idnodev1.Right_RIGHT_GENERATE)
-	readers := role("readers", "*", idnodev1.Right_RIGHT_READ)
-	shop := role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
+	readers := harness.Role("readers", "*", idnodev1.Right_RIGHT_READ)
+	shop := harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE)
 	shop.Grants[0].Prefix = "inv"
 	shop.Grants[0].Rights = append(shop.Grants[0].Rights, idnodev1.Right_RIGHT_SEED)
-	setRoles(t, n, operator, readers, shop)
+	harness.SetRoles(t, n, operator, readers, shop)
 	for _, name := range []string{"invoices", "bills"} {
 		if _, err := n.Ids.NextIdentity(t.Context(), &idnodev1.NextIdentityRequest{Name: name}); err != nil {
 			t.Fatal(err)
