@@ -2,6 +2,9 @@
 # `make check`.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+# Without gRPC's old traces nothing calls methods by their names, and the linker can
+# leave out those that nobody calls: a seventh of the program.
+TAGS     = grpcnotrace
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 CERTS    = deploy/certs
 # docker compose where the plugin is there, else docker-compose.
@@ -12,7 +15,7 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 .PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants stress
 
 build: ## the program, in bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
+	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
 
 release: ## what is published, in dist/: archives for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist

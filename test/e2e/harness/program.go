@@ -35,7 +35,7 @@ func Binary(t testing.TB) string {
 // and given a wrong clock: package internal/failpoint says how.
 func FailpointBinary(t testing.TB) string {
 	t.Helper()
-	return program(t, "failpoint", "-tags", "failpoint")
+	return program(t, "failpoint", "-tags", "grpcnotrace,failpoint")
 }
 
 // MutantBinary is the path of a program that has a planted bug: package
@@ -90,7 +90,7 @@ func build(name string, flags []string) (path string, err error) {
 		return "", fmt.Errorf("find idnode: %w", err)
 	}
 	path = filepath.Join(programs.dir, "idnode-"+name)
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./cmd/idnode"})...)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace", "-o", path}, flags, []string{"./cmd/idnode"})...)
 	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
