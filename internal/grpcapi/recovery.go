@@ -6,17 +6,29 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/internal/service"
 )
 
-// recovered turns a panic in a handler into INTERNAL for that caller alone: one
+// recoverUnary turns a panic in a handler into INTERNAL for that caller alone: one
 // bad request must not end a node that serves thousands of others.
-func recovered(logger *slog.Logger) recovery.Option {
-	return recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		return panicked(ctx, logger, p)
-	})
+func (l *requestLog) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+	defer l.recovered(ctx, &err)
+	return handler(ctx, request)
+}
+
+// recoverStream does the same for a stream.
+func (l *requestLog) recoverStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer l.recovered(stream.Context(), &err)
+	return handler(server, stream)
+}
+
+// recovered is deferred: it ends a panic with an error.
+func (l *requestLog) recovered(ctx context.Context, err *error) {
+	if p := recover(); p != nil {
+		*err = panicked(ctx, l.logger, p)
+	}
 }
 
 // panicked logs a panic from within the function that recovered from it, and

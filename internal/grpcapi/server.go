@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -110,7 +109,6 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 // options leaves two things at gRPC's own choice on purpose: a goroutine per
 // stream (NumStreamWorkers 0) and 32 KiB buffers.
 func (c Config) options(creds credentials.TransportCredentials, log *requestLog) []grpc.ServerOption {
-	panics := recovered(c.Logger)
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		refuseCompressed(),
@@ -125,8 +123,8 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 		// The log is outermost, so that it sees what a panic became.
-		grpc.ChainUnaryInterceptor(log.unary, recovery.UnaryServerInterceptor(panics), log.countedUnary),
-		grpc.ChainStreamInterceptor(log.stream, recovery.StreamServerInterceptor(panics), log.countedStream),
+		grpc.ChainUnaryInterceptor(log.unary, log.recoverUnary, log.countedUnary),
+		grpc.ChainStreamInterceptor(log.stream, log.recoverStream, log.countedStream),
 	}
 	if creds != nil {
 		options = append(options, grpc.Creds(creds))

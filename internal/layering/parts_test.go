@@ -29,7 +29,6 @@ const (
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
 	hclog      = "github.com/hashicorp/go-hclog"
-	middleware = "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	otel       = "go.opentelemetry.io"
 	pflag      = "github.com/spf13/pflag"
 	prometheus = "github.com/prometheus/client_golang"
@@ -113,7 +112,7 @@ var parts = []part{
 	{folder: "internal/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 
 	// What the outside sees of one node.
-	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, middleware, protobuf}},
+	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "internal/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "internal/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
