@@ -144,6 +144,8 @@ type Config struct {
 	// starts replays the entries after its newest snapshot.
 	SnapshotBytes int64
 	TrailingLogs  uint64
+	// Now is the clock that a leader writes into entries; nil means time.Now.
+	Now func() time.Time
 	// LeaderWait is how long a call waits without a leader.
 	LeaderWait time.Duration
 	// StallLimit is how long a write to the log may take before the process is ended: a
@@ -227,6 +229,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Network == nil {
 		c.Network = tcp{}

@@ -12,7 +12,6 @@ import (
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/transport"
-	"github.com/idnode/idnode/internal/failpoint"
 )
 
 const (
@@ -178,7 +177,7 @@ func (e *engine) startWork() error {
 	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
 		Log: commit.NewRaftLog(watchedRaft{e.raft, e.stuckTransfer}, enqueueTimeout), Logger: c.Logger,
 		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
-		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: failpoint.Now,
+		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: c.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -13,7 +13,6 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/readindex"
-	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -189,7 +188,7 @@ func (e *engine) form(ctx context.Context) error {
 	record := e.node.record.get()
 	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: failpoint.Now().UnixNano()}
+	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: e.node.cfg.Now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
 	future := commit.NewRaftLog(e.raft, enqueueTimeout).Append(entry)
 	select {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/internal/node"
 	"github.com/idnode/idnode/internal/tracing"
 )
@@ -19,7 +20,7 @@ func newNode(cfg *config.Config, log *slog.Logger) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces})
+	n, err := node.New(node.Options{Config: cfg, Logger: log, Version: versionText(), Tracing: traces, Now: failpoint.Now})
 	if err != nil {
 		// A nil *Node in the interface would not be nil.
 		return nil, err

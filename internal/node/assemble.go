@@ -84,7 +84,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
 		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
-		LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
+		Now: n.now, LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})

@@ -39,6 +39,8 @@ type Options struct {
 	Version string
 	// Tracing follows calls; nil for a node without traces. The node ends it.
 	Tracing *tracing.Tracing
+	// Now is the clock that is written into log entries; nil means time.Now.
+	Now func() time.Time
 	// Storage, if set, is used in place of the data directory.
 	Storage Storage
 	// Network, if set, is used in place of TCP.
@@ -62,6 +64,7 @@ type Node struct {
 	cfg     *config.Config
 	log     *slog.Logger
 	version string
+	now     func() time.Time
 	storage Storage
 	network cluster.Network
 	watch   func(*fsm.State) cluster.StateMachine
@@ -109,7 +112,7 @@ type Node struct {
 // New puts a node together: it claims the data directory and the gRPC and HTTP
 // ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, storage: opts.Storage, network: opts.Network, watch: opts.Watch}
+	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, network: opts.Network, watch: opts.Watch}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

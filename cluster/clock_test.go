@@ -1,0 +1,33 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestTheClockIsTheOneGiven: a range says when the leader's clock says it was given.
+func TestTheClockIsTheOneGiven(t *testing.T) {
+	at := time.Date(2001, 2, 3, 4, 5, 6, 7, time.UTC)
+	n := startNetwork(t, 1, func(c *cluster.Config) { c.Now = func() time.Time { return at } })
+	operation, err := proto.Marshal(&raftlogv1.Operation{Database: "default", Op: &raftlogv1.Operation_HiloNext{HiloNext: &raftlogv1.HiLoNext{Tag: "users"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := n.servers[0].node.Propose(t.Context(), operation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := fsm.DecodeResult(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := result.GetHiloNext().GetTimeUnixNano(); got != at.UnixNano() {
+		t.Errorf("the range was given at %v, and the clock says %v", time.Unix(0, got).UTC(), at)
+	}
+}
