@@ -49,7 +49,7 @@ func inside(t *testing.T, n *harness.Container, ledger *harness.Ledger, template
 }
 
 // awaitNoQuorum waits until a container that is cut off knows it. Before that, a
-// call that is under way ends with an unknown outcome.
+// call that is in flight ends with an unknown outcome.
 func awaitNoQuorum(t *testing.T, n *harness.Container) {
 	t.Helper()
 	harness.Eventually(t, 5*time.Second, n.Service+" knows that it is cut off", func(context.Context) error {

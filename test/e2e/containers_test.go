@@ -16,7 +16,7 @@ import (
 const (
 	// containerFaults is how many faults the short form has at least.
 	containerFaults = 20
-	// containerDeadline is that of the callers: nobody else ends a call to a
+	// containerDeadline is that of the callers: nothing else ends a call to a
 	// container that is silent.
 	containerDeadline = 2 * time.Second
 )
@@ -101,7 +101,7 @@ type containerMixture struct {
 func (m *containerMixture) one(t *testing.T) {
 	t.Helper()
 	f, n := m.draw(), m.c.Containers[m.random.IntN(3)]
-	// Half of the faults hit whoever leads.
+	// Half of the faults hit the leader.
 	if leader := m.LeaderSeen(t); leader != nil && m.random.IntN(2) == 0 {
 		n = leader
 		m.leaders++

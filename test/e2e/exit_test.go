@@ -15,7 +15,7 @@ import (
 const drained = 25 * time.Second
 
 // TestExitCodes: what a service manager goes by. A node that is told to stop under
-// load answers what is under way, and ends in time with 0; one that crashes dies of
+// load answers what is in flight, and ends in time with 0; one that crashes dies of
 // a signal, if the environment of the unit says so; the rest have a code each.
 func TestExitCodes(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
@@ -38,7 +38,7 @@ func TestExitCodes(t *testing.T) {
 	for _, failed := range load.Failures() {
 		// One that had not arrived yet may be refused.
 		if failed.Call.Before(begin) && harness.Reason(failed.Err) != "STOPPING" {
-			t.Errorf("a call that was under way failed: %v", failed.Err)
+			t.Errorf("a call that was in flight failed: %v", failed.Err)
 		}
 	}
 	stopped.Start(t)

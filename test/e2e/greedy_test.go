@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// unreadStreams are those of one connection whose replies nobody reads, and
+	// unreadStreams are those of one connection whose replies are not read, and
 	// unreadMemory is what they may cost the node.
 	unreadStreams = 1_000
 	unreadMemory  = 200 << 20
 )
 
-// TestUnreadRepliesTakeLittleMemory: one caller asks for as much as he can, in every way
+// TestUnreadRepliesTakeLittleMemory: one caller asks for as much as it can, in every way
 // there is, and reads nothing. The node's memory stays within its bound, others are
-// served meanwhile, and so is he when he is back.
+// served meanwhile, and so is this one when it is back.
 func TestUnreadRepliesTakeLittleMemory(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
 	large := &idnodev1.GenerateRequest{Template: strings.Repeat("x", 79) + "/", Count: 10_000}
@@ -124,7 +124,7 @@ func TestMessagesAtOnceTakeLittleMemory(t *testing.T) {
 }
 
 // TestConnectionsOfACaller: one caller has so many connections and no more, over gRPC and
-// HTTP together, which keeps nobody else out; and those that end make room.
+// HTTP together, which keeps no other caller out; and those that end make room.
 func TestConnectionsOfACaller(t *testing.T) {
 	const most = 4
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")

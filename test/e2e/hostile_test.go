@@ -36,7 +36,7 @@ import (
 const (
 	callLimit  = 5 * time.Second
 	usualLimit = time.Second
-	// oneElection is how long nobody may lead after a machine stood still.
+	// oneElection is how long there may be no leader after a machine stood still.
 	oneElection = time.Second
 )
 
@@ -57,7 +57,7 @@ func startHostile(t *testing.T) *hostile {
 	return h
 }
 
-// stranger is the configuration of one who trusts everybody, and shows the
+// stranger is the configuration of a caller that trusts every server, and shows the
 // certificate with this name; "" shows none.
 func (h *hostile) stranger(t *testing.T, name string) *tls.Config {
 	t.Helper()
@@ -102,7 +102,7 @@ func upTo(version uint16, cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// firstWords are what each port would understand of one who may talk to it.
+// firstWords are the first bytes that each port accepts of an authorised caller.
 func (h *hostile) firstWords(port string) []byte {
 	switch port {
 	case h.node.GRPC:
@@ -114,7 +114,7 @@ func (h *hostile) firstWords(port string) []byte {
 	}
 }
 
-// answers says whether a port says anything to one who shows this certificate.
+// answers says whether a port answers a caller with this certificate.
 func (h *hostile) answers(t *testing.T, port string, cfg *tls.Config) bool {
 	t.Helper()
 	raw, err := net.Dial("tcp", port)
@@ -130,7 +130,7 @@ func (h *hostile) answers(t *testing.T, port string, cfg *tls.Config) bool {
 	if conn.Handshake() != nil {
 		return false
 	}
-	// With TLS 1.3 a client hears only afterwards what became of its certificate.
+	// With TLS 1.3 a client learns only afterwards whether its certificate was accepted.
 	if _, err := conn.Write(h.firstWords(port)); err != nil {
 		return false
 	}
@@ -138,8 +138,8 @@ func (h *hostile) answers(t *testing.T, port string, cfg *tls.Config) bool {
 	return n > 0
 }
 
-// TestHostileHandshakes: whoever does not show the right certificate, in a new
-// enough version of TLS, gets no answer on any port, whatever it says.
+// TestHostileHandshakes: a caller without the right certificate, or with an old
+// version of TLS, gets no answer on any port to any request.
 func TestHostileHandshakes(t *testing.T) {
 	h := startHostile(t)
 	api := map[string]string{"gRPC": h.node.GRPC, "HTTP": h.node.HTTP}
@@ -243,7 +243,7 @@ func (h *hostile) undisturbed(t *testing.T, attack func()) {
 	}
 }
 
-// call takes one identity as a good client, who tries once, and returns how long
+// call takes one identity as a good client that tries once, and returns how long
 // that took.
 func (h *hostile) call(t *testing.T, c *harness.Client) time.Duration {
 	begin := time.Now()
@@ -319,7 +319,7 @@ func (h *hostile) idle(t *testing.T, n int) {
 	}
 }
 
-// slowHeaders sends a request so slowly that it would take for ever.
+// slowHeaders sends a request so slowly that it would never end.
 func (h *hostile) slowHeaders(t *testing.T) {
 	var slow sync.WaitGroup
 	defer slow.Wait()

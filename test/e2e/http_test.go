@@ -48,7 +48,7 @@ func (c *webClient) rangeFrom(t *testing.T, n *harness.Node, last webRange) webR
 	return last
 }
 
-// nextIdentity takes a value under a request id, so that it counts once whatever
+// nextIdentity takes a value under a request id, so that it counts once with any
 // node answers.
 func (c *webClient) nextIdentity(t *testing.T, id string) int64 {
 	t.Helper()
@@ -141,7 +141,7 @@ func TestHTTPFailover(t *testing.T) {
 func TestHTTPWithoutQuorum(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	n := c.Nodes[0]
-	sameTopology(t, c) // A newer one would have the client try all nodes anew.
+	sameTopology(t, c) // A newer one would have the client try all nodes again.
 	client := newWebClient(t, "", "http://"+n.HTTP)
 	target := "http://" + n.HTTP + "/databases/default/identity/next?name=invoices&raft-request-id=cut-off"
 	c.Isolate(n)

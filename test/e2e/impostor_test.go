@@ -182,7 +182,7 @@ func TestWipedNodeMakesNoQuorum(t *testing.T) {
 }
 
 // TestStrangerAtMembersAddress: a node of another cluster that got a member's
-// addresses, and even its tag, is nobody here.
+// addresses, and even its tag, is no member here.
 func TestStrangerAtMembersAddress(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
@@ -241,7 +241,7 @@ func TestForeignCertificate(t *testing.T) {
 	thief.Start(t)
 	ends(t, thief, "belongs to node B")
 
-	// It says to others that it is B, whatever its certificate says.
+	// It tells others that it is B, against its certificate.
 	for _, n := range []*harness.Node{stays, away} {
 		as := newGreeting(t, stays, "B", n.Tag)
 		if got := as.say(t, n.Raft, harness.ClientTLS(t, certs, "X"), n.Tag); got != transport.WrongCertificate {
@@ -321,7 +321,7 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 	return transport.Status(answer[len(magic)])
 }
 
-// TestRaftPortRefuses: whoever says that it is a member that lives, or names
+// TestRaftPortRefuses: a dialler that says that it is a living member, or names
 // the wrong cluster, sender or receiver, is refused before Raft hears of it.
 func TestRaftPortRefuses(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})
@@ -339,7 +339,7 @@ func TestRaftPortRefuses(t *testing.T) {
 				{"the node itself", greeting{good.cluster, good.target, good.target}, transport.Impostor},
 				{"no member", greeting{good.cluster, stranger, good.target}, transport.NotMember},
 				{"another cluster", greeting{stranger, good.dialler, good.target}, transport.WrongCluster},
-				{"somebody else is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
+				{"another node is meant", greeting{good.cluster, good.dialler, stranger}, transport.WrongTarget},
 			} {
 				if got := forged.as.say(t, c.Nodes[0].Raft, nil, ""); got != forged.want {
 					t.Errorf("%s: %s, want %s", forged.name, got, forged.want)

@@ -37,7 +37,7 @@ func refusedWith(t *testing.T, asked *harness.Node, reason, name string, args ..
 }
 
 // TestARemovalThatLosesTheQuorumIsRefused: with one of three nodes down, an operator
-// who names a living one by mistake, through whichever node, keeps his cluster. The
+// an operator that names a living one by mistake, through any node, keeps the cluster. The
 // lost one can be removed; and a living one by force, which stops the cluster until
 // the other is back.
 func TestARemovalThatLosesTheQuorumIsRefused(t *testing.T) {

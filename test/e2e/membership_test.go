@@ -253,7 +253,7 @@ func TestStandby(t *testing.T) {
 		take(t, n, ledger, "orders")
 		etags(t, n, ledger, 1)
 
-		// It waits no more; and nobody can be taken in twice.
+		// It no longer waits; and no node can be taken in twice.
 		if _, err := member.Cluster.Join(ctx, invited.req); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("inviting a member again: %v", err)
 		}
@@ -339,7 +339,7 @@ func removedLeader(t *testing.T) error {
 	load.Stop()
 	lost := load.Unknown.Load()
 	for _, a := range own.Failures() {
-		// What is left are calls made when nobody listened any more.
+		// The rest are calls made after the listener closed.
 		if reason := harness.Reason(a.Err); reason == "" && !strings.Contains(a.Err.Error(), "connection refused") {
 			t.Errorf("a call on the removed leader ended with %v", a.Err)
 		} else if reason == "OUTCOME_UNKNOWN" {

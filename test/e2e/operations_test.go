@@ -78,7 +78,7 @@ func procedures(t *testing.T, document string) []procedure {
 
 // TestProcedures does what docs/operations.md says, in order, in one shell, and
 // compares what is printed with what the document shows. The nodes are processes
-// on an address of loopback that nobody else uses.
+// on a loopback address of its own.
 func TestProcedures(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "install"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// TestRevocation takes a caller's right away while he calls all nodes: what he was
-// given has its place in the log before the revocation, whichever node he asked and
-// whatever that knew, and nothing comes after it.
+// TestRevocation takes a caller's right away while it calls all nodes: what it was
+// given has its place in the log before the revocation, through any node and with any
+// knowledge of that node, and nothing comes after it.
 func TestRevocation(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
@@ -96,7 +96,7 @@ func TestANodeNeedsAdministratorsOrRoles(t *testing.T) {
 	n.WaitReady(t)
 }
 
-// TestOpenStreamsLoseTheirRights: what is open when roles change is judged anew, call by
+// TestOpenStreamsLoseTheirRights: what is open when roles change is judged again, call by
 // call and block by block.
 func TestOpenStreamsLoseTheirRights(t *testing.T) {
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")

@@ -25,8 +25,8 @@ const rotationPause = 1200 * time.Millisecond
 
 // TestCertificateRotation: certificates, and then the CA, are replaced under load,
 // more than a dozen times. No call fails, new clients get in each time with the
-// newest certificates, and a node that starts afterwards finds the others. Only who has
-// not changed over when the old CA goes is out, also where his connection is open.
+// newest certificates, and a node that starts afterwards finds the others. Only a caller
+// that has not changed over when the old CA goes is out, also on an open connection.
 func TestCertificateRotation(t *testing.T) {
 	certs := certificates(t)
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})

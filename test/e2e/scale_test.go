@@ -72,7 +72,7 @@ func callRange(tag string) *idnodev1.Call {
 // TestScale fills a cluster with names through the API, and checks that it stays
 // what it was with one: what a name takes of memory, what an identity takes of
 // processor time, how soon a node is back, how soon a new one is there, and that
-// snapshots hold nobody up.
+// snapshots delay no caller.
 func TestScale(t *testing.T) {
 	n := scaleNames(t)
 	c := harness.StartCluster(t, harness.Config{Direct: true, Flags: []string{"--snapshot-interval", "24h"}})
@@ -96,7 +96,7 @@ func seed(t *testing.T, c *harness.Cluster, n int) {
 	const batch = 500
 	before := c.Memory(t)
 	f := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: batch, UnderWay: 4, Messages: 2 * n / batch,
+		Nodes: c.Nodes, Streams: 1, Batch: batch, InFlight: 4, Messages: 2 * n / batch,
 		Call: func(i int) *idnodev1.Call {
 			if i%2 == 0 {
 				return harness.CallIdentity(scaleName(i/2, n))
@@ -146,7 +146,7 @@ func costPerIdentity(t *testing.T, c *harness.Cluster, n int) time.Duration {
 	}
 	before := used()
 	f := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: 256, UnderWay: 4, Duration: costTime,
+		Nodes: c.Nodes, Streams: 1, Batch: 256, InFlight: 4, Duration: costTime,
 		Call: func(i int) *idnodev1.Call { return harness.CallIdentity(scaleName(i, n)) },
 	}.Complete(t)
 	t.Logf("%.0f identities a second of %d names", float64(f.OK)/f.Took.Seconds(), n)
@@ -178,7 +178,7 @@ func snapshotsUnderLoad(t *testing.T, c *harness.Cluster, leader *harness.Node, 
 	t.Helper()
 	watch := harness.WatchSnapshots(t, []*harness.Node{leader})
 	f := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: 64, UnderWay: 1, Duration: time.Minute, Repeat: true,
+		Nodes: c.Nodes, Streams: 1, Batch: 64, InFlight: 1, Duration: time.Minute, Repeat: true,
 		Call: func(i int) *idnodev1.Call { return harness.CallIdentity(scaleName(i*7919, n)) },
 		Until: func() bool {
 			written, last := watch.Written()

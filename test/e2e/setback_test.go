@@ -45,7 +45,7 @@ func TestADirectoryThatWasSetBack(t *testing.T) {
 				third.Process.Signal(t, syscall.SIGSTOP)
 			}
 			if v.down {
-				// A leader knows what the victim had: whoever else is left would have to
+				// A leader knows what the victim had: the other node left would have to
 				// be told first. Elections may have made it one or the other.
 				if c.LeaderAmong(t, []*harness.Node{witness, third}) == third {
 					witness, third = third, witness

@@ -66,7 +66,7 @@ func storageFull(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
 	stillGives(t, n, ledger)
 }
 
-// TestStorageFull: with the disks of a quorum nearly full, whatever would be written
+// TestStorageFull: with the disks of a quorum nearly full, every call that would write
 // is refused before anything is; the rest goes on.
 func TestStorageFull(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{})

@@ -144,7 +144,7 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	hasMembers(t, c, "A", "B", "C", "D", "E", "F")
 }
 
-// invite makes a token through n. A try whose answer is lost leaves one that nobody
+// invite makes a token through n. A try whose answer is lost leaves one that no node
 // has.
 func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) (token string) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// streamWindow is how many calls a stream keeps under way, streamCalls how
+	// streamWindow is how many calls a stream keeps in flight, streamCalls how
 	// many it makes.
 	streamWindow = 64
 	streamCalls  = 3000
@@ -28,24 +28,24 @@ type streamer struct {
 	node *harness.Node
 	// left are the request ids of calls not made yet.
 	left []string
-	// underWay are those of calls without a reply, by correlation number.
-	underWay map[uint64]string
+	// inFlight are those of calls without a reply, by correlation number.
+	inFlight map[uint64]string
 	next     uint64
 }
 
 // unanswered are the request ids of all calls without a reply.
 func (s *streamer) unanswered() []string {
-	return append(slices.Collect(maps.Values(s.underWay)), s.left...)
+	return append(slices.Collect(maps.Values(s.inFlight)), s.left...)
 }
 
 // fill returns a message with as many calls as the window has room for.
 func (s *streamer) fill() *idnodev1.ExchangeRequest {
 	req := &idnodev1.ExchangeRequest{}
-	for len(s.left) > 0 && len(s.underWay) < streamWindow {
+	for len(s.left) > 0 && len(s.inFlight) < streamWindow {
 		id := s.left[0]
 		s.left = s.left[1:]
 		s.next++
-		s.underWay[s.next] = id
+		s.inFlight[s.next] = id
 		req.Calls = append(req.Calls, &idnodev1.Call{Correlation: s.next, Call: &idnodev1.Call_NextIdentity{
 			NextIdentity: &idnodev1.NextIdentityRequest{Name: "orders", RequestId: &idnodev1.RequestId{Id: id}},
 		}})
@@ -55,12 +55,12 @@ func (s *streamer) fill() *idnodev1.ExchangeRequest {
 
 // run makes calls until all have a reply or the stream ends.
 func (s *streamer) run(ctx context.Context, ledger *harness.Ledger) error {
-	s.underWay = make(map[uint64]string)
+	s.inFlight = make(map[uint64]string)
 	stream, err := s.node.Ids.Exchange(ctx)
 	if err != nil {
 		return err
 	}
-	for len(s.left)+len(s.underWay) > 0 {
+	for len(s.left)+len(s.inFlight) > 0 {
 		if req := s.fill(); len(req.Calls) > 0 {
 			if err := stream.Send(req); err != nil {
 				_, err = stream.Recv() // Says why.
@@ -78,7 +78,7 @@ func (s *streamer) run(ctx context.Context, ledger *harness.Ledger) error {
 			for _, b := range reply.GetNextIdentity().GetBlocks() {
 				ledger.Record("orders", "stream to "+s.node.Tag, b.First, b.Last)
 			}
-			delete(s.underWay, reply.Correlation)
+			delete(s.inFlight, reply.Correlation)
 		}
 	}
 	return stream.CloseSend()
@@ -149,7 +149,7 @@ func TestStreamsDoNotHoldUpAStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &streamer{node: n, left: []string{"one"}, underWay: make(map[uint64]string)}
+	s := &streamer{node: n, left: []string{"one"}, inFlight: make(map[uint64]string)}
 	if err := open.Send(s.fill()); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func certificates(t *testing.T) string {
 	return harness.Certificates(t, "A", "B", "C", "X")
 }
 
-// TestMutualTLS: a cluster with certificates serves those who have one, and
+// TestMutualTLS: a cluster with certificates serves callers that have one, and
 // lets only members talk to the Raft port and to the calls between nodes.
 func TestMutualTLS(t *testing.T) {
 	certs := certificates(t)
@@ -118,8 +118,8 @@ func talks(t *testing.T, addr string, cfg *tls.Config) bool {
 	if err := conn.Handshake(); err != nil {
 		return false
 	}
-	// A pre-vote request in the clear would begin like this; whoever has not
-	// shown who he is gets nothing for it.
+	// A pre-vote request in the clear would begin like this; a caller without a
+	// certificate gets no answer to it.
 	if _, err := conn.Write(make([]byte, 512)); err != nil {
 		return false
 	}

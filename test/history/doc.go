@@ -40,7 +40,7 @@
 //	back     the same is over, or may be
 //	stall    from call to return the machine itself stood still
 //
-// Names and ids are folded by whoever records them. An event's call is when it
+// Names and ids are folded by the recorder's caller. An event's call is when it
 // began to happen and its return when it surely had happened: of "lost" only
 // what is later than its return counts, and of "back" what is earlier than its
 // call.
@@ -49,7 +49,7 @@
 //
 // OK and Failed are certain: the call took effect, or it did not and never
 // will. Everything else is Unknown: a deadline, a cancelled call, a broken
-// connection, OUTCOME_UNKNOWN, and a call that was still under way when the
+// connection, OUTCOME_UNKNOWN, and a call that was still in flight when the
 // recorder was closed. An unknown call may take effect at any time after its
 // call, or never. A caller that repeats a call with its request id records every
 // try as an Op of its own with the same Request; the checkers make one of them.

@@ -82,7 +82,7 @@ type Block struct {
 type Op struct {
 	// Kind says what this is.
 	Kind Kind `json:"kind"`
-	// Client is the caller: whoever waits for one call before making the next.
+	// Client is the caller: one that waits for each call before it makes the next.
 	Client int64 `json:"client,omitempty"`
 	// Node is the tag of the node asked.
 	Node string `json:"node,omitempty"`

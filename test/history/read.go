@@ -43,7 +43,7 @@ func Parse(line []byte) (Op, error) {
 	return p.parse(line)
 }
 
-// parseAny reads one line with encoding/json, whoever wrote it.
+// parseAny reads one line with encoding/json, of any writer.
 func parseAny(line []byte) (Op, error) {
 	op := Op{Return: Never}
 	dec := json.NewDecoder(bytes.NewReader(line))

@@ -16,7 +16,7 @@ type Recorder struct {
 	mu  sync.Mutex
 	w   *bufio.Writer
 	buf []byte
-	// open holds the calls under way; nil once the recorder is closed.
+	// open holds the calls in flight; nil once the recorder is closed.
 	open map[*Pending]struct{}
 	// err is the first write that failed.
 	err error
@@ -35,7 +35,7 @@ func NewRecorder(w io.Writer, watch func(*Op)) *Recorder {
 // Now is the time of the history, in nanoseconds.
 func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
 
-// Pending is a call under way. Its caller fills in what was answered and ends
+// Pending is a call in flight. Its caller fills in what was answered and ends
 // it, once.
 type Pending struct {
 	Op
@@ -86,7 +86,7 @@ func (r *Recorder) write(op *Op) {
 	}
 }
 
-// Close records the calls under way as unknown, and returns the first error of
+// Close records the calls in flight as unknown, and returns the first error of
 // all writes. It does not close the writer.
 func (r *Recorder) Close() error {
 	r.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // churnLimit bounds one change of the membership, once nothing is in its way.
 const churnLimit = 40 * time.Second
 
-// churn changes who is in the cluster, one change at a time, amid the faults. A
+// churn changes the members of the cluster, one change at a time, amid the faults. A
 // change that has begun is brought to its end, after the faults if need be.
 type churn struct {
 	world  *world

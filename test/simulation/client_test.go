@@ -192,7 +192,7 @@ func (c *client) retry() {
 	}
 }
 
-// saw takes note of the log index of an answer.
+// saw records the log index of an answer.
 func (c *client) saw(answer interface{ GetLogIndex() uint64 }) {
 	c.seen = max(c.seen, answer.GetLogIndex())
 }

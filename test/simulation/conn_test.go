@@ -61,7 +61,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		case c.closed || c.port.dead:
 			return 0, net.ErrClosed
 		case c.out.broken && n.cut[c.in.edge]:
-			return len(b), nil // That there is nobody any more cannot be heard.
+			return len(b), nil // The sender cannot learn that the other end is gone.
 		case c.out.broken:
 			// As with a reset, it is the end of both directions.
 			c.in.broken = true

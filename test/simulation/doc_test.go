@@ -20,7 +20,7 @@
 // any distance from the election of another. Callers import counters amid returns of
 // ranges, ask in more databases than there may be, and retry what is on its way still.
 //
-// Whatever a node writes becomes durable only when its disk has synced it; a
+// A node's write becomes durable only when its disk has synced it; a
 // crash drops the rest, or keeps the beginning of it, and may come between any
 // two writes. Half of the seeds keep the Raft log in cluster/store/wal, on a disk of
 // files, names and sectors. A node that ends by itself without a fault of its disk

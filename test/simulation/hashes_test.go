@@ -10,7 +10,7 @@ import (
 )
 
 // hashes compares the states of all nodes after each entry: at one index there is
-// one hash, on whatever node and in whatever process. States that differ for a
+// one hash, on any node and in any process. States that differ for a
 // moment only, or of which one is replaced by a snapshot before the end, are
 // found too.
 type hashes struct {

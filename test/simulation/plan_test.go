@@ -63,7 +63,7 @@ const (
 	deafness  fault = "deafness"   // answers to a client are lost
 	resets    fault = "resets"     // connections between two hosts break
 	crashes   fault = "crashes"    // of a process
-	powerLoss fault = "power loss" // a crash that nobody hears of
+	powerLoss fault = "power loss" // a crash without any notice
 	torn      fault = "torn"       // a crash between two writes
 	stalls    fault = "stalls"     // of a disk
 	ioErrors  fault = "io errors"  // one write fails

@@ -12,7 +12,7 @@ import (
 // again, so that no call within that time can have had one. A direction that opens
 // lets through what waited: where each is open at another time, a question gets
 // through in one, and its answer in the other (seed 23014). Crashes are left out,
-// since nobody knows the moment in which a node is back.
+// since the moment in which a node is back is not known.
 type quorums struct {
 	world *world
 	mu    sync.Mutex
@@ -45,7 +45,7 @@ func (q *quorums) heal() {
 // losing records which nodes have no quorum from here on.
 func (q *quorums) losing() {
 	if q.world.plan.churn {
-		return // Who is a member, and so what a majority is, changes at no certain moment.
+		return // The members, and so the majority, change at no certain moment.
 	}
 	for _, s := range q.world.servers {
 		if !q.lost[s.host] && !q.has(s.host) {

@@ -145,7 +145,7 @@ func standsStill(seed uint64) *time.Timer {
 }
 
 // inBubble runs f in virtual time. Raft may forget a future when it is shut down
-// (hashicorp/raft issue 498); who waits for one is left behind, which synctest
+// (hashicorp/raft issue 498); a goroutine that waits for one is left behind, which synctest
 // takes for a deadlock.
 func inBubble(t *testing.T, f func()) {
 	defer func() {

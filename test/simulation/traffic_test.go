@@ -176,7 +176,7 @@ func (c *client) giveBack(ctx context.Context, r heldRange) {
 }
 
 // abuseRange returns a range in a way in which one must not: below its beginning,
-// with a token that somebody made up, or long after it was given back.
+// with an invented token, or long after it was given back.
 func (c *client) abuseRange(ctx context.Context) {
 	newest := c.world.ranges.Load()
 	switch kind := c.random.IntN(3); {
@@ -195,7 +195,7 @@ func (c *client) abuseRange(ctx context.Context) {
 }
 
 // setMax takes numbers in the way of a client that runs the whole algorithm: it
-// reads Max, and raises it if nobody else has meanwhile.
+// reads Max, and raises it if no other caller has meanwhile.
 func (c *client) setMax(ctx context.Context) {
 	var seen *int64
 	c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {

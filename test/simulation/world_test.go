@@ -28,7 +28,7 @@ type world struct {
 	servers []*server
 	// running waits for the machines.
 	running sync.WaitGroup
-	// ranges is the newest range that somebody was given.
+	// ranges is the newest range that a caller was given.
 	ranges  atomic.Pointer[heldRange]
 	history *recorder
 	hashes  hashes
@@ -85,7 +85,7 @@ func (w *world) machines() []*server {
 	return slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return s.left.Load() })
 }
 
-// found takes note of something that must not happen.
+// found records something that must not happen.
 func (w *world) found(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,7 +102,7 @@ func (w *world) failures() []string {
 // other.
 type server struct {
 	world *world
-	// host is the machine's name for ever.
+	// host is the machine's permanent name.
 	host   string
 	disk   *disk
 	random *rand.Rand
@@ -143,17 +143,17 @@ type process struct {
 	port    *port
 	session *session
 	stop    context.CancelFunc
-	// gone is closed when the process is no more, for whatever reason.
+	// gone is closed when the process has ended, for any reason.
 	gone     chan struct{}
 	goneOnce sync.Once
-	// killed says that whatever it ends with is no fault of its own.
+	// killed says that its end, with any error, is no fault of its own.
 	killed atomic.Bool
 
 	mu  sync.Mutex
 	err error
 }
 
-// end takes note of why the node ended.
+// end records why the node ended.
 func (p *process) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *server) logger() *slog.Logger {
 	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: slices.Contains(s.world.plan.faults, setBack)})
 }
 
-// kill ends the process at once. What it still does reaches nobody.
+// kill ends the process at once. What it still does reaches no other node.
 func (p *process) kill(silent bool) {
 	p.goneOnce.Do(func() {
 		p.killed.Store(true) // Its parts die one after the other, and it may notice.

@@ -92,7 +92,7 @@ func putSnapshot(h hash.Hash, s *store.Snapshots) error {
 		return err
 	}
 	defer state.Close()
-	meta.Peers = nil // Nobody reads them since the library has configurations.
+	meta.Peers = nil // They are unused since the library has configurations.
 	put(h, meta)
 	_, err = io.Copy(h, state)
 	return err

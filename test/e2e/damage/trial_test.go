@@ -25,7 +25,7 @@ const (
 	crashed  = "CRASHED"  // the process ended without a word
 )
 
-// result is what became of the damage with a number.
+// result is the outcome of the damage with a number.
 type result struct {
 	Number           uint64
 	File, Kind, What string
@@ -146,7 +146,7 @@ func (p *past) open(dir, tag string) error {
 		"--grpc", "127.0.0.1:0", "--raft", "127.0.0.1:0", "--http", "",
 	}
 	for i, peer := range p.Tags {
-		args = append(args, "--peer", fmt.Sprintf("%s=127.0.0.1:%d", peer, i+1)) // nobody is called
+		args = append(args, "--peer", fmt.Sprintf("%s=127.0.0.1:%d", peer, i+1)) // no peer is called
 	}
 	if len(p.Tags) == 1 {
 		args = append(args, "--single-node")

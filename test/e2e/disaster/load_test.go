@@ -48,7 +48,7 @@ func startLoad(t testing.TB, ledger *harness.Ledger, who string, nodes ...*harne
 	return l
 }
 
-// stop ends the load and waits for what is under way. It may be called again.
+// stop ends the load and waits for what is in flight. It may be called again.
 func (l *load) stop() {
 	l.cancel()
 	l.all.Wait()
@@ -141,7 +141,7 @@ func (l *load) thick(t testing.TB, more int64) {
 	})
 }
 
-// stillClaimed checks that nobody else can have the ids.
+// stillClaimed checks that no other caller can have the ids.
 func stillClaimed(t testing.TB, n *harness.Node, ids map[string]bool) {
 	t.Helper()
 	for id := range ids {

@@ -1,6 +1,6 @@
 // Package disaster loses clusters of real idnode processes, in whole or in part,
 // and brings back what they knew: from backups, and from what survivors have.
-// Whatever was given before and after, no id may come twice.
+// No id may come twice, before and after together.
 package disaster
 
 import (

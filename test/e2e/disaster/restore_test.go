@@ -72,7 +72,7 @@ func loseAll(t *testing.T, tags string) {
 		n.Start(t)
 	}
 	next.WaitReady(t)
-	// Somebody was too early; the old cluster may have given these as well.
+	// A caller was too early; the old cluster may have given these as well.
 	must(t, with(endpoints(next.Nodes...), "next", "early|")...)
 	had["identity early"] = 0
 	restore := with(endpoints(next.Nodes...), "restore", file, "--yes")

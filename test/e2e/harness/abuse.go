@@ -55,7 +55,7 @@ func (w *worker) use(held history.Op, used int64) {
 }
 
 // dishonest makes returns that must not be believed: of numbers in use, of numbers
-// below the range, with a token that somebody made up, and of an older range.
+// below the range, with an invented token, and of an older range.
 func (w *worker) dishonest(present heldRange, old []heldRange) []heldRange {
 	below, foreign, nameless := present, present, present
 	below.Last = present.Low - 2 - w.random.Int64N(40)
@@ -66,7 +66,7 @@ func (w *worker) dishonest(present heldRange, old []heldRange) []heldRange {
 		late := old[w.random.IntN(len(old))]
 		late.Last = late.Low - 1 + w.random.Int64N(late.High-late.Low+2)
 		if late.Low < present.Low {
-			// Its holder has given it back already; whatever was left is somebody's.
+			// Its holder has given it back already; the rest may belong to another caller.
 			returns = append(returns, late, late)
 		}
 	}

@@ -123,7 +123,7 @@ func makeCertificates(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatalf("idnode certs: %v\n%s", err, out)
 	}
-	// The containers run as a user of their own, who must be able to read them.
+	// The containers run as their own user, which must be able to read them.
 	err = os.Chmod(dir, 0o755)
 	for _, tag := range []string{"A", "B", "C"} {
 		err = errors.Join(err, os.Chmod(filepath.Join(dir, tag+".key"), 0o644))

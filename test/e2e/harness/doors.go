@@ -16,7 +16,7 @@ import (
 // door is one way into the cluster. do makes the call that op asks for, and fills
 // in its answer; a range's token is written to token, and a return's read from it.
 type door interface {
-	// tag is that of the node asked, or empty if nobody knows which one is.
+	// tag is that of the node asked, or empty if it is not known.
 	tag() string
 	do(ctx context.Context, op *history.Op, token *[]byte) error
 }

@@ -15,7 +15,7 @@ import (
 // for concurrent use.
 type Ledger struct {
 	mu sync.Mutex
-	// given holds who got a number first, by counter.
+	// given holds the caller that got a number first, by counter.
 	given map[string]map[int64]string
 	// twice holds what went wrong.
 	twice []string
@@ -104,7 +104,7 @@ func StartLoad(ledger *Ledger, nodes []*Node, name string, callers int, deadline
 func (l *Load) call(ctx context.Context, ledger *Ledger, n *Node, name, who string, deadline time.Duration) {
 	for ctx.Err() == nil {
 		// The call's context is not the load's: stopping the load lets calls
-		// under way end by themselves, so that their values are recorded.
+		// in flight end by themselves, so that their values are recorded.
 		callCtx, cancel := context.WithTimeout(context.Background(), deadline)
 		begin := time.Now()
 		r, err := n.Ids.NextIdentity(callCtx, &idnodev1.NextIdentityRequest{Name: name})
@@ -142,7 +142,7 @@ func (l *Load) Failures() []Answer {
 	return append([]Answer(nil), l.answers...)
 }
 
-// Stop ends the load and waits for the calls under way.
+// Stop ends the load and waits for the calls in flight.
 func (l *Load) Stop() {
 	l.cancel()
 	l.callers.Wait()

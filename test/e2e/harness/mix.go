@@ -94,7 +94,7 @@ func (w *worker) free() history.Outcome {
 	return settled(got)
 }
 
-// seedExpected seeds an identity if nobody has moved it since it was read.
+// seedExpected seeds an identity if no caller has moved it since it was read.
 func (w *worker) seedExpected() history.Outcome {
 	read := w.issue(history.Op{Kind: history.Get, Name: "seeded"}, nil)
 	if read.Outcome != history.OK {

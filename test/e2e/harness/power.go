@@ -59,7 +59,7 @@ func newDisk(t testing.TB, dir string) *Disk {
 }
 
 // mount makes the image the file system of the folder, by a device of its own each
-// time: whoever has copied the table of mounts meanwhile keeps the old one alive.
+// time: a process that copied the table of mounts keeps the old one alive.
 func (d *Disk) mount() error {
 	out, err := exec.Command("losetup", "--find", "--show", d.image).CombinedOutput()
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Disk) mount() error {
 
 func (d *Disk) unmount() error { return errors.Join(syscall.Unmount(d.dir, 0), d.detach()) }
 
-// detach gives the device back as soon as nobody uses it.
+// detach gives the device back as soon as it is unused.
 func (d *Disk) detach() error {
 	if out, err := exec.Command("losetup", "--detach", d.device).CombinedOutput(); err != nil {
 		return fmt.Errorf("losetup: %w %s", err, out)

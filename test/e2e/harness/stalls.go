@@ -31,7 +31,7 @@ const (
 type Stalls struct {
 	stop chan struct{}
 	done sync.WaitGroup
-	// watch is told of each stall; may be nil.
+	// watch gets each stall; may be nil.
 	watch func(late time.Duration)
 
 	mu   sync.Mutex

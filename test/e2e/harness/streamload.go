@@ -30,24 +30,24 @@ type StreamLoad struct {
 	// Nodes get Streams streams each.
 	Nodes   []*Node
 	Streams int
-	// Batch is how many calls a message has, UnderWay how many messages of a
+	// Batch is how many calls a message has, InFlight how many messages of a
 	// stream may be without some of their replies.
-	Batch, UnderWay int
+	Batch, InFlight int
 	// Every is the time between two messages of a stream; 0 sends the next as soon
-	// as fewer than UnderWay are under way.
+	// as fewer than InFlight are in flight.
 	Every time.Duration
 	// Messages is how many messages all streams send together, Duration how long
 	// they do; 0 of either is no bound. Until, if set, ends it when it is true.
 	Messages int
 	Duration time.Duration
 	Until    func() bool
-	// Call makes the call with this number. With Repeat the first UnderWay
+	// Call makes the call with this number. With Repeat the first InFlight
 	// messages of each stream are sent again and again.
 	Call   func(i int) *idnodev1.Call
 	Repeat bool
 }
 
-// StreamStats is what became of a load.
+// StreamStats is the outcome of a load.
 type StreamStats struct {
 	// Sent is how many calls were sent, OK how many succeeded; Refused counts the
 	// others by reason.
@@ -137,7 +137,7 @@ func (r *streamRun) next() (int, bool) {
 
 // streamSource is one stream of a load.
 //
-// Each message under way has a slot, and its calls the correlation numbers from
+// Each message in flight has a slot, and its calls the correlation numbers from
 // the slot's times Batch.
 type streamSource struct {
 	run    *streamRun
@@ -167,13 +167,13 @@ func newStreamSource(ctx context.Context, run *streamRun, n *Node, number int) (
 	}
 	l := run.load
 	s := &streamSource{
-		run: run, stream: stream, free: make(chan int, l.UnderWay), slots: make([]streamSlot, l.UnderWay),
+		run: run, stream: stream, free: make(chan int, l.InFlight), slots: make([]streamSlot, l.InFlight),
 		figures: StreamStats{Refused: make(map[string]int)}, reasons: make(map[string]string),
 	}
-	for slot := range l.UnderWay {
+	for slot := range l.InFlight {
 		s.free <- slot
 		if l.Repeat {
-			s.ring = append(s.ring, s.message(number*l.UnderWay+slot, slot))
+			s.ring = append(s.ring, s.message(number*l.InFlight+slot, slot))
 		}
 	}
 	return s, nil
@@ -367,7 +367,7 @@ func CallIdentity(name string) *idnodev1.Call {
 
 // Complete runs a load of which every call must succeed. A machine that lets a node
 // wait for its turn for longer than it waits for the leader leaves the outcome of
-// what is under way unknown; few may end so.
+// what is in flight unknown; few may end so.
 func (l StreamLoad) Complete(t testing.TB) StreamStats {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

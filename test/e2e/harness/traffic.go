@@ -176,7 +176,7 @@ func (tr *Traffic) Thick(t testing.TB) {
 	})
 }
 
-// Stop ends the drawing of new calls and waits for those under way, with their
+// Stop ends the drawing of new calls and waits for those in flight, with their
 // retries.
 func (tr *Traffic) Stop() {
 	tr.stop()
@@ -295,7 +295,7 @@ func (w *worker) try(d door, op history.Op, token *[]byte) history.Op {
 }
 
 func (w *worker) tryFor(deadline time.Duration, d door, op history.Op, token *[]byte) history.Op {
-	// The call's context is not the traffic's: what is under way ends by itself.
+	// The call's context is not the traffic's: what is in flight ends by itself.
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	op.Client, op.Node = w.number, d.tag()

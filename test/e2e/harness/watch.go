@@ -22,13 +22,13 @@ type Watch struct {
 	took []time.Duration
 }
 
-// Seen is what became of the calls on a node since a fault. Times in which the
+// Seen is the outcome of the calls on a node since a fault. Times in which the
 // machine stood still are not counted.
 type Seen struct {
-	// UnderWay is how long after the fault the last call ended that was under way
+	// InFlight is how long after the fault the last call ended that was in flight
 	// then and whose outcome is unknown, and Waiting the same of those that were
 	// refused or answered.
-	UnderWay, Waiting time.Duration
+	InFlight, Waiting time.Duration
 	// Taken and Etags count the answered calls that need a quorum, and that give
 	// server-side ids; Refused those that failed for want of the cluster or of the
 	// node, whether their outcome is known or not.
@@ -52,7 +52,7 @@ func (w *Watch) Seen() Seen {
 }
 
 // Times are how long the answered calls took that need a quorum and began after the
-// fault or were under way then.
+// fault or were in flight then.
 func (w *Watch) Times() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *Watch) see(op *history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if op.Call < w.since && op.Outcome == history.Unknown {
-		w.seen.UnderWay = max(w.seen.UnderWay, late)
+		w.seen.InFlight = max(w.seen.InFlight, late)
 	} else if op.Call < w.since {
 		w.seen.Waiting = max(w.seen.Waiting, late)
 	}

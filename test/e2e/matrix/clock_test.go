@@ -75,7 +75,7 @@ func setClock(t *testing.T, wrong time.Duration, nodes ...*harness.Node) {
 	}
 }
 
-// rangeOf takes a range as one does who got another one before; nil is none.
+// rangeOf takes a range as a caller does that got another one before; nil is none.
 func rangeOf(t *testing.T, n *harness.Node, last *idnodev1.NextRangeResponse) *idnodev1.NextRangeResponse {
 	t.Helper()
 	var got *idnodev1.NextRangeResponse

@@ -13,7 +13,7 @@ import (
 // follower gone, every call waits for those of the other one.
 const unseenSync = 50 * time.Millisecond
 
-// TestF02FollowerKilled kills followers: nobody who calls another node notices.
+// TestF02FollowerKilled kills followers: callers of other nodes do not notice.
 func TestF02FollowerKilled(t *testing.T) {
 	r := start(t, harness.Config{}, deadline)
 	var sound, broken []time.Duration

@@ -9,13 +9,13 @@ import (
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// underWay bounds how long a call that was under way when its node was cut off
+// inFlight bounds how long a call that was in flight when its node was cut off
 // may take to end.
-const underWay = 600 * time.Millisecond
+const inFlight = 600 * time.Millisecond
 
 // TestF06LeaderCutOff cuts the leader off in both directions: it refuses all that
 // needs a quorum, at once and for certain, and still gives server-side ids; the
-// others go on. Then nobody reaches anybody, and nobody is given anything.
+// others go on. Then no node reaches another, and no caller is given anything.
 func TestF06LeaderCutOff(t *testing.T) {
 	r := start(t, harness.Config{}, deadline)
 	for i := range r.cycles(t, 20, 200) {
@@ -28,8 +28,8 @@ func TestF06LeaderCutOff(t *testing.T) {
 		if i%4 == 0 { // it takes the 2 s that calls wait for a leader
 			r.refuses(t, w)
 		}
-		if late := w.Seen().UnderWay; late > within(underWay) {
-			t.Errorf("a call under way on the leader ended %s after it was cut off, want at most %s", late, within(underWay))
+		if late := w.Seen().InFlight; late > within(inFlight) {
+			t.Errorf("a call in flight on the leader ended %s after it was cut off, want at most %s", late, within(inFlight))
 		}
 		r.c.Heal()
 		r.c.WaitReady(t)

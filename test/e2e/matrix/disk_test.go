@@ -90,7 +90,7 @@ func TestF12FailedFsync(t *testing.T) {
 			}
 			for i, release := range releases {
 				release()
-				// Without a leader nobody writes, and so nobody else notices.
+				// Without a leader no node writes, and so no other node notices.
 				broken[i].Process.Kill()
 			}
 			if len(broken) == 1 {

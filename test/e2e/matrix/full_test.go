@@ -161,7 +161,7 @@ func mountSmall(t *testing.T, dir string) {
 
 func filler(dir string) string { return filepath.Join(dir, "filler") }
 
-// fill leaves less free than the low mark, and enough for what is under way.
+// fill leaves less free than the low mark, and enough for what is in flight.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	var disk syscall.Statfs_t

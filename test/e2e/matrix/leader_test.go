@@ -49,7 +49,7 @@ func TestF05LeaderPaused(t *testing.T) {
 		leader.Process.Signal(t, syscall.SIGCONT)
 		r.wakes(t, leader)
 		if length > time.Second/2 && termOf(t, leader) == term {
-			t.Errorf("the node that was paused for %s still knows nobody else's term", length)
+			t.Errorf("the node that was paused for %s still knows no other node's term", length)
 		}
 	}
 	r.inTime(t, 700*time.Millisecond, 1200*time.Millisecond, 2*time.Second)

@@ -55,7 +55,7 @@ func manyNames(t *testing.T, c *harness.Cluster) int {
 	names := map[string]int{"full": 1_000_000, "medium": 200_000}[form()]
 	names = max(names, 10_000)
 	harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: batch, UnderWay: 2, Messages: names / batch,
+		Nodes: c.Nodes, Streams: 1, Batch: batch, InFlight: 2, Messages: names / batch,
 		Call: func(i int) *idnodev1.Call { return harness.CallIdentity(fmt.Sprintf("name-%07d", i)) },
 	}.Complete(t)
 	return names

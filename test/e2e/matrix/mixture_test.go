@@ -16,7 +16,7 @@ import (
 	"github.com/idnode/idnode/test/e2e/harness"
 )
 
-// soundLine is so short that nobody notices. A relay begun with a line that does
+// soundLine is so short that it has no effect. A relay begun with a line that does
 // something can be given another one while connections are open.
 var soundLine = edge.Line{Delay: time.Microsecond}
 
@@ -191,7 +191,7 @@ func (r *row) mix(t *testing.T, faults []fault, rounds int) {
 		r.figures.gaps = append(r.figures.gaps, r.traffic.Probe(t, others[r.random.IntN(len(others))]))
 		after(time.Duration(r.random.IntN(1000)) * time.Millisecond)
 		end()
-		// Whoever recovers is given up to half a second before the next fault.
+		// A recovering node gets up to half a second before the next fault.
 		after(time.Duration(r.random.IntN(500)) * time.Millisecond)
 	}
 }

@@ -56,10 +56,10 @@ func TestF19Overload(t *testing.T) {
 	r.figures.cycles = 1
 	call := func(int) *idnodev1.Call { return harness.CallIdentity("flood") }
 	idle := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: 1, UnderWay: 1, Duration: time.Second, Repeat: true, Call: call,
+		Nodes: c.Nodes, Streams: 1, Batch: 1, InFlight: 1, Duration: time.Second, Repeat: true, Call: call,
 	}.Complete(t)
 	atPeak := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: 1, Batch: 512, UnderWay: 4, Duration: 3 * time.Second, Repeat: true, Call: call,
+		Nodes: c.Nodes, Streams: 1, Batch: 512, InFlight: 4, Duration: 3 * time.Second, Repeat: true, Call: call,
 	}
 	best := atPeak.Complete(t)
 	peak := rate(best.OK, best)
@@ -112,16 +112,16 @@ func TestF19Overload(t *testing.T) {
 
 func rate(calls int, f harness.StreamStats) float64 { return float64(calls) / f.Took.Seconds() }
 
-// overload offers overloadFactor times peak, and returns what became of it and the
+// overload offers overloadFactor times peak, and returns the outcome and the
 // greatest resident memory of each node.
 func overload(t *testing.T, c *harness.Cluster, peak float64, call func(int) *idnodev1.Call) (harness.StreamStats, []int64) {
 	t.Helper()
 	// As many streams as fill a node beyond what it takes from all of them: one
-	// stream may have 2,048 calls under way, all of a node 3,072.
+	// stream may have 2,048 calls in flight, all of a node 3,072.
 	const perNode, batch = 2, 1024
 	all := float64(perNode * len(c.Nodes))
 	load := harness.StreamLoad{
-		Nodes: c.Nodes, Streams: perNode, Batch: batch, UnderWay: 48, Duration: 5 * time.Second, Repeat: true, Call: call,
+		Nodes: c.Nodes, Streams: perNode, Batch: batch, InFlight: 48, Duration: 5 * time.Second, Repeat: true, Call: call,
 		Every: time.Duration(float64(time.Second) * batch * all / (overloadFactor * peak)),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -146,7 +146,7 @@ func (r *row) killedItself(t *testing.T, nodes []*harness.Node, p failpoint.Poin
 	return false
 }
 
-// revive starts all nodes anew that are armed or have ended, as a sound program.
+// revive starts all nodes again that are armed or have ended, as a sound program.
 func (r *row) revive(t *testing.T) {
 	t.Helper()
 	for _, n := range r.c.Nodes {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// answered bounds every call on a node that runs, whatever is broken: the 2 s
+	// answered bounds every call on a node that runs, with any fault: the 2 s
 	// that a call waits for a leader, and what the call itself takes.
 	answered = 2500 * time.Millisecond
 	// deadline is that of the callers, far above.
@@ -76,7 +76,7 @@ const mediumFactor = 5
 func form() string { return os.Getenv("IDNODE_MATRIX") }
 
 // slack is how many times as long as promised, and how much less, the short form
-// lets things be. It runs wherever somebody builds, beside whatever else the machine
+// lets things be. It runs on any build machine, beside whatever else the machine
 // does, and there the faults and the judgement of every answer are the same, but
 // times only tell a hang from a busy machine. The longer forms want a quiet machine,
 // and all that is promised.

@@ -27,7 +27,7 @@ const (
 
 // TestF18Shortage gives the nodes little memory, a garbage collector that hardly
 // rests and one processor, and lets many more call than they take; then one node
-// after the other has no file left to open for those who connect. What is too much
+// after the other has no file left to open for new connections. What is too much
 // is refused, and the rest goes on.
 func TestF18Shortage(t *testing.T) {
 	c := harness.NewCluster(t, harness.Config{Flags: append([]string{"--max-in-flight", fmt.Sprint(fewCalls)}, snapshotOften...)})

@@ -4,7 +4,7 @@
 //
 // Each rule has a name. A violation is certain: no order of the calls that
 // agrees with their times explains the answers. What a checker cannot decide it
-// reports as undecided, which is a failure too: a run that nobody can judge
+// reports as undecided, which is a failure too: a run that cannot be judged
 // proves nothing.
 //
 //	malformed   a line that no recorder writes, or a failure that is no certain one
@@ -12,7 +12,7 @@
 //	identities  per (database, name): see identities
 //	hilo        per (database, tag): see hiloCounter
 //	etags       per (database, node tag): see etagCounter
-//	tags        a node tag belongs to one node id for ever, and the other way round
+//	tags        a node tag belongs to one node id permanently, and the other way round
 //	quorum      no success without a quorum; the right code; the longest answer
 //	hashes      the state hash is the same on every node at the same log index
 //

@@ -11,13 +11,13 @@ import (
 //
 // A range is its holder's from the moment it was answered. What lies above the
 // last used number is the holder's until it calls a return that is accepted, or
-// may be; what lies below is for ever. A violation is
+// may be; what lies below is permanent. A violation is
 //
 //   - a number used twice;
 //   - two ranges that share numbers at a time at which both were held;
 //   - a High that names two ranges, or that is lower than one answered before
 //     the range was asked for;
-//   - an accepted return of a range that nobody has, of another beginning, of a
+//   - an accepted return of a range that no caller has, of another beginning, of a
 //     last number outside of it, of a range that is not the newest, or the second
 //     return of one range;
 //   - a used number that is in no range of its tag, that is in a range with
@@ -41,7 +41,7 @@ type hiloCounter struct {
 	wrong findings
 }
 
-// hiloRange is numbers that somebody was given.
+// hiloRange is numbers that a caller was given.
 type hiloRange struct {
 	low, high int64
 	call, ret int64

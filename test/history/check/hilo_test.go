@@ -75,7 +75,7 @@ func TestHiLo(t *testing.T) {
 		{"a range retried with its request id", "", []history.Op{
 			op(history.Range, 0, 1, unknown, request("r")), rng(33, 64, 2, 3), rng(1, 32, 4, 5, request("r")), rng(1, 32, 6, 7, request("r")),
 		}},
-		{"a range retried and answered anew", "requests/answers", []history.Op{rng(1, 32, 2, 3, request("r")), rng(33, 64, 4, 5, request("r"))}},
+		{"a range retried and answered again", "requests/answers", []history.Op{rng(1, 32, 2, 3, request("r")), rng(33, 64, 4, 5, request("r"))}},
 		{"a retried range with the second server's tag", "requests/answers", []history.Op{
 			rng(1, 32, 2, 3, request("r")), rng(1, 32, 4, 5, request("r"), tag("B")),
 		}},

@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/test/history"
 )
 
-// held is numbers that somebody holds at a moment.
+// held is numbers that a caller holds at a moment.
 type held struct {
 	low, high int64
 	// owner is the place of their range.

@@ -111,7 +111,7 @@ func TestIdentities(t *testing.T) {
 		{"an answer is given before it is on disk, and lost", "identities/twice", []history.Op{
 			next(1, 0, 1), next(1, 10, 11),
 		}},
-		{"a counter is made anew from what exists", "identities/twice", []history.Op{
+		{"a counter is made again from what exists", "identities/twice", []history.Op{
 			next(1, 0, 1), next(2, 2, 3), next(3, 4, 5), next(3, 6, 7),
 		}},
 		{"a cached block is dropped without a crash", "identities/hole", []history.Op{next(1, 0, 1), next(101, 2, 3)}},
@@ -144,7 +144,7 @@ func TestIdentities(t *testing.T) {
 		{"a retry is counted twice", "identities/hole", []history.Op{
 			op(history.Next, 0, 1, unknown, request("r")), next(2, 2, 3, request("r")), next(3, 4, 5),
 		}},
-		{"a retry is answered anew", "requests/answers", []history.Op{next(1, 0, 1, request("r")), next(2, 2, 3, request("r"))}},
+		{"a retry is answered again", "requests/answers", []history.Op{next(1, 0, 1, request("r")), next(2, 2, 3, request("r"))}},
 		{"a retry is answered with what it got", "", []history.Op{
 			op(history.Next, 0, 1, unknown, request("r")), next(2, 3, 4), next(1, 5, 6, request("r")), next(1, 7, 8, request("r")), next(3, 9, 10),
 		}},
@@ -310,8 +310,8 @@ func TestQuorum(t *testing.T) {
 		{"the right code", "", []history.Op{lost("A", 0, 1), op(history.Next, 12, 13, failed, node("A"))}},
 		{"a call waits for a stalled disk", "quorum/late", []history.Op{next(1, 0, 101)}},
 		{"a call is answered in time", "", []history.Op{next(1, 0, 100)}},
-		{"a call waits for ever", "quorum/late", []history.Op{op(history.Next, 0, 0, unknown), next(1, 100, 101)}},
-		{"a call is under way at the end", "", []history.Op{op(history.Next, 50, 0, unknown), next(1, 100, 101)}},
+		{"a call never ends", "quorum/late", []history.Op{op(history.Next, 0, 0, unknown), next(1, 100, 101)}},
+		{"a call is in flight at the end", "", []history.Op{op(history.Next, 50, 0, unknown), next(1, 100, 101)}},
 		{"the machine stood still", "", []history.Op{next(1, 0, 130), op(history.Stall, 20, 60)}},
 		{"the machine stood still, and not long enough", "quorum/late", []history.Op{next(1, 0, 130), op(history.Stall, 20, 40), op(history.Stall, 125, 300)}},
 	} {

@@ -2,7 +2,7 @@ package check
 
 import "github.com/idnode/idnode/test/history"
 
-// tags judges who has which node tag. A tag belongs to one node id for ever,
+// tags judges the owners of node tags. A tag belongs to one node id permanently,
 // also after its node was removed, and a node id has one tag.
 type tags struct {
 	ids, tags map[string]member
