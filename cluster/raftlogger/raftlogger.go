@@ -1,10 +1,10 @@
 // Package raftlogger lets the Raft library, which logs through hclog, write to
 // the process's slog logger.
 //
-// It owns the translation of levels, names and values, and the list of lines
-// that the library logs as errors although they are everyday: a peer that is
-// down makes it print several lines a second, in which a real error drowns.
-// It does not decide where log lines go, nor how they are formatted.
+// It owns the translation of levels, names and values, and the list of lines that the
+// library logs as errors although they are routine: a peer that is down causes several a
+// second, which hide a real error. It does not decide where log lines go, nor how they
+// are formatted.
 package raftlogger
 
 import (
@@ -17,13 +17,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// everyday are the beginnings of lines that repeat for as long as a peer is
-// down, cut off or restarting, or that come with every handover of leadership.
-// They are logged at Debug: that a peer is gone is still seen in the library's
-// "failed to contact", that leaders change in "heartbeat timeout reached" and
-// "election won". A node without a quorum begins an election several times a
-// second, for as long as that lasts; the package above says once that the quorum
-// is out of reach.
+// everyday are the prefixes of lines that repeat while a peer is down, cut off or
+// restarting, or that come with every leadership transfer. They are logged at Debug: a
+// lost peer still shows in the library's "failed to contact", a change of leader in
+// "heartbeat timeout reached" and "election won". A node without a quorum starts an
+// election several times a second; package cluster logs once that the quorum is out of
+// reach.
 var everyday = []string{
 	"Election timeout reached, restarting election",
 	"accepted connection",
@@ -89,8 +88,8 @@ func levelOf(level hclog.Level, msg string) slog.Level {
 	}
 }
 
-// appendAttrs turns hclog's alternating keys and values into attributes. A
-// value left over at the end is kept under a key that says so.
+// appendAttrs turns hclog's alternating keys and values into attributes. A trailing value
+// without a key is kept under a key that says so.
 func appendAttrs(attrs []slog.Attr, args []any) []slog.Attr {
 	for len(args) >= 2 {
 		attrs = append(attrs, slog.Any(keyOf(args[0]), valueOf(args[1])))
@@ -109,8 +108,8 @@ func keyOf(key any) string {
 	return fmt.Sprint(key)
 }
 
-// valueOf resolves hclog's lazy formats, and writes errors and text-like bytes
-// as text, so that every slog handler shows them alike.
+// valueOf resolves hclog's lazy formats, and writes errors and text-like bytes as text,
+// so that all slog handlers show them alike.
 func valueOf(value any) any {
 	switch v := value.(type) {
 	case hclog.Format:

@@ -14,23 +14,22 @@ type Raft interface {
 	CommitIndex() uint64
 	// Term returns the current term.
 	Term() uint64
-	// Verify asks a quorum whether this node still leads, and returns soon after
-	// ctx ended. It must count only replies to what it asked after it was called.
-	// hashicorp/raft's own check does not: it also counts replies to earlier
-	// heartbeats, which mislead a leader that was paused for an election.
+	// Verify asks a quorum whether this node still leads, and returns soon after ctx
+	// ended. It must count only replies to messages sent after the call. hashicorp/raft's
+	// own check does not: it also counts replies to earlier heartbeats, which mislead a
+	// leader that was paused during an election.
 	Verify(ctx context.Context) error
-	// Ready returns what is known since this node leads: its term, the index of
-	// a barrier issued in it, and the newest index that the state machine saw
-	// up to that barrier. ok is false while the node does not lead, or the
-	// barrier has not been passed.
+	// Ready returns what this node knows as the leader: its term, the index of a barrier
+	// issued in it, and the newest index that the state machine saw up to that barrier.
+	// ok is false while the node does not lead, or the barrier has not been passed.
 	Ready() (ready Ready, ok bool)
 }
 
-// Ready is what a leader remembers of its first barrier.
+// Ready is a leader's record of its first barrier.
 //
-// Invariant: every index above Barrier reaches the state machine, as long as
-// the term lasts: the leader issues no second barrier, and entries of the
-// configuration are shown to the state machine as well.
+// Invariant: every index above Barrier reaches the state machine, during the term: the
+// leader issues no second barrier, and the state machine gets configuration entries as
+// well.
 type Ready struct {
 	// Term is the term in which the barrier was issued.
 	Term uint64
@@ -39,9 +38,8 @@ type Ready struct {
 	Barrier, Applied uint64
 }
 
-// Local finds read indexes on the leader. It is safe for concurrent use. All
-// its callers, this node's own Reader and the calls of other nodes, should
-// share one: then they share its rounds.
+// Local finds read indexes on the leader. It is safe for concurrent use. This node's
+// Reader and the calls of other nodes share one, and so its rounds.
 type Local struct {
 	cfg    LocalConfig
 	raft   Raft
@@ -77,18 +75,18 @@ func NewLocal(raft Raft, cfg LocalConfig) *Local {
 // once, and never asks another node.
 func (l *Local) ReadIndex(ctx context.Context) (uint64, error) { return l.rounds.join(ctx) }
 
-// Close ends the Local: who waits gets NotApplied(Stopping).
+// Close ends the Local: waiters get NotApplied(Stopping).
 func (l *Local) Close() { l.rounds.close() }
 
-// find is one round. The order of its steps is what makes it sound:
+// find is one round. Its correctness rests on the order of its steps:
 //
-//  1. The commit index is read first. Whatever was answered before the round
-//     began was committed by a leader of this term or an earlier one, and the
-//     barrier has brought the earlier ones into this node's commit index.
-//  2. Then a quorum confirms that there was no newer leader at that time: so no
-//     write that this node does not know of had been answered.
-//  3. The term must not have changed meanwhile: else this node may have lost and
-//     regained leadership, and others may have answered writes in between.
+//  1. The commit index is read first. Every write answered before the round began was
+//     committed by a leader of this term or an earlier one, and the barrier covers the
+//     earlier ones.
+//  2. Then a quorum confirms that there was no newer leader at that time: so no write
+//     unknown to this node had been answered.
+//  3. The term must not have changed: otherwise this node may have lost and regained
+//     leadership, and others may have answered writes in between.
 func (l *Local) find(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.RoundTimeout)
 	defer cancel()
@@ -106,9 +104,9 @@ func (l *Local) find(ctx context.Context) (uint64, error) {
 	return visible(index, ready), nil
 }
 
-// visible returns the newest index at or below index that the state machine
-// sees. Barriers and the first entry of a term never reach it: whoever waited
-// for such an index might wait until the next write.
+// visible returns the newest index at or below index that the state machine sees.
+// Barriers and the first entry of a term never reach it: a wait for such an index might
+// last until the next write.
 func visible(index uint64, ready Ready) uint64 {
 	if index <= ready.Barrier {
 		return ready.Applied
@@ -119,8 +117,8 @@ func visible(index uint64, ready Ready) uint64 {
 // errTermChanged is the cause when an election took place during a round.
 var errTermChanged = errors.New("the term changed")
 
-// verifyError keeps what Verify says of itself; anything else means that no
-// quorum confirmed in time.
+// verifyError keeps Verify's own errors; any other error means that no quorum confirmed
+// in time.
 func verifyError(err error) error {
 	var known *outcome.Error
 	if errors.As(err, &known) {

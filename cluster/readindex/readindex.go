@@ -1,17 +1,16 @@
-// Package readindex makes reads linearizable without writing to the log. A read
-// asks for a read index, waits until its own node has applied everything up to
-// it, and then reads locally: it sees every change that was answered before it
-// began.
+// Package readindex makes reads linearizable without writing to the log. A read asks for
+// a read index, waits until its own node has applied everything up to it, and then reads
+// locally: it sees every change that was answered before the read began.
 //
-// It owns the rounds in which read indexes are found: one quorum check on the
-// leader, or one call to it from a follower, serves all who wait. It does not
-// own the calls between nodes, nor the waiting for the state.
+// It owns the rounds in which read indexes are found: one quorum check on the leader, or
+// one call to it from a follower, serves all waiters. It does not own the calls between
+// nodes, nor the waiting for the state.
 //
 // Invariant: a waiter is served by a round that began after the waiter came. A round
 // already in flight is never joined, because its commit index was read, or its heartbeats
-// were sent, before: a write that was answered in between would be missed. So whoever
-// comes during a round waits for the next, and a round serves all who came during the one
-// before.
+// were sent, earlier: a write answered in between would be missed. So a read that arrives
+// during a round waits for the next, and a round serves all reads that arrived during the
+// previous one.
 package readindex
 
 import (
@@ -37,8 +36,8 @@ const (
 
 // Leaders finds the leader. *commit.Gatherer is one.
 type Leaders interface {
-	// WaitLeader waits for a leader that a quorum follows and returns its Raft
-	// id, or an *outcome.Error.
+	// WaitLeader waits for a leader with a quorum and returns its Raft id, or an
+	// *outcome.Error.
 	WaitLeader(ctx context.Context) (string, error)
 }
 
@@ -69,9 +68,9 @@ type Config struct {
 	MaxWaiters int
 	// RoundTimeout bounds one call to the leader.
 	RoundTimeout time.Duration
-	// Limit bounds how long rounds are tried again for those who wait, and with a
-	// quarter more how long a read waits for the local state as well. It must be
-	// longer than an election, and is as long as writes wait for a leader.
+	// Limit bounds the retries of a round, and with a quarter more also the wait of a
+	// read for the local state. It must be longer than an election, and equals the wait
+	// of writes for a leader.
 	Limit time.Duration
 }
 
@@ -123,9 +122,9 @@ func (r *Reader) Linearize(ctx context.Context) error {
 	return r.waitApplied(ctx, index, begin.Add(r.cfg.Limit))
 }
 
-// waitApplied waits for the local state until the given time, and a quarter of
-// Limit at least. A node that is cut off after it was told the index does not get
-// there, however long its caller would wait.
+// waitApplied waits for the local state until the given time, and a quarter of Limit at
+// least. A node that is cut off after it learned the index never reaches it, however long
+// its caller would wait.
 func (r *Reader) waitApplied(ctx context.Context, index uint64, until time.Time) error {
 	if least := time.Now().Add(r.cfg.Limit / 4); until.Before(least) {
 		until = least
@@ -152,12 +151,11 @@ func (r *Reader) ReadIndex(ctx context.Context) (uint64, error) {
 	return r.rounds.join(ctx)
 }
 
-// Close ends the Reader: who waits gets NotApplied(Stopping).
+// Close ends the Reader: waiters get NotApplied(Stopping).
 func (r *Reader) Close() { r.rounds.close() }
 
-// find is one round: it asks the leader, again and again for as long as Limit.
-// Asking again keeps the invariant, because whoever waits for the round came
-// before its first try.
+// find is one round: it asks the leader repeatedly, for at most Limit. Retries keep the
+// invariant, because all waiters of the round arrived before its first attempt.
 func (r *Reader) find(ctx context.Context) (uint64, error) {
 	deadline := time.Now().Add(r.cfg.Limit)
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
@@ -186,7 +184,7 @@ func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
 	return r.cfg.Remote.ReadIndex(ctx, leader)
 }
 
-// tired is what the waiters are told when asking again did not help.
+// tired is the waiters' error when retries failed.
 func tired(cause error) error {
 	switch reason := outcome.ReasonOf(cause); reason {
 	case outcome.Overloaded, outcome.Starting, outcome.Stopping:

@@ -7,13 +7,14 @@ import (
 	"github.com/idnode/idnode/internal/outcome"
 )
 
-// rounds runs one round after the other, each for all who came before it began.
+// rounds runs one round after the other, each for all callers that arrived before it
+// began.
 type rounds struct {
 	run  func(ctx context.Context) (uint64, error)
 	most int
 
 	mu sync.Mutex
-	// next is the round that newcomers join; it has not begun.
+	// next is the round that new callers join; it has not begun.
 	next    *round
 	waiting int
 	stopped bool
@@ -24,8 +25,7 @@ type rounds struct {
 	finished chan struct{}
 }
 
-// round is one round and what came of it. index and err are set before done is
-// closed.
+// round is one round and its result. index and err are set before done is closed.
 type round struct {
 	waiters int
 	done    chan struct{}
@@ -61,7 +61,7 @@ func (r *rounds) join(ctx context.Context) (uint64, error) {
 	}
 }
 
-// enter joins the next round and sees to it that it begins.
+// enter joins the next round and triggers it.
 func (r *rounds) enter() (*round, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,8 @@ func (r *rounds) exit() {
 	r.waiting--
 }
 
-// loop runs rounds until the end. Taking the round away from newcomers comes
-// before anything the round does: that is the invariant of the package.
+// loop runs rounds until the end. It closes a round to new callers before the round does
+// anything: that is the invariant of the package.
 func (r *rounds) loop() {
 	defer close(r.finished)
 	for {
@@ -115,7 +115,7 @@ func (r *rounds) begin() *round {
 	return mine
 }
 
-// close refuses newcomers and ends the loop; who waits is answered.
+// close refuses new callers and ends the loop; waiters are answered.
 func (r *rounds) close() {
 	r.mu.Lock()
 	r.stopped = true

@@ -5,9 +5,9 @@ import "context"
 // Future is what hashicorp/raft returns: its Error waits, perhaps permanently.
 type Future interface{ Error() error }
 
-// Await starts something of Raft's and waits for its future, at most until ctx
-// ends. Both may hang, so both happen on a goroutine of their own, which is
-// left behind if they do. It is how Raft.Verify is made of VerifyLeader.
+// Await starts a Raft call and waits for its future, until ctx ends. Both may hang, so
+// both run on a separate goroutine, which then leaks. Raft.Verify is made of VerifyLeader
+// with it.
 func Await(ctx context.Context, start func() Future) error {
 	done := make(chan error, 1)
 	go func() { done <- start().Error() }()

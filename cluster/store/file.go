@@ -19,11 +19,11 @@ import (
 const (
 	fileMode = 0o600
 	dirMode  = 0o700
-	// lockTimeout bounds the wait for another process's file lock. It is only there for a
-	// process that is about to end; bbolt's default is no limit.
+	// lockTimeout bounds the wait for another process's file lock. It covers a process
+	// that is about to end; bbolt's default is no limit.
 	lockTimeout = time.Second
-	// initialMap is the address space mapped at once, in bytes. The map is made again
-	// when the file outgrows it, and that waits for all readers.
+	// initialMap is the address space mapped at once, in bytes. When the file outgrows
+	// the map, it is made again, which waits for all readers.
 	initialMap = 256 << 20
 )
 
@@ -36,11 +36,11 @@ var (
 // file is an opened raft.db.
 type file struct {
 	backend
-	// keys are the stable keys found in it, each with a sound value.
+	// keys are the stable keys found in it, each with a valid value.
 	keys map[string]bool
 }
 
-// openFile inspects an existing raft.db and opens it; a missing one is made first.
+// openFile inspects and opens raft.db; it creates a missing one.
 func openFile(cfg Config, guard *guard) (*file, error) {
 	path := filepath.Join(cfg.Dir, fileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func openFile(cfg Config, guard *guard) (*file, error) {
 	return &file{backend: marked, keys: keys}, nil
 }
 
-// boltStore is what raft-boltdb gives us, with transactions of several values.
+// boltStore is raft-boltdb's store, with transactions of several values.
 type boltStore struct {
 	*raftboltdb.BoltStore
 	db *bbolt.DB
@@ -85,8 +85,8 @@ func openBolt(path string, noSync bool) (boltStore, error) {
 		NoSync: noSync,
 		BoltOptions: &bbolt.Options{
 			Timeout: lockTimeout,
-			// The list of free pages is found again by a scan at open,
-			// instead of being written with every commit.
+			// A scan at open rebuilds the free list, instead of a write with every
+			// commit.
 			NoFreelistSync:  true,
 			FreelistType:    bbolt.FreelistMapType,
 			InitialMmapSize: initialMap,
@@ -103,13 +103,13 @@ func newBolt(options raftboltdb.Options) (b boltStore, err error) {
 		return b, err
 	}
 	// raft-boltdb (v2.3.1) sets one value a transaction and keeps its database in a
-	// private field, and a file cannot be opened twice. A LogBolt needs both at the same
-	// file. So a new version may break this; TestRaftBoltKeepsItsDatabaseInConn says so.
+	// private field, and a file cannot be opened twice. A LogBolt needs both on the same
+	// file. A new version may break this; TestRaftBoltKeepsItsDatabaseInConn checks it.
 	b.db = (*bbolt.DB)(reflect.ValueOf(b.BoltStore).Elem().FieldByName("conn").UnsafePointer())
 	return b, nil
 }
 
-// classify tells a file in use, and an error of the file system, from damage.
+// classify distinguishes a file in use, and an error of the file system, from damage.
 func classify(err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return ErrInUse
@@ -117,10 +117,9 @@ func classify(err error) error {
 	return boltfile.Classify(err, ErrCorrupt)
 }
 
-// createFile makes a raft.db with its owner's id, and with an empty log's tail
-// record or that the log is elsewhere.
-// It appears under its name only when it is whole: a crash while bbolt lays out
-// a new file would otherwise leave one that can only be called damaged.
+// createFile creates a raft.db with its owner's id, and with an empty log's tail record
+// or the mark that the log is elsewhere. It gets its name only when it is complete: a
+// crash while bbolt lays out a new file would otherwise leave one that counts as damaged.
 func createFile(cfg Config, guard *guard, path string) error {
 	if cfg.MustExist || boltfile.HasMark(path) {
 		return fmt.Errorf("%w: %s", ErrMissing, path)
@@ -160,8 +159,8 @@ func writeFirstRecords(cfg Config, guard *guard, path string) error {
 	return errors.Join(err, bolt.Close())
 }
 
-// inspect looks at the whole structure of the file before anything writes to it,
-// and returns the stable keys in it and its mark.
+// inspect checks the whole structure of the file before anything writes to it, and
+// returns its stable keys and its mark.
 func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, err error) {
 	if err := notEmpty(path); err != nil {
 		return nil, nil, err
@@ -186,7 +185,7 @@ func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, er
 		if err != nil {
 			return err
 		}
-		// Another node's file is that, and not one that does not fit its mark.
+		// Another node's file is reported as that, not as one that does not fit its mark.
 		if owner != "" && owner != nodeID {
 			return foreign(owner, nodeID)
 		}
@@ -196,7 +195,7 @@ func inspect(path, nodeID string) (keys map[string]bool, mark *boltfile.Mark, er
 	return keys, mark, err
 }
 
-// notEmpty says that an empty file is damaged: bbolt takes it for a new one.
+// notEmpty reports an empty file as damaged: bbolt takes it for a new one.
 func notEmpty(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {

@@ -9,17 +9,17 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// guard is the store's one switch: once thrown, nothing goes in or out.
+// guard is the store's switch: after the first failure every call fails.
 //
-// Invariant: an error that fail returned stays the answer of every later call,
-// and Fatal was called with it before anyone saw it.
+// Invariant: an error that fail returned is the answer of every later call, and Fatal was
+// called with it before it is returned.
 type guard struct {
 	watchdog Watchdog
 	logger   *slog.Logger
 	// path is raft.db's.
 	path    string
 	failure atomic.Pointer[error]
-	// wrote is told how long a write took that succeeded; it may be nil.
+	// wrote gets the time of each successful write; it may be nil.
 	wrote func(took time.Duration)
 }
 
@@ -44,9 +44,8 @@ func (g *guard) fail(err error) error {
 	return err
 }
 
-// write runs one write under the watchdog, and tells of it. An error of the write
-// is final: what is on disk after a failed fsync is not known, so another try
-// proves nothing.
+// write runs one write under the watchdog, and reports it. An error is final: the disk's
+// content after a failed fsync is unknown, so a retry proves nothing.
 func (g *guard) write(what string, do func() error) error {
 	started := time.Now()
 	if err := g.change(what, do); err != nil {
@@ -58,7 +57,7 @@ func (g *guard) write(what string, do func() error) error {
 	return nil
 }
 
-// change is a write that is not told of, since nobody waits for the disk there.
+// change is a write that is not reported, since no caller waits for it.
 func (g *guard) change(what string, do func() error) error {
 	if err := g.err(); err != nil {
 		return err
@@ -71,7 +70,7 @@ func (g *guard) change(what string, do func() error) error {
 	if err != nil {
 		return g.fail(fmt.Errorf("%w: %s: %w", ErrWrite, what, err))
 	}
-	// A write that came back late has already stopped the node.
+	// A write that returned late has already stopped the node.
 	return g.err()
 }
 

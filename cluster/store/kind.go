@@ -13,11 +13,11 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// LogKind says what keeps the log of a data directory, permanently.
+// LogKind is the kind of log of a data directory. It never changes.
 type LogKind string
 
 const (
-	// LogAuto is what the directory has, and LogWAL in a new one.
+	// LogAuto is the directory's kind, and LogWAL in a new one.
 	LogAuto LogKind = "auto"
 	// LogBolt keeps the log in raft.db: two syncs for each append.
 	LogBolt LogKind = "bolt"
@@ -32,14 +32,14 @@ var ErrLogKind = errors.New("the log in the data directory is of another kind")
 // logDir is the folder of a LogWAL.
 const logDir = "log"
 
-// keyLogKind is where raft.db says that the log is not in it; a file without the
-// key is LogBolt's. It sorts before keyNodeID, so it is not the first to be lost,
-// and without it a LogWAL's raft.db is damaged: it has no tail record.
+// keyLogKind marks a raft.db without a log; a file without the key is LogBolt's. It sorts
+// before keyNodeID, so it is not the first to be lost, and without it a LogWAL's raft.db
+// is damaged: it has no tail record.
 var keyLogKind = []byte("~idnode.log")
 
-// A new raft.db of a LogWAL has kindNew until the folder is there. So a crash
-// during the first start is told from a folder that was lost, and a folder with
-// entries beside a new raft.db from one that belongs to it.
+// A new raft.db of a LogWAL has kindNew until the folder is there. This distinguishes a
+// crash during the first start from a lost folder, and a folder with entries beside a new
+// raft.db from one that belongs to it.
 const (
 	kindNew = "wal, not yet made"
 	kindWAL = string(LogWAL)
@@ -54,8 +54,8 @@ type entryLog interface {
 	io.Closer
 }
 
-// checkLog returns the directory's log, which must be of the kind that was asked
-// for, if one was; it is yet to be loaded.
+// checkLog returns the directory's log, which must be of the requested kind, if any; it
+// is not loaded yet.
 func (s *Store) checkLog(backend raft.LogStore) (entryLog, error) {
 	recorded, err := s.stable.Get(keyLogKind)
 	if err != nil && !errors.Is(err, errNoKey) {
@@ -82,7 +82,7 @@ func (s *Store) checkLog(backend raft.LogStore) (entryLog, error) {
 	return l, nil
 }
 
-// firstLog makes the folder of a new LogWAL, unless a crash came after that.
+// firstLog creates the folder of a new LogWAL, unless it exists after a crash.
 func (s *Store) firstLog(cfg wal.Config) error {
 	_, err := os.Stat(cfg.Dir)
 	switch {
@@ -109,8 +109,8 @@ func mustBeEmpty(cfg wal.Config) error {
 	return errors.Join(err, l.Close())
 }
 
-// walLog is a wal.Log under the guard, with a mark beside its folder: the log's own
-// mark lies within, and does not notice that the whole folder is an older copy.
+// walLog is a wal.Log under the guard, with a mark beside its folder: the log's own mark
+// is inside, and does not detect an older copy of the whole folder.
 type walLog struct {
 	cfg   wal.Config
 	owner []byte
@@ -120,7 +120,7 @@ type walLog struct {
 	mark *boltfile.Mark
 }
 
-// load implements entryLog: opening is what reads everything.
+// load implements entryLog: Open has read everything.
 func (l *walLog) load(snapshotIndex uint64) (count int, err error) {
 	if l.log, err = wal.Open(l.cfg); err != nil {
 		return 0, err

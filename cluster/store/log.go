@@ -12,12 +12,11 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// tailIndex is the key of the tail record in the log's own bucket. It says which
-// entry is the last, and is written in the same transaction as the entries, so
-// it costs no fsync; as the greatest key it shares the page of the newest
-// entries, so it costs no page either. Without it, a page that lost its last
-// entries would make the log look shorter, and acknowledged entries would be
-// gone without a word.
+// tailIndex is the key of the tail record in the log's own bucket. It has the index of
+// the last entry, and is written in the same transaction as the entries, so it costs no
+// fsync; as the greatest key it shares the page of the newest entries, so it costs no
+// page either. Without it, a page that lost its last entries would make the log look
+// shorter, and acknowledged entries would be lost silently.
 const tailIndex = math.MaxUint64
 
 // checkedLog is the log below the cache: it adds checksums to what goes to the backend,
@@ -27,13 +26,13 @@ type checkedLog struct {
 	guard   *guard
 
 	// changing holds a value while the log is changed, one change at a time: Raft appends
-	// on its main goroutine and compacts on the one that takes snapshots. It costs
-	// nothing, since bbolt writes one transaction at a time anyway. It is not a mutex
-	// because its holder waits for the disk: virtual time does not advance while a
-	// goroutine waits for a mutex.
+	// on its main goroutine and compacts on the one that takes snapshots. This costs
+	// nothing, since bbolt writes one transaction at a time. It is not a mutex because
+	// its holder waits for the disk: virtual time does not advance while a goroutine
+	// waits for a mutex.
 	//
-	// Invariant: held is changed only by whoever holds changing, so nobody puts
-	// back a range that is older than the present one.
+	// Invariant: held is changed only by the holder of changing, so it is never set back
+	// to an older range.
 	changing chan struct{}
 
 	mu   sync.RWMutex
@@ -42,9 +41,9 @@ type checkedLog struct {
 
 // indexRange is the unbroken run of entries at the end of the log.
 //
-// Invariant: every entry of it is in the backend; it has been read once or
-// written by us. Before the first there may be older entries behind a hole: the
-// library leaves one when it installs a snapshot far ahead of the log.
+// Invariant: every entry of it is in the backend and was read or written once. Before the
+// first there may be older entries behind a gap: the library leaves one when it installs
+// a snapshot far ahead of the log.
 type indexRange struct {
 	// first is 1 and last is 0 when the log is empty.
 	first, last uint64
@@ -92,8 +91,8 @@ func (l *checkedLog) LastIndex() (uint64, error) {
 	return l.heldRange().last, l.guard.err()
 }
 
-// GetLog implements raft.LogStore. An entry that should be there and is not is
-// damage, as is one whose checksum is wrong.
+// GetLog implements raft.LogStore. A missing entry of the held range is damage, as is one
+// with a wrong checksum.
 func (l *checkedLog) GetLog(index uint64, log *raft.Log) error {
 	if index == tailIndex {
 		return raft.ErrLogNotFound
@@ -122,7 +121,7 @@ func (l *checkedLog) lost(index uint64, before indexRange) bool {
 	return before.holds(index) && after.holds(index) && before.deletions == after.deletions
 }
 
-// get reads and checks one entry, and leaves the consequences to the caller.
+// get reads and checks one entry. It does not stop the store.
 func (l *checkedLog) get(index uint64, log *raft.Log) error {
 	err := l.guard.read(func() error { return l.backend.GetLog(index, log) })
 	switch {
@@ -142,7 +141,7 @@ func (l *checkedLog) StoreLog(log *raft.Log) error {
 
 // StoreLogs implements raft.LogStore. Entries and the new tail record are one
 // transaction. Entries must follow the end of the log: the library deletes what it wants
-// to replace. A log without entries may go on anywhere.
+// to replace. A log without entries may continue at any index.
 func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return l.guard.err()
@@ -169,9 +168,9 @@ func (l *checkedLog) StoreLogs(logs []*raft.Log) error {
 	return nil
 }
 
-// DeleteRange implements raft.LogStore. Cutting off the end of the log says so
-// in the tail record first: a crash in between leaves entries beyond the tail,
-// which load removes, and never a tail beyond the entries, which is damage.
+// DeleteRange implements raft.LogStore. A truncation of the end writes the tail record
+// first: a crash in between leaves entries beyond the tail, which load removes, and never
+// a tail beyond the entries, which is damage.
 func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 	l.changing <- struct{}{}
 	defer l.changed()
@@ -185,7 +184,7 @@ func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 	case hi == held.last && lo > held.first:
 		held.last = lo - 1
 	case hi == held.last:
-		// Nothing of the run is left; what lies behind a hole goes with it.
+		// The whole range is deleted; entries behind a gap go with it.
 		lo, held.first, held.last = 1, 1, 0
 	default:
 		held.first = max(held.first, hi+1)
@@ -195,7 +194,7 @@ func (l *checkedLog) DeleteRange(lo, hi uint64) error {
 			return err
 		}
 	}
-	// From here on reads must not expect the entries any more.
+	// From here on reads must not expect the entries.
 	l.setHeld(held)
 	return l.deleteEntries(lo, hi)
 }
@@ -226,8 +225,8 @@ func (l *checkedLog) readTail() (uint64, error) {
 	return binary.BigEndian.Uint64(tail.Data), nil
 }
 
-// load reads the log once, and finishes a deletion that a crash cut short. It returns
-// how many entries it has read.
+// load reads the log once, and finishes an interrupted deletion. It returns the number of
+// entries read.
 func (l *checkedLog) load(snapshotIndex uint64) (count int, err error) {
 	held, last, err := l.scan(snapshotIndex)
 	if err != nil {
@@ -237,8 +236,8 @@ func (l *checkedLog) load(snapshotIndex uint64) (count int, err error) {
 	return int(held.last + 1 - held.first), l.finishDeletion(last + 1)
 }
 
-// scan reads the log from its end down to the first hole, and fails if anything above
-// the newest snapshot is damaged or missing. last is what the tail record says.
+// scan reads the log from its end down to the first gap, and fails if an entry above the
+// newest snapshot is damaged or missing. last is the tail record's index.
 func (l *checkedLog) scan(snapshotIndex uint64) (held indexRange, last uint64, err error) {
 	if last, err = l.readTail(); err != nil {
 		return held, 0, err
@@ -263,8 +262,8 @@ func (l *checkedLog) scan(snapshotIndex uint64) (held indexRange, last uint64, e
 	return held, last, nil
 }
 
-// checkReach demands that nothing is missing between the newest snapshot and the
-// log's last entry.
+// checkReach checks that no entry is missing between the newest snapshot and the log's
+// end.
 func checkReach(held indexRange, snapshotIndex uint64) error {
 	if held.last > snapshotIndex && held.first > snapshotIndex+1 {
 		return fmt.Errorf("%w: log entries %d to %d are missing (the newest snapshot ends at %d, the log at %d)",
@@ -276,8 +275,8 @@ func checkReach(held indexRange, snapshotIndex uint64) error {
 // Close implements entryLog: the file is the store's.
 func (l *checkedLog) Close() error { return nil }
 
-// finishDeletion deletes what lies beyond the tail: the rest of a deletion that
-// a crash cut short.
+// finishDeletion deletes the entries beyond the tail: the rest of an interrupted
+// deletion.
 func (l *checkedLog) finishDeletion(from uint64) error {
 	end := from
 	for ; end < tailIndex; end++ {

@@ -9,12 +9,12 @@ import (
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// markedBolt is a raft.db whose mark follows every transaction: an older copy of
-// the file, with votes and entries forgotten, is noticed when it is opened.
+// markedBolt is a raft.db whose mark follows every transaction: an older copy of the
+// file, without the newest votes and entries, is detected at open.
 type markedBolt struct {
 	bolt boltStore
 	mark *boltfile.Mark
-	// file is for reading the number of the newest transaction.
+	// file is used to read the number of the newest transaction.
 	file *os.File
 
 	// writing holds a value during each write, so that the newest transaction in

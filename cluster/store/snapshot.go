@@ -30,13 +30,12 @@ const (
 	snapshotHeaderBytes = len(snapshotMagic) + 4
 )
 
-// Snapshots is a raft.SnapshotStore on the library's file snapshots, with two
-// changes. The library checks the state of a snapshot, but not what it says of
-// it: a flipped digit of the index in its JSON file makes it skip or repeat
-// entries. So each state begins with a checksum of that description, which
-// leaves no trace in what Raft sees and sends. And where the library falls back
-// to an older snapshot when the newest is damaged, though the log may have been
-// cut off above it (hashicorp/raft issue 85), this store stops: only the newest
+// Snapshots is a raft.SnapshotStore on the library's file snapshots, with two changes.
+// The library checks the state of a snapshot, but not its description: a flipped digit of
+// the index in the JSON file makes it skip or repeat entries. So each state begins with a
+// checksum of the description, which Raft neither sees nor sends. And where the library
+// falls back to an older snapshot when the newest is damaged, though the log may have
+// been cut off above it (hashicorp/raft issue 85), this store stops: only the newest
 // snapshot can be opened.
 //
 // It is safe for concurrent use.
@@ -48,9 +47,8 @@ type Snapshots struct {
 	// without one.
 	newestIndex uint64
 
-	// noting holds a value while a finished snapshot is made known to raft.db, by
-	// note. noted is the last index of the newest one that it knows of. Both are
-	// follow's to set.
+	// noting holds a value while note records a finished snapshot in raft.db. noted is
+	// the last index of the newest recorded one. follow sets both.
 	noting chan struct{}
 	noted  uint64
 	// end is the last log index in the newest snapshot now.
@@ -84,8 +82,8 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	return s, nil
 }
 
-// removeDrafts removes what a crash left of a snapshot that was never finished;
-// the library only warns of it, each time.
+// removeDrafts removes unfinished snapshots after a crash; the library only warns of
+// them, each time.
 func removeDrafts(dir string, logger *slog.Logger) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -121,16 +119,16 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if _, err := sink.Write(header); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
-	// The library syncs the files and the directory above, but not the one that
-	// holds the files' names.
+	// The library syncs the files and the parent directory, but not the directory with
+	// the files' names.
 	if err := syncDir(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
 	return &notingSink{SnapshotSink: sink, snapshots: s, end: snapshotName{term: term, index: index}}, nil
 }
 
-// follow fails if the newest snapshot is older than one that raft.db knows of, and
-// lets raft.db know of every one from now on.
+// follow fails if the newest snapshot is older than one recorded in raft.db, and records
+// every later one there.
 func (s *Snapshots) follow(store *Store) (err error) {
 	s.note = func(index uint64) error { return store.SetUint64(keySnapshot, index) }
 	if s.noted, err = store.number(keySnapshot); err != nil {
@@ -154,9 +152,9 @@ func (s *Snapshots) finished() error {
 	return s.know(newest.index)
 }
 
-// announce makes a snapshot known before it is on disk, if it is to be the newest
-// although it ends at a lower index: a recovered node takes over the state of another
-// survivor. After a crash in between, raft.db asks for less than there is.
+// announce records a snapshot before it is on disk, if it will be the newest although it
+// ends at a lower index: a recovered node takes over the state of another survivor. After
+// a crash in between, raft.db demands less than there is.
 func (s *Snapshots) announce(end snapshotName) error {
 	s.noting <- struct{}{}
 	defer func() { <-s.noting }()
@@ -167,7 +165,7 @@ func (s *Snapshots) announce(end snapshotName) error {
 	return s.know(end.index)
 }
 
-// know lets raft.db know how far the newest snapshot reaches.
+// know records in raft.db how far the newest snapshot reaches.
 func (s *Snapshots) know(index uint64) error {
 	if index == s.noted {
 		return nil
@@ -179,7 +177,7 @@ func (s *Snapshots) know(index uint64) error {
 	return nil
 }
 
-// notingSink is a snapshot in the making that is made known when it is finished.
+// notingSink is a snapshot being written, which is recorded when it is finished.
 type notingSink struct {
 	raft.SnapshotSink
 	snapshots *Snapshots
@@ -293,8 +291,8 @@ func (s *Snapshots) newest() (*raft.SnapshotMeta, error) {
 	return metas[at], nil
 }
 
-// damagedSnapshot says that a snapshot is damaged, unless the system could not
-// even look (too many open files, say).
+// damagedSnapshot reports a snapshot as damaged, unless the system could not read it (as
+// with too many open files).
 func damagedSnapshot(name snapshotName, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
@@ -323,7 +321,7 @@ func (s *Snapshots) newestName() (newest snapshotName, err error) {
 	return newest, nil
 }
 
-// snapshotName is the name of a snapshot's directory, taken apart.
+// snapshotName is the parsed name of a snapshot's directory.
 type snapshotName struct {
 	id                 string
 	term, index, milli uint64

@@ -11,16 +11,16 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// Names that the Raft library gives to its values. It writes a vote in two parts,
-// the term first, and does nothing in between.
+// Names that the Raft library gives to its values. It writes a vote in two parts, the
+// term first, without anything in between.
 const (
 	keyTerm          = "CurrentTerm"
 	keyVoteTerm      = "LastVoteTerm"
 	keyVoteCandidate = "LastVoteCand"
 )
 
-// errNoKey is what Get answers for a key that was never set. Its text is part of
-// the library's interface: it compares the error's text with "not found".
+// errNoKey is Get's error for a key that was never set. Its text is part of the library's
+// interface: it compares the error's text with "not found".
 var errNoKey = errors.New("not found")
 
 // pair is a value and its key.
@@ -32,17 +32,17 @@ type stableBackend interface {
 	SetAll(pairs []pair) error
 }
 
-// checkedStable is the stable store: term, vote, and whose file it is.
+// checkedStable is the stable store: term, vote, and the file's owner.
 type checkedStable struct {
 	backend stableBackend
 	guard   *guard
 
 	mu sync.Mutex
-	// voteTerm is the term of a vote whose candidate is not known yet. Written alone,
-	// it would give the term's vote to the candidate of the vote before.
+	// voteTerm is the term of a vote whose candidate is not known yet. Written alone, it
+	// would give the term's vote to the previous vote's candidate.
 	voteTerm *pair
-	// keys are those that were ever set. A vote that cannot be found any more
-	// must not look like a vote that was never given.
+	// keys are those that were ever set. A lost vote must not look like a vote that was
+	// never given.
 	keys map[string]bool
 }
 
@@ -53,8 +53,8 @@ func newCheckedStable(backend stableBackend, guard *guard, keys map[string]bool)
 	return &checkedStable{backend: backend, guard: guard, keys: keys}
 }
 
-// Set writes a value with its checksum; it is on disk when nil is returned. Only the term
-// of a vote is not: it is written with the candidate, in one transaction.
+// Set writes a value with its checksum; it is on disk when nil is returned. The exception
+// is the term of a vote: it is written with the candidate, in one transaction.
 func (s *checkedStable) Set(key, value []byte) error {
 	if string(key) == keyVoteTerm {
 		s.mu.Lock()
@@ -107,7 +107,7 @@ func failpoints(key string) (before, after failpoint.Point) {
 
 // Get reads and checks a value; errNoKey if it was never set.
 func (s *checkedStable) Get(key []byte) ([]byte, error) {
-	// Looked up before the read, so that a Set beside it is no contradiction.
+	// Looked up before the read, so that a concurrent Set is no contradiction.
 	known := s.knows(key)
 	var stored []byte
 	err := s.guard.read(func() (err error) {
@@ -139,8 +139,8 @@ func (s *checkedStable) knows(key []byte) bool {
 	return s.keys[string(key)]
 }
 
-// missing recognises both ways in which backends say that a key is not there:
-// an error with the agreed text, or nothing at all. A stored value is never empty.
+// missing recognises both ways in which backends report a missing key: an error with the
+// agreed text, or an empty value. A stored value is never empty.
 func missing(stored []byte, err error) bool {
 	if err != nil {
 		return err.Error() == errNoKey.Error()

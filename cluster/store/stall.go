@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// stallTicks is in how many steps the time of a write is counted. No timer runs
-// while the process is paused, or its machine is; what was due meanwhile comes once
-// when it goes on. So however long a pause is, it counts as one step, and only a disk
-// that hangs for all of them is taken for one that does.
+// stallTicks is the number of steps in which the time of a write is counted. No timer
+// runs while the process or its machine is paused; the ticks due in that time fire once
+// afterwards. So a pause of any length counts as one step, and only a disk that hangs for
+// all steps counts as stalled.
 const stallTicks = 10
 
 // stall counts how long one write takes.
@@ -22,8 +22,8 @@ type stall struct {
 	over  bool
 }
 
-// watchStall calls stalled if over is not called within limit, pauses of the process
-// apart.
+// watchStall calls stalled if over is not called within limit, not counting pauses of the
+// process.
 func watchStall(limit time.Duration, stalled func()) *stall {
 	s := &stall{step: max(limit/stallTicks, 1), stalled: stalled, left: stallTicks}
 	s.mu.Lock()
@@ -47,7 +47,7 @@ func (s *stall) tick() {
 	s.stalled()
 }
 
-// end says that the write is done: stalled is not called any more.
+// end stops the watch: stalled is not called afterwards.
 func (s *stall) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

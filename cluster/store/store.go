@@ -20,14 +20,14 @@ import (
 
 // Errors that Open and the store's methods wrap; test for them with errors.Is.
 var (
-	// ErrCorrupt means that something on disk is not what was written.
+	// ErrCorrupt means that data on disk is not what was written.
 	ErrCorrupt = wal.ErrCorrupt
 	// ErrStalled means that a write took longer than the watchdog allows.
 	ErrStalled = errors.New("a write to the disk stalled")
-	// ErrWrite means that a write failed, so what is on disk is not known.
+	// ErrWrite means that a write failed, so that the disk's content is unknown.
 	ErrWrite = errors.New("a write to the disk failed")
-	// ErrRead means that the system could not read what is on disk. Nobody has seen
-	// what is there, so it is no damage.
+	// ErrRead means that the system could not read the disk. The content was not seen, so
+	// it is not damage.
 	ErrRead = errors.New("a read from the disk failed")
 	// ErrInUse means that another process has the directory open.
 	ErrInUse = errors.New("data directory is in use by another process")
@@ -45,36 +45,35 @@ const (
 	// It is far above a slow fsync and, together with an election, below the
 	// five seconds after which a cluster with a hung disk must have a new leader.
 	DefaultLimit = 3 * time.Second
-	// closeExtra is how much longer than one write closing may take. A write that
-	// stalls meanwhile has ended the node by then.
+	// closeExtra is how much longer than one write Close may take. A write that stalls
+	// has ended the node by then.
 	closeExtra = time.Second
-	// retainedSnapshots is how many snapshots stay on disk. Only the newest is
-	// ever used; the one before it is kept for a person, not for the library.
+	// retainedSnapshots is how many snapshots stay on disk. Only the newest is ever used;
+	// the previous one is kept for operators.
 	retainedSnapshots = 2
 
 	fileName = "raft.db"
 )
 
-// keyNodeID is where the file says whose it is. It sorts after every key of the
-// Raft library, so a leaf page that loses its last keys loses this one first,
-// and that is noticed.
+// keyNodeID holds the file's owner. It sorts after every key of the Raft library, so a
+// leaf page that loses its last keys loses this one first, which is detected.
 var keyNodeID = []byte("~idnode.node-id")
 
-// Where raft.db says what the other files of the directory must be like: how often
-// node.json was written, and how far the newest snapshot reaches. Both sort before
-// keyNodeID, so neither is the first to be lost.
+// Where raft.db records the state of the directory's other files: how often node.json was
+// written, and how far the newest snapshot reaches. Both sort before keyNodeID, so
+// neither is the first to be lost.
 var (
 	keyRevision = []byte("~idnode.json-revision")
 	keySnapshot = []byte("~idnode.newest-snapshot")
 )
 
-// Watchdog says what happens when the store can no longer be trusted.
+// Watchdog is what happens when the store can no longer be trusted.
 type Watchdog struct {
 	// Limit is how long one write may take. Zero means DefaultLimit.
 	Limit time.Duration
-	// Fatal is called once, with the first error after which nothing is given
-	// or taken any more. It must cause the process to end, and may be called
-	// from any goroutine, also while Open runs. It is required.
+	// Fatal is called once, with the first error after which every call fails. It must
+	// cause the process to end, and may be called from any goroutine, even while Open
+	// runs. It is required.
 	Fatal func(error)
 }
 
@@ -82,15 +81,15 @@ type Watchdog struct {
 type Config struct {
 	// Dir is the directory of raft.db, log/ and snapshots/; it is made if missing.
 	Dir string
-	// Log is what keeps the log; empty means LogAuto. Another one must be that of an
-	// existing directory, else Open returns ErrLogKind.
+	// Log is the kind of log; empty means LogAuto. Any other must be an existing
+	// directory's kind, or Open returns ErrLogKind.
 	Log LogKind
 	// NodeID is the Raft id of this node. It is recorded in a new file, and
 	// must be the recorded one in an existing file.
 	NodeID string
-	// MustExist is set for a node that has been part of a cluster: a missing
-	// file then is ErrMissing. Without it, a node whose log was deleted would
-	// come back under its old id with its votes and entries forgotten.
+	// MustExist is set for a node that has been part of a cluster: a missing file then is
+	// ErrMissing. Without it, a node whose log was deleted would return under its old id
+	// without its votes and entries.
 	MustExist bool
 	// CacheEntries is how many of the newest entries are kept in memory; zero
 	// means DefaultCacheEntries.
@@ -129,15 +128,15 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// backend is what raft-boltdb gives us; tests put faults in its place.
+// backend is raft-boltdb's store; tests replace it to inject faults.
 type backend interface {
 	raft.LogStore
 	stableBackend
 	io.Closer
 }
 
-// Store is a raft.LogStore, a raft.StableStore and the holder of the node's
-// snapshots. It is safe for concurrent use.
+// Store is a raft.LogStore and a raft.StableStore, and has the node's snapshots. It is
+// safe for concurrent use.
 type Store struct {
 	cfg       Config
 	guard     *guard
@@ -153,9 +152,9 @@ var (
 	_ raft.StableStore = (*Store)(nil)
 )
 
-// Open opens or makes the store and reads all of it once. It returns ErrInUse,
-// ErrForeign, ErrLogKind, ErrMissing or ErrCorrupt, wrapped. It may have called Fatal then;
-// a node that cannot open its store ends either way.
+// Open opens or creates the store and reads all of it once. It returns ErrInUse,
+// ErrForeign, ErrLogKind, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
+// node that cannot open its store ends either way.
 func Open(cfg Config) (*Store, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -170,7 +169,7 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A log that begins again beside snapshots would be one that was lost.
+	// A new log beside existing snapshots means that the old log was lost.
 	cfg.MustExist = cfg.MustExist || snapshots.newestIndex > 0
 	file, err := openFile(cfg, guard)
 	if err != nil {
@@ -183,8 +182,7 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// newStore puts the layers together around an open file, which stays the
-// caller's if it fails.
+// newStore builds the layers on an open file, which stays the caller's if newStore fails.
 func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *Store, err error) {
 	s = &Store{
 		cfg:       cfg,
@@ -244,14 +242,14 @@ func (s *Store) Snapshots() *Snapshots {
 	return s.snapshots
 }
 
-// Err returns the error after which the store stopped giving and taking, or nil.
+// Err returns the error that stopped the store, or nil.
 func (s *Store) Err() error {
 	return s.guard.err()
 }
 
 // Close closes the files. It must be called only after Raft has been shut down
-// completely. It does not wait for a disk that hangs, whether a write or the work of
-// the log in the background: that error is reported, and the lock goes with the process.
+// completely. It does not wait for a hanging disk, in a write or in the log's background
+// work: it reports that error, and the lock is released with the process.
 func (s *Store) Close() error {
 	if errors.Is(s.guard.err(), ErrStalled) {
 		return s.guard.err()
@@ -274,7 +272,7 @@ func (s *Store) LastIndex() (uint64, error) { return s.log.LastIndex() }
 
 // GetLog implements raft.LogStore. The newest entries come from memory.
 func (s *Store) GetLog(index uint64, log *raft.Log) error {
-	// The cache knows nothing of the guard, so it is asked here.
+	// The cache does not check the guard, so it is checked here.
 	if err := s.guard.err(); err != nil {
 		return err
 	}
@@ -299,8 +297,8 @@ func (s *Store) StoreLogs(logs []*raft.Log) error {
 	return nil
 }
 
-// checkBegin demands that a log without entries goes on right behind the newest
-// snapshot. One with entries knows what follows them.
+// checkBegin checks that a log without entries continues right after the newest snapshot.
+// One with entries knows what follows them.
 func (s *Store) checkBegin(logs []*raft.Log) error {
 	last, err := s.log.LastIndex()
 	if err != nil || last > 0 || len(logs) == 0 {
@@ -319,7 +317,7 @@ func (s *Store) DeleteRange(first, last uint64) error {
 	return s.cache.DeleteRange(first, last)
 }
 
-// Set implements raft.StableStore. When it returns nil the value is on disk, but for
+// Set implements raft.StableStore. When it returns nil the value is on disk, except for
 // the term of a vote, which is written with the candidate.
 func (s *Store) Set(key, value []byte) error { return s.stable.Set(key, value) }
 
@@ -331,8 +329,7 @@ func (s *Store) SetUint64(key []byte, value uint64) error {
 	return s.stable.Set(key, binary.BigEndian.AppendUint64(nil, value))
 }
 
-// Revision returns the newest revision of the node's record that the store was
-// told of, 0 if it never was.
+// Revision returns the newest recorded revision of the node's record, 0 if there is none.
 func (s *Store) Revision() (uint64, error) { return s.number(keyRevision) }
 
 // SetRevision records a revision of the node's record that is on disk.

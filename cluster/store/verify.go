@@ -27,8 +27,8 @@ type LogReport struct {
 	First, Last, FirstTerm, LastTerm uint64
 	// Snapshot is where the newest snapshot ends, zero if there is none.
 	Snapshot uint64
-	// Segments counts the files of a LogWAL, and Torn is how many bytes of a write that
-	// a crash cut short the next start cuts off.
+	// Segments counts the files of a LogWAL, and Torn is how many bytes of an interrupted
+	// write the next start truncates.
 	Segments, Torn int
 }
 
@@ -47,8 +47,8 @@ func describe(log *raft.Log) LogEntry {
 }
 
 // VerifyLog reads the log in a data directory, and calls each, unless it is nil, with
-// every entry. It demands what Open does, and that terms never fall, and changes
-// nothing. It returns ErrInUse, ErrMissing, ErrCorrupt, wrapped, or what the system said.
+// every entry. It checks what Open checks, and that terms never fall, and changes
+// nothing. It returns ErrInUse, ErrMissing, ErrCorrupt, wrapped, or the system's error.
 func VerifyLog(dir string, each func(LogEntry) error) (report LogReport, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := notEmpty(path); errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,8 @@ func VerifyLog(dir string, each func(LogEntry) error) (report LogReport, err err
 	return report, errors.Join(err, bolt.Close())
 }
 
-// verifier reads one log. The open raft.db keeps a node from starting meanwhile.
+// verifier reads one log. The open raft.db prevents a node from starting at the same
+// time.
 type verifier struct {
 	dir    string
 	bolt   boltStore
@@ -97,7 +98,7 @@ func (v *verifier) run() error {
 	return v.verifyWAL(dir)
 }
 
-// openStable checks raft.db, and finds out whose it is.
+// openStable checks raft.db, and reads its owner.
 func (v *verifier) openStable() error {
 	path := filepath.Join(v.dir, fileName)
 	newest, err := boltfile.Check(path)
@@ -121,7 +122,7 @@ func (v *verifier) openStable() error {
 	return classify(boltfile.CheckMark(path, v.owner, newest))
 }
 
-// findSnapshot goes by the names of snapshots. Their contents are not looked at.
+// findSnapshot uses the names of snapshots. It does not read their contents.
 func (v *verifier) findSnapshot() error {
 	snapshots := &Snapshots{dir: filepath.Join(v.dir, snapshotDir)}
 	name, err := snapshots.newestName()

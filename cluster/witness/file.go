@@ -9,11 +9,11 @@ import (
 	"hash/crc32"
 )
 
-// Record is what a node writes down now and then, so that it outlives its process. It
-// may be lost, or older than what was known: then less is noticed.
+// Record is what a node stores of its witness periodically. It may be lost, or old: then
+// less is detected.
 type Record struct {
-	// ClusterID is the cluster that it is about; after a recovery of the cluster
-	// nothing of it holds.
+	// ClusterID is the record's cluster; after a recovery of the cluster the record is
+	// void.
 	ClusterID []byte
 	// Committed is an index that this node knew to be committed.
 	Committed uint64

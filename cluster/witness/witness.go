@@ -1,6 +1,6 @@
 // Package witness keeps what this node has seen of the disks of other members, and
-// tells by it a member whose data directory was set back to an older copy. It does no
-// I/O and knows nothing of connections.
+// detects a member whose data directory was set back to an older copy. It does no I/O and
+// has no connections.
 package witness
 
 import (
@@ -17,15 +17,15 @@ type Progress struct {
 	Last uint64
 	// Term is the term on disk.
 	Term uint64
-	// Committed is an index up to which the node knows entries as committed. It is at
+	// Committed is an index up to which the node knows entries to be committed. It is at
 	// most Last, and 0 when the node has just started.
 	Committed uint64
-	// Trusted says that an operator vouches for the data directory.
+	// Trusted means that an operator vouches for the data directory.
 	Trusted bool
 }
 
-// Seen is what is known of a member's disk. All of it stays true for good, whatever
-// happens to the member, unless its disk loses what was fsynced:
+// Seen is what is known of a member's disk. All of it stays true permanently, unless the
+// disk loses fsynced data:
 //
 //   - each start has a number above those before;
 //   - the term never falls;
@@ -34,9 +34,9 @@ type Progress struct {
 //     term does. In a later term a leader may delete them, so a last index alone says
 //     nothing.
 type Seen struct {
-	// Process is the process that these were last compared with, at random.
+	// Process is the random number of the process that was compared last.
 	Process uint64 `json:"process"`
-	// Unsure says that a process was met since that did not say its progress.
+	// Unsure means that a later process did not send its progress.
 	Unsure    bool   `json:"unsure,omitempty"`
 	Starts    uint64 `json:"starts"`
 	Term      uint64 `json:"term"`
@@ -80,8 +80,8 @@ func New(stored map[string]Seen) *Witness {
 
 // Accept returns nil if a process may be the member id: it has everything on its disk
 // that the member was seen to have. A directory is set back between two processes, so
-// each process is compared once: what it acknowledges afterwards may be known here
-// before a greeting that it wrote earlier arrives.
+// each process is compared once: its later acknowledgements may arrive before an earlier
+// greeting.
 func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,9 +102,9 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	return nil
 }
 
-// Met learns of a process that did not say its progress: one of an older program, or one
-// that was taken for such. What it acknowledges counts for nothing until it, or the one
-// accepted last, has been compared.
+// Met learns of a process that did not send its progress: one of an older program, or one
+// taken for such. Its acknowledgements do not count until it, or the one accepted last,
+// has been compared.
 func (w *Witness) Met(id string, process uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,12 +113,12 @@ func (w *Witness) Met(id string, process uint64) {
 	}
 }
 
-// Acknowledged is told what a message of a member's proves: that its disk has the
-// term, the entries up to match under the leader of that term, and the committed ones
-// up to committed. The process that sent it was accepted, or one before it. Where none
-// was ever accepted, as during an upgrade from a program that does not greet with its
-// progress, it counts for nothing: the first greeting may have been written earlier.
-// The same holds after Met.
+// Acknowledged records what a member's message proves: that its disk has the term, the
+// entries up to match under the leader of that term, and the committed ones up to
+// committed. The process that sent it was accepted, or one before it. Where none was ever
+// accepted, as during an upgrade from a program that does not greet with its progress, it
+// does not count: the first greeting may have been written earlier. The same holds after
+// Met.
 func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	}
 }
 
-// Told is told what a member says by another way than the Raft port. It counts only if
+// Told records what a member sends by other means than the Raft port. It counts only if
 // it is of the process that was accepted last.
 func (w *Witness) Told(id string, process, term, committed uint64) {
 	w.mu.Lock()
@@ -151,7 +151,7 @@ func (w *Witness) Told(id string, process, term, committed uint64) {
 	}
 }
 
-// Known returns a copy of what is known, and how often it has changed.
+// Known returns a copy of the known progress, and how often it has changed.
 func (w *Witness) Known() (members map[string]Seen, changes uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

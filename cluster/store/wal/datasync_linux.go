@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// datasync leaves out what nobody reads, such as the time of the last change.
+// datasync leaves out metadata that is not needed, such as the modification time.
 func datasync(f *os.File) error {
 	return os.NewSyscallError("fdatasync", syscall.Fdatasync(int(f.Fd())))
 }

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Disk is where a log lies: a folder of the file system, unless a test puts crashes
-// and faults in its place. An append, the making of the next segment, the removal of
-// old ones and reads use it at the same time; no two of them change the same name.
+// Disk is where a log lies: a folder of the file system, unless a test injects crashes
+// and faults. Appends, the preparation of the next segment, the removal of old ones and
+// reads use it concurrently; no two of them change the same name.
 type Disk interface {
 	Names() ([]string, error)
 	Open(name string) (File, error)
@@ -21,14 +21,14 @@ type Disk interface {
 	Sync() error
 }
 
-// File is one open file of the log. ReadAt, WriteAt and Sync are called at the same
-// time, but never two writes to the same bytes. Close may come during a Sync.
+// File is one open file of the log. ReadAt, WriteAt and Sync are called concurrently, but
+// never two writes to the same bytes. Close may be called during a Sync.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
-	// Sync makes what was written durable. An error is never tried again.
+	// Sync makes writes durable. It is never retried after an error.
 	Sync() error
 }
 

@@ -2,29 +2,28 @@
 //
 // It owns one folder:
 //
-//   - segments, named by a number that counts up. A segment is filled with zeros
-//     and synced before its first use, so that an append changes neither its
-//     size nor its blocks, and the file system has nothing to write beside the
-//     data. Its header says how the log stood when it began.
+//   - segments, named by a number that counts up. A segment is filled with zeros and
+//     synced before its first use, so that an append changes neither its size nor its
+//     blocks, and the file system writes only the data. Its header has the log's position
+//     when the segment began.
 //   - at most one draft: the next segment, prepared in the background.
 //   - mark, two slots of one sector each that are written in turns, without a
 //     sync, after each append is on disk: up to where the log was acknowledged.
 //
-// The log is a chain of records. A record says what the first and the last index of the
-// log are after it, and brings the newest entries, if any: so cutting off the end,
-// compacting the beginning and beginning again behind a hole are records like any other.
-// Each has a CRC-32C over its place, its content and the sum of the record before it, and
-// each entry in it has one of its own, which is checked at every read. Segments that hold
-// no entry of the log any more are removed, oldest first, once the record that says so is
-// on disk, and beside other changes.
+// The log is a chain of records. A record has the first and the last index of the log
+// after it, and the newest entries, if any: so truncations of either end and a restart
+// behind a gap are records like any other. Each has a CRC-32C over its place, its content
+// and the sum of the record before it, and each entry in it has one of its own, which is
+// checked at every read. Segments without an entry of the log are removed in the
+// background, oldest first, once the record that drops their entries is on disk.
 //
 // # Beginning a segment
 //
-// An append that does not fit into the newest segment writes header and record into
-// the draft, syncs it, and gives it its name. It does not wait until the name is on
-// disk: after a loss of power, a draft whose header continues the log is part of it.
-// A draft without a header was never begun, and is removed. In the background the
-// name, then the mark, become durable, and the next draft is made after that.
+// An append that does not fit into the newest segment writes header and record into the
+// draft, syncs it, and gives it its name. It does not wait for the name: after a loss of
+// power, a draft whose header continues the log is part of it. A draft without a header
+// was never begun, and is removed. In the background the name, then the mark, become
+// durable, and the next draft is made after that.
 //
 // Releases before drafts were prepared read a log that was closed. One that was not,
 // after a kill or a loss of power, must be opened and closed by this release first:
@@ -34,39 +33,39 @@
 //
 // # Torn or damaged
 //
-// A write that a crash cut short was never acknowledged and may be cut off. A
-// record that is damaged may have been acknowledged: forgetting it could take
-// back a commit, so Open returns ErrCorrupt. They are told apart like this:
+// A write that a crash interrupted was never acknowledged and may be truncated. A damaged
+// record may have been acknowledged: dropping it could take back a commit, so Open
+// returns ErrCorrupt. They are distinguished like this:
 //
-//   - What is damaged or missing below the mark is damage. The mark outlives a
-//     killed process, since the system has it; a loss of power may set it back.
+//   - Anything bad or missing below the mark is damage. The mark survives a killed
+//     process; a loss of power may set it back.
 //   - Above the mark, a bad record with a good one behind it is damage: a record
 //     is written only when the one before it is on disk.
 //   - Above the mark, a bad record in the newest segment with no good one behind
 //     it is a torn write. It is overwritten with zeros.
-//   - A mark, a header or an older segment that is not as written is damage, as
-//     are a missing segment, one of another size, and a segment of another log.
-//     Segments below a gap are none, if the log needs nothing of them.
-//   - What the system cannot read is no damage: nobody has seen what is there.
+//   - A mark, a header or an older segment that is not as written is damage, as are a
+//     missing segment, one of another size, and a segment of another log. Segments below
+//     a gap are not damage, if the log needs none of their entries.
+//   - A read error of the system is not damage: the content was not seen.
 //
-// What lies above the mark is written and synced once more before it is used: a
-// sync that failed leaves pages that look clean and are not on disk.
+// Records above the mark are written and synced once more before they are used: a failed
+// sync leaves pages that look clean and are not on disk.
 //
 // # What is not detected
 //
-// A loss of power that sets back the mark (it does not survive in the system's
-// memory) together with damage to the very last record: that looks like a torn
-// write, and the record is cut off. Without a loss of power, or with damage to
-// any other record, this does not happen. The mark is also synced soon after a
-// segment begins, before segments are removed, and when the log is closed. Nor does the log notice that the
-// whole folder, mark included, was replaced by an older copy of itself: for that,
-// whoever uses it remembers its Position somewhere else.
+// A loss of power that sets back the mark (it does not survive in the system's memory)
+// together with damage to the very last record: that looks like a torn write, and the
+// record is cut off. Without a loss of power, or with damage to any other record, this
+// does not happen. The mark is also synced soon after a segment begins, before segments
+// are removed, and when the log is closed. Nor does the log detect that the whole folder,
+// mark included, was replaced by an older copy of itself: for that, its user keeps its
+// Position elsewhere.
 //
 // # What is assumed of the disk
 //
-// A sync that returns nil has made everything written before it durable. A write
-// of at most 512 bytes within a sector happens as a whole or not at all. An
-// overwrite with the same bytes harms nothing.
+// A sync that returns nil has made everything written before it durable. A write of at
+// most 512 bytes within a sector happens as a whole or not at all. An overwrite with the
+// same bytes is harmless.
 //
 // The package does not lock its folder, and does not watch for slow writes: both
 // are the caller's.

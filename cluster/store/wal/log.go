@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// DefaultSegmentBytes is the size of a segment unless Config says otherwise. It is
-// small because it is filled with zeros first: that takes some 4 ms.
+// DefaultSegmentBytes is the size of a segment unless Config says otherwise. It is small
+// because it is filled with zeros first, which takes some 4 ms.
 const DefaultSegmentBytes = 4 << 20
 
 // Config is what Create and Open need.
@@ -23,21 +23,21 @@ type Config struct {
 	// SegmentBytes is the size of new segments; zero means DefaultSegmentBytes.
 	// An append that does not fit gets a segment of its own size.
 	SegmentBytes int64
-	// Owner is whose log it is. Segments are shorter by up to a quarter, depending on
-	// it, so that the logs of a cluster do not begin theirs at the same entry.
+	// Owner is the log's owner. Segments are shorter by up to a quarter, depending on it,
+	// so that the nodes of a cluster do not begin segments at the same entry.
 	Owner []byte
-	// Write runs one change of what is on disk. It must refuse every one after
-	// one that failed: what is on disk is not known then. It is required.
+	// Write runs one change of the disk. After a failed one it must refuse every other:
+	// the disk's content is unknown then. It is required.
 	Write func(what string, change func() error) error
 	// NoSync leaves out every sync, for tests.
 	NoSync bool
 
-	// task makes what runs work in the background; nil means goroutines.
+	// task makes the runner of background work; nil means goroutines.
 	task func() task
 }
 
-// Log is a raft.LogStore. Its entries have no holes; a log without entries may go on
-// at any index. It is safe for concurrent use.
+// Log is a raft.LogStore. Its entries have no gaps; a log without entries may continue at
+// any index. It is safe for concurrent use.
 type Log struct {
 	cfg    Config
 	disk   Disk
@@ -48,21 +48,21 @@ type Log struct {
 	// mutex because its holder waits for the disk: virtual time does not advance while a
 	// goroutine waits for a mutex. It also owns the fields up to mu.
 	changing chan struct{}
-	// segments are all there are, oldest first; appends go to the last one.
+	// segments are all segments, oldest first; appends go to the last one.
 	segments []*segment
 	// end is where the next record goes, chain the sum of the one before it.
 	end   int64
 	chain uint32
 	// buf is the memory of the newest record, for the next one.
 	buf []byte
-	// asked says that preparing was asked for the next segment.
+	// asked means that the next segment was requested of preparing.
 	asked bool
 
-	// preparing makes next, the segment after the newest. While it runs, next is its
-	// own; else it belongs to who holds changing.
+	// preparing makes next, the segment after the newest. While it runs, next is its own;
+	// otherwise it belongs to the holder of changing.
 	preparing task
 	next      *segment
-	// dropping removes segments; surplus are those that it has still to begin with.
+	// dropping removes segments; surplus are those still to be removed.
 	dropping task
 	surplus  []*segment
 
@@ -102,11 +102,11 @@ func (l *Log) LastIndex() (uint64, error) {
 	return l.held.last, nil
 }
 
-// GetLog implements raft.LogStore. It reads the entry from disk and checks it; an
-// entry that is not as it was written is ErrCorrupt. An error of the system is not:
-// nobody has seen what the disk has.
+// GetLog implements raft.LogStore. It reads the entry from disk and checks it; an entry
+// that is not as it was written is ErrCorrupt. An error of the system is not: the content
+// was not seen.
 func (l *Log) GetLog(index uint64, log *raft.Log) error {
-	// Held during the read, so that the segment is not closed meanwhile.
+	// Held during the read, so that the segment is not closed.
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if index < l.held.first || index > l.held.last {
@@ -120,8 +120,8 @@ func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	return decodeEntry(raw, index, log)
 }
 
-// Position says up to where the log is on disk: the number of the newest segment,
-// times 2^32, and the offset in it. It grows with each change, and never goes down.
+// Position is the end of the log on disk: the number of the newest segment, times 2^32,
+// plus the offset in it. It grows with each change, and never falls.
 func (l *Log) Position() uint64 {
 	l.changing <- struct{}{}
 	defer l.changed()
@@ -131,9 +131,9 @@ func (l *Log) Position() uint64 {
 // StoreLog implements raft.LogStore.
 func (l *Log) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore. The entries must follow each other and the end
-// of the log; a log without entries may go on anywhere, as it does behind a snapshot
-// that was installed.
+// StoreLogs implements raft.LogStore. The entries must follow each other and the end of
+// the log; a log without entries may continue at any index, as it does after an installed
+// snapshot.
 func (l *Log) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
@@ -152,8 +152,8 @@ func (l *Log) StoreLogs(logs []*raft.Log) error {
 	})
 }
 
-// DeleteRange implements raft.LogStore: it cuts off the end of the log, its
-// beginning, or all of it. A range in the middle takes everything below along.
+// DeleteRange implements raft.LogStore: it deletes the end of the log, its beginning, or
+// all of it. A range in the middle also deletes everything below.
 func (l *Log) DeleteRange(lo, hi uint64) error {
 	return l.change("deleting log entries", nil, func(next indexRange) (indexRange, error) {
 		hi := min(hi, next.last)
@@ -170,8 +170,8 @@ func (l *Log) DeleteRange(lo, hi uint64) error {
 	})
 }
 
-// change makes the log what after returns, by a record at its end. Segments that it
-// needs no more are removed when the next change may already begin.
+// change sets the log to the range that after returns, by a record at its end. Unneeded
+// segments are removed after the change, while the next one may begin.
 func (l *Log) change(what string, logs []*raft.Log, after func(held indexRange) (indexRange, error)) error {
 	l.changing <- struct{}{}
 	defer l.changed()
@@ -197,7 +197,7 @@ func (l *Log) change(what string, logs []*raft.Log, after func(held indexRange) 
 // newest is the segment that is appended to.
 func (l *Log) newest() *segment { return l.segments[len(l.segments)-1] }
 
-// write puts a record on disk, and then moves the mark over it.
+// write puts a record on disk, and then moves the mark past it.
 func (l *Log) write(next indexRange, logs []*raft.Log) (record, error) {
 	newest, bytes := l.newest(), recordBytes(logs)
 	if l.end+bytes > newest.bytes {
@@ -227,10 +227,10 @@ func (l *Log) putMark(last uint64) error {
 	return l.marker.put(mark{l.newest().number, l.end, last, l.chain})
 }
 
-// apply makes held and entries what they are after a record in the segment.
+// apply updates held and entries for a record in the segment.
 //
-// While the log is opened, entries may have less than held at the beginning: the
-// segments with the rest may have been removed rightly, which later records say.
+// During Open, entries may lack the beginning of held: those segments may have been
+// removed rightly, as later records show.
 func (l *Log) apply(rec *record, s *segment) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,15 +247,15 @@ func (l *Log) apply(rec *record, s *segment) error {
 	}
 	l.held = rec.indexRange
 	if surplus := len(l.entries) - int(rec.last+1-rec.first); surplus > 0 {
-		// A copy, so that the memory of what is dropped becomes free.
+		// A copy, so that the memory of dropped entries is freed.
 		l.entries = append([]entryRef(nil), l.entries[surplus:]...)
 	}
 	return nil
 }
 
-// Close waits for the work in the background and closes all files; where the disk
-// hangs, that takes as long. The log must not be used any more. An error means that the mark may not outlive a loss of power, or
-// that a file was not closed.
+// Close waits for background work and closes all files; on a hanging disk it hangs too.
+// The log must not be used afterwards. An error means that the mark may not outlive a
+// loss of power, or that a file was not closed.
 func (l *Log) Close() error {
 	l.changing <- struct{}{}
 	defer l.changed()

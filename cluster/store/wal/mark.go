@@ -17,7 +17,7 @@ const (
 	slotDistance = 4096
 )
 
-// mark says up to where the log was acknowledged.
+// mark is the position up to which the log was acknowledged.
 type mark struct {
 	segment uint64
 	// end is the offset behind the last acknowledged record, or behind the
@@ -78,9 +78,9 @@ func createMarker(d Disk, m mark) error {
 	return errors.Join(err, f.Close())
 }
 
-// openMarker opens the mark file and returns the newest mark. Both slots must be
-// sound: a write of one sector is never torn, and the older mark in place of a
-// damaged one would take back what was acknowledged.
+// openMarker opens the mark file and returns the newest mark. Both slots must be sound: a
+// write of one sector is never torn, and an older mark in place of a damaged one would
+// take back acknowledged records.
 func openMarker(d Disk) (*marker, mark, error) {
 	f, err := d.Open(markName)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *marker) put(next mark) error {
 	return err
 }
 
-// sync makes durable what was put. It may run beside put.
+// sync makes the newest mark durable. It may run concurrently with put.
 func (m *marker) sync() error {
 	m.syncing <- struct{}{}
 	defer func() { <-m.syncing }()

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Create makes an empty log in cfg.Dir, which must not exist and appears only
-// when it is whole and on disk.
+// Create creates an empty log in cfg.Dir, which must not exist and appears only when it
+// is complete and on disk.
 func Create(cfg Config) error {
 	if cfg.Disk != nil {
 		return cfg.Write("creating the log", func() error { return layOutAnew(cfg.Disk, cfg.SegmentBytes) })
@@ -35,7 +35,7 @@ func Create(cfg Config) error {
 	})
 }
 
-// layOutAnew makes the files of an empty log where a crash may have left some.
+// layOutAnew creates the files of an empty log where a crash may have left some.
 func layOutAnew(d Disk, segmentBytes int64) error {
 	names, err := d.Names()
 	if err != nil {
@@ -49,8 +49,8 @@ func layOutAnew(d Disk, segmentBytes int64) error {
 	return layOut(d, segmentBytes)
 }
 
-// layOut makes the files of an empty log. The chain begins at random, so that
-// what another log has written is never taken for a record of this one.
+// layOut creates the files of an empty log. The chain begins with a random sum, so that
+// another log's record is never taken for one of this log.
 func layOut(d Disk, segmentBytes int64) error {
 	var seed [4]byte
 	_, _ = crand.Read(seed[:]) // never fails
@@ -69,8 +69,8 @@ func layOut(d Disk, segmentBytes int64) error {
 	return d.Sync()
 }
 
-// Open opens the log in cfg.Dir, reads and checks all of it, and cuts off a torn
-// write. It returns ErrCorrupt, wrapped, and has changed no record then.
+// Open opens the log in cfg.Dir, reads and checks all of it, and truncates a torn write.
+// If it returns ErrCorrupt, wrapped, it has changed no record.
 func Open(cfg Config) (*Log, error) {
 	if cfg.Disk != nil {
 		return open(cfg, cfg.Disk)
@@ -90,7 +90,7 @@ func open(cfg Config, d Disk) (*Log, error) {
 	return l, nil
 }
 
-// recover reads the log, and repairs what a crash left.
+// recover reads the log, and repairs it after a crash.
 func (l *Log) recover() error {
 	s, err := l.scan()
 	if err != nil {
@@ -99,12 +99,12 @@ func (l *Log) recover() error {
 	return l.cfg.Write("making the end of the log durable", func() error { return l.settle(s) })
 }
 
-// scanned is what scan found beside the log itself.
+// scanned is what scan found in addition to the log.
 type scanned struct {
 	acked mark
 	// newest is the content of the newest segment.
 	newest []byte
-	// draft says that the newest segment has not got its own name yet.
+	// draft means that the newest segment does not have its final name yet.
 	draft bool
 	// below are segments below a gap, and drafts those that are not part of the log.
 	below  []uint64
@@ -141,8 +141,8 @@ func (l *Log) scan() (found scanned, err error) {
 }
 
 // adopt makes the draft that continues the log part of it: a loss of power may have
-// taken back its name. One without a header was never begun. One whose header cannot
-// be read may have acknowledged records, so it is not passed over.
+// undone its rename. One without a header was never begun. One whose header cannot be
+// read may have acknowledged records, so it is not skipped.
 func (l *Log) adopt(drafts []string, found *scanned) error {
 	for _, name := range drafts {
 		if len(l.segments) == 0 || name != (&segment{number: l.newest().number + 1}).draft() {
@@ -201,8 +201,8 @@ func (l *Log) load(number uint64, name string, acked mark, newest bool) ([]byte,
 	return content, nil
 }
 
-// replay applies the good records of a segment up to the first that is not one, and
-// reports whether the log once was as the mark has it.
+// replay applies the good records of a segment up to the first bad one, and reports
+// whether the log passed the mark's state.
 func (l *Log) replay(s *segment, content []byte, acked mark) (sawMark bool, err error) {
 	for l.end = headerBytes; ; {
 		if s.number == acked.segment && l.end == acked.end {
@@ -222,10 +222,9 @@ func (l *Log) replay(s *segment, content []byte, acked mark) (sawMark bool, err 
 	}
 }
 
-// settle makes durable what the newest segment has above the mark, with zeros
-// over a torn write. It is written once more, because a sync that failed in
-// another process may have left it in memory only, where it looks clean. Then what
-// the log does not need is removed.
+// settle makes the records above the mark durable, with zeros over a torn write. It
+// writes them once more, because a failed sync of another process may have left them in
+// memory only, where they look clean. Then it removes unneeded files.
 func (l *Log) settle(found scanned) error {
 	newest := l.newest()
 	from := int64(headerBytes)

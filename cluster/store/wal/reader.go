@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Reader is a log that is only read, while no process has it open.
+// Reader reads a log that no process has open.
 type Reader struct {
 	log *Log
-	// torn is how many bytes a write that a crash cut short has left.
+	// torn is how many bytes an interrupted write left.
 	torn int
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ErrCorrupt means that something on disk is not what was written.
+// ErrCorrupt means that data on disk is not what was written.
 var ErrCorrupt = errors.New("stored data is damaged")
 
 // Castagnoli is the polynomial that CPUs compute in hardware.
@@ -38,8 +38,8 @@ const (
 // indexRange is the first and the last index of a log. An empty log is 1 to 0.
 type indexRange struct{ first, last uint64 }
 
-// place is where a record stands. It is part of the record's sum, so that a
-// record is good in its own place only.
+// place is a record's position. It is part of the record's sum, so that a record is valid
+// in its own place only.
 type place struct {
 	segment uint64
 	offset  int64
@@ -50,7 +50,7 @@ type record struct {
 	indexRange
 	// previous is the sum of the record before it, sum its own.
 	previous, sum uint32
-	// entries are where its entries lie in the segment, in order of their index;
+	// entries are the positions of its entries in the segment, in order of their index;
 	// the last one's is indexRange.last.
 	entries []extent
 	// end is the offset behind it.
@@ -110,8 +110,8 @@ func recordSum(at place, raw []byte) uint32 {
 	return crc32.Update(sum, castagnoli, raw[recordHeaderBytes:])
 }
 
-// decodeRecord decodes the record at the given place of a segment's content. The
-// error is ErrCorrupt; a record whose sum is right but makes no sense is one too.
+// decodeRecord decodes the record at the given place of a segment's content. The error is
+// ErrCorrupt; so it is for a record with a right sum and invalid content.
 func decodeRecord(content []byte, at place) (record, error) {
 	bad := fmt.Errorf("%w: record at %d of segment %d", ErrCorrupt, at.offset, at.segment)
 	raw := content[at.offset:]
@@ -187,8 +187,8 @@ func entrySize(raw []byte) (int, error) {
 	return int(size), nil
 }
 
-// decodeEntry decodes the entry that raw consists of, and demands that it has the
-// given index. Data and extensions stay in raw; nothing is nil.
+// decodeEntry decodes the entry that raw consists of, and checks that it has the given
+// index. Data and extensions stay in raw; empty is nil.
 func decodeEntry(raw []byte, index uint64, log *raft.Log) error {
 	size, err := entrySize(raw)
 	body := len(raw) - 4

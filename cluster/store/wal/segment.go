@@ -34,7 +34,7 @@ func (s *segment) name() string { return fmt.Sprintf(nameFormat, s.number) }
 
 func (s *segment) draft() string { return s.name() + draftSuffix }
 
-// header is the beginning of a segment: how the log stood when it began.
+// header is the beginning of a segment: the log's position when it began.
 type header struct {
 	number uint64
 	bytes  int64
@@ -65,8 +65,8 @@ func decodeHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// prepareSegment makes the file of a segment to come: full of zeros and on disk, but
-// a draft by its name, which every Open may remove.
+// prepareSegment creates the file of a future segment: full of zeros and on disk, but
+// named as a draft, which every Open may remove.
 func prepareSegment(d Disk, number uint64, bytes int64) (*segment, error) {
 	s := &segment{number: number, bytes: bytes}
 	var err error
@@ -116,7 +116,7 @@ func (s *segment) discard(d Disk) error {
 	return errors.Join(s.file.Close(), d.Remove(s.draft()))
 }
 
-// openSegment opens a segment under the name that it has, and reads all of it.
+// openSegment opens a segment under its current name, and reads all of it.
 func openSegment(d Disk, number uint64, name string) (*segment, header, []byte, error) {
 	s := &segment{number: number}
 	var err error
@@ -153,8 +153,8 @@ func (s *segment) read() (header, []byte, error) {
 	return h, content, nil
 }
 
-// unread says that a file which ends too early is damaged. Any other error is the
-// system's: what the disk has was not seen.
+// unread reports a file that ends too early as damaged. Any other error is the system's:
+// the content was not seen.
 func unread(what string, err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
@@ -162,7 +162,7 @@ func unread(what string, err error) error {
 	return fmt.Errorf("reading %s: %w", what, err)
 }
 
-// missing says that a file that is not there is damage.
+// missing reports a missing file as damage.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is missing", ErrCorrupt, name)
@@ -174,8 +174,7 @@ func missing(name string, err error) error {
 type listing struct {
 	// numbers are those of the segments, in order.
 	numbers []uint64
-	// drafts are the names of segments that were prepared, or that a crash kept from
-	// being finished.
+	// drafts are the names of prepared or unfinished segments.
 	drafts []string
 }
 
@@ -198,8 +197,8 @@ func list(d Disk) (found listing, err error) {
 	return found, nil
 }
 
-// run parts the segments into the newest that follow each other, and those below a
-// gap. Many are removed with one sync: a loss of power then keeps any of them.
+// run splits the segments into the newest consecutive ones, and those below a gap. Many
+// are removed with one sync, so a loss of power may keep any of them.
 func (f listing) run() (below, run []uint64) {
 	from := len(f.numbers) - 1
 	for from > 0 && f.numbers[from-1]+1 == f.numbers[from] {

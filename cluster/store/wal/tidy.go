@@ -11,14 +11,14 @@ import (
 
 // task runs work in the background, one at a time.
 type task interface {
-	// try begins work, and says so, unless other work is in progress.
+	// try starts work and returns true, unless other work is in progress.
 	try(work func()) bool
 	// wait returns when no work is in progress.
 	wait()
 }
 
-// background is a task with a goroutine for each work, so that a log that nobody
-// closes leaves none behind. The channel holds a value while one runs.
+// background is a task with a goroutine for each work, so that a log that is never closed
+// leaks none. The channel holds a value while one runs.
 type background chan struct{}
 
 func newBackground() task { return make(background, 1) }
@@ -43,8 +43,8 @@ func (b background) wait() {
 
 // writeFirst puts a record on disk as the first of a new segment.
 //
-// Nothing but the record itself is waited for: the segment was prepared, and neither
-// its new name nor the mark need be on disk before the record is acknowledged.
+// It waits for the record alone: the segment was prepared, and neither its new name nor
+// the mark need be on disk before the record is acknowledged.
 func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record, error) {
 	s, err := l.takeNext(headerBytes + bytes)
 	if err != nil {
@@ -68,8 +68,8 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	return rec, err
 }
 
-// keepBegun makes durable that a segment has begun. The next one is prepared only
-// after that, so at most one segment of the log is still a draft on disk.
+// keepBegun makes the start of a segment durable. The next one is prepared only after
+// that, so at most one segment of the log is still a draft on disk.
 func (l *Log) keepBegun() {
 	err := l.disk.Sync()
 	if err == nil {
@@ -78,15 +78,15 @@ func (l *Log) keepBegun() {
 	l.fail("beginning a segment", err)
 }
 
-// fail makes an error of work in the background the end of all changes.
+// fail makes every later change fail with an error of background work.
 func (l *Log) fail(what string, err error) {
 	if err != nil {
 		_ = l.cfg.Write(what, func() error { return err }) // Each later change returns it.
 	}
 }
 
-// prepareFirst has the first segment prepared since the log was opened, when it is
-// clear that the log is used.
+// prepareFirst starts the preparation of the first segment since Open, once the log is
+// used.
 func (l *Log) prepareFirst() {
 	if l.asked || l.end < l.newest().bytes/4 {
 		return
@@ -95,8 +95,8 @@ func (l *Log) prepareFirst() {
 	l.asked = l.preparing.try(func() { l.prepare(number) })
 }
 
-// prepare makes the next segment. An error is none yet: the append that needs the
-// segment makes it itself.
+// prepare makes the next segment. Its error is ignored: the append that needs the segment
+// creates it itself.
 func (l *Log) prepare(number uint64) {
 	l.next, _ = prepareSegment(l.disk, number, l.sizeOf(number))
 }
@@ -127,9 +127,9 @@ func (l *Log) sizeOf(number uint64) int64 {
 	return l.cfg.SegmentBytes - l.cfg.SegmentBytes/4*int64(sum)/math.MaxUint32
 }
 
-// dropSurplus has the segments removed that have no entry of the log, up to the first
-// that has one; the newest stays. While others are being removed it leaves them to the
-// next change.
+// dropSurplus starts the removal of the segments without an entry of the log, up to the
+// first that has one; the newest stays. While a removal runs it leaves them to the next
+// change.
 func (l *Log) dropSurplus() {
 	keep := l.newest()
 	if len(l.entries) > 0 {
@@ -144,9 +144,9 @@ func (l *Log) dropSurplus() {
 	}
 }
 
-// drop removes segments that the log needs no more, oldest first. Nobody reads them
-// any more: entries that lie in them are no longer found. One sync makes all removals
-// durable; a loss of power before it keeps any of them, which Open removes.
+// drop removes unneeded segments, oldest first. They are no longer read: entries in them
+// are no longer found. One sync makes all removals durable; a loss of power before it may
+// keep any of them, which Open removes.
 func (l *Log) drop(old []*segment) {
 	if len(old) == 0 {
 		return
