@@ -12,6 +12,9 @@ COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose
 # The nodes' ports as deploy/docker-compose.yml publishes them.
 ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
+# The targets below run every test that they name, but for `make test`.
+export IDNODE_TESTS = all
+
 .PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants stress
 
 build: ## the program, in bin/
@@ -20,11 +23,10 @@ build: ## the program, in bin/
 release: ## what is published, in dist/: archives for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist
 
-test: ## all tests
-	go test ./...
-	cd test/browser && go test ./...
+test: ## the quick tests, about three minutes on two cores
+	IDNODE_TESTS= go test ./...
 
-check: ## what CI does
+check: ## what CI does, all tests among it
 	.ci/run
 
 # How many plans `make simulate` draws.

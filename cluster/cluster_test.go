@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/tier"
 )
 
 func TestProposeFromEveryNode(t *testing.T) {
@@ -129,6 +130,7 @@ func TestLeaderDies(t *testing.T) {
 // TestLeadershipMovesUnderLoad hands leadership over again and again. Nobody
 // notices but by a short wait.
 func TestLeadershipMovesUnderLoad(t *testing.T) {
+	tier.Long(t)
 	n := startNetwork(t, 3)
 	l := startLoad(t, 12, n.servers...)
 	for range 4 {

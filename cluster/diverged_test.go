@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // changedState is a state that somebody changes beside the log: its hash is that
@@ -140,6 +141,7 @@ func TestADivergedLeaderEnds(t *testing.T) {
 // TestOfTwoDivergedNodesTheLeaderStays: nobody can say which of them is right. It takes
 // seconds, in which the same node must lead: another leader would stay as well.
 func TestOfTwoDivergedNodesTheLeaderStays(t *testing.T) {
+	tier.Long(t)
 	d := startDivergent(t, 3, patient)
 	leader := d.leader()
 	down, s := d.others(leader)[0], d.others(leader)[1]

@@ -13,6 +13,7 @@ import (
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // seated is s with its own directory, at the place of another server and with the
@@ -66,6 +67,7 @@ func (n *network) goesOn() {
 // address, and with the list, of a node of another. It ends before its own cluster
 // hears of the new address: callers of the other would get ids of both.
 func TestAnotherClustersDirectory(t *testing.T) {
+	tier.Long(t)
 	for name, list := range map[string]func(*cluster.Config, *network){
 		"by a list of peers": func(c *cluster.Config, n *network) { c.PeerList = n.peers },
 		"by addresses to join through": func(c *cluster.Config, n *network) {
@@ -99,6 +101,7 @@ func TestAnotherClustersDirectory(t *testing.T) {
 // so asking goes on. The node that is at the wrong place ends, and not those that
 // belong there.
 func TestAnotherClustersDirectoryInAColdStart(t *testing.T) {
+	tier.Long(t)
 	own, other := startNetwork(t, 3), startNetwork(t, 3)
 	mine, theirs := own.servers[0], other.servers[0]
 	ownID, otherID := mine.node.ClusterID(), theirs.node.ClusterID()
@@ -120,6 +123,7 @@ func TestAnotherClustersDirectoryInAColdStart(t *testing.T) {
 // members say, or as its own table of members says, does not end because of one
 // address behind which a node of another cluster answers.
 func TestAForeignNodeAmongThoseListed(t *testing.T) {
+	tier.Long(t)
 	own, stranger := startNetwork(t, 3, patient), startNetwork(t, 1)
 	a, b := own.servers[0], own.servers[1]
 	withForeign := func(c *cluster.Config, tag string) {
@@ -158,6 +162,7 @@ func TestAForeignNodeAmongThoseListed(t *testing.T) {
 // TestAddressesOfTheListThatAreNobodysAnyMore: members move, one after another, and
 // lists stay as they are.
 func TestAddressesOfTheListThatAreNobodysAnyMore(t *testing.T) {
+	tier.Long(t)
 	n := startNetwork(t, 3)
 	for _, s := range n.servers {
 		s.stop(false)
@@ -172,6 +177,7 @@ func TestAddressesOfTheListThatAreNobodysAnyMore(t *testing.T) {
 // other is silent. The node may be at the wrong place, so it refuses callers, and does
 // not end; until its own cluster's quorum is in reach.
 func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
+	tier.Long(t)
 	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
 	a, silent := own.servers[0], freeport.For(t)
 	for _, s := range own.servers {

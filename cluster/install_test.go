@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // slowRestore is a state machine that restores when it may.
@@ -28,6 +29,7 @@ func (s slowRestore) Restore(r io.Reader) error {
 // another restores a snapshot for longer than a message may take. The leader keeps
 // its quorum, and the snapshot is not sent again.
 func TestALeaderLeadsWhileItsOnlyFollowerInstalls(t *testing.T) {
+	tier.Long(t)
 	// A leader that loses its lease gets no vote before the restore is done, so a busy
 	// machine must not take it; without heartbeats it is lost in any case.
 	patient := cluster.Timings{Heartbeat: time.Second, Election: time.Second, Lease: 900 * time.Millisecond}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestNoElectionUnderLoad keeps all nodes busy: nobody loses the quorum, and the
 // leader stays. IDNODE_TEST_LOAD is how many seconds; by default it is short. The timings
 // outlast a machine that stands still for half a second, which is no load of the nodes.
 func TestNoElectionUnderLoad(t *testing.T) {
+	tier.Long(t)
 	seconds, callers := 2, 48
 	if s := os.Getenv("IDNODE_TEST_LOAD"); s != "" {
 		seconds, _ = strconv.Atoi(s)

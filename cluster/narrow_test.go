@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // largest is what a narrow link lets through in one message: heartbeats and votes,
@@ -37,6 +38,7 @@ func (c *narrowed) Write(p []byte) (int, error) {
 // heartbeats through, so the leader's lease never ends. It must give way to another
 // leader, and not come back while the link is as it is.
 func TestALeaderThatCannotSendEntriesResigns(t *testing.T) {
+	tier.Long(t)
 	n := newNetwork(t, 3)
 	narrow := map[*server]*atomic.Bool{}
 	for _, s := range n.servers {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // copyOf returns a copy of the directory of a node that does not run.
@@ -63,6 +64,7 @@ func take(t *testing.T, given map[int64]bool, v int64) {
 // TestADirectoryThatWasSetBackIsRefused: the node followed or led before, and its start
 // has a number that was seen, or one of its own: then its log and term tell.
 func TestADirectoryThatWasSetBackIsRefused(t *testing.T) {
+	tier.Long(t)
 	for name, tt := range map[string]struct {
 		leader, freshStart, oneDown bool
 	}{
@@ -172,6 +174,7 @@ func TestATrustedDirectoryIsAccepted(t *testing.T) {
 // and ends, unless C leads and A ends before, since it must take entries back. No two
 // nodes that go on have different states.
 func TestANodeThatComesBackToASetBackMajority(t *testing.T) {
+	tier.Long(t)
 	n := startNetwork(t, 3)
 	a := n.leader()
 	b, c := n.others(a)[0], n.others(a)[1]

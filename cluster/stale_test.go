@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/internal/freeport"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestLeaderUnknownToReturningNode brings a node back that was away while the present
@@ -15,6 +16,7 @@ import (
 // only the leader can bring up to date, does not have it. It comes back at other
 // addresses, so that nobody who led before can still reach it.
 func TestLeaderUnknownToReturningNode(t *testing.T) {
+	tier.Long(t)
 	n := startNetwork(t, 3, patient)
 	n.servers[0].mustNext("users")
 	away := n.others(n.leader())[0]
@@ -30,6 +32,7 @@ func TestLeaderUnknownToReturningNode(t *testing.T) {
 // the present leader: until it is told what is committed, its state is that of
 // the snapshot.
 func TestLeaderUnknownToSnapshot(t *testing.T) {
+	tier.Long(t)
 	n := newNetwork(t, 3, patient)
 	for _, s := range n.servers {
 		s.open(func(c *cluster.Config) {

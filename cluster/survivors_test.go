@@ -11,12 +11,14 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestSurvivorsOfDifferentTerms recovers two of three nodes, each of which has stored
 // entries that the other has not. B has the newer term, so it leads; the end of its log
 // is below A's, at the same index, or above.
 func TestSurvivorsOfDifferentTerms(t *testing.T) {
+	tier.Long(t)
 	for name, more := range map[string]int{"below": 1, "at the same index": 3, "above": 5} {
 		t.Run(name, func(t *testing.T) {
 			n := startNetwork(t, 3)
@@ -56,6 +58,7 @@ func TestSurvivorsOfDifferentTerms(t *testing.T) {
 // of its directory: it was refused for that before, or nobody has noticed yet. That the
 // node goes on nevertheless was a person's decision, and the new cluster takes it.
 func TestASurvivorThatWasSetBack(t *testing.T) {
+	tier.Long(t)
 	for name, noticed := range map[string]bool{"refused before": true, "unnoticed before": false} {
 		t.Run(name, func(t *testing.T) {
 			n := startNetwork(t, 3)

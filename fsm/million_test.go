@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/internal/cputime"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // Bounds on a state of a million names. Times are processor time of the thread,
@@ -59,6 +60,7 @@ func (l *testLog) fill(n int, op func(i int) *raftlogv1.Operation) {
 }
 
 func TestMemoryPerName(t *testing.T) {
+	tier.Long(t)
 	n := million() / 5
 	for name, op := range map[string]func(i int) *raftlogv1.Operation{
 		"identity in order": func(i int) *raftlogv1.Operation { return opNext(benchName(i), 1) },
@@ -101,6 +103,7 @@ func TestMemoryPerRequestID(t *testing.T) {
 }
 
 func TestAMillionNames(t *testing.T) {
+	tier.Long(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	n := million()

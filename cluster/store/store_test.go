@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -246,7 +248,10 @@ func (m model) ends() (first, last uint64) {
 	return first, last
 }
 
-func TestStoreAgainstModel(t *testing.T) { forKinds(t, checkStoreAgainstModel) }
+func TestStoreAgainstModel(t *testing.T) {
+	tier.Long(t)
+	forKinds(t, checkStoreAgainstModel)
+}
 
 func checkStoreAgainstModel(t *testing.T, kind LogKind) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/raftlogger"
+	"github.com/idnode/idnode/test/tier"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -141,6 +142,7 @@ func all(t *testing.T, nodes []*node, like *node) {
 }
 
 func TestClusterOverTheTransport(t *testing.T) {
+	tier.Long(t)
 	ca := newAuthority(t)
 	for name, change := range map[string]func(string) func(*Config){
 		"plain": nil,

@@ -10,6 +10,8 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 // key is what an entry is found by.
@@ -141,6 +143,7 @@ func TestLikeAMap(t *testing.T) {
 
 // TestLikeAMapWithTwoHashes is the same when all names have one of two hashes.
 func TestLikeAMapWithTwoHashes(t *testing.T) {
+	tier.Long(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine()
 		m.table.mask = 1

@@ -79,6 +79,7 @@ var parts = []part{
 	// nothing with what it judges.
 	{folder: "test/history", floor: 0},
 	{folder: "test/history/check", floor: 0, beside: []string{"test/history"}, modules: []string{btree}},
+	{folder: "test/tier", floor: 0},
 	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 // readAll writes raw bytes to a port and returns all that comes back until the
@@ -36,6 +38,7 @@ func readAll(t *testing.T, address, text string) (answer string, took time.Durat
 // TestSlowAndOversizedRequests: on both ports of a node, whoever is slow is cut
 // off, and whoever sends too much is told so. Others are served meanwhile.
 func TestSlowAndOversizedRequests(t *testing.T) {
+	tier.Long(t)
 	c := configs(t, "A")["A"]
 	c.Metrics, c.HandshakeTimeout = "127.0.0.1:0", 300*time.Millisecond
 	n := run(t, c)

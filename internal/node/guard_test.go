@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/rights"
 	"github.com/idnode/idnode/internal/service"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // readyTo runs a node until it is ready, or returns the error with which it ended.
@@ -27,6 +28,7 @@ func readyTo(t *testing.T, c *config.Config) (*running, error) {
 // TestANodeThatNobodyGuards does not start: with TLS it needs administrators, the word
 // that all are, or roles, which are known once the state is.
 func TestANodeThatNobodyGuards(t *testing.T) {
+	tier.Long(t)
 	c := configs(t, "A")["A"]
 	secured(t, c)
 	c.OpenToAllCertificates = false

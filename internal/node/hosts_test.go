@@ -3,11 +3,14 @@ package node
 import (
 	"net/http"
 	"testing"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestHostNamesOfANodeThatStarts: without its cluster a node answers under its own name,
 // that of a member it knew when it was stopped, and that of a balancer it is told.
 func TestHostNamesOfANodeThatStarts(t *testing.T) {
+	tier.Long(t)
 	all := configs(t, "A", "B")
 	a, b := all["A"], all["B"]
 	a.AdvertiseHTTP, b.HTTPHost = "a.example:7402", []string{"ids.example"}

@@ -16,6 +16,7 @@ import (
 	"github.com/idnode/idnode/internal/rights"
 	"github.com/idnode/idnode/internal/service"
 	"github.com/idnode/idnode/internal/tlsconf"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const patience = 30 * time.Second
@@ -235,6 +236,7 @@ func TestScrapeOfOneNode(t *testing.T) {
 // refused over HTTP, snapshots were written, or a counter was seeded high, which
 // the node sees when it looks through all of them.
 func TestScrapeAfterMore(t *testing.T) {
+	tier.Long(t)
 	c := configs(t, "A")["A"]
 	c.SnapshotInterval, c.SnapshotThreshold = 100*time.Millisecond, 1
 	n := run(t, c)
@@ -470,6 +472,7 @@ func TestMetricsNameNoDatabases(t *testing.T) {
 
 // TestRemovedNodeSaysSo: the reason in words, until it ends.
 func TestRemovedNodeSaysSo(t *testing.T) {
+	tier.Long(t)
 	nodes := map[string]*running{}
 	for tag, c := range configs(t, "A", "B", "C") {
 		nodes[tag] = run(t, c)

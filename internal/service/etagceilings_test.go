@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // maxDatabases is the limit, as a node asks for it.
@@ -162,6 +163,7 @@ func (r *run) takeEach(databases, n int, want uint64) {
 // TestTenThousandDatabasesRestartExactly: a clean stop comes in as many parts as it
 // takes, and each counter goes on at its next number.
 func TestTenThousandDatabasesRestartExactly(t *testing.T) {
+	tier.Long(t)
 	const many = 10_000
 	w, d := newWorld(t), &disk{}
 	w.raiseFormat(fsm.StrictFormat)

@@ -14,6 +14,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // losesQuorum: the page says so while it is open, shows what a change gets then,
@@ -159,6 +160,7 @@ Promise.all([
 // TestPageFromForeignPages opens pages of other origins, which try to change
 // something at a node and to read from it, in a real browser.
 func TestPageFromForeignPages(t *testing.T) {
+	tier.Long(t)
 	chromium(t)
 	c := harness.StartCluster(t, harness.Config{Size: 1})
 	n := c.Nodes[0]

@@ -19,6 +19,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // cell selects a cell of a node.
@@ -209,6 +210,7 @@ func asClient(t *testing.T, certs, client string, n *harness.Node) string {
 // TestPageShowsRights: on the page of somebody with few rights is off what he may not
 // do, and says why; the rest works. An operator sees who may do what.
 func TestPageShowsRights(t *testing.T) {
+	tier.Long(t)
 	chromium(t)
 	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
 	c := harness.StartCluster(t, harness.Config{Size: 1, Certs: certs})

@@ -12,6 +12,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -81,6 +82,7 @@ func batch(t *testing.T, n *harness.Node) []int64 {
 // TestBadCallsAmongGoodOnes: calls that share a log entry with a bad one do not
 // notice it.
 func TestBadCallsAmongGoodOnes(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	leader := c.Leader(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

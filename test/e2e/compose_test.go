@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // composeExec is what starting a program in a container may add to a bound.
@@ -136,6 +137,7 @@ func backupFromInside(t *testing.T, n *harness.Container) {
 // puts nodes back at each other's addresses, kills a container, and removes its node,
 // which the engine does not start again and again.
 func TestCompose(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCompose(t)
 	ledger := harness.NewLedger(t)
 	leader, others := c.Leader(t, c.Containers...)
@@ -219,6 +221,7 @@ func fileInManual(t *testing.T, heading string) string {
 // TestComposeReplaced does what docs/operations.md says of containers: C is replaced by D,
 // and then, with all volumes but A's gone, A goes on alone.
 func TestComposeReplaced(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCompose(t)
 	ledger := harness.NewLedger(t)
 	replaced := filepath.Join(t.TempDir(), "replaced.yml")

@@ -14,6 +14,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // membersAt is what `idnode cluster members -o json` shows at a node, by tag.
@@ -39,6 +40,7 @@ func membersAt(t *testing.T, certs string, n *harness.Node) (map[string]*idnodev
 // nearly full; whichever living one is asked shows both, and nothing about the one
 // that does not answer.
 func TestMembersShowHowTheyAre(t *testing.T) {
+	tier.Long(t)
 	certs := harness.Certificates(t, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	lost, full, well := c.Nodes[0], c.Nodes[1], c.Nodes[2]

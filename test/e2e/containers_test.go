@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/history/check"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -62,6 +63,7 @@ func startedAgain(t *testing.T, k *harness.Contained, n *harness.Container) {
 // majority serves, and the container before it need not yet. Now and then all must
 // serve. IDNODE_E2E_CONTAINERS says for how long in place of the short form.
 func TestContainersMixture(t *testing.T) {
+	tier.Long(t)
 	length := time.Duration(0)
 	if text := os.Getenv("IDNODE_E2E_CONTAINERS"); text != "" {
 		var err error

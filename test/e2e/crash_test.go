@@ -13,6 +13,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // cycles is how often a fault is repeated: a few by default, as many as the
@@ -55,6 +56,7 @@ func etags(t *testing.T, n *harness.Node, ledger *harness.Ledger, count int64) i
 // not change. A machine that stood still for half of a leader's lease is a fault;
 // what happened meanwhile is not judged, and the load begins again.
 func TestNoElectionWithoutFault(t *testing.T) {
+	tier.Long(t)
 	length := 10 * time.Second
 	if text := os.Getenv("IDNODE_E2E_LOAD"); text != "" {
 		d, err := time.ParseDuration(text)

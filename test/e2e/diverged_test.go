@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestDivergedNodeEnds: one node of three has a counter that is wrong since it
 // restored its snapshot. It ends within seconds, does not start again, with a sound
 // program either, and the others go on and count it for the alarm.
 func TestDivergedNodeEnds(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{Flags: []string{"--snapshot-threshold", "10", "--snapshot-interval", "500ms"}})
 	diverged, others := c.Nodes[2], c.Nodes[:2]
 	load := harness.StartLoad(harness.NewLedger(t), others, "orders", 2, changed)

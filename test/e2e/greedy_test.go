@@ -23,6 +23,7 @@ import (
 	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -36,6 +37,7 @@ const (
 // there is, and reads nothing. The node's memory stays within its bound, others are
 // served meanwhile, and so is this one when it is back.
 func TestUnreadRepliesTakeLittleMemory(t *testing.T) {
+	tier.Long(t)
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
 	large := &idnodev1.GenerateRequest{Template: strings.Repeat("x", 79) + "/", Count: 10_000}
 	for _, attack := range []struct {

@@ -28,6 +28,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // callLimit is what a call of a good client may take while a node is attacked, and
@@ -176,6 +177,7 @@ func TestHostileHandshakes(t *testing.T) {
 // TestHostileFloods: while strangers do their worst to one node, good clients of
 // all nodes are served in good time, and afterwards nothing is left of it.
 func TestHostileFloods(t *testing.T) {
+	tier.Long(t)
 	h := startHostile(t)
 	ports := []string{h.node.GRPC, h.node.HTTP, h.node.Raft}
 	before := h.descriptors(t)

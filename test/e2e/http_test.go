@@ -10,6 +10,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // webRange is what hilo/next answers.
@@ -139,6 +140,7 @@ func TestHTTPFailover(t *testing.T) {
 // TestHTTPWithoutQuorum: a node that is cut off says so in time, in a way that
 // sends clients on, and comes back.
 func TestHTTPWithoutQuorum(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	n := c.Nodes[0]
 	sameTopology(t, c) // A newer one would have the client try all nodes again.

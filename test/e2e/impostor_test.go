@@ -16,6 +16,7 @@ import (
 	"github.com/idnode/idnode/cluster/transport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // keepsRefusing checks that a node without a quorum gets none while an impostor
@@ -104,6 +105,7 @@ func noEtagTwice(t *testing.T, member, impostor *harness.Node) {
 // member's data directory, at other addresses: the cluster goes on as if it
 // were not there, and no id comes twice.
 func TestCopiedDataDirectory(t *testing.T) {
+	tier.Long(t)
 	for _, variant := range []struct {
 		of            string
 		ownAdvertised bool
@@ -157,6 +159,7 @@ func copied(t *testing.T, follower, ownAdvertised bool) error {
 // TestWipedNodeMakesNoQuorum: a node that lost its data, at its old address,
 // cannot stand in for the member it was.
 func TestWipedNodeMakesNoQuorum(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	stays, away, lost := c.Nodes[0], c.Nodes[1], c.Nodes[2]

@@ -8,6 +8,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // idnode runs a command of the program against nodes and returns what it prints.
@@ -41,6 +42,7 @@ func refusedWith(t *testing.T, asked *harness.Node, reason, name string, args ..
 // lost one can be removed; and a living one by force, which stops the cluster until
 // the other is back.
 func TestARemovalThatLosesTheQuorumIsRefused(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	lost := c.Others(c.Leader(t))[0]

@@ -15,6 +15,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // changed bounds a change of the membership in a test.
@@ -182,6 +183,7 @@ func joined(t *testing.T) error {
 
 // TestWatcher: a watcher forwards and gives server-side ids, but never votes.
 func TestWatcher(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	w := c.Add(t, "", "--join", c.Nodes[2].GRPC, "--watcher")
@@ -223,6 +225,7 @@ func TestWatcher(t *testing.T) {
 // TestStandby: a node that waits is taken in by a call to any member, with the
 // tag and the role the call says.
 func TestStandby(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	member := c.Others(c.Leader(t))[0]
@@ -383,6 +386,7 @@ func TestLastVoter(t *testing.T) {
 // TestMovedNode: a member that comes back at other addresses is found again,
 // also when it led before, and counts for the quorum.
 func TestMovedNode(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{Direct: true})
 	ledger := harness.NewLedger(t)
 	for _, which := range []string{"follower", "leader"} {

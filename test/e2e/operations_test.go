@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -80,6 +81,7 @@ func procedures(t *testing.T, document string) []procedure {
 // compares what is printed with what the document shows. The nodes are processes
 // on a loopback address of its own.
 func TestProcedures(t *testing.T) {
+	tier.Long(t)
 	for _, program := range []string{"bash", "curl", "install"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("the procedures need %s, which is not here", program)

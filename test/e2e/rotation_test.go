@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // rotationPause is between two changes of the certificates: a node looks every
@@ -28,6 +29,7 @@ const rotationPause = 1200 * time.Millisecond
 // newest certificates, and a node that starts afterwards finds the others. Only a caller
 // that has not changed over when the old CA goes is out, also on an open connection.
 func TestCertificateRotation(t *testing.T) {
+	tier.Long(t)
 	certs := certificates(t)
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})
 	r := &rotation{Cluster: c, certs: certs, ledger: harness.NewLedger(t)}

@@ -12,6 +12,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -74,6 +75,7 @@ func callRange(tag string) *idnodev1.Call {
 // processor time, how soon a node is back, how soon a new one is there, and that
 // snapshots delay no caller.
 func TestScale(t *testing.T) {
+	tier.Long(t)
 	n := scaleNames(t)
 	c := harness.StartCluster(t, harness.Config{Direct: true, Flags: []string{"--snapshot-interval", "24h"}})
 	few := costPerIdentity(t, c, 1)

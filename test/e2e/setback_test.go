@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestADirectoryThatWasSetBack puts an older copy of a voter's whole data directory in
 // its place. As long as one witness is up the node ends before it votes, no identity
 // comes twice, and all nodes that go on have one state.
 func TestADirectoryThatWasSetBack(t *testing.T) {
+	tier.Long(t)
 	for name, v := range map[string]struct {
 		leader, running bool
 		// lagging, paused and down is what one of the others is when the node comes back.

@@ -23,6 +23,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // issue signs a certificate with the cluster's CA, as a company's CA does for every
@@ -173,6 +174,7 @@ func takeIn(t *testing.T, n, waiting *harness.Node) {
 // TestARemovedMembersConnectionsEnd: a member that does not end by itself when it is
 // removed is cut off by the others.
 func TestARemovedMembersConnectionsEnd(t *testing.T) {
+	tier.Long(t)
 	certs := harness.Certificates(t, "A", "B", "C", "D")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))

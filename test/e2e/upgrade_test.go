@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // The release before: the last commit that wrote log format 2, and that format.
@@ -145,6 +146,7 @@ const failOver = 4 * time.Second
 // long as the log format is held, the states of both programs are the same, to
 // the bit, and nothing is refused but by the node that is away.
 func TestUpgradeAndBack(t *testing.T) {
+	tier.Long(t)
 	u := startOld(t)
 	for i, n := range u.leaderLast(t) {
 		u.runs(t, n, u.new, hold...)
@@ -233,6 +235,7 @@ func (u *upgrade) snapshots(t *testing.T, n *harness.Node) {
 // TestUpgradeWaitsForTheLast: a member of the release before that joins while
 // others are new keeps the log format where it is, until it is upgraded too.
 func TestUpgradeWaitsForTheLast(t *testing.T) {
+	tier.Long(t)
 	u := startOld(t)
 	for _, n := range u.leaderLast(t)[:2] {
 		u.runs(t, n, u.new)
@@ -256,6 +259,7 @@ func TestUpgradeWaitsForTheLast(t *testing.T) {
 // they are nodes'. Nothing is refused but the old certificates, once the setting for
 // them is gone.
 func TestUpgradeOfNodeCertificates(t *testing.T) {
+	tier.Long(t)
 	old, accept := harness.OldProgram(t, oldCommit), "--accept-old-node-certificates"
 	certs := harness.CertificatesBy(t, old, nil, "A", "B", "C")
 	c := harness.StartCluster(t, harness.Config{Program: old, Certs: certs})

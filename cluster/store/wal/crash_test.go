@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 // story is a log's life with everything that can happen to it: several
@@ -78,6 +80,7 @@ func TestStoryAsTheModelHasIt(t *testing.T) {
 // disk, by a kill and by loss of power, and again at every call of the opening
 // that follows. What is done in the background is done at once, or late.
 func TestCrashBetweenAnyTwoCalls(t *testing.T) {
+	tier.Long(t)
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late ", late), func(t *testing.T) { crashEverywhere(t, late) })
 	}

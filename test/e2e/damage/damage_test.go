@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -22,6 +24,7 @@ const (
 
 // TestDamage tries damages to the files of each node of a cluster with a past.
 func TestDamage(t *testing.T) {
+	tier.Long(t)
 	seed, all := seed(t), number(t, "IDNODE_DAMAGES", fewDamages)
 	for _, log := range []string{"bolt", "wal"} {
 		t.Run(log, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -30,7 +31,11 @@ const (
 // notices ends before it serves or votes, and says why and what to do; the others
 // never stop serving. At last one is rebuilt as it says.
 func TestDamagedNode(t *testing.T) {
-	seed, all := seed(t), number(t, "IDNODE_DAMAGED_NODES", fewNodes)
+	few := uint64(fewNodes)
+	if !tier.All() {
+		few /= 6
+	}
+	seed, all := seed(t), number(t, "IDNODE_DAMAGED_NODES", few)
 	for i, log := range []string{"bolt", "wal"} {
 		t.Run(log, func(t *testing.T) {
 			w := startWard(t, log, rand.New(rand.NewPCG(seed, uint64(i))))

@@ -15,6 +15,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestLostQuorum loses two of three nodes for good, under load, and goes on with
@@ -131,6 +132,7 @@ func clusterID(t *testing.T, path string) string {
 // TestSurvivorsThatDiffer: two of five go on, one of which heard less, and was
 // first to recover.
 func TestSurvivorsThatDiffer(t *testing.T) {
+	tier.Long(t)
 	ledger := harness.NewLedger(t)
 	c := harness.StartCluster(t, harness.Config{Size: 5, Direct: true})
 	l := startLoad(t, ledger, "before the loss", c.Nodes...)
@@ -194,6 +196,7 @@ func TestNothingIsLost(t *testing.T) {
 // by the next one, which raises nothing twice; a node that is started between them
 // does not serve.
 func TestRecoveriesThatAreCutShort(t *testing.T) {
+	tier.Long(t)
 	points := []string{
 		"record-before:1", "record-after:1", "snapshot-before:1", "snapshot-written:1", "snapshot-after:1",
 		"delete-before:1", "delete-after:1", "record-before:2", "record-after:2",

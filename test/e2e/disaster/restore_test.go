@@ -15,6 +15,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // skipAhead is far more than what a test gives between a backup and a disaster.
@@ -34,6 +35,7 @@ func rounds(t testing.TB, few int) int {
 // under load, and restores it into a new one: under tags that were never given, and
 // under those of the lost nodes.
 func TestF24(t *testing.T) {
+	tier.Long(t)
 	for round := range rounds(t, 1) {
 		for _, tags := range []string{"DEF", "ABC"} {
 			t.Run(tags+strconv.Itoa(round), func(t *testing.T) { loseAll(t, tags) })

@@ -9,12 +9,14 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestOverTLS: a cluster with certificates is restored with its settings and with
 // what its applications know, and recovered though another program listens where a
 // lost node was.
 func TestOverTLS(t *testing.T) {
+	tier.Long(t)
 	dir := t.TempDir()
 	certs := harness.Certificates(t, "A", "D", "E", "F")
 	operator := func(args ...string) []string {

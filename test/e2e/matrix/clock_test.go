@@ -9,6 +9,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -22,6 +23,7 @@ const (
 // and of all together an hour back, a year ahead, and to and fro by a second; nodes
 // are restarted meanwhile. No id depends on a clock, and a range is as large as ever.
 func TestF17WrongClocks(t *testing.T) {
+	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{Program: harness.FailpointBinary(t)})
 	for _, n := range c.Nodes {
 		n.Env = []string{"FAILPOINT_CLOCK=" + clockFile(n)}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // unseenSync is how long a sync may take that is not counted as a stall. With a
@@ -15,6 +16,7 @@ const unseenSync = 50 * time.Millisecond
 
 // TestF02FollowerKilled kills followers: callers of other nodes do not notice.
 func TestF02FollowerKilled(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	var sound, broken []time.Duration
 	for i := range r.cycles(t, 8, 200) {

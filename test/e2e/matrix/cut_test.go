@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // inFlight bounds how long a call that was in flight when its node was cut off
@@ -59,6 +60,7 @@ func TestF06LeaderCutOff(t *testing.T) {
 // TestF09LargePacketsLost makes large messages of the leader vanish, while heartbeats
 // arrive: another node leads soon, and the one behind the link does not come back.
 func TestF09LargePacketsLost(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	leader := r.c.Leader(t)
 	r.traffic.Thick(t)
@@ -93,6 +95,7 @@ func (r *row) refuses(t *testing.T, w *harness.Watch) {
 // is sent, the link to one follower, and one direction of each pair. Where a
 // majority reaches each other, service goes on.
 func TestF07CutOneWay(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	for range r.cycles(t, 1, 50) {
 		for _, cut := range []struct {
@@ -140,6 +143,7 @@ func TestF07CutOneWay(t *testing.T) {
 // TestF08FlappingLinks cuts all links of one node off and on again, five times a
 // second: something is answered all the time.
 func TestF08FlappingLinks(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	r.traffic.Thick(t)
 	for range r.cycles(t, 2, 12) {

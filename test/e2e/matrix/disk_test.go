@@ -9,6 +9,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // endedAfter checks that a node ends by itself, with a failure, in words that
@@ -26,6 +27,7 @@ func endedAfter(t *testing.T, n *harness.Node, text string) {
 // TestF10LeaderDiskStalls makes every write of the leader hang: another one leads
 // soon, every call ends in time, and the watchdog ends the process.
 func TestF10LeaderDiskStalls(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	for i := range r.cycles(t, 1, 20) {
 		leader := r.c.Leader(t)
@@ -52,6 +54,7 @@ func TestF10LeaderDiskStalls(t *testing.T) {
 
 // TestF11SlowDisk makes every fsync of one node take long: there is no outage.
 func TestF11SlowDisk(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	for i := range r.cycles(t, 2, 40) {
 		slow := r.c.Leader(t)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 // goes on, under a leader with space; else calls are refused for certain, and answered
 // again soon after.
 func TestF13DiskFull(t *testing.T) {
+	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{Flags: []string{"--storage-low-mark", fmt.Sprint(lowMark)}})
 	for _, n := range c.Nodes {
 		mountSmall(t, n.DataDir)

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestF26RangesAbused has dishonest callers return ranges late, twice, below their
 // beginning, and in another's name, while leaders are killed: no number is ever
 // used by two.
 func TestF26RangesAbused(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	for _, n := range r.c.Nodes {
 		r.traffic.Abuse(n, 4)

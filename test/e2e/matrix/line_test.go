@@ -9,6 +9,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // far is a round trip of 75 ms, give or take 50: a way between continents.
@@ -22,6 +23,7 @@ const spare = 100 * time.Millisecond
 // room: a long way alone changes no leader, and something is answered on each line.
 // Beyond a relay of TCP a lost packet is one that comes late.
 func TestF09BadLines(t *testing.T) {
+	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{})
 	c.Become(far)
 	for _, n := range c.Nodes {

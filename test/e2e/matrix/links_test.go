@@ -11,6 +11,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // wideArea are the settings that docs/operations.md gives for links that the defaults
@@ -23,6 +24,7 @@ var wideArea = []string{
 // TestLinks serves over a link that the defaults do not stand, with the settings for
 // such links. IDNODE_E2E_LINKS=all measures the table of docs/operations.md.
 func TestLinks(t *testing.T) {
+	tier.Long(t)
 	ms := time.Millisecond
 	length, lines, settings := 6*time.Second, []edge.Line{{Delay: 100 * ms}}, [][]string{wideArea}
 	if os.Getenv("IDNODE_E2E_LINKS") == "all" {

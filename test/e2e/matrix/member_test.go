@@ -9,6 +9,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // snapshotOften makes nodes take snapshots after a few entries, and keep so few
@@ -19,6 +20,7 @@ var snapshotOften = []string{"--snapshot-threshold", "20", "--snapshot-interval"
 // again and again, while the leader is killed as it sends the snapshot; then an
 // empty node joins. All have the same state in the end.
 func TestF20SnapshotUnderLoad(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{Flags: snapshotOften}, deadline)
 	for i := range r.cycles(t, 3, 100) {
 		leader := r.c.Leader(t)
@@ -64,6 +66,7 @@ func manyNames(t *testing.T, c *harness.Cluster) int {
 // TestF21MembersChange adds a node and removes one, the leader every other time,
 // again and again under traffic: no outage is longer than 3 s.
 func TestF21MembersChange(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
 	for i := range r.cycles(t, 3, 100) {
 		r.traffic.Thick(t)

@@ -14,6 +14,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // soundLine is so short that it has no effect. A relay begun with a line that does
@@ -136,6 +137,7 @@ var clusters = []struct {
 // healed, and the cluster must serve and be of one state. IDNODE_E2E_CHAOS says
 // for how long all of it goes on.
 func TestF29Mixture(t *testing.T) {
+	tier.Long(t)
 	length := 30 * time.Second
 	if text := os.Getenv("IDNODE_E2E_CHAOS"); text != "" {
 		var err error

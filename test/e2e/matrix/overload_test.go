@@ -10,6 +10,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -47,6 +48,7 @@ const (
 // The calls come a thousand in a message that was encoded before. Only calls that
 // the connection took count as offered.
 func TestF19Overload(t *testing.T) {
+	tier.Long(t)
 	distance, err := time.ParseDuration(cmp.Or(os.Getenv("IDNODE_E2E_DISTANCE"), overloadDistance.String()))
 	if err != nil {
 		t.Fatal(err)

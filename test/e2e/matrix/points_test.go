@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -35,6 +36,7 @@ var seldom = []failpoint.Point{
 // a crash leaves something behind, and all nodes at once at some: what was
 // acknowledged stays, and a vote is given once.
 func TestF04KilledAtPoints(t *testing.T) {
+	tier.Long(t)
 	r := start(t, harness.Config{
 		Program: harness.FailpointBinary(t), Flags: append([]string{"--etag-block-size", "64"}, snapshotOften...),
 	}, deadline)

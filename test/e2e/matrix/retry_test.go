@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // lossyCallers go in through each relay that loses answers.
@@ -17,6 +18,7 @@ const lossyCallers = 16
 // again; the callers repeat them through other nodes with the same request id,
 // and each counts once and is answered the same.
 func TestF25LostAnswers(t *testing.T) {
+	tier.Long(t)
 	const perCycle = 500
 	r := start(t, harness.Config{}, 300*time.Millisecond)
 	var relays []*edge.Proxy

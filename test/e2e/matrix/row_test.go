@@ -14,6 +14,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/history/check"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -71,6 +72,9 @@ func (r *row) ends(t *testing.T) {
 // mediumFactor is how many times as often as by default a medium run repeats faults.
 const mediumFactor = 5
 
+// quickFraction is how many times as few faults the quick tier has.
+const quickFraction = 5
+
 // form is how long the rows are run: IDNODE_MATRIX is full for as long as the table
 // promises, which takes hours, or medium for about half an hour.
 func form() string { return os.Getenv("IDNODE_MATRIX") }
@@ -95,6 +99,9 @@ func within(d time.Duration) time.Duration { return time.Duration(slack() * floa
 func (r *row) cycles(t *testing.T, few, full int) int {
 	t.Helper()
 	r.figures.cycles = few
+	if !tier.All() {
+		r.figures.cycles = max(1, few/quickFraction)
+	}
 	switch form() {
 	case "full":
 		r.figures.cycles = full

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 // after the other has no file left to open for new connections. What is too much
 // is refused, and the rest goes on.
 func TestF18Shortage(t *testing.T) {
+	tier.Long(t)
 	c := harness.NewCluster(t, harness.Config{Flags: append([]string{"--max-in-flight", fmt.Sprint(fewCalls)}, snapshotOften...)})
 	for _, n := range c.Nodes {
 		n.Env = []string{"GOMEMLIMIT=" + littleMemory, "GOGC=5", "GOMAXPROCS=1"}

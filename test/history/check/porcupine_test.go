@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/history/check"
+	"github.com/idnode/idnode/test/tier"
 )
 
 var (
@@ -47,6 +48,7 @@ func linearizable(ops []history.Op) bool {
 // TestSameVerdictAsPorcupine compares the checker of identities with a search
 // through all orders, on random small histories, legal ones and wrong ones.
 func TestSameVerdictAsPorcupine(t *testing.T) {
+	tier.Long(t)
 	n := *histories
 	if raceEnabled || testing.Short() {
 		n /= 10

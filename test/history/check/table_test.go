@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/history/check"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // Each case is a history as somebody's error would make it, or one that only
@@ -336,6 +337,7 @@ func TestMalformed(t *testing.T) {
 
 // What cannot be decided is no success.
 func TestUndecided(t *testing.T) {
+	tier.Long(t)
 	var sizes []history.Op
 	for i := range int64(40) {
 		sizes = append(sizes, op(history.Next, 0, 1, unknown, counts(2*(1<<20)+i*i*2)))

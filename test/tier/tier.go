@@ -1,0 +1,25 @@
+// Package tier says how many of the tests run.
+//
+// There are two tiers. `go test ./...` runs the quick one, in about three minutes on
+// two cores. IDNODE_TESTS=all adds the tests that call Long; .ci/run sets it.
+package tier
+
+import (
+	"os"
+	"testing"
+)
+
+// variable is what names the tier in the environment.
+const variable = "IDNODE_TESTS"
+
+// All says whether every test runs.
+func All() bool { return os.Getenv(variable) == "all" }
+
+// Long skips a test that the quick tier leaves out: it takes more than a few seconds,
+// and a quicker test has the same kind of fault.
+func Long(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("a long test: set " + variable + "=all, as make check does")
+	}
+}
