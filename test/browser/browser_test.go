@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -167,7 +169,14 @@ func (b *browser) until(what, condition string) {
 	end := time.After(seen)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for !ask[bool](b, "!!("+condition+")") {
+	for {
+		met, err := run(b, chromedp.Evaluate[bool]("!!("+condition+")"))
+		if err != nil && !navigates(err) {
+			b.t.Fatalf("%s: %v", condition, err)
+		}
+		if met {
+			return
+		}
 		select {
 		case <-tick.C:
 		case <-end:
@@ -175,6 +184,13 @@ func (b *browser) until(what, condition string) {
 			b.t.Fatalf("not seen within %s: %s\n%s", seen, what, b.text("body"))
 		}
 	}
+}
+
+// navigates says whether the browser did not answer because it went from one page to
+// another meanwhile.
+func navigates(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && refused.Code == -32000
 }
 
 // sees waits for a text in the first element of a selector.
