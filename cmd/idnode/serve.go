@@ -27,6 +27,8 @@ type server interface {
 	GRPCAddr() string
 	RaftAddr() string
 	HTTPAddr() string
+	// HeldBytes is what is held for callers.
+	HeldBytes() int64
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -119,7 +121,7 @@ func (a *app) runServer(ctx context.Context, cfg *config.Config, log *slog.Logge
 	if err != nil {
 		return &endedError{err: err}
 	}
-	defer patientCollector()()
+	defer patientCollector(n.HeldBytes)()
 	go func() {
 		if err := manager.follow(ctx, n); err != nil {
 			log.Warn("the service manager cannot be told", "error", err)

@@ -42,6 +42,7 @@ func (s *fakeServer) Run(ctx context.Context) error {
 func (s *fakeServer) Ready(context.Context) error { return s.ready }
 func (s *fakeServer) Alive()                      {}
 func (s *fakeServer) GRPCAddr() string            { return s.node.addr }
+func (s *fakeServer) HeldBytes() int64            { return 0 }
 func (s *fakeServer) RaftAddr() string            { return s.cfg.Raft }
 func (s *fakeServer) HTTPAddr() string            { return s.cfg.HTTP }
 

@@ -19,6 +19,9 @@ func (n *Node) newBudget() *budget.Budget {
 	return budget.New(budget.Limits{Bytes: n.cfg.MaxHeldBytes, Connections: n.cfg.MaxCallerConnections})
 }
 
+// HeldBytes is what is held for callers.
+func (n *Node) HeldBytes() int64 { return n.budget.Held() }
+
 // countGRPC counts a connection of the gRPC port.
 func (n *Node) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Connection {
 	if info, ok := info.(credentials.TLSInfo); ok {
