@@ -1,11 +1,10 @@
 // Package member decides which node this is, and which nodes are in the
 // cluster.
 //
-// It owns the identity of a data directory (node.json: the node's random Raft
-// id, its tag, the cluster it belongs to), the flows by which a node without a
-// cluster gets into one (first start, join, invitation), and the reconcile loop
-// by which the leader makes Raft's configuration equal to the replicated table
-// of members.
+// It owns the identity of a data directory (node.json: the node's random Raft id, its
+// tag, the cluster it belongs to), the flows by which a node without a cluster gets into
+// one (first start, join, invitation), and the reconcile loop, in which the leader makes
+// Raft's configuration equal to the replicated table of members.
 //
 // It does not own the table itself, which is replicated state, nor any
 // connection: it reaches other nodes and Raft through small interfaces.

@@ -7,8 +7,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// The reasons for which a node cannot be a member, or not this one. None of
-// them goes away by waiting.
+// The reasons for which a node cannot be a member, or not this one. None of them is
+// temporary.
 var (
 	// ErrCorrupt means node.json is damaged.
 	ErrCorrupt = errors.New("node.json is damaged")
@@ -20,8 +20,8 @@ var (
 	ErrNotAdmitted = errors.New("the cluster does not let this node in")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
-	// ErrOtherCluster means that the nodes which the node was told of belong to another
-	// cluster than its data directory.
+	// ErrOtherCluster means that the listed nodes belong to another cluster than the data
+	// directory.
 	ErrOtherCluster = errors.New("the nodes listed belong to another cluster")
 	// ErrTooOld means that the cluster writes a log format which the node, or its
 	// configuration, does not know.
@@ -31,8 +31,8 @@ var (
 	// ErrDiverged means that the node's state is another than the cluster's, although
 	// both applied the same log.
 	ErrDiverged = errors.New("this node's state differs from the cluster's")
-	// ErrSetBack means that the data directory is an older copy of itself: others, or
-	// the directory itself, know of more than is in it.
+	// ErrSetBack means that the data directory is an older copy of itself: other nodes,
+	// or the directory's own records, know of more than it has.
 	ErrSetBack = errors.New("the data directory was set back to an older copy")
 	// ErrRemoved means the node was removed from its cluster.
 	ErrRemoved = errors.New("this node was removed from the cluster")
@@ -62,15 +62,15 @@ func RefusalOf(err error) *raftlogv1.Refusal {
 	return nil
 }
 
-// tagTaken says what an operator does about a tag that another directory owns.
+// tagTaken tells an operator what to do about a tag that another directory owns.
 func tagTaken(tag string, owner []byte) error {
 	return fmt.Errorf("%w: the cluster knows tag %s under the Raft id %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag (idnode serve --join …)",
 		ErrTagTaken, tag, ServerID(owner), tag)
 }
 
-// removed reports whether err means that the peer asked knows the caller as removed, and
-// denied whether it means that the peer does not let the caller in. Whoever calls peers
-// says so through these methods.
+// removed reports whether err means that the peer knows the caller as removed, and denied
+// whether it means that the peer does not admit the caller. The errors of calls to peers
+// have these methods.
 func removed(err error) bool {
 	var e interface{ Removed() bool }
 	return errors.As(err, &e) && e.Removed()

@@ -22,42 +22,39 @@ type Greeter interface {
 }
 
 const (
-	// helloTimeout bounds one question; it is longer than a lookup of a name and
-	// a TLS handshake take on a busy machine.
+	// helloTimeout bounds one Hello call; it is longer than a name lookup and a TLS
+	// handshake on a busy machine.
 	helloTimeout = 2 * time.Second
-	// defaultPause is between two rounds of questions.
+	// defaultPause is the interval between two rounds.
 	defaultPause = 200 * time.Millisecond
-	// complainAfter is how often a round's problems are logged while they stay
-	// the same.
+	// complainAfter is how often unchanged problems of the rounds are logged.
 	complainAfter = 5 * time.Second
 )
 
 // FirstStart finds the place of a node that was started with a list of peers
 // and has no cluster yet.
 //
-// Invariant: a cluster is formed only by the node with the lowest tag, and only
-// when every node on the list has answered in the same round, with the same
-// list, and without a cluster. So a wiped node never forms a second cluster
-// beside one that exists: some peer that answers knows of it, or not all
-// answer.
+// Invariant: a cluster is formed only by the node with the lowest tag, and only when
+// every node on the list has answered in the same round, with the same list, and without
+// a cluster. So a wiped node never forms a second cluster beside an existing one: some
+// peer that answers knows of it, or not all answer.
 type FirstStart struct {
-	// Self is this node as far as it knows itself, with its tag.
+	// Self is this node, with its tag.
 	Self *raftlogv1.Member
 	// Peers are the addresses by tag, this node's included.
 	Peers   map[string]string
 	Greeter Greeter
 	Logger  *slog.Logger
-	// Tell, if set, is called after each round with what keeps the cluster from being
+	// Tell, if set, is called after each round with the reason why the cluster is not
 	// formed.
 	Tell func(error)
 	// Pause is between two rounds; zero means 200 ms.
 	Pause time.Duration
 }
 
-// Run asks until the place is found, ctx ends, or there is none: then its error
-// wraps ErrTagTaken, ErrRemoved or ErrNotInCluster. What goes away by waiting,
-// such as a peer that is not up or has another list, is logged, and is part of
-// the error if ctx ends.
+// Run asks until the place is found, ctx ends, or there is none: then its error wraps
+// ErrTagTaken, ErrRemoved or ErrNotInCluster. Temporary problems, such as a peer that is
+// not up or has another list, are logged, and are part of the error if ctx ends.
 func (s FirstStart) Run(ctx context.Context) (Place, error) {
 	if s.Pause == 0 {
 		s.Pause = defaultPause
@@ -88,8 +85,8 @@ type answer struct {
 	response *peerv1.HelloResponse
 }
 
-// round asks all peers at the same time. The problem joins all that keep the
-// cluster from being formed.
+// round asks all peers at the same time. The problem joins all reasons why the cluster
+// cannot be formed.
 func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
@@ -109,7 +106,7 @@ func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 			answers = append(answers, answer{tag: tag, response: response})
 			problems[tag] = s.check(tag, response)
 			if len(response.GetClusterId()) > 0 {
-				cancel() // There is a cluster: no other answer changes that.
+				cancel() // There is a cluster, whatever the other answers are.
 			}
 		})
 	}
@@ -154,7 +151,7 @@ func (s FirstStart) decide(answers []answer, problem error) (Place, error) {
 	return s.form(members)
 }
 
-// form forms the cluster, if this node is the one to do it.
+// form forms the cluster, if that is this node's task.
 func (s FirstStart) form(members []*raftlogv1.Member) (Place, error) {
 	for _, m := range sortedByTag(members) {
 		switch {
@@ -170,8 +167,8 @@ func (s FirstStart) form(members []*raftlogv1.Member) (Place, error) {
 	return Place{}, fmt.Errorf("%w: all nodes on the list are watchers", errUndecided)
 }
 
-// joinSorted joins errors in the order of their keys, so that the same problems
-// always read the same.
+// joinSorted joins errors in the order of their keys, so that the same problems always
+// have the same text.
 func joinSorted(problems map[string]error) error {
 	var all []error
 	for _, tag := range slices.Sorted(maps.Keys(problems)) {
@@ -192,7 +189,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// complaints logs a problem when it changes, and else now and then.
+// complaints logs a problem when it changes, and otherwise periodically.
 type complaints struct {
 	logger *slog.Logger
 	last   string

@@ -19,14 +19,13 @@ type Joiner interface {
 }
 
 const (
-	// joinTimeout bounds one request; it leaves the member asked the time to
-	// ride out an election.
+	// joinTimeout bounds one request; it covers an election.
 	joinTimeout = 10 * time.Second
 	// lastJoinPause is the longest wait between two requests.
 	lastJoinPause = 2 * time.Second
 )
 
-// Join gets a node into an existing cluster, through any of the addresses.
+// Join adds a node to an existing cluster, through any of the addresses.
 type Join struct {
 	// Self is this node; an empty tag asks for the next free one.
 	Self      *raftlogv1.Member
@@ -35,16 +34,16 @@ type Join struct {
 	Token  string
 	Joiner Joiner
 	Logger *slog.Logger
-	// Tell, if set, is called with what each request failed with.
+	// Tell, if set, is called with the error of each request.
 	Tell func(error)
 	// Pause is the first wait between two requests; zero means 200 ms. It
 	// doubles up to 2 s.
 	Pause time.Duration
 }
 
-// Run asks until the node is a member, ctx ends, or the cluster refuses for
-// good: then the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *RefusedError.
-// Asking twice is harmless, because the cluster knows the node by its Raft id.
+// Run asks until the node is a member, ctx ends, or the cluster refuses permanently: then
+// the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *RefusedError.
+// Repeated requests are harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
 		return Place{}, errors.New("member: there is no address to join through")
@@ -94,7 +93,7 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 	return place, err
 }
 
-// refusal says what an error means for this node.
+// refusal returns what an error means for this node.
 func (j Join) refusal(address string, err error) error {
 	refusal := RefusalOf(err)
 	switch {
@@ -111,7 +110,7 @@ func (j Join) refusal(address string, err error) error {
 	return fmt.Errorf("asking %s: %w", address, err)
 }
 
-// lasting reports whether a refusal stays the same however often one asks.
+// lasting reports whether a refusal is permanent.
 func lasting(reason raftlogv1.RefusalReason) bool {
 	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
 }
@@ -123,7 +122,7 @@ type Invitation struct {
 	Address string
 	Tag     string
 	Watcher bool
-	// Token lets the node in; empty if it needs none.
+	// Token admits the node; empty if it needs none.
 	Token string
 	// Answer takes the outcome; it has room for it.
 	Answer chan<- InvitationAnswer

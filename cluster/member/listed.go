@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// doubtLimit is how long all that are listed must have been another cluster's where
-	// one of them is at the address of a present member. Then it may be that one which is
-	// at the wrong place, and it ends itself meanwhile.
+	// doubtLimit is how long all listed nodes must have been another cluster's if one of
+	// them is at the address of a present member. That one may be in the wrong place
+	// instead, and ends itself within this time.
 	doubtLimit = 10 * time.Second
 	// lastListPause is the longest wait between two rounds of questions.
 	lastListPause = 5 * time.Second
-	// firmRounds is how often a node that has met another cluster asks those that are
-	// silent before it reports so: one answer may be late.
+	// firmRounds is how often a node that has found another cluster asks the silent nodes
+	// before it reports that: an answer may be late.
 	firmRounds = 3
 )
 
-// Listed is a node that this one was told of when it was started. Tag is empty where
-// only an address was given.
+// Listed is a node in this node's --peer or --join. Tag is empty where only an address
+// was given.
 type Listed struct{ Tag, Address string }
 
 func (l Listed) String() string {
@@ -37,14 +37,13 @@ func (l Listed) String() string {
 	return l.Tag + " at " + l.Address
 }
 
-// ListCheck compares the addresses that a node was started with with the cluster that
-// its data directory belongs to. A directory of one cluster that is started in the
-// place of a node of another would serve that one's callers with ids of its own.
+// ListCheck compares the addresses of a node's configuration with the cluster of its data
+// directory. A directory that is started in the place of another cluster's node would
+// serve that cluster's callers with its own ids.
 //
-// What counts as an error is a list that is another cluster's: all nodes there belong
-// to another one. A list that is this cluster's and has grown old is none, for its
-// addresses may be anybody's by now: one node of this cluster that answers is enough,
-// and so is its quorum.
+// It is an error if all listed nodes belong to another cluster. An outdated list of this
+// cluster is none, because its addresses may belong to other nodes by now: one answer of
+// this cluster's is enough, and so is its quorum.
 type ListCheck struct {
 	// Self returns this node as it introduces itself, ClusterID is its cluster.
 	Self      func() *raftlogv1.Member
@@ -54,36 +53,35 @@ type ListCheck struct {
 	// Members returns all members, removed ones too.
 	Members func() []*raftlogv1.Member
 	Greeter Greeter
-	// Vouched reports whether the node has been known since its start to be where it
-	// belongs. From then on there are only warnings.
+	// Vouched reports whether the node was confirmed since its start to be in the right
+	// place. From then on there are only warnings.
 	Vouched func() bool
-	// Report is called after each round that gave no error, as soon as the answers count:
-	// own says that a node of this cluster has answered, foreign that one of another has.
+	// Report is called after each round without an error, as soon as the answers count:
+	// own means that a node of this cluster has answered, foreign that one of another
+	// has.
 	Report func(own, foreign bool)
-	// Tell is called with what is wrong with the list and is no error, when that
-	// changes.
+	// Tell is called with a problem of the list that is no error, when it changes.
 	Tell func(warnings []string)
 	// Pause is between the first two rounds; zero means 200 ms. It doubles up to 5 s.
 	Pause time.Duration
 
-	// answers are what the nodes last said; nobody's is one that says no cluster.
+	// answers are the nodes' last answers; one without a cluster is no evidence.
 	answers map[Listed]listedAnswer
-	// own are addresses behind which this node itself has answered.
+	// own are addresses at which this node itself answered.
 	own map[Listed]bool
 }
 
 // listedAnswer is what a listed node said.
 type listedAnswer struct {
 	cluster []byte
-	// kin says that this node is a present member of that cluster. Then it is the same
-	// one before or after a recovery, and not another.
+	// kin means that this node is a present member of that cluster. Then it is the same
+	// cluster before or after a recovery.
 	kin bool
 }
 
-// Run asks until each node has said that it belongs to this cluster, ctx ends, or the
-// list is known to be another cluster's: then the error wraps ErrOtherCluster. Nodes
-// that do not answer are asked again and again, because in a cold start all come up
-// together.
+// Run asks until each node has answered that it belongs to this cluster, ctx ends, or the
+// list is known to be another cluster's: then the error wraps ErrOtherCluster. Silent
+// nodes are asked repeatedly, because in a cold start all come up together.
 func (c ListCheck) Run(ctx context.Context) error {
 	c.answers, c.own = map[Listed]listedAnswer{}, map[Listed]bool{}
 	wait := cmp.Or(c.Pause, defaultPause)
@@ -116,8 +114,8 @@ func (c ListCheck) Run(ctx context.Context) error {
 	}
 }
 
-// open returns who is still to be asked: who has not said that it is of this cluster.
-// Members that were removed are left out, and with them the addresses that they had.
+// open returns the nodes that are still to be asked: those not known to be of this
+// cluster. Removed members and their addresses are left out.
 func (c ListCheck) open() []Listed {
 	var open []Listed
 	for _, l := range c.Listed {
@@ -154,8 +152,8 @@ func (c ListCheck) isMembers(l Listed) bool {
 	})
 }
 
-// round asks all who are open at the same time. Once one of this cluster has answered
-// nobody else is waited for.
+// round asks all open nodes at the same time. It returns once one of this cluster has
+// answered.
 func (c ListCheck) round(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
@@ -187,7 +185,7 @@ func isPresent(self *raftlogv1.Member, members []*raftlogv1.Member) bool {
 	})
 }
 
-// foreign returns who belongs to another cluster.
+// foreign returns the nodes of another cluster.
 func (c ListCheck) foreign() []Listed {
 	return slices.DeleteFunc(c.open(), func(l Listed) bool { return len(c.answers[l].cluster) == 0 })
 }
@@ -202,17 +200,16 @@ func (c ListCheck) anyOwn() bool {
 	return false
 }
 
-// allForeign reports whether there is nobody left who could say that this node is where
-// it belongs: all who were asked are of another cluster.
+// allForeign reports whether no listed node could still confirm this node: all are of
+// another cluster.
 func (c ListCheck) allForeign() bool {
 	foreign := c.foreign()
 	return !c.anyOwn() && len(foreign) > 0 && len(foreign) == len(c.open()) &&
 		!slices.ContainsFunc(foreign, func(l Listed) bool { return c.answers[l].kin })
 }
 
-// otherCluster returns an error if the list is another cluster's, which all nodes on it have
-// said since the time given; zero means that they have not. A node that has been vouched
-// for does not end.
+// otherCluster returns an error if the list has been another cluster's since the given
+// time; zero means that it is not. A confirmed node does not end.
 func (c ListCheck) otherCluster(since time.Time) error {
 	if since.IsZero() || c.Vouched() {
 		return nil
@@ -235,7 +232,7 @@ func (c ListCheck) warnings() []string {
 	return warnings
 }
 
-// ListOf returns what a node was told by --peer and --join, each node once.
+// ListOf returns the nodes of --peer and --join, each once.
 func ListOf(peers map[string]string, join []string) []Listed {
 	var all []Listed
 	for tag, address := range peers {

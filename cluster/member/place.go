@@ -11,7 +11,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Place is where a node found itself: what its record says from then on.
+// Place is a node's place in its cluster, as its record has it from then on.
 type Place struct {
 	ClusterID []byte
 	Tag       string
@@ -32,9 +32,9 @@ func (p Place) Apply(r *Record) {
 // ClusterIDSize is the length of a cluster id in bytes.
 const ClusterIDSize = 16
 
-// ClusterIDOf returns the id of the cluster that these first members form: a
-// hash over their tags and Raft ids, in the order of the tags. So it says who
-// founded the cluster, and two foundings never share one.
+// ClusterIDOf returns the id of the cluster that these first members form: a hash over
+// their tags and Raft ids, in the order of the tags. So it identifies the founders, and
+// two clusters never share one.
 func ClusterIDOf(members []*raftlogv1.Member) []byte {
 	sorted := sortedByTag(members)
 	h := sha256.New()
@@ -77,7 +77,7 @@ func found(members []*raftlogv1.Member) Place {
 	return Place{ClusterID: ClusterIDOf(members), Founder: true, Members: members}
 }
 
-// adopt returns the place of self in an existing cluster, or why it has none.
+// adopt returns the place of self in an existing cluster, or an error.
 func adopt(self *raftlogv1.Member, clusterID []byte, members []*raftlogv1.Member) (Place, error) {
 	for _, m := range members {
 		sameID := bytes.Equal(m.GetId(), self.GetId())

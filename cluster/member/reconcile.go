@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// defaultTick is how often the table and Raft's configuration are compared.
-	// It costs no message as long as they are equal.
+	// defaultTick is how often the table and Raft's configuration are compared. It costs
+	// no message while they are equal.
 	defaultTick = 100 * time.Millisecond
-	// nearEnough is how many entries a newcomer may be behind and still count as
-	// caught up: about what a busy cluster writes between two looks.
+	// nearEnough is how many entries a new member may be behind and still count as caught
+	// up: about what a busy cluster writes between two checks.
 	nearEnough = 512
-	// maxHandovers is how often a removed leader tries to hand over before it
-	// removes itself, which ends its leadership the slow way.
+	// maxHandovers is how often a removed leader tries to hand over before it removes
+	// itself, which ends its leadership more slowly.
 	maxHandovers = 5
 )
 
@@ -36,19 +36,18 @@ type Raft interface {
 	HandOver(ctx context.Context) error
 }
 
-// Reconciler makes Raft's configuration equal to the replicated table of
-// members, on the leader. The table says what is wanted, and only the log
-// changes it; so a change that a leader did not finish is finished by the next.
+// Reconciler makes Raft's configuration equal to the replicated table of members, on the
+// leader. The table is the desired state, and only the log changes it; so the next leader
+// finishes a change that a leader did not finish.
 //
-// Invariant: one change at a time, and a server gets a vote only after it has caught
-// up, and while a majority answers that it is part of: a voter that is far behind, or
-// does not exist, can cost the quorum.
+// Invariant: one change at a time, and a server gets a vote only after it has caught up,
+// and while a majority with it answers: a voter that is far behind, or does not exist,
+// can cost the quorum.
 //
-// A change cannot be made conditional on the configuration that it was derived from:
-// the library does not tell that one's index. If another leader has changed it in
-// between, the change is one that the table wanted a moment ago, Raft makes it only
-// when it is the leader and the change before is committed, and the next round puts
-// right what is no longer wanted.
+// A change cannot be made conditional on the configuration that it was derived from: the
+// library does not tell that one's index. If another leader changed it in between, the
+// change is one that the table wanted a moment ago, Raft makes it only as the leader and
+// after the previous change is committed, and the next round corrects it.
 type Reconciler struct {
 	Self ID
 	Raft Raft
@@ -60,13 +59,12 @@ type Reconciler struct {
 	Commit func() uint64
 	// MayVote fails as long as a member's vote would cost the quorum.
 	MayVote func(ctx context.Context, m *raftlogv1.Member) error
-	// Promote brings it through the log that a member may vote.
+	// Promote commits that a member may vote.
 	Promote func(ctx context.Context, id []byte) error
-	// Format is the log format that is written; RaiseFormat brings a newer one
-	// through the log.
+	// Format is the current log format; RaiseFormat commits a newer one.
 	Format      func() uint32
 	RaiseFormat func(ctx context.Context, format uint32) error
-	// Stable is how long a newcomer must have kept up before it votes.
+	// Stable is how long a new member must keep up before it votes.
 	Stable time.Duration
 	// Tick is how often to look; zero means 100 ms.
 	Tick   time.Duration
@@ -94,8 +92,8 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// step makes at most one change of Raft's configuration. A change that fails
-// does not keep the next one waiting: it may be what the first one waits for.
+// step makes at most one change of Raft's configuration. A failed change does not block
+// the next one, which may be what the first one waits for.
 func (r *Reconciler) step(ctx context.Context) error {
 	servers, err := r.Raft.Configuration()
 	if err != nil {
@@ -120,7 +118,7 @@ func (r *Reconciler) step(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// configuration is Raft's, as it was when the round began.
+// configuration is Raft's at the beginning of the round.
 type configuration map[raft.ServerID]raft.Server
 
 // remove takes removed members out of Raft's configuration. It goes first: a server that
@@ -145,8 +143,8 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 	return true, nil
 }
 
-// add brings new members in as servers without a vote. Raft's configuration has
-// no addresses: where a server is, the table says, at each dial.
+// add adds new members as servers without a vote. Raft's configuration has no addresses:
+// each dial takes the address from the table.
 func (r *Reconciler) add(_ context.Context, c configuration, m *raftlogv1.Member) (bool, error) {
 	id := ServerID(m.GetId())
 	if _, present := c[id]; m.GetRemoved() || present {
@@ -187,7 +185,7 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 }
 
 // keepsUp reports whether the member has been near the commit index for the whole stable
-// time. A member that does not answer begins again.
+// time. A member that does not answer starts over.
 func (r *Reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
 	commit := r.Commit()
 	applied, err := r.Progress(ctx, m)

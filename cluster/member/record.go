@@ -26,11 +26,10 @@ const recordVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Record is what a data directory says about its node.
+// Record is a data directory's record of its node.
 //
-// Invariant: ID never changes once the file exists, and ClusterID never changes
-// once it is set, but by a recovery. A node that finds them changed is another
-// node.
+// Invariant: ID never changes once the file exists, and ClusterID never changes once it
+// is set, except by a recovery.
 type Record struct {
 	// ID is the node's Raft id.
 	ID ID
@@ -38,28 +37,28 @@ type Record struct {
 	Tag string
 	// ClusterID is the cluster's id, 16 bytes; empty until the node has one.
 	ClusterID []byte
-	// Founder says that this node forms the cluster: it alone bootstraps Raft.
+	// Founder means that this node forms the cluster: it alone bootstraps Raft.
 	Founder bool
 	// Members are the members as the node last knew them: the plan of the first
 	// start, later a copy of the replicated table. A restarted node authenticates
 	// its peers by them until it has applied its log, and finds their addresses.
 	Members []*raftlogv1.Member
-	// TagConfirmed says that the cluster confirmed the tag once.
+	// TagConfirmed means that the cluster has confirmed the tag.
 	TagConfirmed bool
-	// Removed says that the node was removed from the cluster.
+	// Removed means that the node was removed from the cluster.
 	Removed bool
-	// Recovering says that a recovery of the cluster was begun and is not finished:
-	// the node must not start.
+	// Recovering means that a recovery of the cluster was started and not finished: the
+	// node must not start.
 	Recovering bool
-	// Diverged says how the node's state differed from the cluster's; empty if it
-	// never did. The node must not start.
+	// Diverged is how the node's state differed from the cluster's; empty if it never
+	// did. The node must not start.
 	Diverged string
-	// SetBack says what others have seen that the data directory has lost; empty if
-	// nobody said so. The node must not start, unless an operator trusts the directory:
-	// its starts would soon have higher numbers than those that were seen.
+	// SetBack is what others have seen and the data directory has lost; empty if nothing.
+	// The node must not start, unless an operator trusts the directory: its starts would
+	// soon have higher numbers than those that were seen.
 	SetBack string
-	// Revision counts how often the record was written. It is 0 in one that an
-	// older version of the program wrote.
+	// Revision counts how often the record was written. It is 0 in a record of an older
+	// version of the program.
 	Revision uint64
 }
 
@@ -83,8 +82,8 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 }
 
 // fileJSON is the file's layout. FileChecksum is CRC-32C over the same document with an
-// empty checksum. Older versions of the program know neither of the two fields below,
-// and read and write what is above.
+// empty checksum. Older versions of the program know neither of the two new fields, and
+// read and write the embedded ones.
 type fileJSON struct {
 	recordJSON
 	Revision     uint64 `json:"revision,omitempty"`
@@ -256,10 +255,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// LoadOrCreate returns the record of dir, and writes a new one with a random id
-// if the directory is empty. logFile is the name of Raft's store beside it: a
-// directory that has one file without the other was emptied in part, and a node
-// that forgot its votes or its name must not take part.
+// LoadOrCreate returns the record of dir, and writes a new one with a random id if the
+// directory is empty. logFile is the name of Raft's store beside it: a directory that has
+// one file without the other was partly emptied, and a node without its votes or its name
+// must not take part.
 func LoadOrCreate(dir, logFile string) (*Record, error) {
 	hasLog, err := exists(filepath.Join(dir, logFile))
 	if err != nil {

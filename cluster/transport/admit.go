@@ -12,9 +12,9 @@ import (
 	"github.com/idnode/idnode/cluster/witness"
 )
 
-// admit runs both handshakes on an accepted connection and returns the
-// connection to use and the member at its other end. A probe is answered, and
-// leaves nothing to use. Nothing but the greeting is read before all is checked.
+// admit runs both handshakes on an accepted connection and returns the connection to use
+// and the member at its other end. A probe is answered, and returns no connection. Only
+// the greeting is read before all checks pass.
 func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
 	defer cancel()
@@ -78,8 +78,8 @@ func (s *stream) serveTLS(ctx context.Context, raw net.Conn) (net.Conn, *tls.Con
 	return secure(ctx, tls.Server(raw, config))
 }
 
-// secure runs a TLS handshake, and demands that the other side showed a
-// certificate which was verified, whatever the configuration says.
+// secure runs a TLS handshake, and requires a verified certificate of the other side,
+// whatever the configuration.
 func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, nil, err
@@ -91,7 +91,7 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 	return conn, &state, nil
 }
 
-// judge decides about a greeting, and says why the dialler was set back if it was.
+// judge decides about a greeting, and returns why the dialler was set back, if it was.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
 	if status := s.identify(ctx, g, state); status != OK {
 		return status, nil
@@ -117,8 +117,8 @@ func (s *stream) accept(member id, process instance, p *witness.Progress) error 
 	return s.cfg.Witness.Accept(member.String(), process.number(), *p)
 }
 
-// progress returns what this node says of its disk; nothing to strangers. Without a
-// witness it says nothing at all.
+// progress returns this node's progress for an answer; none for unknown nodes, and none
+// without a witness.
 func (s *stream) progress(status Status) *witness.Progress {
 	switch {
 	case s.cfg.Witness == nil:
@@ -130,7 +130,7 @@ func (s *stream) progress(status Status) *witness.Progress {
 	return &own
 }
 
-// identify finds out whether a dialler is the member that it says it is.
+// identify checks whether a dialler is the member that it claims to be.
 func (s *stream) identify(ctx context.Context, g greeting, state *tls.ConnectionState) Status {
 	if g.cluster != s.cluster {
 		return WrongCluster
@@ -147,7 +147,7 @@ func (s *stream) identify(ctx context.Context, g greeting, state *tls.Connection
 	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
 		return WrongCertificate
 	case g.dialler == s.local:
-		// A node has no reason to dial itself; a copy of its directory does.
+		// A node never dials itself; a copy of its directory does.
 		return Impostor
 	case g.purpose != forProbe && s.impostor(ctx, peer, g):
 		return Impostor
@@ -156,9 +156,9 @@ func (s *stream) identify(ctx context.Context, g greeting, state *tls.Connection
 }
 
 // impostor reports whether the member itself, asked at its own address, is another
-// process than the one that greeted. Without TLS nothing else tells a copied or forged
-// data directory from the member. Whoever cannot be asked gets the benefit of the doubt:
-// a network may be cut in one direction, or an address be new.
+// process than the one that greeted. Without TLS nothing else distinguishes a copied or
+// forged data directory from the member. A member that cannot be asked is accepted: the
+// network may be cut in one direction, or the address be new.
 func (s *stream) impostor(ctx context.Context, peer Peer, g greeting) bool {
 	if s.known.is(g.dialler, g.instance) {
 		return false
@@ -204,15 +204,15 @@ func (i *instances) forget(name string) {
 	delete(i.byID, member)
 }
 
-// limiter lets each key through once in a while, so that a peer that keeps
-// trying does not fill the log.
+// limiter passes each key once per interval, so that a peer's retries do not fill the
+// log.
 type limiter struct {
 	mu    sync.Mutex
 	every time.Duration
 	last  map[string]time.Time
 }
 
-// maxLimiterKeys bounds the memory that strangers can make a limiter use.
+// maxLimiterKeys bounds the memory that unknown peers can make a limiter use.
 const maxLimiterKeys = 1024
 
 func newLimiter(every time.Duration) *limiter {

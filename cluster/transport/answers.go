@@ -12,28 +12,27 @@ import (
 // be, another leader.
 var ErrNewerTerm = errors.New("a node answered from a newer term")
 
-// errSucceeded is what the library gets for a message of a former leader.
+// errSucceeded is the library's error for a message of a former leader.
 var errSucceeded = errors.New("another node leads a newer term")
 
-// Mark is a moment among the messages this node has sent; a later one is greater.
+// Mark is a position in the sequence of messages that this node has sent.
 type Mark uint64
 
-// answers remembers the newest message of a leader's that each node answered.
-// The library itself only knows that an answer came, not which message it was
-// to: after a pause of this process an answer from before the pause would tell
-// it that it still leads.
+// answers remembers the newest message of a leader's that each node answered. The library
+// only knows that an answer came, not to which message: after a pause of this process, an
+// answer from before the pause would make it believe that it still leads.
 type answers struct {
 	mu   sync.Mutex
 	mark Mark
 	// newest is the newest term that any answer came from.
 	newest uint64
 	byID   map[raft.ServerID]answered
-	// changed is closed at the next answer, if somebody waits for one.
+	// changed is closed at the next answer, if a caller waits for one.
 	changed chan struct{}
 }
 
-// answered is a message of a leader's in term, sent at a moment, that was
-// answered in the same term.
+// answered is a leader's message of a term that was answered in the same term, with the
+// mark of its sending.
 type answered struct {
 	term uint64
 	sent Mark
@@ -41,7 +40,7 @@ type answered struct {
 
 func newAnswers() *answers { return &answers{byID: map[raft.ServerID]answered{}} }
 
-// next returns a moment after all that were returned before.
+// next returns a mark after all previous ones.
 func (a *answers) next() Mark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,12 +87,12 @@ func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self r
 
 // AppendEntries implements raft.Transport.
 //
-// It sends nothing for a leader whose successor's first request has arrived. The
-// library (v1.7.3) reads the entries of a request one by one, without a lock, and may
+// It sends no message of a former leader once its successor's first request has arrived.
+// The library (v1.7.3) reads the entries of a request one by one, without a lock, and may
 // do so seconds after this node stopped leading, if the follower did not answer for a
-// while. Meanwhile the new leader's entries replace those of the log: the request
-// could join the entry before of one leader to entries of another, and a follower
-// that knows of neither's end would store a log that no leader ever had.
+// while. In that time the new leader's entries replace those of the log: the request
+// could combine the previous entry of one leader with entries of another, and a follower
+// would store a log that no leader ever had.
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	if args.Term < t.inbound.led.Load() {
 		return errSucceeded
@@ -133,15 +132,15 @@ func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, arg
 	return err
 }
 
-// acknowledged passes on what an answer proves of a member's disk. An answer to a
-// pre-vote proves nothing: its term is on no disk.
+// acknowledged reports what an answer proves of a member's disk. An answer to a pre-vote
+// proves nothing: its term is on no disk.
 func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64) {
 	if w := t.stream.cfg.Witness; w != nil {
 		w.Acknowledged(string(id), term, match, committed)
 	}
 }
 
-// Mark returns the present moment, for AwaitMajority.
+// Mark returns the current mark, for AwaitMajority.
 func (t *Transport) Mark() Mark { return t.answers.next() }
 
 // AwaitMajority waits until a majority of the voters has answered messages that

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds sending one message and waiting for its answer. It is
-	// how long replication to a node hangs that vanished without a word.
+	// DefaultTimeout bounds sending one message and waiting for its answer. It is how
+	// long replication to a node hangs that vanished silently.
 	DefaultTimeout = 2 * time.Second
-	// DefaultInstallTimeout bounds sending a snapshot and waiting until it is
-	// installed. It is multiplied by the snapshot's size in units of installScale,
-	// up to maxInstallTimeout: a megabyte a second. Meanwhile heartbeats go on, and
-	// keepAlive finds a node that is gone.
+	// DefaultInstallTimeout bounds sending a snapshot and waiting until it is installed.
+	// It is multiplied by the snapshot's size in units of installScale, up to
+	// maxInstallTimeout: a megabyte a second. Heartbeats continue in that time, and
+	// keepAlive detects a node that is gone.
 	DefaultInstallTimeout = 30 * time.Second
 	installScale          = 32 << 20
 	maxInstallTimeout     = time.Hour
@@ -37,7 +37,7 @@ const (
 	DefaultMaxPending = 64
 	// DefaultMaxPool is how many idle connections to one node are kept.
 	DefaultMaxPool = 3
-	// probeTimeout bounds asking a member whether a caller is really it.
+	// probeTimeout bounds a probe of a member: whether a dialler is really it.
 	probeTimeout = 250 * time.Millisecond
 	// refusalLogEvery is how often the same refusal is logged.
 	refusalLogEvery = 10 * time.Second
@@ -46,7 +46,7 @@ const (
 	olderFor = 10 * time.Second
 )
 
-// Peer is a member, or a former one, as the Directory knows it.
+// Peer is a present or former member in the Directory.
 type Peer struct {
 	// ID is the Raft id, 32 hexadecimal digits.
 	ID string
@@ -54,27 +54,27 @@ type Peer struct {
 	Tag string
 	// Address is its Raft port as host:port; the host may be a name.
 	Address string
-	// Removed says that the id once was a member and never will be again.
+	// Removed means that the id was a member and never will be again.
 	Removed bool
 }
 
-// Directory knows the members. It is asked at each dial and each accept, from
-// many goroutines, so it must be quick and safe for concurrent use.
+// Directory knows the members. It is read at each dial and each accept, so it must be
+// quick and safe for concurrent use.
 type Directory interface {
 	Lookup(id string) (Peer, bool)
 }
 
-// Witness knows how far this node's disk is, and how far those of others were seen to
-// be. Its methods are quick, and safe for concurrent use.
+// Witness has the progress of this node's disk, and the seen progress of others'. Its
+// methods are quick, and safe for concurrent use.
 type Witness interface {
 	// Own returns this node's progress.
 	Own() witness.Progress
 	// Accept returns nil if a process may be the member: its disk has everything that
 	// the member was seen to have.
 	Accept(id string, process uint64, p witness.Progress) error
-	// Met learns of a process that did not say its progress.
+	// Met learns of a process that did not send its progress.
 	Met(id string, process uint64)
-	// Acknowledged is told what a member's message proves of its disk.
+	// Acknowledged records what a member's message proves of its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }
 
@@ -87,23 +87,23 @@ type Config struct {
 	ClusterID []byte
 	LocalID   string
 	Directory Directory
-	// Witness may be nil: then connections are opened as older programs do, and a
-	// member whose disk was set back is not noticed.
+	// Witness may be nil: then connections are opened as by older programs, and a member
+	// whose disk was set back is not detected.
 	Witness Witness
-	// Voters, if set, returns who votes, and makes this process wait with its votes:
-	// it gives none before so many voters have accepted it that they and it are a
-	// majority. So whoever saw that its disk had more has said so before.
+	// Voters, if set, returns the voters, and delays this process's votes until it and
+	// the voters that have accepted it are a majority. So a member that saw more of its
+	// disk has refused it before.
 	Voters func() []raft.ServerID
 	// OlderPeers reports whether other members may run a program that knows only the
 	// handshake's first version. Nil means yes.
 	OlderPeers func() bool
-	// Dial says, by tag, where to reach a node instead of its Address.
+	// Dial overrides a node's Address, by tag.
 	Dial map[string]string
 
-	// ServerTLS and ClientTLS are asked for each connection, so renewed
-	// certificates need no restart. Both nil means no TLS. ServerTLS must demand
-	// and verify client certificates; ClientTLS gets the tag of the node dialled,
-	// and a configuration without ServerName gets the tag as one.
+	// ServerTLS and ClientTLS are called for each connection, so that renewed
+	// certificates need no restart. Both nil means no TLS. ServerTLS must demand and
+	// verify client certificates; ClientTLS gets the tag of the node dialled, and a
+	// configuration without ServerName gets the tag as one.
 	ServerTLS func() (*tls.Config, error)
 	ClientTLS func(tag string) (*tls.Config, error)
 	// NamesTag reports whether the verified certificate of a connection names the tag.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// keepAlive finds out within 20 s that the other side of a silent connection is
-// gone; the library reads without a deadline from connections it has accepted.
+// keepAlive detects within 20 s that the other side of a silent connection is gone; the
+// library reads accepted connections without a deadline.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 func setKeepAlive(conn net.Conn) {
@@ -34,8 +34,8 @@ type conn struct {
 	all  *conns
 }
 
-// Close closes the connection and forgets it. It does not say good-bye in TLS:
-// that would wait for a peer that does not read.
+// Close closes the connection and forgets it. It sends no close_notify in TLS: that would
+// wait for a peer that does not read.
 func (c *conn) Close() error {
 	c.all.mu.Lock()
 	delete(c.all.open, c)
@@ -43,7 +43,8 @@ func (c *conn) Close() error {
 	return c.raw.Close()
 }
 
-// add tracks a connection; false means that it came too late and was closed.
+// add tracks a connection; false means that the transport is closed, and so is the
+// connection.
 func (s *conns) add(secured, raw net.Conn, peer string) (*conn, bool) {
 	c := &conn{Conn: secured, raw: raw, peer: peer, all: s}
 	s.mu.Lock()
@@ -73,7 +74,7 @@ func (s *conns) closeIf(match func(peer string) bool) {
 	}
 }
 
-// shut closes all connections, and those that are still to come.
+// shut closes all connections, and every later one.
 func (s *conns) shut() {
 	s.mu.Lock()
 	s.closed = true
@@ -81,9 +82,9 @@ func (s *conns) shut() {
 	s.closeIf(func(string) bool { return true })
 }
 
-// pending are the accepted connections in a handshake. When there are too many,
-// the one that has been waiting longest goes: a member's handshake takes
-// milliseconds, so whoever is oldest is only holding a place.
+// pending are the accepted connections in a handshake. When there are too many, the
+// oldest is closed: a member's handshake takes milliseconds, so the oldest is hardly a
+// member's.
 type pending struct {
 	mu     sync.Mutex
 	limit  int
@@ -95,7 +96,7 @@ func newPending(limit int) *pending {
 	return &pending{limit: limit, oldest: list.New()}
 }
 
-// add makes room for the connection and returns how to give it back.
+// add adds the connection and returns the function that removes it.
 func (p *pending) add(conn net.Conn) (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +115,7 @@ func (p *pending) add(conn net.Conn) (done func()) {
 	}
 }
 
-// shut closes all of them, and those that are still to come.
+// shut closes all of them, and every later one.
 func (p *pending) shut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // ErrUnknownPeer means that the Directory does not know the node to dial.
 var ErrUnknownPeer = errors.New("the table of members does not know this node")
 
-// RefusedError is the error of a dial that reached a node which refused it.
+// RefusedError is the error of a dial that a node refused.
 type RefusedError struct {
 	By     Peer
 	Status Status
@@ -44,14 +44,14 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 	return c, nil
 }
 
-// noteRefusal tells of a refusal: the process each time, the log now and then.
+// noteRefusal reports a refusal: to the process each time, to the log at intervals.
 func (s *stream) noteRefusal(err error) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		return
 	}
 	if refused.Status == SetBack {
-		s.setBack.Store(true) // First of all: what ends the process waits for its disk.
+		s.setBack.Store(true) // First: the end of the process waits for its disk.
 	}
 	if s.refusals.allow("by " + refused.By.ID + refused.Status.String()) {
 		s.cfg.Logger.Warn("a node refused our Raft connection",
@@ -66,8 +66,8 @@ type greeted struct {
 	answer    answer
 }
 
-// greet connects to a node, runs both handshakes, and makes sure that it is the
-// one that was meant. The connection it returns has no deadline.
+// greet connects to a node, runs both handshakes, and checks that it is the intended one.
+// The connection it returns has no deadline.
 func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
 	target, err := parseID(peer.ID)
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *stream) greetAsKnown(ctx context.Context, peer Peer, g greeting) (greet
 		if !errors.Is(err, errNoAnswer) {
 			return open, err
 		}
-		// It knows the second version, and only that by now. It was not ready when it
-		// closed the connection, or was started with a newer program since.
+		// The node knows the second version. It was not ready when it closed the
+		// connection, or has been upgraded since.
 		s.older.remove(g.target)
 	}
 	own := s.cfg.Witness.Own()
@@ -100,8 +100,8 @@ func (s *stream) greetAsKnown(ctx context.Context, peer Peer, g greeting) (greet
 	if !errors.Is(err, errNoAnswer) || !s.cfg.OlderPeers() {
 		return open, err
 	}
-	// An older program closes a connection that opens with what it does not know. So
-	// does a port behind which nothing is ready; but that does so once.
+	// An older program closes a connection with an unknown opening. So does a port whose
+	// server is not ready; but only once.
 	first, err := s.greetWith(ctx, peer, g.older())
 	if err != nil {
 		return first, err
@@ -122,7 +122,7 @@ func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted,
 	}
 	setKeepAlive(raw)
 	raw = s.cfg.WrapConn(raw)
-	// When the time is up, or the transport closes, whatever waits here ends.
+	// A timeout, or the end of the transport, ends every wait here.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	conn, a, err := s.introduce(ctx, raw, peer, g)
 	if !stop() && err == nil {
@@ -140,9 +140,8 @@ var errNoAnswer = errors.New("it closed the connection")
 
 // DialTCP is how connections are opened unless Config.DialContext says otherwise. It
 // looks the name up again each time: in a cluster of containers the address behind a name
-// changes with each start. It does so with a resolver of its own, so that this look-up
-// does not join one of the same name that began while this node was cut off and waits out
-// its time.
+// changes with each start. It uses a resolver of its own, so that this lookup does not
+// join an earlier one of the same name that hangs since this node was cut off.
 func DialTCP(ctx context.Context, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: &net.Resolver{}}
 	return dialer.DialContext(ctx, "tcp", address)
@@ -155,7 +154,7 @@ func (s *stream) addressOf(peer Peer) string {
 	return peer.Address
 }
 
-// introduce is both handshakes from the dialling side.
+// introduce runs both handshakes on the dialling side.
 func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greeting) (net.Conn, answer, error) {
 	conn, err := s.dialTLS(ctx, raw, peer)
 	if err != nil {

@@ -1,24 +1,22 @@
-// Package transport carries Raft's messages between nodes over TCP, with TLS or
-// without, and lets nobody in who is not a member.
+// Package transport carries Raft's messages between nodes over TCP, with or without TLS,
+// and admits members only.
 //
 // It owns the Raft port: the listener, every connection dialled or accepted,
 // and the handshake that opens each of them. The messages themselves are the
 // library's (raft.NetworkTransport), with one change: heartbeats take the same
 // way as everything else (see Transport.SetHeartbeatHandler).
 //
-// Who talks to whom is decided by names, never by addresses. To Raft a server's
-// address is its id; where that id is reached is asked of the Directory at each
-// dial. So a vote is given to an id, and a node that comes up at the address of
-// another is nobody; with addresses for names, two nodes that swapped theirs
-// could both be given one vote in one term. Both ends of a connection say at its
-// beginning which cluster they are of, who they are and whom they want, and
-// nothing else is read before that has been checked. With TLS each certificate
-// must name the tag of its member; being signed by the right authority is not
-// enough.
+// Nodes are identified by ids, never by addresses. To Raft a server's address is its id;
+// the Directory has the id's address at each dial. So a vote is given to an id, and a
+// node at the address of another is refused; with addresses as identity, two nodes that
+// swapped theirs could both get one vote in one term. Both ends of a connection first
+// send their cluster, their id and the wanted id, and nothing else is read before the
+// check. With TLS each certificate must name the tag of its member; the right authority's
+// signature is not enough.
 //
-// Without TLS the handshake is no protection against somebody who can read the
-// network: it keeps apart nodes that are misconfigured, copied or wiped.
+// Without TLS the handshake is no protection against an attacker on the network: it
+// separates nodes that are misconfigured, copied or wiped.
 //
-// The package does not know where the table of members comes from, and does not
-// decide what a node does that was refused: it tells.
+// The package does not own the table of members, and does not decide what a refused node
+// does: it reports refusals.
 package transport

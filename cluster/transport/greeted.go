@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// older are nodes that run a program from before the handshake's second version.
+// older are nodes whose program knows only the handshake's first version.
 type older struct {
 	mu    sync.Mutex
 	until map[id]time.Time
@@ -58,20 +58,21 @@ func (g *greetedNodes) has(node id) bool {
 	return ok
 }
 
-// errNotGreeted is the answer to a request for a vote, and the error of one's own,
-// that comes too early.
+// errNotGreeted is the answer to an early request for a vote, and the error of this
+// node's own.
 var errNotGreeted = errors.New("this node has just started, and has not been accepted by enough voters yet")
 
 // gate holds back votes, pre-votes and candidacies, its own too, until all voters have
 // accepted this process; or a majority has, and the others had time to answer: one of
-// them may have seen more of this process's disk. It closes for good when a member has.
+// them may have seen more of this process's disk. It closes permanently if a member has.
 type gate struct {
 	voters  func() []raft.ServerID
 	self    id
 	greeted *greetedNodes
 	setBack *atomic.Bool
-	// waited says that the others had time to answer. No clock tells: the greetings
-	// begin some time after the process, and answers may lie unread after a pause of it.
+	// waited means that the others had time to answer. A clock cannot decide that: the
+	// greetings start some time after the process, and answers may be unread after a
+	// pause.
 	waited atomic.Bool
 	// opened stays set.
 	opened atomic.Bool
@@ -85,8 +86,8 @@ func newGate(s *stream) *gate {
 	return &gate{voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack}
 }
 
-// pass reports whether Raft gets a request; if not, it is answered. Its sender has
-// accepted this process: it dialled, and compared the answer, before it sent anything.
+// pass reports whether Raft gets a request; if not, it is answered here. Its sender has
+// accepted this process: it compared the answer to its greeting before it sent anything.
 func (g *gate) pass(rpc raft.RPC) bool {
 	if g == nil {
 		return true
@@ -139,16 +140,15 @@ func (t *Transport) Greeted(id raft.ServerID) bool {
 	return err == nil && t.stream.greeted.has(node)
 }
 
-// StopWaiting says that the members which have not accepted this process had time to
-// answer its greetings. From now on a majority that has is enough for it to vote.
+// StopWaiting tells that the members which have not accepted this process had time to
+// answer its greetings. From now on a majority is enough for it to vote.
 func (t *Transport) StopWaiting() {
 	if g := t.inbound.gate; g != nil {
 		g.waited.Store(true)
 	}
 }
 
-// Greet greets a node and does nothing else, so that each learns how far the other's
-// disk is.
+// Greet only greets a node, so that each learns the progress of the other's disk.
 func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
 	if !ok {
@@ -164,5 +164,5 @@ func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	return open.raw.Close()
 }
 
-// Process returns the number that this process drew at random, as others know it.
+// Process returns this process's random number, as others know it.
 func (t *Transport) Process() uint64 { return t.stream.instance.number() }

@@ -15,8 +15,8 @@ const (
 	idBytes       = 16
 	instanceBytes = 8
 	progressBytes = 1 + 4*8
-	// magic ends with the version of the handshake: the first, which older programs
-	// speak, or the second, which ends with how far the sender's disk is.
+	// magic ends with the version of the handshake: the first, of older programs, or the
+	// second, which adds the sender's progress.
 	magic         = "idnraft\x01"
 	magicProgress = "idnraft\x02"
 
@@ -27,8 +27,8 @@ const (
 // errNotOurs means that the other side does not speak this handshake.
 var errNotOurs = errors.New("not an idnode Raft port, or another version of it")
 
-// Status is the answer to a greeting. Its values go over the network: they are
-// never renumbered.
+// Status is the answer to a greeting. Its values are on the wire: they are never
+// renumbered.
 type Status uint8
 
 const (
@@ -38,18 +38,18 @@ const (
 	WrongCluster
 	// WrongTarget means that the node dialled is not the one that was wanted.
 	WrongTarget
-	// NotMember means that the node dialled does not know the dialler. It may
-	// just not have heard of it yet.
+	// NotMember means that the node dialled does not know the dialler. It may not have
+	// learned of it yet.
 	NotMember
-	// Removed means that the dialler was removed from the cluster, permanently.
+	// Removed means that the dialler was removed from the cluster.
 	Removed
 	// WrongCertificate means that the dialler's certificate names another tag.
 	WrongCertificate
 	// Impostor means that another process answers at the dialler's address under
 	// the dialler's id.
 	Impostor
-	// SetBack means that the dialler's disk has lost what the dialler was seen to
-	// have on it. It is sent only to who greets with its progress.
+	// SetBack means that the dialler's disk has lost data that it was seen to have. It is
+	// sent only to a dialler that greets with its progress.
 	SetBack
 )
 
@@ -85,7 +85,7 @@ func parseID(s string) (out id, err error) {
 	return id(b), nil
 }
 
-// instance is drawn at random by each process, to tell two of one id apart.
+// instance is a random number of each process, which distinguishes two of one id.
 type instance [instanceBytes]byte
 
 func newInstance() (i instance) {
@@ -101,7 +101,8 @@ type purpose uint8
 const (
 	// forRaft opens a connection for Raft's messages.
 	forRaft purpose = iota
-	// forProbe only asks who is there; the connection is closed after the answer.
+	// forProbe only asks for the node's identity; the connection is closed after the
+	// answer.
 	forProbe
 	// forAcceptance asks to be accepted as a member that has started; the connection is
 	// closed after the answer. It exists in the second version of the handshake.
@@ -134,7 +135,7 @@ func (g greeting) encode() []byte {
 	return appendProgress(b, g.progress)
 }
 
-// readGreeting reads exactly one greeting: no byte of what follows it.
+// readGreeting reads exactly one greeting, and no byte after it.
 func readGreeting(r io.Reader) (g greeting, err error) {
 	b, progress, err := readFrame(r, greetingBytes)
 	if err != nil {
@@ -216,9 +217,9 @@ func decodeProgress(b []byte) (*witness.Progress, error) {
 	return p, nil
 }
 
-// readFrame reads a frame of the given length in the first version of the handshake,
-// and returns what follows its magic, and the progress that the second version adds.
-// A stranger's bytes are refused as soon as they differ from the magic.
+// readFrame reads a frame of the given length in the first version of the handshake, and
+// returns what follows its magic, and the progress that the second version adds. Other
+// protocols are refused at the first byte that differs from the magic.
 func readFrame(r io.Reader, length int) ([]byte, *witness.Progress, error) {
 	b := make([]byte, length+progressBytes)
 	if _, err := io.ReadFull(r, b[:len(magic)]); err != nil {

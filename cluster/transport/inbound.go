@@ -10,29 +10,28 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// inbound stands between the connections and Raft. It sees each request before
-// Raft does, and passes the requests on in the order in which they arrived.
+// inbound is between the connections and Raft. It inspects each request before Raft does,
+// and passes the requests on in the order of their arrival.
 //
-// Invariant: its goroutine never waits for Raft alone. While Raft's main goroutine
-// is busy, requests queue here, and later ones are still seen. The queue is bounded
-// by the number of connections, each of which carries one request at a time.
+// Invariant: its goroutine never waits for Raft alone. While Raft's main goroutine is
+// busy, requests queue here, and later ones are still inspected. The queue is bounded by
+// the number of connections, each of which carries one request at a time.
 type inbound struct {
 	from   <-chan raft.RPC
 	toRaft chan raft.RPC
 	// queue holds what Raft has not taken yet.
 	queue []raft.RPC
-	// install is the snapshot that Raft has, or gets next; waiting are those that
-	// arrived since.
+	// install is the snapshot that Raft has or gets next; waiting are the requests since.
 	install *install
 	waiting []*install
 	// installed is the newest snapshot that Raft has installed, nil if none.
 	installed *raft.InstallSnapshotRequest
-	// led is the newest term of which Raft has got, or gets next, a request of a leader.
+	// led is the newest term of a leader's request that Raft has got or gets next.
 	led atomic.Uint64
 	// heard is when the last request of that term's leader arrived, counted from begun.
 	heard atomic.Int64
 	begun time.Time
-	// newest is the newest term of any request whose term Raft may enter.
+	// newest is the newest term of any request that Raft may adopt.
 	newest uint64
 	// work counts what runs beside run.
 	work *sync.WaitGroup
@@ -74,8 +73,8 @@ func (i *inbound) run(ctx context.Context) {
 	}
 }
 
-// inspect looks at a request, and may change it. It reports whether Raft gets it; one
-// that Raft does not get is answered here.
+// inspect checks a request, and may change it. It reports whether Raft gets it; otherwise
+// it is answered here.
 func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	switch r := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -116,8 +115,8 @@ func (i *inbound) leader() (term uint64, heard time.Time) {
 	return term, i.begun.Add(time.Duration(i.heard.Load()))
 }
 
-// witnessed passes on what a request proves of a leader's disk. In its own term a
-// leader's log never loses its end.
+// witnessed reports what a request proves of a leader's disk. In its own term a leader's
+// log never loses its end.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	if i.witness != nil && len(r.ID) > 0 {
 		i.witness.Acknowledged(string(r.ID), r.Term, r.PrevLogEntry+uint64(len(r.Entries)), r.LeaderCommitIndex)
@@ -125,18 +124,18 @@ func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 }
 
 // join lets entries follow the end of the snapshot that Raft installed. The library
-// compares the entry before with the last one of the log from before the snapshot, if
-// that was as long, and would get the same snapshot until there is a newer one. With
-// no entry before to compare, it compares none.
+// compares the previous entry with the last one of the log from before the snapshot, if
+// that was as long, and would get the same snapshot until there is a newer one. Without a
+// previous entry it compares none.
 func (i *inbound) join(r *raft.AppendEntriesRequest) {
 	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
 		r.PrevLogEntry, r.PrevLogTerm = 0, 0
 	}
 }
 
-// beat answers a heartbeat of the leader whose snapshot Raft is installing. There is
-// none to answer once a request of a newer term was seen: Raft may have handled it
-// between the question and the snapshot, and only reads the snapshot to its end.
+// beat answers a heartbeat of the leader whose snapshot Raft is installing. None is
+// answered once a request of a newer term was seen: Raft may have handled it between the
+// question and the snapshot, and only reads the snapshot to its end.
 func (i *inbound) beat(rpc raft.RPC) bool {
 	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	if !ok || i.newest > r.Term || !i.install.beats(r) {
@@ -146,7 +145,7 @@ func (i *inbound) beat(rpc raft.RPC) bool {
 	return true
 }
 
-// nextInstall begins with the next snapshot unless there is one.
+// nextInstall starts the next snapshot unless one is in progress.
 func (i *inbound) nextInstall() {
 	if i.install != nil || len(i.waiting) == 0 {
 		return
@@ -155,7 +154,7 @@ func (i *inbound) nextInstall() {
 	i.queue = append(i.queue, i.install.question())
 }
 
-// taken answers the heartbeats that waited behind a snapshot when Raft takes it.
+// taken answers the queued heartbeats when Raft takes a snapshot.
 func (i *inbound) taken(rpc raft.RPC) {
 	if _, ok := rpc.Command.(*raft.InstallSnapshotRequest); !ok {
 		return
@@ -164,8 +163,8 @@ func (i *inbound) taken(rpc raft.RPC) {
 	i.queue = slices.DeleteFunc(i.queue, i.beat)
 }
 
-// look ends the reading of a snapshot whose sender is paused or gone, if somebody else
-// may lead: the connection is closed. A sender that lives sends the snapshot again.
+// look closes the connection of a snapshot whose sender is paused or gone, if another
+// node may lead. A live sender sends the snapshot again.
 func (i *inbound) look() {
 	if i.install.look() && i.contested() {
 		sender := string(i.install.request.ID)
@@ -203,18 +202,17 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 	i.nextInstall()
 }
 
-// provenCommit returns how far a request proves to its receiver that the receiver's
-// own log is committed. The Raft paper says in figure 2, AppendEntries RPC, receiver
-// implementation, 5: "If leaderCommit > commitIndex, set commitIndex =
-// min(leaderCommit, index of last new entry)". The library (v1.7.3) takes the index
-// of the last entry in the receiver's log instead, which an earlier leader may have
-// written there and nobody else has. So each request is bounded before it is sent,
-// and again before Raft gets it, since a cluster that is being upgraded has nodes
-// that do not bound it.
+// provenCommit returns how far a request proves to its receiver that the receiver's own
+// log is committed. The Raft paper says in figure 2, AppendEntries RPC, receiver
+// implementation, 5: "If leaderCommit > commitIndex, set commitIndex = min(leaderCommit,
+// index of last new entry)". The library (v1.7.3) takes the index of the last entry in
+// the receiver's log instead, which an earlier leader may have written there alone. So
+// each request is bounded before it is sent, and again before Raft gets it, since a
+// cluster during an upgrade has nodes that do not bound it.
 //
-// A commit index that a request does not prove arrives with one of the next: a leader
-// sends one at least every commit timeout, and the last before which it has nothing
-// new to send names the end of its log.
+// A commit index that a request does not prove arrives with a later one: a leader sends a
+// request at least every commit timeout, and one without new entries names the end of its
+// log.
 func provenCommit(r *raft.AppendEntriesRequest) uint64 {
 	return min(r.LeaderCommitIndex, r.PrevLogEntry+uint64(len(r.Entries)))
 }

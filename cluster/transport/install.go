@@ -13,38 +13,37 @@ import (
 )
 
 const (
-	// installTick is how often the sender of the snapshot that Raft reads is looked
-	// for, and silentLooks after how many looks in a row without a sign of it others
-	// may have Raft: after 1 s. Looks are counted, not time, so a pause of this process
-	// is one look.
+	// installTick is how often the sender of the snapshot that Raft reads is checked, and
+	// silentLooks the number of checks in a row without a sign of it after which Raft may
+	// stop reading: 1 s. Checks are counted, not time, so that a pause of this process is
+	// one check.
 	installTick = 200 * time.Millisecond
 	silentLooks = 5
 )
 
 // install is a snapshot that a leader sends, from its arrival to the answer.
 //
-// Raft's main goroutine reads a snapshot from its connection and restores it, and
-// answers nothing else meanwhile. So the leader's empty heartbeats are answered here
-// while it does: a leader that needs this node for a quorum would lose its lease.
+// While Raft's main goroutine reads and restores a snapshot, it answers nothing else. So
+// the leader's empty heartbeats are answered here: a leader that needs this node for a
+// quorum would lose its lease.
 //
-// Before Raft gets the snapshot it is asked whether its log has the entry that the
-// snapshot ends with, as if the leader had sent an append after that entry. There are
-// two reasons. The paper says (figure 13, receiver implementation, 6): "If existing
-// log entry has same index and term as snapshot's last included entry, retain log
-// entries following it and reply". The library (v1.7.3) installs such a snapshot,
-// which a retry may have made old: its state goes back, and so does its
-// configuration, although the log has a newer one. And Raft's answer comes from the
-// leader's term, so that term is on this node's disk before a heartbeat is answered.
-// Whether Raft may have entered a newer one since is what inbound knows.
+// Before Raft gets the snapshot, it is asked with an empty append whether its log has the
+// entry that the snapshot ends with. There are two reasons. The paper says (figure 13,
+// receiver implementation, 6): "If existing log entry has same index and term as
+// snapshot's last included entry, retain log entries following it and reply". The library
+// (v1.7.3) installs such a snapshot, which a retry may have made old: its state goes
+// back, and so does its configuration, although the log has a newer one. And Raft's
+// answer comes from the leader's term, so that term is on this node's disk before a
+// heartbeat is answered. inbound knows whether Raft may have entered a newer term since.
 //
-// Raft gives no vote either while it reads, and reads for as long as the connection
-// lasts. A sender that is paused or gone would hold up the election of another leader
-// that needs this node's vote.
+// Raft does not vote while it reads, and reads as long as the connection lasts. A sender
+// that is paused or gone would hold up the election of another leader that needs this
+// node's vote.
 type install struct {
 	// rpc is the request as it arrived.
 	rpc     raft.RPC
 	request *raft.InstallSnapshotRequest
-	// answers receives what Raft says: to the question, then to the snapshot.
+	// answers receives Raft's answers: to the question, then to the snapshot.
 	answers chan raft.RPCResponse
 	// log is Raft's answer to the question, nil before.
 	log *raft.AppendEntriesResponse
@@ -52,8 +51,8 @@ type install struct {
 	running bool
 	// looks ticks while it is running.
 	looks *time.Ticker
-	// read is how much of it Raft has read, seen how much that was at the last look,
-	// and silent how many looks in a row found no sign of the sender.
+	// read is how much of it Raft has read, seen how much that was at the last check, and
+	// silent the number of checks in a row without a sign of the sender.
 	read   atomic.Int64
 	seen   int64
 	silent int
@@ -88,7 +87,7 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// start takes note that Raft has taken the snapshot.
+// start records that Raft has taken the snapshot.
 func (s *install) start() { s.running, s.looks = true, time.NewTicker(installTick) }
 
 // stop records Raft's answer.
@@ -98,7 +97,7 @@ func (s *install) stop() {
 	}
 }
 
-// ticks returns when to look for the sender; nil while Raft has no snapshot.
+// ticks returns the ticks of the sender's checks; nil while Raft has no snapshot.
 func (s *install) ticks() <-chan time.Time {
 	if s == nil || s.looks == nil {
 		return nil
@@ -106,8 +105,8 @@ func (s *install) ticks() <-chan time.Time {
 	return s.looks.C
 }
 
-// look looks for a sign of the sender, and reports whether there was none for too long.
-// There need not be one once Raft has read everything, and only restores.
+// look checks for a sign of the sender, and reports whether there was none for too long.
+// None is needed once Raft has read everything, and only restores.
 func (s *install) look() (gone bool) {
 	read := s.read.Load()
 	s.silent++
@@ -117,7 +116,7 @@ func (s *install) look() (gone bool) {
 	return s.silent >= silentLooks
 }
 
-// pending returns where Raft answers; nil if there is no install.
+// pending returns the channel of Raft's answers; nil without an install.
 func (s *install) pending() <-chan raft.RPCResponse {
 	if s == nil {
 		return nil
@@ -126,7 +125,7 @@ func (s *install) pending() <-chan raft.RPCResponse {
 }
 
 // beats reports whether a request is an empty heartbeat of the leader whose snapshot Raft
-// is installing, and of the term that Raft is in for as long as it does.
+// is installing, and of Raft's term during it.
 func (s *install) beats(r *raft.AppendEntriesRequest) bool {
 	return s != nil && s.running && len(s.answers) == 0 &&
 		s.log.Term == r.Term && s.request.Term == r.Term &&
@@ -140,16 +139,16 @@ func (s *install) beat(rpc raft.RPC) {
 	rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: s.log.RPCHeader, Term: s.log.Term, LastLog: s.log.LastLog, Success: true}, nil)
 }
 
-// needless reads a snapshot that Raft's log has already, and answers it. The sender
-// reads no answer before it has sent everything.
+// needless reads a snapshot that Raft's log has already, and answers it. The sender reads
+// the answer only after it has sent everything.
 func (s *install) needless() {
 	_, _ = io.Copy(io.Discard, s.rpc.Reader) // The answer fails as well.
 	s.rpc.Respond(&raft.InstallSnapshotResponse{Term: s.log.Term, Success: true}, nil)
 }
 
-// newInstaller returns what sends snapshots. The library has one timeout for all
-// messages, and multiplies it only for large snapshots; but also the restoring of a
-// small one may take long. So snapshots are sent with a timeout of their own.
+// newInstaller returns the sender of snapshots. The library has one timeout for all
+// messages, and multiplies it only for large snapshots; but a small one may take long to
+// restore too. So snapshots have a timeout of their own.
 func newInstaller(cfg Config, s *stream) *raft.NetworkTransport {
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: byID{},
@@ -171,7 +170,7 @@ func (d dialer) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// Close implements net.Listener. The stream belongs to somebody else.
+// Close implements net.Listener. It does not own the stream.
 func (d dialer) Close() error { return nil }
 
 // Dial implements raft.StreamLayer.
@@ -183,7 +182,7 @@ func (d dialer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Con
 	return bounded{conn}, nil
 }
 
-// bounded is a connection on which nothing takes longer than maxInstallTimeout.
+// bounded is a connection on which no call takes longer than maxInstallTimeout.
 type bounded struct{ net.Conn }
 
 // SetDeadline implements net.Conn.
@@ -194,8 +193,8 @@ func (b bounded) SetDeadline(t time.Time) error {
 	return b.Conn.SetDeadline(t)
 }
 
-// InstallSnapshot implements raft.Transport. A node that needs a snapshot owes no
-// answer to entries: it got none, or has refused them.
+// InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
+// unanswered entries: it got none, or has refused them.
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	t.unanswered.excuse(id)
 	err := t.installer.InstallSnapshot(id, target, args, resp, data)

@@ -26,7 +26,7 @@ type stream struct {
 	// greeted those that have accepted this process.
 	older   *older
 	greeted *greetedNodes
-	// setBack says that a member has seen more of this process's disk than there is.
+	// setBack means that a member has seen more of this process's disk than it has.
 	setBack atomic.Bool
 
 	// ready hands accepted connections to Accept.
@@ -56,8 +56,7 @@ func newStream(cfg Config) *stream {
 	return s
 }
 
-// acceptLoop takes connections off the listener. Nothing in it waits for the
-// other side.
+// acceptLoop accepts connections. It never waits for the other side.
 func (s *stream) acceptLoop() {
 	defer s.work.Done()
 	for {
@@ -93,8 +92,8 @@ func (s *stream) pause(d time.Duration) {
 	}
 }
 
-// handshake admits one accepted connection, or closes it. done gives its place
-// among the pending back.
+// handshake admits one accepted connection, or closes it. done removes it from the
+// pending ones.
 func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
 	defer s.work.Done()
 	admitted, peer, err := s.admit(wrapped)
@@ -123,15 +122,14 @@ func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
 	}
 }
 
-// removed reports whether a member was removed since its greeting was judged. Whoever is
-// removed later is found among the connections.
+// removed reports whether a member was removed since its greeting was checked.
+// Connections of members removed later are closed by Disconnect.
 func (s *stream) removed(id string) bool {
 	peer, ok := s.cfg.Directory.Lookup(id)
 	return ok && peer.Removed
 }
 
-// logRefusal logs once in a while, per host and status, that a connection was
-// refused.
+// logRefusal logs a refused connection, once per interval for each host and status.
 func (s *stream) logRefusal(raw net.Conn, err error) {
 	var bad *badGreetingError
 	status := "handshake"
@@ -162,7 +160,7 @@ func (s *stream) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener. It closes every connection, and returns when no
-// handshake is running any more, which is soon, since each lost its connection.
+// handshake runs, which is soon, since each lost its connection.
 func (s *stream) Close() error {
 	s.cancel()
 	err := s.cfg.Listener.Close()

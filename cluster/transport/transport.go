@@ -21,8 +21,8 @@ type Transport struct {
 	installer *raft.NetworkTransport
 }
 
-// Without these two the library works, but with other rules: elections would go
-// without pre-vote, and its shutdown would leave the port open.
+// Without these two the library works differently: elections have no pre-vote, and its
+// shutdown leaves the port open.
 var (
 	_ raft.Transport   = (*Transport)(nil)
 	_ raft.WithPreVote = (*Transport)(nil)
@@ -60,12 +60,10 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Consumer implements raft.Transport: the requests of other nodes, once this one
-// has looked at them.
+// Consumer implements raft.Transport: the requests of other nodes, after inspection.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.inbound.toRaft }
 
-// Address returns what stands for a server's address in Raft's configuration and
-// messages: its id.
+// Address returns a server's address in Raft's configuration and messages: its id.
 func Address(id raft.ServerID) raft.ServerAddress { return raft.ServerAddress(id) }
 
 // byID makes the library dial ids, whatever its configuration has for addresses.
@@ -74,20 +72,19 @@ type byID struct{}
 // ServerAddr implements raft.ServerAddressProvider.
 func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Address(id), nil }
 
-// SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main
-// goroutine like every other message. Handled beside it, a heartbeat of a newer
-// term can change the term while an old leader is stamping an entry, and two
-// logs then differ under one term (hashicorp/raft issue 695): for us, one id
-// given out twice. The price: while a follower writes to its disk it hears no
-// heartbeat, so the heartbeat timeout must be above a slow write.
+// SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main goroutine
+// like every other message. Handled on another goroutine, a heartbeat of a newer term can
+// change the term while an old leader stamps an entry, and then two logs differ under one
+// term (hashicorp/raft issue 695): one id would be given out twice. The cost: a follower
+// handles no heartbeat during a write to its disk, so the heartbeat timeout must be above
+// a slow write.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// ListenAddr returns the address that the Raft port really listens on.
+// ListenAddr returns the Raft port's actual address.
 func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() }
 
-// Disconnect closes the connections to and from one node, so that it has to
-// greet again, and forgets which process it was: for a member that has just been
-// removed, or has moved.
+// Disconnect closes the connections to and from one node, so that it has to greet again,
+// and forgets its process: for a member that was just removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.known.forget(string(id))
 	t.stream.conns.closeIf(func(peer string) bool { return peer == string(id) })
@@ -100,8 +97,8 @@ func (t *Transport) CloseStreams() {
 	t.stream.conns.closeIf(func(string) bool { return true })
 }
 
-// Close closes the port and all connections, dialled and accepted, and returns
-// when no handshake runs any more. It may be called more than once.
+// Close closes the port and all connections, dialled and accepted, and returns when no
+// handshake runs. It may be called more than once.
 func (t *Transport) Close() error {
 	_ = t.installer.Close() // It holds nothing but the stream's connections.
 	return t.NetworkTransport.Close()

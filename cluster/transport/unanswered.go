@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// unanswered remembers which nodes have not answered entries. Heartbeats travel on
-// connections of their own and are small: a link that loses large packets lets
-// them through, and the leader of such a link keeps its lease.
+// unanswered records the nodes that have not answered entries. Heartbeats have separate
+// connections and are small: a link that loses large packets passes them, and the leader
+// keeps its lease.
 type unanswered struct {
 	mu sync.Mutex
-	// since is when the first entries were sent that the node has not answered.
+	// since is when the oldest unanswered entries were sent.
 	since map[raft.ServerID]Mark
 }
 
@@ -42,8 +42,8 @@ func (u *unanswered) excuse(id raft.ServerID) {
 	delete(u.since, id)
 }
 
-// count returns how many of the nodes have not answered entries that were sent
-// before the moment.
+// count returns how many of the nodes have not answered entries that were sent before the
+// given time.
 func (u *unanswered) count(before Mark, ids []raft.ServerID) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -56,8 +56,8 @@ func (u *unanswered) count(before Mark, ids []raft.ServerID) int {
 	return n
 }
 
-// Unanswered returns how many of the voters have not answered entries that were
-// sent to them before the moment.
+// Unanswered returns how many of the voters have not answered entries that were sent to
+// them before the given time.
 func (t *Transport) Unanswered(before Mark, voters []raft.ServerID) int {
 	return t.unanswered.count(before, voters)
 }
@@ -77,13 +77,12 @@ func (t *Transport) Answered(since Mark, term uint64, id raft.ServerID) bool {
 	return done
 }
 
-// errResigned is what the library gets for a message that is not sent because of
-// Resign.
+// errResigned is the library's error for a message that is not sent because of Resign.
 var errResigned = errors.New("this node has resigned")
 
-// resignation is a term that this node leads no more, and until when it does not
-// stand for election: until the end, or until first if by then nobody has led a newer
-// term for the time of quiet.
+// resignation is a term that this node no longer leads, and how long it does not stand
+// for election: until the end, or until first if by then no node has led a newer term for
+// the time of quiet.
 type resignation struct {
 	mu         sync.Mutex
 	term       uint64
@@ -91,11 +90,11 @@ type resignation struct {
 	first, end time.Time
 }
 
-// Resign ends this node's leadership of term, by sending nothing more as its leader:
-// the lease ends, and the others elect another leader. This node does not ask for
-// votes while it abstains, so that it is not the same one again; but it abstains for
-// no longer than first where no other leader is heard of for as long as that. It votes,
-// and it takes over where a leader transfers its leadership to it.
+// Resign ends this node's leadership of term: it sends no more messages as its leader,
+// the lease ends, and the others elect another leader. This node does not ask for votes
+// while it abstains, so that another one is elected; but it abstains no longer than first
+// if no other leader is heard of for that time. It votes, and it takes over if a leader
+// transfers leadership to it.
 func (t *Transport) Resign(term uint64, first, abstain time.Duration) {
 	t.resignation.begin(time.Now(), term, first, abstain)
 }
@@ -112,8 +111,8 @@ func (r *resignation) leads(term uint64) bool {
 	return term > r.term
 }
 
-// stands reports whether this node stands for election. led is the newest term of which
-// it heard another leader, and heard when it did so last.
+// stands reports whether this node stands for election. led is the newest term of another
+// leader, and heard when that leader was last heard.
 func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,8 +122,8 @@ func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
 	return !now.Before(r.first)
 }
 
-// RequestPreVote implements raft.WithPreVote. Whoever is not elected in a pre-vote
-// does not ask for votes.
+// RequestPreVote implements raft.WithPreVote. A node that fails a pre-vote does not ask
+// for votes.
 func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	led, heard := t.inbound.leader()
 	if !t.resignation.stands(time.Now(), led, heard) {
