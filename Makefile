@@ -82,7 +82,7 @@ image: build ## the container image idnode:local
 
 certs: $(CERTS)/ca.crt ## certificates for three nodes and a client, once
 
-# The containers run as a user of their own, who must be able to read the keys.
+# The containers run as their own user, which must be able to read the keys.
 # Certificates for a cluster that others can reach belong in a secret store.
 $(CERTS)/ca.crt: | build
 	bin/idnode certs $(CERTS) --node A --node B --node C --client prometheus

@@ -160,7 +160,7 @@ func TestExplain(t *testing.T) {
 		"template=users/":           `{"strategy":"server-side","needs_quorum":false}`,
 		"template=users-&separator": `{"strategy":"semantic"}`,
 		"template=users:&separator=:": `{"strategy":"server-side","needs_quorum":false,` +
-			`"why":"The template ends with the separator \":\", so the node adds its own etag for this database, and its tag. It needs nobody else for that."}`,
+			`"why":"The template ends with the separator \":\", so the node adds its own etag for this database, and its tag. It needs no other node for that."}`,
 		"template=invoices%7C":  `{"strategy":"identity","needs_quorum":true,"why":"The template ends with a pipe, so the cluster agrees on the next value of the identity \"invoices\". That takes a quorum."}`,
 		"template=users/ayende": `{"strategy":"semantic","needs_quorum":false}`,
 	} {

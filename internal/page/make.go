@@ -24,10 +24,10 @@ func strategyOf(t docid.Template) strategy {
 	s := strategy{Strategy: t.Kind.String()}
 	switch t.Kind {
 	case docid.GUID:
-		s.Why = "The template is empty or white space, so the node makes a random GUID. It needs nobody else for that."
+		s.Why = "The template is empty or white space, so the node makes a random GUID. It needs no other node for that."
 	case docid.ServerSide:
 		s.Why = fmt.Sprintf("The template ends with the separator %q, so the node adds its own etag for this database, and its tag. "+
-			"It needs nobody else for that.", t.Separator)
+			"It needs no other node for that.", t.Separator)
 	case docid.Identity:
 		s.Why = fmt.Sprintf("The template ends with a pipe, so the cluster agrees on the next value of the identity %q. That takes a quorum.", t.Name)
 		s.Quorum = true

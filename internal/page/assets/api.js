@@ -1,5 +1,5 @@
 // The calls to the node. Every one ends within a bound, and an error says whether
-// it is known what became of it.
+// its outcome is known.
 
 const base = new URL("../api/", import.meta.url);
 
@@ -76,8 +76,8 @@ export function get(path, parameters = {}, within = patience) {
   return call(url, {}, within);
 }
 
-// unsure has the request ids of changes of which it is not known what became of
-// them: the same change again carries the same id, and counts once.
+// unsure has the request ids of changes of unknown outcome: the same change again
+// carries the same id, and counts once.
 const unsure = new Map();
 
 // change changes something. What goes through the cluster counts once.

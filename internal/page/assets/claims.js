@@ -14,7 +14,7 @@ export function claims(database) {
     empty: "Nothing is claimed.",
   });
   return {
-    element: el("div", {}, el("p", { class: "lead" }, "Finished ids that somebody has made their own: the first claim wins, and identities step over them."), all.element),
+    element: el("div", {}, el("p", { class: "lead" }, "Finished ids that a caller has claimed: the first claim wins, and identities step over them."), all.element),
     update: all.update, close: all.close,
   };
 }

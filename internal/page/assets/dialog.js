@@ -16,7 +16,7 @@ let titles = 0;
 
 // ask opens a dialog over the page. act is called for the button that does it, and
 // may fail: the dialog then stays and says why. The dialog's submit button is
-// returned, for who wants to hold it back.
+// returned, so that the caller can disable it.
 export function ask({ title, content, does, danger = false, act }) {
   const id = `dialog-${++titles}`;
   const failure = el("p", { class: "failure", role: "alert" });
@@ -56,7 +56,7 @@ export function ask({ title, content, does, danger = false, act }) {
   return submit;
 }
 
-// explain says what a failure means for whoever made the change.
+// explain says what a failure means for the author of the change.
 export function explain(failure) {
   const again = failure.once ? " Do the same again: it counts once." : "";
   if (failure.unreached) {

@@ -1,5 +1,5 @@
 // What cannot be done now, and why. A button that cannot work is off, but it can
-// still be reached: whoever presses it is told the reason.
+// still be reached: a press on it shows the reason.
 
 import { say } from "./dialog.js";
 import { write } from "./dom.js";

@@ -21,7 +21,7 @@ export function hilos(database) {
   };
 }
 
-// raise sets a higher Max, if nobody is faster. A new tag begins at 0.
+// raise sets a higher Max, if no other caller is faster. A new tag begins at 0.
 function raise(database, counter, done) {
   const tag = field("Tag", { value: counter?.name ?? "", required: true });
   const max = field("Max", { inputmode: "numeric", value: counter?.value ?? "", required: true });

@@ -49,7 +49,7 @@ function fromTemplate(database, show) {
   const template = field("Template", { name: "template", placeholder: "empty: a GUID", maxlength: "2025" });
   const separator = field("Separator", { name: "separator", placeholder: "/", maxlength: "2", class: "short" });
   const count = bounded("How many", mostIDs, undefined, { name: "count", value: "1" });
-  const claim = check("Claim it, so that nobody else gets it", { name: "claim" });
+  const claim = check("Claim it, so that no other caller gets it", { name: "claim" });
   const what = el("strong");
   const why = el("span");
   const verdict = el("p", { class: "verdict", role: "status" }, what, " ", why);
@@ -145,7 +145,7 @@ function fromTag(database, show) {
   return { element: form, update: judge };
 }
 
-// giveBack is a button that returns a range that nobody has used.
+// giveBack is a button that returns an unused range.
 function giveBack(database, tag, range) {
   const back = button("Give it back unused", async () => {
     back.disabled = true;

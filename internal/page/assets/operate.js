@@ -1,4 +1,4 @@
-// The view for operators: who has the page open, backups, settings and roles.
+// The view for operators: the viewer's name, backups, settings and roles.
 
 import { download, get } from "./api.js";
 import { explain, say } from "./dialog.js";
@@ -14,7 +14,7 @@ export function operate() {
   const who = el("p", { class: "lead" });
   const backup = backups();
   const settings = section("Settings", "settings", "Limits that the whole cluster shares: idnode cluster set changes them.", settingsTable);
-  const roles = section("Roles", "roles", "Who may do what: idnode cluster set-roles changes it.", rolesTable);
+  const roles = section("Roles", "roles", "Roles and their rights: idnode cluster set-roles changes them.", rolesTable);
   const element = el("div", { class: "operate" }, who, backup.element, settings.element, roles.element);
   const update = ({ overview: o }) => {
     write(who, `You are ${o.you.name ? o.you.name : "known by no certificate"}. ` +
@@ -34,7 +34,7 @@ function backups() {
     const o = live.overview;
     write(failure, "");
     section.setAttribute("aria-busy", "true");
-    hold(take, "A backup is under way.");
+    hold(take, "A backup is in progress.");
     try {
       const file = await download("backup", { stale: !o.has_quorum });
       save(file, `idnode-${o.cluster_id.slice(0, 8)}-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.backup`);
@@ -79,7 +79,7 @@ function section(title, path, about, show) {
     try {
       const answer = await get(path);
       body.replaceChildren(...show(answer, title));
-      write(note, body.children.length ? "" : "There are none: whoever reaches this node may do everything, but for what is kept to administrators (--admin).");
+      write(note, body.children.length ? "" : "There are none: every caller that reaches this node may do everything, except what is kept to administrators (--admin).");
     } catch (error) {
       if (!error.unreached) {
         body.replaceChildren();
@@ -125,6 +125,6 @@ function rolesTable({ Roles, Limits }, title) {
   ]);
   return [
     grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),
-    bounds.length && table("Limits of callers", [["Who"], ["Calls under way", "number"], ["Ids a second", "number"]], bounds),
+    bounds.length && table("Limits of callers", [["Who"], ["Calls in flight", "number"], ["Ids a second", "number"]], bounds),
   ].filter(Boolean);
 }

@@ -92,7 +92,7 @@ function frame({ overview: o, lostAt }) {
 
 // What is wrong: all alarms on the view of the cluster, on others what stops them.
 const troubles = keyed(document.getElementById("trouble"), (item) => {
-  // The time runs on; who listens has heard the rest, and need not hear it each second.
+  // The time runs on. A screen reader has read the rest, and need not read it each second.
   const time = el("span", { "aria-hidden": "true" });
   const rule = item.name && el("span", { class: "rule" }, item.name);
   return {
@@ -136,7 +136,7 @@ database.addEventListener("change", () => {
   location.hash = address(current(), database.value.trim() || "default");
 });
 
-// Light or dark: as the system has it, unless somebody says otherwise.
+// Light or dark: as the system has it, unless the viewer chooses.
 const themes = { auto: "Auto", light: "Light", dark: "Dark" };
 const theme = document.getElementById("theme");
 function paint(now) {

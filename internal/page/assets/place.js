@@ -1,5 +1,5 @@
 // Where the page is: the view and the database, kept in the address, so that a
-// place can be sent to somebody.
+// place can be shared.
 
 export function place() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");

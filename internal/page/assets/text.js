@@ -59,8 +59,8 @@ export function duration(micros) {
 const whole = /^[+-]?\d+$/;
 const most = 2n ** 63n - 1n;
 
-// integer reads what somebody typed as a counter's value; undefined if it is
-// none. Spaces and commas between digits are let pass.
+// integer reads the typed value of a counter; undefined if it is none. Spaces
+// and commas between digits are ignored.
 export function integer(typed) {
   const text = typed.trim().replace(/(?<=\d)[ ,](?=\d)/g, "");
   if (!whole.test(text)) {
