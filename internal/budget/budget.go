@@ -18,14 +18,14 @@ type Limits struct {
 }
 
 const (
-	// overdraft is the part of a caller's share by which what cannot be refused may
-	// exceed it, before he is full; least is the part of what is held for all by which it
-	// may in any case, so that calls can begin where others hold everything,
-	// or the caller himself.
+	// overdraft is the part of a caller's share by which bytes that cannot be refused may
+	// exceed it, before the caller is full; least is the part of the bound for all by which
+	// they may in any case, so that calls can begin where others hold everything, or the
+	// caller itself.
 	overdraft = 8
 	least     = 512
-	// stallTime is how long a caller may take nothing of what is there for him, and
-	// idle is the part of his share up to which that is nobody else's business.
+	// stallTime is how long a caller may take none of its pending answers, and idle is
+	// the part of its share up to which that harms no other caller.
 	stallTime = 30 * time.Second
 	idle      = 4
 )
@@ -70,7 +70,7 @@ type Connection struct {
 	closed     bool
 }
 
-// Open counts one more connection of a caller; nil says that he has as many as he may.
+// Open counts one more connection of a caller; nil says that it has as many as it may.
 // It is closed by Close.
 func (b *Budget) Open(name string) *Connection {
 	b.mu.Lock()
@@ -122,8 +122,8 @@ func (c *Connection) Take(bytes int64) bool {
 	return true
 }
 
-// TakeLast takes bytes from a caller who is not full, whatever others hold: so does one
-// who holds nothing. They are given back by Give.
+// TakeLast takes bytes for a caller that is not full, such as one that holds nothing,
+// no matter what others hold. They are given back by Give.
 func (c *Connection) TakeLast(bytes int64) bool {
 	if c.Full() {
 		return false
@@ -139,7 +139,7 @@ func (c *Connection) take(bytes int64) {
 	c.budget.held.Add(bytes)
 }
 
-// share is what the caller may hold, with what he holds already.
+// share is what the caller may hold, with what it holds already.
 func (c *Connection) share() int64 {
 	others := c.budget.held.Load() - c.caller.held.Load()
 	return max(0, c.budget.limits.Bytes-others) / 2
@@ -193,8 +193,8 @@ func (c *Connection) Full() bool {
 	return c.caller.held.Load() > share+max(share/overdraft, c.budget.limits.Bytes/least)
 }
 
-// Flooded says that there is no room for what a connection has of messages that have not
-// come as a whole. Where a caller is full he can begin calls still, to be refused.
+// Flooded says that there is no room for a connection's incomplete messages. A full caller
+// can still begin calls, which are refused.
 func (c *Connection) Flooded(unfinished int64) bool {
 	return c.Full() && unfinished > c.budget.limits.Bytes/least
 }

@@ -46,7 +46,7 @@ func listensEverywhere(address string) bool {
 }
 
 // isLoopback says whether an address is reached from this machine only. Of the
-// names only localhost counts: what others mean is up to whoever answers.
+// names only localhost counts: the resolver decides what others mean.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -3,8 +3,8 @@
 // Every setting has one name, which is its flag, its key in a YAML file, and,
 // in capitals with underscores and IDNODE_ before it, its variable in the
 // environment. A flag wins over the environment, that over the file, and that
-// over the default. What nobody knows is an error that names it: a setting with
-// a slip in its name would otherwise silently be the default.
+// over the default. An unknown name is an error: a misspelt setting would
+// otherwise silently be the default.
 //
 // The package owns the names, the defaults and the rules of single settings and
 // between them. It opens no file but the configuration's, and acts on nothing.
@@ -26,7 +26,7 @@ type Config struct {
 	// system says them, so that many machines can share one configuration. Load
 	// takes this machine's tag from there.
 	TagByHost map[string]string
-	// DataDir is the folder that belongs to this node for ever.
+	// DataDir is the folder that belongs to this node permanently.
 	DataDir string
 
 	// GRPC, Raft and HTTP are the addresses to listen on, as host:port. HTTP may
@@ -85,8 +85,8 @@ type Config struct {
 	// Admin holds names of client certificates: as long as there are no roles,
 	// dangerous calls are kept to them.
 	Admin []string
-	// OpenToAllCertificates keeps them to nobody: without it, a node with TLS and
-	// without Admin refuses them to everybody, and needs roles to start.
+	// OpenToAllCertificates allows them to every caller: without it, a node with TLS
+	// and without Admin refuses them to all, and needs roles to start.
 	OpenToAllCertificates bool
 	// Audit is the file that records what changed the cluster; empty for none.
 	// AuditLevel says what else it records: changes, denials or reads.
@@ -118,8 +118,8 @@ type Config struct {
 
 	// LeaderWait is how long a call waits for a leader.
 	LeaderWait time.Duration
-	// CallTimeout bounds every call, whatever its own deadline. It is above
-	// LeaderWait, so that a call without a leader still hears why.
+	// CallTimeout bounds every call, also one with a later deadline. It is above
+	// LeaderWait, so that a call without a leader still gets the reason.
 	CallTimeout time.Duration
 
 	// MaxMessageBytes bounds one gRPC message that is received.

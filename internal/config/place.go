@@ -9,8 +9,8 @@ import (
 var hostname = os.Hostname
 
 // findTag takes the node's tag from TagByHost, if that is given. Such a list
-// must name this machine: one that is left out by a slip would otherwise start
-// as somebody else.
+// must name this machine: one that is missing by mistake would otherwise start
+// as another node.
 func (c *Config) findTag() error {
 	if len(c.TagByHost) == 0 {
 		return nil
@@ -32,8 +32,8 @@ func (c *Config) findTag() error {
 }
 
 // chooseWay settles how a node comes into its cluster that was given both the
-// first nodes and members to join: the first nodes find each other, and everybody
-// else joins. So one configuration serves nodes of both kinds.
+// first nodes and members to join: the first nodes find each other, and all others
+// join. So one configuration serves nodes of both kinds.
 func (c *Config) chooseWay() {
 	if len(c.Peer) == 0 || len(c.Join) == 0 {
 		return

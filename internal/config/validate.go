@@ -127,8 +127,8 @@ func (c *Config) checkAlone(p *problems) {
 // ErrAlone means that a list of peers names only the node itself, which has no cluster.
 var ErrAlone = errors.New("config: peer: names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 
-// ErrUnguarded means that nobody has said who may do what is dangerous.
-var ErrUnguarded = errors.New("config: admin: with TLS and without roles, whoever has a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
+// ErrUnguarded means that no setting names the callers that may make dangerous calls.
+var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
 
 // Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
 // be it empty.
@@ -264,7 +264,7 @@ func (c *Config) checkTLS(p *problems) {
 	if !c.TLS() || c.TLSCA != "" {
 		return
 	}
-	// Without a CA nobody can be told from a member on the Raft port.
+	// Without a CA no stranger can be told from a member on the Raft port.
 	if len(c.Peer)+len(c.Join) > 0 || c.Standby {
 		p.add("tls-ca", "needed for TLS between nodes")
 	} else if !isLoopback(c.Raft) {

@@ -31,8 +31,8 @@ type pieces struct {
 	stream grpc.ServerStreamingServer[idnodev1.BackupResponse]
 }
 
-// pieceTime is what the reader of a backup may take for one piece, of 64 KiB. One who
-// reads no more would keep others from theirs.
+// pieceTime is what the reader of a backup may take for one piece, of 64 KiB. A reader
+// that stops would keep others from their backups.
 const pieceTime = 30 * time.Second
 
 var errNotRead = errors.New("the reader of the backup took no piece for half a minute")

@@ -10,8 +10,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// answer makes one call of an Exchange. Whatever becomes of it concerns this call
-// alone, also a panic.
+// answer makes one call of an Exchange. Its failure concerns this call alone, also a
+// panic.
 func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.Time) (reply *idnodev1.Reply) {
 	reply = &idnodev1.Reply{Correlation: call.GetCorrelation()}
 	var method string
@@ -31,7 +31,7 @@ func (s *idsServer) answer(ctx context.Context, call *idnodev1.Call, start time.
 	return reply
 }
 
-// conclude takes note of a call that ended; its error, if there is one, becomes the
+// conclude records a call that ended; its error, if there is one, becomes the
 // reply.
 func (s *idsServer) conclude(ctx context.Context, reply *idnodev1.Reply, method string, start time.Time, err error) {
 	s.log.done(ctx, method, start, err)

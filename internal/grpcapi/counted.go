@@ -44,9 +44,9 @@ func isOperators(method string) bool {
 }
 
 // countedUnary counts what a call holds for its caller, and refuses it if that is too
-// much. A check of health never is: a supervisor would end a node that is merely busy.
-// Calls of operators are refused only to a caller who is full himself. The answer is
-// encoded here, so that it is counted until gRPC is rid of it.
+// much. A health check is never refused: a supervisor would end a node that is merely
+// busy. Calls of operators are refused only if their own caller is full. The answer is
+// encoded here, so that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	to := connectionOf(ctx)
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {

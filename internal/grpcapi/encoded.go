@@ -27,7 +27,7 @@ const (
 // up at the moment it must be rid of at a small part of the cost of taking it up,
 // or it would do nothing else when too much is asked of it: of a call that is not
 // let in only the correlation number is read, and the replies to all of them are
-// the same bytes but for that number.
+// the same bytes except that number.
 //
 // Its bytes come from a pool, and go back there when they were sent, or by free. Until
 // then they are counted for the caller to whom they go. SendMsg takes them over, also
@@ -179,7 +179,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 // received is a message as it came, in pieces. Nothing is made of it before it is known
-// that there is room: of those who are refused there may be very many at once.
+// that there is room: very many may be refused at once.
 type received struct{ pieces mem.BufferSlice }
 
 // size is how many bytes the message has.

@@ -31,9 +31,9 @@ const (
 //
 // Invariant: a call that was let in is in underWay until its reply is taken to be
 // sent, and its bytes are taken from the caller's budget until the reply is encoded,
-// which is counted until it was sent. So what a caller who does not read can make the
-// node keep is bounded: by that, and by the errors of calls that were not let in,
-// which keep the stream from being read, or end it where not even they have room.
+// which is counted until it was sent. So the memory that a caller that does not read
+// can take is bounded: by that, and by the errors of calls that were not let in, which
+// keep the stream from being read, or end it where not even they have room.
 type exchange struct {
 	server *idsServer
 	stream grpc.ServerStream
@@ -157,7 +157,7 @@ func malformed(err error) error {
 type message struct {
 	x     *exchange
 	start time.Time
-	// free is how many more calls the stream may have under way, at least.
+	// free is how many more calls the stream may have in flight, at least.
 	free int64
 	// left is how many calls are not begun, this one among them.
 	left int
@@ -219,7 +219,7 @@ func (m *message) run(call *idnodev1.Call) {
 	m.x.put(reply)
 }
 
-// free is how many calls more the stream may have under way.
+// free is how many more calls the stream may have in flight.
 func (x *exchange) free() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -243,8 +243,8 @@ func (x *exchange) turnAway(bytes int64) {
 	x.to.Give(bytes)
 }
 
-// admit counts a call, for which bytes were taken, among those under way, or says why
-// not.
+// admit counts a call, for which bytes were taken, among those in flight, or returns
+// the reason why not.
 func (x *exchange) admit(call *idnodev1.Call, bytes int64) *refusal {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -303,7 +303,7 @@ func (x *exchange) crowded() bool {
 }
 
 // send sends replies until the last one, all that are ready in one message.
-// After an error it goes on taking them, so that nobody waits for room.
+// After an error it goes on taking them, so that no call waits for room.
 func (x *exchange) send() error {
 	var failed error
 	for {
@@ -327,8 +327,8 @@ func (x *exchange) take() (out outgoing, ok bool) {
 		}
 		<-x.wake
 		// Calls that shared a log entry are answered one after the other in the
-		// next microseconds. Whoever can run now runs first; nobody who has to
-		// wait is waited for.
+		// next microseconds. Goroutines that can run now run first; this does not
+		// wait for the others.
 		runtime.Gosched()
 	}
 }

@@ -24,7 +24,7 @@ func newExchanges(perStream, atOnce int) *exchanges {
 		perStream: int64(perStream), atOnce: int64(atOnce),
 		overloaded: newRefusal(statusError(service.ErrOverloaded)),
 		double: newRefusal(statusError(badRequest(
-			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is under way",
+			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is in flight",
 		))),
 	}
 	e.refusalBytes = headBytes + max(len(e.overloaded.reply), len(e.double.reply))
@@ -44,6 +44,6 @@ func (e *exchanges) enter() bool {
 func (e *exchanges) ran(n int) { e.running.Add(-int64(n)) }
 
 // exchangesShare is how many of the calls that a node takes at once may be those of
-// streams: most, but never so many that callers who make one call at a time find no
+// streams: most, but never so many that callers with one call at a time find no
 // place beside streams that could fill the node alone.
 func exchangesShare(maxInFlight int) int { return max(1, maxInFlight-maxInFlight/4) }

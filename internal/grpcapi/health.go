@@ -11,8 +11,8 @@ import (
 )
 
 // LiveService is the name under which the health service says that the process
-// lives, whatever becomes of the quorum: a supervisor that restarts what is not
-// healthy must not restart a node that is merely cut off.
+// lives, with or without a quorum: a supervisor that restarts unhealthy processes
+// must not restart a node that is merely cut off.
 const LiveService = "idnode.live"
 
 // Health is the health service. The names "" and "idnode.v1.IdsService" serve

@@ -32,21 +32,20 @@ type requestLog struct {
 	observer Observer
 }
 
-// Observer is told of calls, for metrics. Its methods are called for every call
-// and must be quick, and safe for concurrent use. Calls between nodes are told
-// too.
+// Observer learns of calls, for metrics. Its methods are called for every call,
+// also for calls between nodes. They must be quick, and safe for concurrent use.
 type Observer interface {
-	// Started is told of a call that begins, by its full method.
+	// Started reports a call that begins, by its full method.
 	Started(method string)
-	// Handled is told of a call that ended.
+	// Handled reports a call that ended.
 	Handled(method string, code codes.Code, took time.Duration)
-	// Exchanged is told of a call that was made in a message of an Exchange.
+	// Exchanged reports a call that was made in a message of an Exchange.
 	Exchanged(method string, code codes.Code)
-	// Received and Sent are told of each message of a stream, by its full method.
+	// Received and Sent report each message of a stream, by its full method.
 	Received(method string)
 	Sent(method string)
-	// Refused is told of calls that were refused before they came to the service,
-	// which tells of those that it refuses itself.
+	// Refused reports calls that were refused before they came to the service, which
+	// reports those that it refuses itself.
 	Refused(reason string, calls int)
 }
 
@@ -81,15 +80,15 @@ func (l *requestLog) end(ctx context.Context, method string, start time.Time, er
 	l.write(ctx, method, start, err)
 }
 
-// refused takes note of calls that did not come to the service, of a message
-// together: when too much is asked of a node there are very many.
+// refused records calls that did not come to the service, those of a message
+// together: an overloaded node has very many.
 func (l *requestLog) refused(reason string, calls int) {
 	if l.observer != nil && calls > 0 {
 		l.observer.Refused(reason, calls)
 	}
 }
 
-// refuse takes note of such a call, and returns its error as a status.
+// refuse records such a call, and returns its error as a status.
 func (l *requestLog) refuse(err *service.Error) error {
 	l.refused(err.Reason, 1)
 	return statusError(err)
@@ -120,7 +119,7 @@ func (s observedStream) SendMsg(m any) error {
 	return err
 }
 
-// done takes note of a call of an Exchange that ended.
+// done records a call of an Exchange that ended.
 func (l *requestLog) done(ctx context.Context, method string, start time.Time, err error) {
 	if l.observer != nil {
 		l.observer.Exchanged(method, status.Code(err))

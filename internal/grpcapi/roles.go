@@ -12,7 +12,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// CallerOf returns who makes the call of a handler's context. principal names the
+// CallerOf returns the caller of a handler's context. principal names the
 // other side of a connection with TLS. It is asked only where that matters, so
 // that other calls pay nothing.
 func CallerOf(ctx context.Context, principal func(tls.ConnectionState) string) service.Caller {

@@ -21,9 +21,9 @@ const (
 	// answer would not be read; answers are bounded far below it. Groups that
 	// other nodes forward come through the same port and are smaller too.
 	DefaultMaxMessageBytes = 4 << 20
-	// DefaultMaxStreams is the calls one connection may have under way.
+	// DefaultMaxStreams is the calls one connection may have in flight.
 	DefaultMaxStreams = 4096
-	// DefaultMaxExchangeCalls is the calls one Exchange stream may have under way.
+	// DefaultMaxExchangeCalls is the calls one Exchange stream may have in flight.
 	DefaultMaxExchangeCalls = 2048
 	// DefaultMaxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
@@ -52,10 +52,9 @@ const (
 type Config struct {
 	MaxRecvBytes, MaxSendBytes int
 	MaxStreams                 uint32
-	// MaxExchangeCalls bounds the calls of one Exchange stream that are under
-	// way or whose replies were not sent yet. How many are under way at once
-	// follows from what the service lets in, how many replies are held from the
-	// budgets of the connections.
+	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight
+	// or whose replies were not sent yet. The service bounds how many are in flight
+	// at once, the budgets of the connections how many replies are held.
 	MaxExchangeCalls int
 	MaxHeaderBytes   uint32
 	HandshakeTimeout time.Duration
@@ -64,7 +63,7 @@ type Config struct {
 	KeepaliveMinTime time.Duration
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
-	// Observer, if set, is told of every call.
+	// Observer, if set, learns of every call.
 	Observer Observer
 	// Options are added to those the server has by itself.
 	Options []grpc.ServerOption

@@ -14,7 +14,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	setHeaders(w)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // Whoever does not read it has gone.
+	_, _ = w.Write(body) // The caller may have gone.
 }
 
 // setHeaders sets the headers of every answer with a body. There is no ETag:

@@ -66,8 +66,8 @@ func statusOf(e *service.Error) (status int, exception string) {
 		return http.StatusConflict, concurrencyException
 	case service.ResourceExhausted:
 		if e.Reason == service.ReasonQuota || e.Reason == service.ReasonRateLimited {
-			// A limit of the cluster: the next node would say the same. One of the
-			// caller: it is not to be had anew by going round the nodes.
+			// A limit of the cluster: the next node would say the same. A limit of the
+			// caller must not be multiplied by the number of nodes.
 			return http.StatusTooManyRequests, operationException
 		}
 		return http.StatusServiceUnavailable, ravenException

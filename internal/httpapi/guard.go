@@ -105,7 +105,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(response, r.Body, g.maxBody)
 	inner := withoutDoubleSlash(g.withCaller(r))
 	g.next.ServeHTTP(response, inner)
-	r.Pattern = inner.Pattern // Whoever is around this one asks which call it was.
+	r.Pattern = inner.Pattern // The handler around this one asks which call it was.
 	if r.ProtoMajor > 1 {
 		// Of HTTP/2 a connection has many requests. What is written of this one's answer
 		// later, however small, would hold all of it without being counted.
@@ -113,7 +113,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withCaller returns a request whose calls are those of who sent it.
+// withCaller returns a request whose calls are those of its sender.
 func (g *guard) withCaller(r *http.Request) *http.Request {
 	caller := service.Caller{Address: r.RemoteAddr}
 	if r.TLS != nil && g.principal != nil {

@@ -141,8 +141,7 @@ func (o *objectWriter) end() {
 	o.raw([]byte("}"))
 }
 
-// raw gives the reader time for each part. When he has gone, there is nobody left to read
-// the rest.
+// raw gives the reader time for each part. When it has gone, the rest is not written.
 func (o *objectWriter) raw(b []byte) {
 	o.extend(o.w)
 	if _, err := o.w.Write(b); err != nil {

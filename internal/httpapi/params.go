@@ -63,7 +63,7 @@ func (p *params) fail(format string, args ...any) {
 }
 
 // text returns a parameter, or "" if it is absent. One that is given twice is
-// refused: whichever counted, somebody would have meant the other.
+// refused: either of the two may be the wrong one.
 func (p *params) text(name string) string {
 	values := p.values[strings.ToLower(name)]
 	switch {

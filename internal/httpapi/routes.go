@@ -27,7 +27,7 @@ type api struct {
 	maxHigh int64
 	// topology tells the etag of the topology.
 	topology topologyEtag
-	// refused is told of each call that did not come to the service.
+	// refused reports each call that did not come to the service.
 	refused func(reason string, calls int)
 	// extend gives an answer that is long more time to be read.
 	extend func(http.ResponseWriter)

@@ -29,11 +29,11 @@ const (
 	// of a call, so that a slow call still hears why.
 	DefaultWriteTimeout = service.DefaultCallTimeout + 10*time.Second
 	// DefaultIdleTimeout is how long a connection may lie unused: longer than
-	// clients keep theirs for, as a rule, so that the client is who ends it.
+	// clients keep theirs for, as a rule, so that the client ends it.
 	DefaultIdleTimeout = 2 * time.Minute
 )
 
-// maxStreams is the requests one connection of HTTP/2 may have under way.
+// maxStreams is the requests one connection of HTTP/2 may have in flight.
 const maxStreams = 32
 
 // Config sets the server up. The zero value of a field means its default.
@@ -54,13 +54,13 @@ type Config struct {
 	// Held, if set, returns what is counted for the caller of a connection; nil if
 	// nothing is.
 	Held func(net.Conn) *budget.Connection
-	// Principal names the other side of a connection with TLS; nil names nobody.
+	// Principal names the other side of a connection with TLS; nil names none.
 	Principal func(tls.ConnectionState) string
 	// Accepts says whether the certificate of a connection is good still; nil for all.
 	Accepts func(tls.ConnectionState) bool
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
-	// Refused, if set, is told of each call that is refused before it comes to the
+	// Refused, if set, reports each call that is refused before it comes to the
 	// service, by its reason.
 	Refused func(reason string, calls int)
 	// Around, if set, returns what is put around the handler of all calls.

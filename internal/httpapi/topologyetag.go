@@ -10,7 +10,7 @@ import (
 
 // topologyEtag tells the etag of the topology. It is safe for concurrent use.
 //
-// Clients keep the topology with the higher etag, whatever node it came from. So it is
+// Clients keep the topology with the higher etag, from any node. So it is
 // the log index of the last change of the members, which the state has from log format 3
 // on. Below, it is the index at which this node saw the change: a topology with a higher
 // one is at least as new, on all nodes alike. A node that starts again has seen nothing

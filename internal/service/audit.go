@@ -24,10 +24,10 @@ type change struct {
 	partly bool
 }
 
-// audited makes a call that is recorded: that it is about to be made, and what
-// became of it. r says what it is about. What cannot be recorded is not done; a
-// call whose end cannot be recorded has happened all the same, and the log of the
-// node says so.
+// audited makes a call and records it twice: before the call, and with its outcome.
+// r describes the call. A call that cannot be recorded is not made. A call whose
+// outcome cannot be recorded has happened all the same, and the log of the node
+// says so.
 func (s *Service) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
 	if s.cfg.Audit == nil {
 		_, err := call()
@@ -46,7 +46,7 @@ func (s *Service) audited(ctx context.Context, r audit.Record, call func() (chan
 		r.Before, r.After, r.Index = done.before, done.after, done.index
 	}
 	if failed := s.cfg.Audit.Write(r); failed != nil {
-		s.cfg.Logger.ErrorContext(ctx, "what became of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
+		s.cfg.Logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
 	}
 	return err
 }
@@ -70,8 +70,8 @@ func (s *Service) recordRead(ctx context.Context, r audit.Record) error {
 	return s.record(ctx, &r)
 }
 
-// Whoever is denied can ask as often as he likes: so many records a second are
-// written, and in the first second.
+// A denied caller can ask as often as it likes: these are the records written a
+// second, and at once.
 const denialsPerSecond, denialsAtOnce = 10, 100
 
 // recordDenial records that the caller had no right to a call, if denials are.

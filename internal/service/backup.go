@@ -77,7 +77,7 @@ func (s *Service) writeBackup(ctx context.Context, to io.Writer) (uint64, error)
 // whileServing returns record with an end to it when the caller is gone or has lost the
 // right, or the node stops: a slow reader must not hold up a clean stop.
 func (s *Service) whileServing(ctx context.Context, record func(*raftlogv1.SnapshotRecord) error) func(*raftlogv1.SnapshotRecord) error {
-	judged := ^uint64(0) // Nobody: roles may have been set since the caller was judged.
+	judged := ^uint64(0) // None: roles may have been set since the caller was judged.
 	return func(m *raftlogv1.SnapshotRecord) error {
 		if now := s.cfg.State.Roles().SetAt; now != judged {
 			if err := s.authorize(ctx, rights.Backup, "", ""); err != nil {
@@ -96,7 +96,7 @@ func (s *Service) whileServing(ctx context.Context, record func(*raftlogv1.Snaps
 }
 
 // interrupted translates why a backup was not written to its end: it is the
-// reader who is gone, or the node that stops.
+// reader that is gone, or the node that stops.
 func interrupted(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {

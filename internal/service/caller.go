@@ -13,10 +13,10 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Caller is who makes a call.
+// Caller identifies the caller of a call.
 type Caller struct {
-	// Principal is the name in his certificate, with its kind; empty for one
-	// without.
+	// Principal is the name in its certificate, with its kind; empty without a
+	// certificate.
 	Principal string
 	// Address is where the call came from, for the audit log; may be empty.
 	Address string
@@ -25,13 +25,12 @@ type Caller struct {
 type callerKey struct{}
 
 // WithCaller returns a context whose calls are those of a caller. APIs that can
-// tell the caller from the context when he is asked for need not do this; see
-// Config.Caller.
+// find the caller in the context need not do this; see Config.Caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// caller returns who makes the call of ctx.
+// caller returns the caller of ctx.
 func (s *Service) caller(ctx context.Context) Caller {
 	if c, ok := ctx.Value(callerKey{}).(Caller); ok {
 		return c
@@ -63,9 +62,8 @@ func (s *Service) authorize(ctx context.Context, need rights.Right, database, na
 	}
 }
 
-// authorizeIDs refuses ids that the caller has no right to, or that are beyond his
-// limit. The template, or what else they are made from, need not be folded: it is
-// where somebody asks.
+// authorizeIDs refuses ids that the caller has no right to, or that are beyond its
+// limit. It folds the template itself, if there are roles.
 func (s *Service) authorizeIDs(ctx context.Context, database, template string, count int64) error {
 	if s.cfg.State.Roles().Table.Set() {
 		if err := s.authorize(ctx, rights.Generate, database, docid.Fold(template)); err != nil {
@@ -75,8 +73,8 @@ func (s *Service) authorizeIDs(ctx context.Context, database, template string, c
 	return s.limitIDs(ctx, count)
 }
 
-// authorizeGuarded keeps what is dangerous to the administrators, if there are
-// some.
+// authorizeGuarded keeps dangerous calls to the administrators, if there are
+// any.
 func (s *Service) authorizeGuarded(ctx context.Context, need rights.Right) error {
 	if !s.cfg.Guarded || need&rights.Guarded == 0 {
 		return nil
@@ -92,7 +90,7 @@ func (s *Service) authorizeGuarded(ctx context.Context, need rights.Right) error
 }
 
 // principal returns the caller's name for an operation, or nil as long as there
-// are no roles: operations then carry nothing that nobody asks for. A request id is
+// are no roles: operations then carry no unused name. A request id is
 // always its caller's, as soon as all members know that.
 func (s *Service) principal(ctx context.Context, keyed bool) *string {
 	if s.cfg.State.Roles().Table.Set() || keyed && s.cfg.State.Format() >= fsm.StrictFormat {

@@ -134,7 +134,7 @@ const anySeparator = "\u2044"
 
 // checkClaimedID checks an id whose separator is not known: it may have been
 // claimed under any, so only the forms that no separator allows are refused. An
-// id that nobody claimed is simply not found.
+// id that is not claimed is simply not found.
 func checkClaimedID(id string) error {
 	err := docid.ValidateID(id, docid.DefaultSeparator)
 	if err == nil {

@@ -348,7 +348,7 @@ func (s *Service) remove(ctx context.Context, tag string, force bool) (uint64, e
 }
 
 // proposeRemoval does for a removal what propose does for other operations: the
-// state judges who asks for it.
+// state judges the caller.
 func (s *Service) proposeRemoval(ctx context.Context, tag string, force bool) (uint64, error) {
 	principal := s.principal(ctx, false)
 	index, err := s.cfg.Cluster.Remove(ctx, tag, force, principal)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// drainPause is between two looks at the calls under way. They end within
+// drainPause is the time between two looks at the calls in flight. They end within
 // milliseconds, unless the cluster is in trouble.
 const drainPause = 2 * time.Millisecond
 
-// Drain refuses new calls with STOPPING from now on, and waits until those under
-// way have ended, or ctx has. Reads of the status go on.
+// Drain refuses new calls with STOPPING from now on, and waits until those in
+// flight have ended, or ctx has. Reads of the status go on.
 func (s *Service) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	tick := time.NewTicker(drainPause)
@@ -24,7 +24,7 @@ func (s *Service) Drain(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d calls are still under way: %w", left, ctx.Err())
+			return fmt.Errorf("%d calls are still in flight: %w", left, ctx.Err())
 		}
 	}
 }

@@ -99,7 +99,7 @@ func exhausted(reason, message string, after time.Duration, cause error) *Error 
 
 // ErrOverloaded refuses what there is no room for in the caller's share of the memory.
 var ErrOverloaded = exhausted(
-	ReasonOverloaded, "too many calls are under way, or too many answers unread, of this caller or at this node", retryBusy, nil,
+	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,
 )
 
 // internal hides cause from the caller.

@@ -128,7 +128,7 @@ type EtagKeeper struct {
 	stopOnce sync.Once
 	stopErr  error
 
-	// What follows belongs to the loop, and to whoever has seen done closed.
+	// The fields below belong to the loop; after done is closed, to every reader.
 
 	// reconciled says that view has been taken into account.
 	reconciled bool
@@ -138,8 +138,8 @@ type EtagKeeper struct {
 	ceilings map[string]uint64
 }
 
-// NewEtagKeeper returns a keeper whose loop is running. Whoever makes one calls
-// Stop, which also closes the counters.
+// NewEtagKeeper returns a keeper whose loop is running. Its owner calls Stop, which
+// also closes the counters.
 func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &EtagKeeper{
@@ -199,8 +199,8 @@ func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
 }
 
 // Floors takes where the etags of this node must go on because it shares its tag
-// with a node of another cluster. It is called when the state comes to know that,
-// which is before whoever asked for it has an answer. It does not block.
+// with a node of another cluster. It is called when the state learns that, which is
+// before the caller that asked for it has an answer. It does not block.
 func (k *EtagKeeper) Floors(state *raftlogv1.EtagState) {
 	for _, d := range state.GetDatabases() {
 		k.cfg.Counters.Raise(d.GetDatabase(), d.GetFloor())

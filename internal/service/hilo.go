@@ -269,7 +269,7 @@ type ReturnRangeRequest struct {
 	RequestID    *RequestID
 }
 
-// ReturnRangeResponse says what became of a return.
+// ReturnRangeResponse is the outcome of a return.
 type ReturnRangeResponse struct {
 	// Returned is false if nothing changed.
 	Returned bool

@@ -11,7 +11,7 @@ import (
 func (s *Service) Principal(ctx context.Context) string { return s.caller(ctx).Principal }
 
 // Rights returns what the caller may do with a name of a database, in any case, or
-// with the cluster if both are empty. It is for those who show what is possible: each
+// with the cluster if both are empty. It is for APIs that show what is possible: each
 // use case judges by itself.
 func (s *Service) Rights(ctx context.Context, database, name string) rights.Right {
 	return s.guarded(ctx, rights.Held(s.cfg.State.Roles().Table, s.Principal(ctx), docid.Fold(database), docid.Fold(name)))

@@ -55,9 +55,9 @@ func (s *Service) nextIdentity(ctx context.Context, req NextIdentityRequest) (Ne
 	return s.takeValues(ctx, t)
 }
 
-// NextIdentities takes the next values of several identities in one go, and
-// returns what became of each request, in their order. They are several calls all
-// the same: each counts, fails and takes effect by itself.
+// NextIdentities takes the next values of several identities together, and returns
+// the outcome of each request, in their order. They remain several calls: each
+// counts, fails and takes effect by itself.
 func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
 	responses, errs := make([]NextIdentityResponse, len(reqs)), make([]error, len(reqs))
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// defaultInvitation is how long a token is valid unless somebody says otherwise,
-	// maxInvitation the longest: who forgets one leaves a door open for that long.
+	// defaultInvitation is how long a token is valid by default, maxInvitation the
+	// longest: a forgotten token lets a node in for that long.
 	defaultInvitation = time.Hour
 	maxInvitation     = 30 * 24 * time.Hour
 )
@@ -104,8 +104,8 @@ func errTooOldForTokens() error {
 	}
 }
 
-// tokenFor returns the token by which a node that waits can join; empty where nobody
-// needs one, or the log format knows none. Then the caller holds the door open.
+// tokenFor returns the token by which a waiting node can join; empty where no token
+// is needed, or the log format knows none. Then the caller admits the node itself.
 func (s *Service) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
 	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && !s.cfg.Guarded {
 		return "", nil
@@ -157,7 +157,7 @@ type Newcomer struct {
 }
 
 // Admit takes in a node that asks for it by itself, which take does, and records
-// it: nobody but the node asked knows of it. The newcomer needs the right to the
+// it: only the node asked knows of it. The newcomer needs the right to the
 // cluster, or a token; the state judges again, in the order of the log. A node asks
 // until it is in; what is asked of a member changes nothing and is not recorded.
 func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {

@@ -13,16 +13,16 @@ import (
 	"github.com/idnode/idnode/internal/rights"
 )
 
-// limiter counts, on this node, for the callers who have limits.
+// limiter counts, on this node, for the callers that have limits.
 type limiter struct {
 	mu sync.Mutex
 	// setAt is the log index of the limits that the counters belong to: with new
-	// limits all begin anew.
+	// limits all begin again.
 	setAt   uint64
 	callers map[string]*limited
 }
 
-// limited is one caller who has limits.
+// limited is one caller that has limits.
 type limited struct {
 	limit    rights.Limit
 	inFlight atomic.Int64
@@ -30,11 +30,11 @@ type limited struct {
 	ids *rate.Limiter
 }
 
-// maxLimited bounds the memory that callers take who share one limit for
-// everybody: beyond it all counters begin anew.
+// maxLimited bounds the memory of callers that share one limit for every principal:
+// beyond it all counters begin again.
 const maxLimited = 100_000
 
-// of returns the counters of a caller, or nil if he has no limits.
+// of returns the counters of a caller, or nil if it has no limits.
 func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 	limit, ok := roles.Table.Limit(principal)
 	if !ok {
@@ -62,7 +62,7 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 const minBurst, maxBurst = 1_000, 1 << 30
 
 // limitsOf returns the counters of the call's caller; nil, and quickly so, if
-// nobody has limits.
+// there are no limits.
 func (s *Service) limitsOf(ctx context.Context) *limited {
 	roles := s.cfg.State.Roles()
 	if roles.Table == nil || len(roles.Table.Limits) == 0 {
@@ -71,14 +71,14 @@ func (s *Service) limitsOf(ctx context.Context) *limited {
 	return s.limiter.of(roles, s.caller(ctx).Principal)
 }
 
-// enter counts one more call under way.
+// enter counts one more call in flight.
 func (c *limited) enter() *Error {
 	if c == nil || c.limit.InFlight == 0 {
 		return nil
 	}
 	if c.inFlight.Add(1) > c.limit.InFlight {
 		c.inFlight.Add(-1)
-		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller has %d calls under way, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (c *limited) leave() {
 
 // takeIDs counts ids. One call may ask for more than a second's worth: it goes
 // through if the caller has no debt, and those after it wait until that is paid. So
-// the rate holds in the long run, whatever the size of the calls.
+// the rate holds in the long run, for calls of any size.
 func (c *limited) takeIDs(now time.Time, n int64) *Error {
 	if c == nil || c.ids == nil || n <= 0 {
 		return nil

@@ -30,7 +30,7 @@ type ListOwnEtagsResponse struct {
 
 // ListOwnEtags lists the etag counters of the node asked, whose databases begin
 // with the prefix. The request's own database and its consistency do not matter:
-// nobody else knows these counters.
+// no other node knows these counters.
 func (s *Service) ListOwnEtags(ctx context.Context, req ListRequest) (ListOwnEtagsResponse, error) {
 	caller, err := s.enter(ctx)
 	if err != nil {

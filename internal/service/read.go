@@ -24,9 +24,9 @@ func (s *Service) settle(ctx context.Context, consistency Consistency) (uint64, 
 }
 
 // settleFor is settle for a reader of a name in a database, or of all that begin with it,
-// which rights.Further behind it says. He is
-// asked for his right both before, as anybody could otherwise make the cluster
-// work, and after, when the roles are as new as what he reads.
+// for which rights.Further stands behind it. It checks the reader's right before,
+// because any caller could otherwise make the cluster work, and after, when the
+// roles are as new as the answer.
 func (s *Service) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
 	if err := s.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err

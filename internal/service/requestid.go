@@ -89,7 +89,7 @@ func (s *Service) accept(id *RequestID) (*RequestID, error) {
 		return id, nil
 	case s.cfg.CaughtUp != nil && !s.cfg.CaughtUp():
 		// What it has applied may be forgotten already: the state would refuse a call
-		// that nobody has ever tried. To wait would make a first try look newer.
+		// that was never tried. To wait would make a first try look newer.
 		return nil, unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
 	}
 	return &RequestID{ID: id.ID, Since: s.cfg.State.AppliedIndex()}, nil

@@ -16,7 +16,7 @@ import (
 // rolesFormat is the log format that knows of roles.
 const rolesFormat = 2
 
-// Roles is who may do what.
+// Roles is the table of roles and limits.
 type Roles struct {
 	Roles  []rights.Role
 	Limits []rights.Limit
@@ -114,9 +114,9 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 	return index, err
 }
 
-// keepsAdministrator refuses to take all roles away from one who is no administrator then:
-// as with roles, whoever sets them must be able to set others. Each node has its own
-// administrators, so the state cannot judge that.
+// keepsAdministrator refuses a caller that takes all roles away and is no administrator:
+// a caller that changes the roles must be able to change them again. Each node has its
+// own administrators, so the state cannot judge that.
 func (s *Service) keepsAdministrator(ctx context.Context) error {
 	if err := s.authorizeGuarded(ctx, rights.Cluster); err == nil {
 		return nil

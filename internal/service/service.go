@@ -17,14 +17,14 @@ import (
 
 const (
 	// DefaultCallTimeout bounds every call, also of a caller without a deadline.
-	// It is above the time a call waits for a leader (2 s), so that a call under
-	// way outlives an election and one without a quorum hears why. The wait of an
-	// operation is kept to an eighth of it, so every call ends within 2.5 s, also
-	// while the leader's disk hangs and nobody knows yet.
+	// It is above the time a call waits for a leader (2 s), so that a call in
+	// flight outlives an election and one without a quorum gets the reason. The wait
+	// of an operation is kept to an eighth of it, so every call ends within 2.5 s,
+	// also while the leader's disk hangs and no node has noticed.
 	DefaultCallTimeout = 2100 * time.Millisecond
-	// DefaultMaxInFlight is how many calls one node has under way: a few times what
+	// DefaultMaxInFlight is how many calls one node has in flight: a few times what
 	// one round of the log takes of a node, so that the next round is always full,
-	// and nobody waits for more than a few of them.
+	// and no call waits for more than a few rounds.
 	DefaultMaxInFlight = 4096
 )
 
@@ -35,7 +35,7 @@ const (
 type Proposer interface {
 	Propose(ctx context.Context, operation []byte) ([]byte, error)
 	// ProposeAll takes several operations through the log together and returns, in
-	// their order, what became of each.
+	// their order, the outcome of each.
 	ProposeAll(ctx context.Context, operations [][]byte) (results [][]byte, errs []error)
 }
 
@@ -70,11 +70,11 @@ type Config struct {
 	// nil for a node that shows none.
 	OwnEtags func() []OwnEtag
 
-	// Caller tells who makes the call of a context that WithCaller did not make;
-	// nil for nobody who is known.
+	// Caller returns the caller of a context that WithCaller did not make; nil if
+	// callers are not known.
 	Caller func(ctx context.Context) Caller
 	// Guarded keeps dangerous calls to the principals in Admins as long as there are
-	// no roles; to nobody, if that is empty.
+	// no roles; if Admins is empty, all are refused.
 	Guarded bool
 	Admins  []string
 
@@ -94,7 +94,7 @@ type Config struct {
 	// by the Proposer. It must be longer than the time the cluster waits for a
 	// leader. 0 means DefaultCallTimeout.
 	CallTimeout time.Duration
-	// MaxInFlight is how many calls may be under way at once; one more is
+	// MaxInFlight is how many calls may be in flight at once; one more is
 	// refused at once. 0 means DefaultMaxInFlight.
 	MaxInFlight int
 	// Version is the program's version, shown in the status.
@@ -160,10 +160,10 @@ type Service struct {
 	denials        *rate.Limiter
 	denialsLeftOut atomic.Int64
 	// backups is how many are being written, and backupOf has the names of the callers
-	// who read one.
+	// that read one.
 	backups  atomic.Int64
 	backupOf sync.Map
-	// draining is set once, by Drain: enter lets nobody in any more.
+	// draining is set once, by Drain: enter lets no more calls in.
 	draining atomic.Bool
 }
 
@@ -177,8 +177,8 @@ func New(cfg Config) (*Service, error) {
 }
 
 // enter lets a call in, or refuses it at once: a queue would only make the
-// callers behind it wait for answers they no longer want. Whoever is let in
-// calls leave.
+// callers behind it wait for answers they no longer want. A call that was let in
+// ends with leave.
 //
 // Invariant: a call is counted before draining is looked at, so Drain, which
 // does it the other way round, misses none.
@@ -190,14 +190,14 @@ func (s *Service) enter(ctx context.Context) (*limited, error) {
 	return caller, nil
 }
 
-// admit is enter for a call whose refusal finish is told of.
+// admit is enter for a call whose refusal goes through finish.
 func (s *Service) admit(caller *limited) *Error {
 	if err := caller.enter(); err != nil {
 		return err
 	}
 	if s.inFlight.Add(1) > int64(s.cfg.MaxInFlight) {
 		s.leave(caller)
-		return exhausted(ReasonOverloaded, "too many calls are under way at this node", retryBusy, nil)
+		return exhausted(ReasonOverloaded, "too many calls are in flight at this node", retryBusy, nil)
 	}
 	if s.draining.Load() {
 		s.leave(caller)
@@ -206,7 +206,7 @@ func (s *Service) admit(caller *limited) *Error {
 	return nil
 }
 
-// MaxInFlight is how many calls may be under way at once.
+// MaxInFlight is how many calls may be in flight at once.
 func (s *Service) MaxInFlight() int { return s.cfg.MaxInFlight }
 
 // leave takes the limits of the caller from enter.

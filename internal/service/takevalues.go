@@ -44,7 +44,7 @@ func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityRes
 	return NextIdentityResponse{}, proposalError(err, t.request != nil)
 }
 
-// takeAs takes values in the name of a caller; nil for nobody's.
+// takeAs takes values in the name of a principal; nil for none.
 func (s *Service) takeAs(ctx context.Context, t takeValues, principal *string) (NextIdentityResponse, error) {
 	answer, err := s.cfg.Proposer.Propose(ctx, appendPrincipal(t.encode(), principal))
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package tracing lets operators follow a call through the cluster: from the
 // server's port into the group that it travelled in, and to the log entry that
-// took the group, on whatever node that was.
+// took the group, on any node.
 //
 // It owns the names of spans and what is in them, and it alone knows the
 // OpenTelemetry SDK. Traces go to a collector over OTLP, as http/protobuf and as

@@ -68,7 +68,7 @@ func (c *Collector) take(request *collectorv1.ExportTraceServiceRequest) {
 	}
 }
 
-// Resource returns what was said of those who sent traces, as key=value.
+// Resource returns the attributes of the senders of traces, as key=value.
 func (c *Collector) Resource() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
