@@ -7,9 +7,9 @@
 // with its CRC-32C, and a BackupTrailer with the number of records and the
 // SHA-256 of everything before that length. Nothing follows.
 //
-// It knows the file and nothing of what is in it: what a record means is for
-// package fsm, and what is done with it for the command line.
+// It knows the file's format, not its content: package fsm interprets a record, and the
+// command line uses it.
 //
-// Invariant: a Reader that has said io.EOF has read a whole file of which no bit
-// is different from what was written.
+// Invariant: a Reader that returned io.EOF has read a complete file, bit for bit as it
+// was written.
 package backup

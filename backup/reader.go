@@ -85,7 +85,7 @@ func (r *Reader) next() (*raftlogv1.SnapshotRecord, error) {
 		return nil, corrupt("record %d cannot be read: %v", r.records+1, err)
 	}
 	if m.GetRecord() == nil {
-		// Its checksum is right, so it is what was written.
+		// Its checksum is right, so it is as it was written.
 		return nil, fmt.Errorf("%w: record %d is of an unknown kind", ErrNewer, r.records+1)
 	}
 	r.records++

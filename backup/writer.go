@@ -82,7 +82,7 @@ func withSum(length []byte) []byte {
 	return binary.LittleEndian.AppendUint32(length, frameSum(length, nil))
 }
 
-// Counted counts what is written of a backup, whether it becomes whole or not.
+// Counted counts the written bytes of a backup, complete or not.
 type Counted struct {
 	io.Writer
 	Bytes int64

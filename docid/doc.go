@@ -1,5 +1,5 @@
-// Package docid is what idnode knows about ids as text: it takes templates
-// apart, builds and validates ids, names, tags and separators, and folds case.
+// Package docid handles ids as text: it parses templates, builds and validates ids,
+// names, tags and separators, and folds case.
 //
 // It owns the rules that decide whether two spellings are the same name (Fold) and where
 // an id ends in an identity's number (SplitNumbered). Both are used while the replicated
@@ -8,10 +8,10 @@
 // whose tables change with the Go release. A change to either table needs a new
 // FoldVersion and with it a new log format.
 //
-// It does not own counters: which number comes next is the business of the
-// packages hilo, identity and etag. It makes no GUIDs, because it uses no
-// randomness. It knows neither API nor log; it imports the standard library
-// only, keeps no state, and every function may be called concurrently.
+// It does not own counters: packages hilo, identity and etag decide the next number. It
+// makes no GUIDs, because it uses no randomness. It knows neither API nor log; it imports
+// the standard library only, keeps no state, and every function may be called
+// concurrently.
 package docid
 
 const (

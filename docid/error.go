@@ -15,11 +15,11 @@ const (
 	ReasonInvalidNodeTag   = "INVALID_NODE_TAG"
 )
 
-// ErrTagsExhausted says that no node tag follows the highest one.
+// ErrTagsExhausted means that no node tag follows the highest one.
 var ErrTagsExhausted = errors.New("docid: no node tag of four letters is left")
 
-// Error says what is wrong with a text that a caller sent. Every function of
-// this package that validates returns a *Error, or nil.
+// Error is a problem with a text of a caller. Every function of this package that
+// validates returns a *Error, or nil.
 type Error struct {
 	// Reason is one of the Reason constants.
 	Reason string
@@ -34,8 +34,8 @@ type Error struct {
 // Error returns the field and what is wrong with it.
 func (e *Error) Error() string { return e.Field + " " + e.Detail }
 
-// quote makes a short text of the caller's fit for a message: valid UTF-8, no
-// control characters, no more than a few bytes.
+// quote makes a caller's text safe for a message: short, valid UTF-8, without control
+// characters.
 func quote(s string) string {
 	const most = 32
 	if len(s) > most {

@@ -5,10 +5,9 @@ package docid
 // This is the simple case folding of Unicode 15.0.0: the statuses C and S of
 // CaseFolding.txt, 1454 mappings, as two stages.
 //
-// It must never change, not even to follow a newer Unicode: replicated state is
-// keyed by what it gives, and nodes of different builds must agree. Another
-// folding is another table beside this one, with a new FoldVersion and a new log
-// format.
+// It must never change, not even to follow a newer Unicode: replicated state is keyed by
+// its results, and nodes of different builds must agree. Another folding is another table
+// beside this one, with a new FoldVersion and a new log format.
 
 // foldBlockBits is how many of the lower bits of a character stand for its place
 // in a block.

@@ -25,8 +25,8 @@ func ValidateID(id, separator string) error {
 	return nil
 }
 
-// finishedProblem says what is wrong with a text that must not look like a
-// template, or returns "".
+// finishedProblem returns the problem of a text that must not look like a template, or
+// "".
 func finishedProblem(s, separator string, limit int) string {
 	switch {
 	case isBlank(s):
@@ -41,8 +41,8 @@ func finishedProblem(s, separator string, limit int) string {
 }
 
 // CheckServerSide reports whether the server-side ids that a node with this tag builds
-// from the prefix are short enough. Parse cannot know the node's tag, and lets prefixes
-// pass that only a shorter tag leaves room for.
+// from the prefix are short enough. Parse does not know the node's tag, and accepts
+// prefixes that fit with a shorter tag only.
 //
 // The error is an *Error with INVALID_ID for the field "template".
 func CheckServerSide(prefix, nodeTag string) error {
@@ -80,9 +80,9 @@ func AppendServerSideID(dst []byte, prefix string, etag uint64, nodeTag string) 
 	return append(dst, nodeTag...)
 }
 
-// IdentityID builds an identity's id: name, separator and number, without
-// padding and without a node tag. The number is 1 or more unless somebody seeded
-// the identity lower by force.
+// IdentityID builds an identity's id: name, separator and number, without padding and
+// without a node tag. The number is 1 or more unless the identity was seeded lower by
+// force.
 func IdentityID(name, separator string, value int64) string {
 	var space [128]byte
 	id := append(space[:0], name...)

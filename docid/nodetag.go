@@ -54,8 +54,8 @@ func advance(tag string) string {
 	return tag[:last] + string(tag[last]+1)
 }
 
-// CompareNodeTags orders tags as NextNodeTag goes through them: shorter ones
-// first, and by letters among tags of one length. It returns -1, 0 or +1.
+// CompareNodeTags orders tags as NextNodeTag generates them: shorter ones first, and by
+// letters among tags of one length. It returns -1, 0 or +1.
 func CompareNodeTags(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

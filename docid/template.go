@@ -52,9 +52,8 @@ type Template struct {
 	Separator string
 }
 
-// Parse takes a template apart. Whatever it accepts makes a valid id; for a
-// server-side id that holds for a node tag of one letter, and CheckServerSide
-// tells for a longer one.
+// Parse parses a template. An accepted template makes a valid id; for a server-side id
+// that holds with a node tag of one letter, and CheckServerSide checks a longer one.
 //
 // The error is an *Error: INVALID_SEPARATOR for the field "separator", otherwise
 // INVALID_ID for the field "template", also when it is an identity's name that
@@ -82,7 +81,7 @@ func Parse(template, separator string) (Template, error) {
 	return t, nil
 }
 
-// kindOf tells a template's kind from its form alone.
+// kindOf returns a template's kind by its form alone.
 func kindOf(template, separator string) Kind {
 	switch {
 	case isBlank(template):
@@ -96,8 +95,8 @@ func kindOf(template, separator string) Kind {
 	}
 }
 
-// textProblem says what is wrong with any text that becomes part of an id, or
-// returns "". The limit is in bytes.
+// textProblem returns the problem of a text that becomes part of an id, or "". The limit
+// is in bytes.
 func textProblem(s string, limit int) string {
 	switch {
 	case len(s) > limit:
@@ -111,7 +110,7 @@ func textProblem(s string, limit int) string {
 	}
 }
 
-// nameProblem says what is wrong with an identity's name, or returns "".
+// nameProblem returns the problem of an identity's name, or "".
 func nameProblem(name string, limit int) string {
 	switch {
 	case isBlank(name):

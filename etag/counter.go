@@ -2,28 +2,26 @@ package etag
 
 import "sync/atomic"
 
-// sealed stands in counter.last once nothing may be taken any more. It is above
-// every limit, so that the fast path refuses without looking at anything else.
+// sealed is the value of counter.last once nothing may be taken. It is above every limit,
+// so that the fast path needs no other check.
 const sealed uint64 = 1 << 63
 
 // counter is one database's counter.
 //
-// The obvious fast path is a single atomic add on the next value. It was not
-// taken because an add that overshoots the reserved block has already moved the
-// counter: the values in between are lost, and the exact last value at a clean
-// stop is no longer known. Compare-and-swap costs the same when nobody is in
-// the way, and keeps both.
+// The fast path is not a single atomic add, because an add that overshoots the reserved
+// block has already moved the counter: the values in between are lost, and the exact last
+// value at a clean stop is unknown. Compare-and-swap costs the same without contention,
+// and keeps both.
 //
-// Invariant: limit never falls, and every value handed out is at most a limit
-// that was durable before.
-// Invariant: last never falls, until seal replaces it for good.
+// Invariant: limit never falls, and every value handed out is at most a limit that was
+// durable before. Invariant: last never falls, until seal replaces it.
 type counter struct {
 	// last is the last etag handed out, or sealed.
 	last atomic.Uint64
 	// limit is the end of the block that is reserved on disk.
 	limit atomic.Uint64
-	// queued says that a reservation is asked for or in flight. It stays true once limit
-	// is MaxEtag, because there is nothing to ask for then.
+	// queued means that a reservation is requested or in progress. It stays true once
+	// limit is MaxEtag, because no more can be reserved.
 	queued atomic.Bool
 
 	name string
@@ -32,8 +30,7 @@ type counter struct {
 
 	// want is how many etags callers wait for.
 	want uint64
-	// moved is closed when limit has moved, or nothing more will come; nil
-	// while nobody waits.
+	// moved is closed when limit has moved, or never will; nil without waiters.
 	moved chan struct{}
 	// final is last as it was when it was sealed.
 	final uint64
@@ -76,7 +73,7 @@ func (c *counter) raise(floor uint64) bool {
 	}
 }
 
-// seal ends the counter: whoever had not taken a value before gets none.
+// seal ends the counter: no value is taken afterwards.
 func (c *counter) seal() {
 	c.final = c.last.Swap(sealed)
 	c.wakeWaiters()

@@ -221,9 +221,9 @@ func (c *Counters) RaiseAll(floor uint64) {
 	}
 }
 
-// Last returns the last etag used, by database: what the disk said before the
-// first use, the exact value after it, the floor after Raise. Databases that
-// never had an etag are left out. It goes on working after Close.
+// Last returns the last etag used, by database: the disk's value before the first use,
+// the exact value after it, the floor after Raise. Databases that never had an etag are
+// left out. It works after Close, too.
 func (c *Counters) Last() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

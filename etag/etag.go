@@ -1,12 +1,12 @@
 // Package etag keeps this node's own counters: one per database, from which
 // server-side ids take their numbers.
 //
-// A counter only rises, through restarts, crashes and lost power, and no value
-// comes twice. It never waits for the cluster. To be fast it reserves values
-// on disk in blocks: one durable write covers the next tens of thousands of
-// etags, and the block after is reserved in the background before the current
-// one ends. After a crash a counter goes on above its reserved block, which
-// leaves a gap; after a clean stop it goes on exactly where it was.
+// A counter only rises, through restarts, crashes and lost power, and no value comes
+// twice. It never waits for the cluster. To be fast it reserves values on disk in blocks:
+// one durable write covers the next tens of thousands of etags, and the block after is
+// reserved in the background before the current one ends. After a crash a counter
+// continues above its reserved block, which leaves a gap; after a clean stop it continues
+// exactly where it was.
 //
 // The package owns the counters, the rule by which a start is checked against
 // what the cluster remembers of this node (Reconcile), and the steps in which
@@ -30,8 +30,8 @@ const (
 
 	// DefaultBlockSize is how many etags one durable write reserves.
 	DefaultBlockSize = 65_536
-	// DefaultMaxDatabases is how many databases a node keeps counters for if
-	// nobody says otherwise.
+	// DefaultMaxDatabases is the default number of databases that a node keeps counters
+	// for.
 	DefaultMaxDatabases = 10_000
 	// DefaultMaxWait bounds how long one call waits for the disk.
 	DefaultMaxWait = 2 * time.Second
@@ -72,13 +72,12 @@ var (
 
 // Config sets the counters up. The zero value of a field means its default.
 type Config struct {
-	// BlockSize is how many etags one durable write reserves, 1 to 2^40. A
-	// crash loses at most two blocks of a database as a gap, and what was asked
-	// for in one go.
+	// BlockSize is how many etags one durable write reserves, 1 to 2^40. A crash leaves a
+	// gap of at most two blocks of a database, plus the size of one request.
 	BlockSize uint64
-	// MaxDatabases says how many databases there may be when a caller asks for a
-	// new one; it must be quick. Nil means DefaultMaxDatabases. It is the limit up to
-	// which the cluster keeps ceilings, for a counter without one must not run.
+	// MaxDatabases returns how many databases there may be, and is called for a new one;
+	// it must be quick. Nil means DefaultMaxDatabases. It is the limit up to which the
+	// cluster keeps ceilings, because a counter without one must not be used.
 	MaxDatabases func() int
 	// MaxWait bounds how long Next, NextBlock and Started wait for the disk.
 	MaxWait time.Duration

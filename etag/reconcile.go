@@ -11,8 +11,8 @@ import (
 type ClusterView struct {
 	// Start is the number of this start, 1 for the first one.
 	Start uint64
-	// Clean says that the start before ended with a clean stop, whose values
-	// are in Last.
+	// Clean means that the previous start ended with a clean stop, whose values are in
+	// Last.
 	Clean bool
 	// Databases holds what is known by database.
 	Databases map[string]ClusterDatabase
@@ -34,8 +34,7 @@ type Raise struct {
 	Floor uint64
 }
 
-// Behind is a counter whose value on disk is lower than it can be by what the
-// cluster knows.
+// Behind is a counter whose value on disk is lower than the cluster's record allows.
 type Behind struct {
 	// Database is whose counter it is.
 	Database string
@@ -47,11 +46,11 @@ type Behind struct {
 
 // Decision is how a start goes on.
 type Decision struct {
-	// Exact says that every counter goes on exactly where it was: the cluster's
-	// record of a clean stop and the disk's agree on every database.
+	// Exact means that every counter continues exactly where it was: the cluster's record
+	// of a clean stop and the disk's agree on every database.
 	Exact bool
-	// Raises says which counters begin higher, sorted by database. It holds
-	// nothing when Exact.
+	// Raises are the counters that begin higher, sorted by database. It is empty when
+	// Exact.
 	Raises []Raise
 	// Behind lists the counters that show that the disk was set back to an
 	// older copy, sorted by database.
@@ -62,18 +61,17 @@ type Decision struct {
 	MissedStarts uint64
 }
 
-// SetBack says that the disk looks like an older copy of itself.
+// SetBack means that the disk looks like an older copy of itself.
 func (d Decision) SetBack() bool { return len(d.Behind) > 0 || d.MissedStarts > 0 }
 
-// Reconcile decides how a start goes on. disk is the state at Open. cluster is
-// nil if no cluster has answered, or it has no record of this node: the start
-// then goes on from the disk alone.
+// Reconcile decides how a start continues. disk is the state at Open. cluster is nil if
+// no cluster has answered, or it has no record of this node: then the disk alone decides.
 //
-// A start goes on exactly where it was only when the cluster's record of the
-// clean stop equals the disk's for every database. In every other case each
-// counter begins above the greater of its ceiling and its value on disk. A disk
-// that was set back to an older copy never holds the newest clean stop, so that
-// it is always sent above the ceiling, and hands nothing out twice.
+// A start continues exactly where the last one ended only when the cluster's record of
+// the clean stop equals the disk's for every database. In every other case each counter
+// begins above the greater of its ceiling and its value on disk. A disk that was set back
+// to an older copy never holds the newest clean stop, so that it always continues above
+// the ceiling, and hands nothing out twice.
 func Reconcile(disk State, cluster *ClusterView) Decision {
 	if cluster == nil {
 		return Decision{}
@@ -89,8 +87,8 @@ func Reconcile(disk State, cluster *ClusterView) Decision {
 	return d
 }
 
-// sameCleanStop compares in both directions; a database that one side does not
-// know counts as 0 there.
+// sameCleanStop compares in both directions; a database that is unknown on one side
+// counts as 0 there.
 func sameCleanStop(disk State, cluster *ClusterView) bool {
 	if !disk.Clean || !cluster.Clean {
 		return false
@@ -134,9 +132,9 @@ func findBehind(disk State, cluster *ClusterView) []Behind {
 	return list
 }
 
-// leastOnDisk returns the lowest value that a disk in its newest state holds:
-// the last etag used, if the cluster knows it. Otherwise the ceiling tells:
-// nobody asks for one that is more than maxLead ahead of what is reserved.
+// leastOnDisk returns the lowest value that a disk in its newest state holds: the last
+// etag used, if the cluster knows it. Otherwise the ceiling decides: none is requested
+// more than maxLead ahead of the reserved block.
 func leastOnDisk(known ClusterDatabase, clean bool) uint64 {
 	if clean {
 		return known.Last

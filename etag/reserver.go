@@ -53,8 +53,8 @@ func (c *Counters) reserveLoop() {
 	}
 }
 
-// nextReservation empties the queue. It returns nil when there is nothing to
-// write, or nothing may be written any more.
+// nextReservation empties the queue. It returns nil when there is nothing to write, or
+// writes have ended.
 func (c *Counters) nextReservation() (*Reservation, []*counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *Counters) nextReservation() (*Reservation, []*counter) {
 	return r, batch
 }
 
-// finish publishes what was reserved, or ends everything when err is not nil.
+// finish publishes a reservation, or ends everything when err is not nil.
 func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +88,8 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 	}
 	for _, ctr := range batch {
 		ctr.setLimit(r.Limits[ctr.name])
-		// Callers that came while the write was in progress are served by it if it
-		// reached far enough; the others ask again when they wake.
+		// Callers that came while the write was in progress are served by it if it is
+		// large enough; the others enqueue again when they wake.
 		ctr.want = 0
 		ctr.wakeWaiters()
 	}

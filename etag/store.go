@@ -7,9 +7,8 @@ import (
 
 // State is what a Store remembers.
 type State struct {
-	// Clean says that the last thing written was a clean stop. The values are
-	// then the last etags used; otherwise they are the ends of the reserved
-	// blocks.
+	// Clean means that the last write was a clean stop. The values are then the last
+	// etags used; otherwise they are the ends of the reserved blocks.
 	Clean bool
 	// Start is the newest start number recorded, 0 if none ever was.
 	Start uint64

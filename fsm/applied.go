@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// applied is the applied index, and those who wait for it to get somewhere.
-// The zero value is ready.
+// applied is the applied index, and the waiters for it. The zero value is ready.
 type applied struct {
 	mu      sync.Mutex
 	index   uint64
@@ -27,7 +26,7 @@ func (a *applied) load() uint64 {
 	return a.index
 }
 
-// advance moves the index forward and lets go those who waited for it.
+// advance moves the index forward and releases its waiters.
 func (a *applied) advance(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -43,7 +42,7 @@ func (a *applied) set(index uint64) {
 	a.letGo()
 }
 
-// letGo lets go those who waited for the index, or one before it.
+// letGo releases the waiters for the index, or a lower one.
 func (a *applied) letGo() {
 	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool {
 		reached := w.index <= a.index

@@ -9,7 +9,7 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// moment is when an operation is applied, as the entry says.
+// moment is the entry's index and time for an operation.
 type moment struct {
 	// index is the entry's log index.
 	index uint64
@@ -45,7 +45,7 @@ func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 // manyNames is as many as do not fit into the processor's caches.
 const manyNames = 1 << 14
 
-// warm looks ahead to the identities that the next operations will ask for.
+// warm prefetches the identities of the next operations.
 func (c *contents) warm(operations [][]byte) {
 	if c.identities.Len() < manyNames || len(operations) == 1 {
 		return
@@ -66,7 +66,7 @@ func (c *contents) warm(operations [][]byte) {
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 	op, err := decodeOperation(data)
 	if err == nil && c.format < op.format() {
-		err = errOperation // Nodes that do not know its format say the same.
+		err = errOperation // Nodes that do not know its format answer the same.
 	}
 	if err != nil {
 		return appendRefused(dst, now, invalid("", "%v", err))
@@ -107,8 +107,8 @@ func appendRefused(dst []byte, now moment, r *refusal) []byte {
 	return appendRefusal(appendLogIndex(dst, now.index), r)
 }
 
-// dispatch runs an operation, appending its answer to dst. A handler that
-// refuses has changed nothing; what it returns for dst is then of no meaning.
+// dispatch runs an operation, appending its answer to dst. A handler that refuses has
+// changed nothing, and its dst is ignored.
 func (c *contents) dispatch(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	switch op.kind {
 	case opIdentityNext:

@@ -9,8 +9,8 @@ import (
 // clusterIDBytes is the size of a cluster id.
 const clusterIDBytes = 16
 
-// bootstrap forms the cluster. The same Bootstrap again changes nothing and is
-// no error: the node that proposed it may not have heard how the first one went.
+// bootstrap forms the cluster. The same Bootstrap again changes nothing and is no error:
+// the node that proposed it may not know the outcome of the first one.
 func (c *contents) bootstrap(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var b raftlogv1.Bootstrap
 	if err := decodePayload(op, &b); err != nil {

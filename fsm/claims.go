@@ -11,10 +11,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// claimValue is what is known of a claimed id beside that it is claimed: true, if an
-// identity stepped over it. Where it is false and the identity has passed the id, a
-// seed, a merge or a floor may have moved the identity, and the id may have been
-// issued elsewhere. It is false below the strict format.
+// claimValue is true if an identity stepped over the claimed id. Where it is false and
+// the identity has passed the id, a seed, a merge or a floor may have moved the identity,
+// and the id may have been issued elsewhere. It is false below the strict format.
 type claimValue bool
 
 // claimItem is an id that is claimed or may be.
@@ -158,10 +157,9 @@ func checkClaim(op *operation, id string) *refusal {
 	return checkText("id", id, docid.MaxIDBytes)
 }
 
-// checkFree refuses an id that is claimed, or that an identity has issued. The
-// state does not know under which separators an identity was used, so a value
-// counts as issued under each of them; nor does deleting an identity take back
-// what it issued.
+// checkFree refuses an id that is claimed, or that an identity has issued. The state does
+// not know under which separators an identity was used, so a value counts as issued under
+// each of them. Deleting an identity does not take back issued values.
 func (c *contents) checkFree(item claimItem) *refusal {
 	if _, ok := c.claims.Find(item.db, item.id); ok {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
@@ -173,7 +171,7 @@ func (c *contents) checkFree(item claimItem) *refusal {
 	if !ok || !c.counts(n) {
 		return nil
 	}
-	// One that is not known may have issued up to the floor, if there is one.
+	// An unknown identity may have issued values up to the floor, if there is one.
 	if f := c.findIdentity(n.db, n.name); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
 			"%q was issued: identity %q stands at %d", item.id, n.name, f.last)

@@ -43,15 +43,15 @@ type contents struct {
 	// membership is the index of the log entry that last changed the membership, as
 	// clients see it; 0 below StrictFormat. Clients order topologies by it.
 	membership uint64
-	// membershipMoved says that the entry that is being applied changes it. It is no
-	// part of the state.
+	// membershipMoved means that the current entry changes it. It is not part of the
+	// state.
 	membershipMoved bool
 
 	sessions map[nodeID]*session
 	etags    map[nodeID]*etagRecord
 	requests requestWindow
 	settings settings
-	// floor is where names that are not known begin.
+	// floor is where unknown names begin.
 	floor floor
 	// roles is nil if there are none.
 	roles *roles

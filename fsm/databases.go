@@ -5,9 +5,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// databases gives each database a number, in order of first use, so that the
-// many names of a database do not each hold its name. A database is never
-// forgotten, also when its last name is: numbers would come to mean two things.
+// databases gives each database a number, in order of first use, so that the many names
+// of a database do not each hold its name. A database is never removed, even when its
+// last name is: its number would get a second meaning.
 type databases struct {
 	// names is only appended to, so a copy of the slice is a snapshot.
 	names   []string
@@ -35,8 +35,8 @@ func (c *contents) databaseNumber(op *operation) uint32 {
 	return uint32(len(c.databases.names))
 }
 
-// useDatabase gives the operation's database its number, if it is new. Handlers
-// call it when nothing can be refused any more.
+// useDatabase gives the operation's database its number, if it is new. Handlers call it
+// once nothing can be refused.
 func (c *contents) useDatabase(op *operation) {
 	if _, ok := c.databases.numbers[string(op.database)]; !ok {
 		c.addDatabase(string(op.database))
@@ -61,8 +61,8 @@ func (c *contents) countName(db uint32, name string, by int64) {
 }
 
 // checkNew refuses a new name, tag or claimed id if it has a control character, or if
-// room refuses it. A merge does not ask for the former: what existed when there was
-// no such rule can be restored.
+// room refuses it. A merge skips the former check: names from before that rule can be
+// restored.
 func (c *contents) checkNew(op *operation, limit settingID, used int, field, text string) *refusal {
 	if r, found := docid.FirstControl(text); found && c.strict() {
 		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)

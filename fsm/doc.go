@@ -1,7 +1,6 @@
-// Package fsm is the replicated state of a cluster: identities, HiLo counters,
-// claims, members, sessions, remembered request ids, settings and what is
-// known of each node's etags. Operations go in, results come out; there are
-// snapshots, and a hash to compare nodes by.
+// Package fsm is the replicated state of a cluster: identities, HiLo counters, claims,
+// members, sessions, remembered request ids, settings and each node's etags. It turns
+// operations into results, has snapshots, and a hash by which nodes compare states.
 //
 // It knows nothing of Raft, networks or disks, and neither reads a clock nor
 // draws random numbers.

@@ -13,11 +13,10 @@ import (
 type etagRecord struct {
 	// start counts the node's starts.
 	start uint64
-	// clean says that the node stopped cleanly and has not started since.
+	// clean means that the node stopped cleanly and has not started since.
 	clean bool
-	// floor is below every etag that the node may use, in every database. It is 0
-	// but for a node that shares its tag with one of another cluster, or after a
-	// recovery.
+	// floor is below every etag that the node may use, in every database. It is 0 except
+	// for a node that shares its tag with one of another cluster, or after a recovery.
 	floor uint64
 	// counters are ordered by database.
 	counters []etagCounter
@@ -34,7 +33,7 @@ type etagCounter struct {
 	floor uint64
 }
 
-// etagsOf returns a node's record; a node nothing is known of has an empty one.
+// etagsOf returns a node's record, empty for an unknown node.
 func (c *contents) etagsOf(node nodeID) *etagRecord {
 	if e := c.etags[node]; e != nil {
 		return e
@@ -78,7 +77,7 @@ func (c *contents) startEtags(node nodeID) *raftlogv1.EtagState {
 	return state
 }
 
-// withoutLast returns a copy of the counters that says nothing of a clean stop.
+// withoutLast returns a copy of the counters without the values of a clean stop.
 func (e *etagRecord) withoutLast() []etagCounter {
 	counters := slices.Clone(e.counters)
 	for i := range counters {
@@ -111,13 +110,12 @@ func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	return appendBeyond(dst, beyond), nil
 }
 
-// etagCleanStop records where a node's etags stand at the end of its present
-// start. One of an earlier start, which comes late, would say that etags are free
-// that the present start has used.
+// etagCleanStop records where a node's etags stand at the end of its present start. A
+// late one of an earlier start would mark etags as free that the present start has used.
 //
-// A stop of many databases comes in parts. It counts with the last one; a part
-// that is lost, or a database beyond the limit, differs from what the node has on
-// disk, and its next start then goes on above the ceilings.
+// A stop of many databases comes in parts. It takes effect with the last one. A lost
+// part, or a database beyond the limit, makes it differ from the node's disk, and then
+// the next start continues above the ceilings.
 func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
 	var stop raftlogv1.EtagCleanStop
 	if err := decodePayload(op, &stop); err != nil {
@@ -128,7 +126,7 @@ func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
 	}
 	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
-		// A node that was cut off may have gone above its ceiling.
+		// A partitioned node may have passed its ceiling.
 		at = append(at, etagCounter{database: l.GetDatabase(), ceiling: l.GetLast(), last: l.GetLast()})
 	}
 	node, err := c.etagNode(stop.GetNode())
@@ -169,10 +167,9 @@ func (c *contents) etagNode(id []byte) (nodeID, *refusal) {
 	return node, nil
 }
 
-// mergeEtags returns the counters with the changes, of each database the maxima,
-// and the databases for which there was no room: of several new ones the first in
-// their order fit. Below the strict format there is room for all, or a refusal. It
-// sorts changes.
+// mergeEtags returns the counters with the changes, of each database the maxima, and the
+// databases without room: new ones are taken in their order. Below the strict format
+// there is room for all, or a refusal. It sorts changes.
 func (c *contents) mergeEtags(counters, changes []etagCounter) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {

@@ -7,13 +7,12 @@ import (
 	"github.com/idnode/idnode/identity"
 )
 
-// floorBatch is how many known names one MergeCluster looks at: it takes some tens
-// of milliseconds at most, while nothing else is applied.
+// floorBatch is how many known names one MergeCluster visits: some tens of milliseconds
+// at most, in which nothing else is applied.
 const floorBatch = 1 << 14
 
 // The kinds of names that a floor raises, in this order: an identity that is shown
-// again meanwhile is raised with those that are shown, and one that is deleted is
-// raised then.
+// again in between is raised with the shown ones, and a deletion raises a deleted one.
 const (
 	knownHidden = iota
 	knownIdentities
@@ -45,9 +44,9 @@ func knownNameOf(text string) (k knownName, err *refusal) {
 	return k, nil
 }
 
-// raiseKnown raises the counters of known names to a floor, from a place on: the state
-// that the floor comes from may not know a name, and it may have been used there anyway.
-// It returns the place to go on from, empty at the end.
+// raiseKnown raises the counters of known names to a floor, from a position on: the
+// floor's state may lack a name that was used there. It returns the next position, empty
+// at the end.
 func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
 	left := floorBatch
 	for from.kind < knownKinds {
@@ -73,8 +72,8 @@ func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
 	return ""
 }
 
-// eachKnown calls f for the names of a kind, from a place on, with the number to
-// which the counter can fall by itself.
+// eachKnown calls f for the names of a kind, from a position on, with the number to which
+// returns can lower the counter.
 func (c *contents) eachKnown(from knownName, f func(k knownName, stands int64) bool) {
 	if from.kind == knownHiLos {
 		c.hilos.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {

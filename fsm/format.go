@@ -29,7 +29,7 @@ func (op *operation) format() uint32 {
 	}
 }
 
-// formatRaise raises the log format that leaders write. Raising it to what it is
+// formatRaise raises the log format that leaders write. Raising it to its present value
 // changes nothing.
 func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	var raise raftlogv1.FormatRaise
@@ -48,8 +48,8 @@ func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
 	return dst, nil
 }
 
-// memberBelow returns a present member that does not know a format: of several
-// the one with the lowest tag, for the answer is part of the state.
+// memberBelow returns a present member that does not know a format: the one with the
+// lowest tag, because the answer is part of the state.
 func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
 	var lowest *raftlogv1.Member
 	for _, m := range c.members {

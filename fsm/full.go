@@ -11,16 +11,15 @@ import (
 // of all identities are limited, so one of many has few of them.
 const maxFull = 1024
 
-// fullIdentities remembers identities that have no room above their last value for
-// as many values as somebody wanted. To find that out takes a look at all claims in
-// the way, which may be millions, each time somebody asks; a walk that finds room
-// moves the counter past the claims that it looked at.
+// fullIdentities caches identities without room above their last value for a requested
+// count. Finding that out visits all claims in the way, perhaps millions, at each
+// request; a walk that finds room moves the counter past the visited claims.
 //
 // The key is an identity and a separator, with a value of 0.
 type fullIdentities map[numberedItem]fullIdentity
 
-// fullIdentity is what was found. It holds as long as the identity stands at last
-// and none of the claims in its way is released; new claims leave still less room.
+// fullIdentity is such a finding. It is valid while the identity's value is last and none
+// of the claims in its way is released; new claims only reduce the room.
 type fullIdentity struct {
 	last int64
 	// most is the greatest count for which there is room.
@@ -33,7 +32,7 @@ func fullKey(f foundIdentity, separator []byte) numberedItem {
 	return numberedItem{db: f.db, name: f.name, separator: r}
 }
 
-// has reports whether it is known that there is no room for what is wanted.
+// has reports whether there is known to be no room for the count.
 func (m fullIdentities) has(f foundIdentity, next identityNextOp) bool {
 	if len(m) == 0 {
 		return false

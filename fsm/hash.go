@@ -8,11 +8,10 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// stateHash is the hash of a state: the sum modulo 2^64 of the xxhash of each
-// record that the state consists of. So it does not depend on the order in which
-// the records came, and a change of one costs two hashes, whatever the size of
-// the state. It finds bugs and damaged memory; against a forger it is worth
-// nothing.
+// stateHash is the hash of a state: the sum modulo 2^64 of the xxhash of each record that
+// the state consists of. So it does not depend on the order of the records, and a change
+// of one costs two hashes, whatever the size of the state. It finds bugs and damaged
+// memory; it does not protect against forgery.
 //
 // Invariant: everything that is stored is in it, once. Tests compute it from
 // scratch and compare.
@@ -24,7 +23,7 @@ func (h *stateHash) add(record uint64) { *h += stateHash(record) }
 // remove takes a record's hash out.
 func (h *stateHash) remove(record uint64) { *h -= stateHash(record) }
 
-// recordKind tells records of different kinds apart.
+// recordKind distinguishes the kinds of records.
 type recordKind byte
 
 const (

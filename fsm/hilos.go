@@ -11,7 +11,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// foundHiLo is a HiLo counter, or the place where there is none yet.
+// foundHiLo is a HiLo counter that may not exist yet.
 type foundHiLo struct {
 	db      uint32
 	tag     string
@@ -21,8 +21,7 @@ type foundHiLo struct {
 	exists  bool
 }
 
-// findHiLo looks a counter up; that of a tag that is not known stands at the
-// floor.
+// findHiLo looks a counter up; that of an unknown tag is at the floor.
 func (c *contents) findHiLo(db uint32, tag string) foundHiLo {
 	f := foundHiLo{db: db, tag: tag, counter: c.floor.hilo()}
 	if f.ref, f.exists = c.hilos.Find(db, tag); f.exists {
@@ -52,7 +51,7 @@ func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
 	c.hash.add(hashHiLo(db, tag, packed))
 }
 
-// changeHiLo stores a changed counter and what comes with it being new.
+// changeHiLo stores a changed counter, and its database if the counter is new.
 func (c *contents) changeHiLo(op *operation, f foundHiLo, now hilo.Counter) {
 	c.useDatabase(op)
 	c.putHiLo(f, now)
@@ -137,8 +136,8 @@ func idleTime(now, then int64) time.Duration {
 	}
 }
 
-// hiloReturn takes a range back, if it is one that can come back. Everything
-// else is no refusal, but an answer that says that nothing was done.
+// hiloReturn takes a range back if that is possible. Otherwise it does not refuse, but
+// answers that nothing was done.
 func (c *contents) hiloReturn(dst []byte, op *operation) ([]byte, *refusal) {
 	var ret raftlogv1.HiLoReturn
 	if err := decodePayload(op, &ret); err != nil {
@@ -174,7 +173,8 @@ func (c *contents) hiloSet(dst []byte, op *operation) ([]byte, *refusal) {
 		return dst, refuseHiLo(failed, found)
 	}
 	if c.strict() {
-		// What is set is taken, also if it is where Max stood: no range comes back.
+		// The value that is set counts as taken, even if Max was there already: no range
+		// comes back.
 		counter.Outstanding = nil
 	}
 	c.changeHiLo(op, found, counter)

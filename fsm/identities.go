@@ -13,8 +13,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// identityValue is the last used value of an identity. Whether it is hidden is
-// told by the table it is in.
+// identityValue is the last used value of an identity. Its table decides whether it is
+// hidden.
 type identityValue int64
 
 // foundIdentity is an identity, or a name that has none yet.
@@ -33,8 +33,7 @@ func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
-// findIdentity looks an identity up; the counter of a name that is not known
-// stands at the floor.
+// findIdentity looks an identity up; the counter of an unknown name is at the floor.
 func (c *contents) findIdentity(db uint32, name string) foundIdentity {
 	f := foundIdentity{db: db, name: name, last: c.floor.names}
 	if f.ref, f.exists = c.identities.Find(db, name); !f.exists {
@@ -154,10 +153,10 @@ func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from in
 	}
 }
 
-// identitySeed moves the last used value. A name nobody used has 0, for expected
-// as well. A hidden identity is seeded from the value it kept, which is also
-// what expected is compared with, and is shown again: whoever does not know that
-// it once existed must not be able to set it back without force.
+// identitySeed moves the last used value. An unused name has 0, for expected as well. A
+// hidden identity is seeded from its kept value, which is also compared with expected,
+// and is shown again: a caller that does not know of it must not set it back without
+// force.
 func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 	var seed raftlogv1.IdentitySeed
 	if err := decodePayload(op, &seed); err != nil {
@@ -179,8 +178,8 @@ func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
 	return appendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
 }
 
-// appendBefore appends, of a seed by force, what the identity was before: whoever
-// keeps a record of it cannot know by himself.
+// appendBefore appends, for a seed by force, the identity's previous state, which the
+// audit log records.
 func (c *contents) appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity) []byte {
 	if !seed.GetForce() || !found.exists || c.format < rolesFormat {
 		return dst

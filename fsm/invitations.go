@@ -12,12 +12,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxInvitations is how many there may be; each lets one node in, so people do not
-// come near.
+// maxInvitations bounds the invitations. Each admits one node, so it is far above any
+// use.
 const maxInvitations = 1_000
 
-// tokenHash is the SHA-256 of a token. The token itself is never in the log: who
-// reads the log, or a snapshot of it, cannot join by it.
+// tokenHash is the SHA-256 of a token. The token itself is never in the log: a reader of
+// the log, or of a snapshot, cannot join with it.
 type tokenHash [sha256.Size]byte
 
 // invitation lets one node become a member, once. It is never changed.
@@ -30,7 +30,7 @@ type invitation struct {
 	expires int64
 }
 
-// memberInvite records a token. One that is known stays as it is.
+// memberInvite records a token. A known one stays as it is.
 func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var invite raftlogv1.MemberInvite
 	if err := decodePayload(op, &invite); err != nil {
@@ -59,10 +59,10 @@ func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, 
 	return dst, nil
 }
 
-// admit refuses a newcomer whom nobody let in: with roles it needs the right to the
-// cluster, or a token, which then says what it becomes. Below StrictFormat everybody is
-// let in, and a token is not looked at: nodes of format 2 do not know that field, and
-// this one must come to the same state.
+// admit refuses a new node without a right: with roles it needs the right to the cluster,
+// or a token, which then decides what it becomes. Below StrictFormat every node is
+// admitted, and the token is ignored: nodes of format 2 do not know that field, and this
+// one must reach the same state.
 func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) *refusal {
 	hash := join.GetTokenHash()
 	switch {
@@ -78,7 +78,7 @@ func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) 
 	return notAdmitted("no role gives %.200q the right cluster, and it has no token", op.principal)
 }
 
-// admitByToken makes of a newcomer what its token says.
+// admitByToken gives a new node the properties of its token.
 func (c *contents) admitByToken(now moment, hash []byte, m *raftlogv1.Member) *refusal {
 	i, err := c.invited(hash, m.GetTag(), now.unixNano)
 	if err != nil {
@@ -112,7 +112,7 @@ func notAdmitted(format string, args ...any) *refusal {
 }
 
 // Invited returns nil if a node with a tag, empty for one without, may become a member
-// by the token with this hash now, and else how the state would refuse it.
+// with the token of this hash now, and otherwise the state's refusal.
 func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -128,7 +128,7 @@ func (c *contents) putInvitation(hash tokenHash, i invitation) {
 	c.hash.add(hashInvitation(hash, i))
 }
 
-// dropInvitation forgets an invitation, if there is one.
+// dropInvitation removes an invitation, if there is one.
 func (c *contents) dropInvitation(hash tokenHash) {
 	if i, ok := c.invitations[hash]; ok {
 		delete(c.invitations, hash)
@@ -136,7 +136,7 @@ func (c *contents) dropInvitation(hash tokenHash) {
 	}
 }
 
-// dropExpired forgets the invitations that let nobody in any more.
+// dropExpired removes the expired invitations.
 func (c *contents) dropExpired(now moment) {
 	for hash, i := range c.invitations {
 		if i.expires <= now.unixNano {
@@ -162,7 +162,7 @@ func (c *contents) invitationRecords() []*raftlogv1.MemberInvite {
 	return records
 }
 
-// restoreInvitation takes over an invitation of a snapshot.
+// restoreInvitation restores an invitation of a snapshot.
 func (c *contents) restoreInvitation(m *raftlogv1.MemberInvite) error {
 	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || !c.strict() || len(c.invitations) >= maxInvitations {
 		return corrupt("an invitation with a bad hash or tag, one too many, or in log format %d", c.format)

@@ -128,8 +128,8 @@ func (c *contents) memberJoin(dst []byte, now moment, op *operation) ([]byte, *r
 	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
 }
 
-// joinAgain answers a node that is registered: a repeated call changes nothing.
-// One that was removed does not come back, for others have gone on without it.
+// joinAgain answers a node that is registered: a repeated call changes nothing. A removed
+// node does not come back, because the others have continued without it.
 func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
 	if have.GetRemoved() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id",
@@ -145,7 +145,7 @@ func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
 // tagFor returns the tag of a new member: the one it wants, or the next one
 // above all that were ever given.
 //
-// Invariant: no tag is given twice, also after its member was removed.
+// Invariant: no tag is given twice, even after its member was removed.
 func (c *contents) tagFor(wanted string) (string, *refusal) {
 	if wanted == "" {
 		return c.nextTag()
@@ -180,9 +180,8 @@ func tagTaken(tag string) *refusal {
 		"the tag %s belongs to another node, also if that was removed; join under a new tag", tag)
 }
 
-// memberAnnounce is what a member says when it has started: where it is, and
-// what it can read. It opens a session, and answers with what was known of the
-// node's etags before.
+// memberAnnounce records a member's start: its addresses, and the formats it reads. It
+// opens a session, and answers with the previous record of the node's etags.
 func (c *contents) memberAnnounce(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var announce raftlogv1.MemberAnnounce
 	if err := decodePayload(op, &announce); err != nil {
@@ -226,9 +225,9 @@ func (c *contents) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	return nil
 }
 
-// startedBefore says that an announcement is of a start that the member has left
-// behind: its directory was set back, since each start counts itself before anything
-// else. One process may announce itself several times.
+// startedBefore reports whether an announcement is of an earlier start of the member:
+// then its directory was set back, since each start counts itself before anything else.
+// One process may announce itself several times.
 func startedBefore(said, have *raftlogv1.Member) bool {
 	if have.GetStarts() == 0 || said.GetTrustData() {
 		return false
@@ -253,11 +252,11 @@ func (c *contents) memberPromote(dst []byte, op *operation) ([]byte, *refusal) {
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
-// memberRemove removes a member for good: its tag stays taken, its id never
-// comes back, its session ends and its etags are forgotten with it. Removing one
-// that was removed changes nothing. One that was judged counts only in the membership for
-// which it was: of two removals at once, each safe by itself, the second must be judged
-// again. Below StrictFormat there is no index of it.
+// memberRemove removes a member permanently: its tag stays taken, its id never comes
+// back, its session ends and its etags are dropped. Removing a removed member changes
+// nothing. A checked removal is valid only in the membership for which it was checked: of
+// two concurrent removals, each safe alone, the second must be checked again. Below
+// StrictFormat there is no index of it.
 func (c *contents) memberRemove(dst []byte, op *operation) ([]byte, *refusal) {
 	var remove raftlogv1.MemberRemove
 	if err := decodePayload(op, &remove); err != nil {

@@ -19,8 +19,8 @@ func publicOf(m *raftlogv1.Member) publicMember {
 // settleMembership ends an entry that may have changed the membership. Below
 // StrictFormat there is no index of it.
 //
-// Invariant: it rises with each change, so that of two topologies the newer is the
-// one with the higher index, whatever nodes they came from.
+// Invariant: it rises with each change, so that of two topologies, from any nodes, the
+// one with the higher index is newer.
 func (c *contents) settleMembership(index uint64) {
 	if c.membershipMoved && c.strict() {
 		c.setMembership(max(index, c.membership+1))
@@ -34,8 +34,8 @@ func (c *contents) setMembership(index uint64) {
 	c.hash.add(hashMembership(index))
 }
 
-// restoreMembership takes over the index of the newest change, which is there once at
-// most.
+// restoreMembership restores the index of the newest change, which a snapshot has at most
+// once.
 func (c *contents) restoreMembership(index uint64) error {
 	if !c.strict() || index == 0 || c.membership != 0 {
 		return corrupt("a change of the membership at %d after one at %d in log format %d", index, c.membership, c.format)

@@ -16,8 +16,8 @@ const (
 	MaxMerge = 4096
 )
 
-// merge raises counters and adds claims. Nothing is lowered, so it may come any
-// number of times, and in any order with others of its kind.
+// merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
+// commute.
 func (c *contents) merge(dst []byte, op *operation) ([]byte, *refusal) {
 	var m raftlogv1.Merge
 	if err := decodePayload(op, &m); err != nil {
@@ -41,12 +41,12 @@ type merging struct {
 	*contents
 	db     uint32
 	result raftlogv1.MergeResult
-	// changed, if set, learns of each change, which is then not made.
+	// changed, if set, is called for each change, which is then not made.
 	changed func(MergeChange)
 }
 
-// all merges what was checked. Claims come first: those of the merged state were
-// there before its identities reached them.
+// all merges checked values. Claims are first: in the merged state they existed before
+// its identities reached them.
 func (m *merging) all(given *raftlogv1.Merge) {
 	for _, id := range given.GetClaims() {
 		m.claim(claimItem{db: m.db, id: id})
@@ -59,8 +59,8 @@ func (m *merging) all(given *raftlogv1.Merge) {
 	}
 }
 
-// claim adds a claim. It is added also if an identity may have issued the id:
-// then two have it already, and there shall be no third.
+// claim adds a claim. It is added even if an identity may have issued the id: then two
+// callers may have it already, and a third must not get it.
 func (m *merging) claim(item claimItem) {
 	if _, ok := m.claims.Find(item.db, item.id); ok {
 		m.result.Unchanged++
@@ -122,8 +122,8 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 
 // raisedHiLo is a counter raised to a Max and a Peak.
 //
-// Invariant: the numbers up to highest stay taken. A range that begins at or below
-// it cannot come back, or the counter would fall below it, also if Max is higher.
+// Invariant: the numbers up to highest stay taken. A range that begins at or below it
+// cannot come back: the counter would fall below it, even if Max is higher.
 func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
 	now := hilo.Counter{Max: max(counter.Max, highest)}
 	now.Peak = max(counter.Peak, peak, now.Max)

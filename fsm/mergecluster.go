@@ -7,8 +7,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// mergeCluster takes over what another state, such as that in a backup, says of
-// its cluster: a tag that was given there stays given here.
+// mergeCluster merges the cluster part of another state, such as a backup's: a tag that
+// was given there stays given here.
 func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
 	var m raftlogv1.MergeCluster
 	if err := decodePayload(op, &m); err != nil {
@@ -43,7 +43,7 @@ func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
 
 // clusterPlan is what a MergeCluster is going to change.
 type clusterPlan struct {
-	// retired are tags that nobody here was given, as removed members.
+	// retired are tags that were not given here, as removed members.
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.
 	shared []string
@@ -124,7 +124,7 @@ func (c *contents) carryOut(p *clusterPlan, names int64) {
 	}
 }
 
-// tellEtagFloors tells whoever wants to know where a node's etags must go on.
+// tellEtagFloors passes on above which values nodes' etags must continue.
 func (c *contents) tellEtagFloors(node nodeID) {
 	if e := c.etags[node]; c.etagFloors != nil && e.hasFloor() {
 		c.etagFloors(slices.Clone(node[:]), e.state())

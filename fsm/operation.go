@@ -46,7 +46,7 @@ type operation struct {
 	database []byte
 	keyed    bool // it has a request key
 	request  requestKey
-	// named says that it has a principal, who may be the one without a name.
+	// named means that it has a principal, possibly the anonymous one.
 	named     bool
 	principal []byte
 	kind      protowire.Number
@@ -62,12 +62,12 @@ type requestKey struct {
 	before      uint64 // fingerprint_before; 0 for none
 }
 
-// errOperation is what is wrong with an operation that cannot be read. The
-// service builds operations, so the text helps nobody but us.
+// errOperation is the error of an operation that cannot be decoded. The service builds
+// operations, so the text is for developers only.
 var errOperation = errors.New("malformed operation")
 
-// decodeOperation decodes the outside of an operation. Fields it does not know
-// are refused: a node that knows them would do something else.
+// decodeOperation decodes the envelope of an operation. Unknown fields are refused: a
+// node that knows them would act differently.
 func decodeOperation(data []byte) (op operation, err error) {
 	err = eachField(data, func(num protowire.Number, f field) bool {
 		switch num {

@@ -53,8 +53,8 @@ func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity 
 	})
 }
 
-// HiLo returns a HiLo counter by its folded tag; false if there is none. With a
-// floor there is one for every tag: a client that raises it must expect that.
+// HiLo returns a HiLo counter by its folded tag; false if there is none. With a floor
+// there is one for every tag: a client that sets it must expect that.
 func (s *State) HiLo(db, tag string) (hilo.Counter, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -110,7 +110,7 @@ func (p page) start() string {
 	return start[:min(len(start), docid.MaxIDBytes+1)]
 }
 
-// list returns a page of a table; show makes of an entry what the caller gets.
+// list returns a page of a table; show converts an entry for the caller.
 func list[V, R any](c *contents, t *table.Table[V], db string, p page, show func(table.Entry[V]) R) []R {
 	n, ok := c.databases.number(db)
 	limit := min(p.limit, MaxPage)

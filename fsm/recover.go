@@ -16,12 +16,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Recovery says how a cluster goes on that has lost its quorum for good.
+// Recovery is how a cluster continues that has lost its quorum permanently.
 type Recovery struct {
 	// Keep are the tags of the members that go on. All others are removed.
 	Keep []string
-	// SkipAhead is how much every counter is raised, since the lost members may
-	// know of ids that nobody else knows of; not negative.
+	// SkipAhead is how much every counter is raised, since only the lost members may know
+	// some ids; not negative.
 	SkipAhead int64
 }
 
@@ -37,9 +37,9 @@ type Recovered struct {
 	Raised int
 }
 
-// Recover makes the state that of a new cluster: under a new id, without the lost
-// members, with every counter raised, and with no node started yet. It is the one
-// change of the state that is not in the log, which is why the log is dropped with it.
+// Recover turns the state into that of a new cluster: with a new id, without the lost
+// members, with every counter raised, and with no node started yet. It is the only change
+// of the state that is not in the log, so the log is dropped with it.
 //
 // Invariant: survivors that recover in different ways, or from different clusters,
 // have different cluster ids afterwards, and never form one cluster.
@@ -55,9 +55,9 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	c.setFormat(max(c.format, MergeFormat))
 	done.Removed = c.removeOthers(keep)
 	c.forgetStarts(keep)
-	c.dropInvitations() // One may have let in a node that only the lost members know of.
-	// Not by the log's index, which need not be the same on all survivors. Those that
-	// know of different members still differ in this too.
+	c.dropInvitations() // One may have admitted a node that only the lost members know.
+	// Not by the log's index, which may differ between survivors. Survivors that know
+	// different members still differ in this too.
 	c.settleMembership(0)
 	done.Raised = c.skipAhead(r.SkipAhead)
 	c.setFloor(floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch})
@@ -119,9 +119,9 @@ func (c *contents) removeOthers(keep []*raftlogv1.Member) (removed []string) {
 	return removed
 }
 
-// forgetStarts forgets how often those who go on were started. The directory of one may
-// have been set back in the old cluster, noticed or not; that it goes on nevertheless was
-// decided by a person, and the new cluster must not refuse it for that.
+// forgetStarts drops the survivors' numbers of starts. A survivor's directory may have
+// been set back in the old cluster; an operator decided to keep it, and the new cluster
+// must not refuse it for that.
 func (c *contents) forgetStarts(keep []*raftlogv1.Member) {
 	for _, m := range keep {
 		c.changeMember(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
@@ -166,7 +166,7 @@ func (e *etagRecord) past(by uint64) *etagRecord {
 	return &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters}
 }
 
-// plus adds what is not negative, and stays at the greatest number.
+// plus adds a number that is not negative, and saturates.
 func plus(value, add int64) int64 {
 	if value > math.MaxInt64-add {
 		return math.MaxInt64

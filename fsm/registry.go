@@ -23,10 +23,10 @@ func (s *State) Members() []*raftlogv1.Member {
 	return members
 }
 
-// Membership returns copies of all members, removed ones included, by tag, and the
-// log index of the last change of what clients see of them: which there are, where
-// their HTTP ports are, and who votes. It is 0 below StrictFormat, and the same in
-// all states with the same members.
+// Membership returns copies of all members, removed ones included, by tag, and the log
+// index of the last change of what clients see of them: which there are, where their HTTP
+// ports are, and which ones vote. It is 0 below StrictFormat, and the same in all states
+// with the same members.
 func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -37,8 +37,8 @@ func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	return members, s.contents.membership
 }
 
-// Etags returns what the cluster knows of a node's etags, by its Raft id; nil if
-// that is nothing.
+// Etags returns the cluster's record of a node's etags, by its Raft id; nil if there is
+// none.
 func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
 	node, ok := nodeIDOf(nodeID)
 	s.mu.RLock()
@@ -56,19 +56,18 @@ func BootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte {
 	return encodeOperation(&raftlogv1.Operation{Op: &raftlogv1.Operation_Bootstrap{Bootstrap: b}})
 }
 
-// JoinOperation returns the operation that registers a new member. An empty tag
-// asks for the next free one. principal is who asks for it; nil where there are no
-// roles to judge him by.
+// JoinOperation returns the operation that registers a new member. An empty tag asks for
+// the next free one. principal is the caller's name; nil if there are no roles.
 func JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte {
 	return encodeOperation(&raftlogv1.Operation{Principal: principal, Op: &raftlogv1.Operation_MemberJoin{MemberJoin: join}})
 }
 
-// AnnounceOperation returns the operation by which a member says that it
-// started; its result holds the session, and the node's etags.
+// AnnounceOperation returns the operation that announces a member's start; its result
+// holds the session, and the node's etags.
 //
-// Whoever may have to propose it a second time makes it a KeyedOperation with a
-// new random key for each start: the second one would otherwise count as a start
-// of its own, after an unclean stop.
+// A caller that may propose it twice makes it a KeyedOperation with a new random key for
+// each start: otherwise the second one would count as another start, after an unclean
+// stop.
 func AnnounceOperation(m *raftlogv1.Member) []byte {
 	announce := &raftlogv1.MemberAnnounce{Member: m}
 	return encodeOperation(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAnnounce{MemberAnnounce: announce}})
@@ -80,9 +79,9 @@ func PromoteOperation(id []byte) []byte {
 	return encodeOperation(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberPromote{MemberPromote: promote}})
 }
 
-// RemoveOperation returns the operation that removes the member with a tag.
-// principal is who asks for it; nil where there are no roles to judge him by. judged is
-// the index of the only membership in which it counts; 0 for any. See State.Membership.
+// RemoveOperation returns the operation that removes the member with a tag. principal is
+// the caller's name; nil if there are no roles. judged is the index of the only
+// membership in which it is valid; 0 for any. See State.Membership.
 func RemoveOperation(tag string, principal *string, judged uint64) []byte {
 	remove := &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged}
 	return encodeOperation(&raftlogv1.Operation{Principal: principal, Op: &raftlogv1.Operation_MemberRemove{MemberRemove: remove}})
@@ -107,7 +106,7 @@ func KeyedOperation(operation []byte, key [16]byte) []byte {
 	return protowire.AppendBytes(keyed, request)
 }
 
-// encodeOperation encodes an operation. It fails for text that is no UTF-8 only:
+// encodeOperation encodes an operation. It fails only for text that is not UTF-8:
 // members' addresses and tags come from a checked configuration.
 func encodeOperation(op *raftlogv1.Operation) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(op)

@@ -4,14 +4,14 @@ import (
 	"github.com/idnode/idnode/fsm/table"
 )
 
-// maxReleased is how many ids are remembered that were claimed, that an identity
-// stepped over, and that were released. Further ones count as issued: nobody can
-// claim them any more.
+// maxReleased is how many ids are remembered that were claimed, that an identity stepped
+// over, and that were released. Further ones count as issued: they can no longer be
+// claimed.
 const maxReleased = 1 << 16
 
-// addReleased remembers an id that was released after an identity had stepped over
-// it: nobody has it, so it can be claimed again. Identities go on stepping over it,
-// also when they are set back, until it is claimed.
+// addReleased records an id that was released after an identity had stepped over it: it
+// is unused, so it can be claimed again. Identities keep stepping over it, even when they
+// are set back, until it is claimed.
 //
 // Invariant: an id is claimed or released, or neither; each released one has a
 // number.

@@ -7,15 +7,15 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// requestChunkSize is how many request ids a chunk holds. A snapshot copies one
-// pointer per chunk while the state stands still.
+// requestChunkSize is how many request ids a chunk holds. A snapshot copies one pointer
+// per chunk under the lock.
 const requestChunkSize = 1024
 
 // requestWindow remembers the results of calls with a request id, oldest first.
 //
-// Each has a position, counted from 0 since the cluster was formed. positions
-// finds the position of a key; the chunks are a queue of what is remembered. A
-// chunk is only ever appended to, so a snapshot needs no copy of it.
+// Each has a position, counted from 0 since the cluster was formed. positions finds the
+// position of a key; the chunks are a queue of the remembered ids. Chunks are
+// append-only, so a snapshot needs no copy of them.
 type requestWindow struct {
 	positions map[[16]byte]uint64
 	chunks    []*requestChunk
@@ -32,8 +32,8 @@ type requestChunk struct {
 	data    []byte
 }
 
-// requestEntry is one remembered request id. It holds no pointer, so that the
-// garbage collector need not look at a million of them.
+// requestEntry is one remembered request id. It holds no pointer, so that the garbage
+// collector does not scan a million of them.
 type requestEntry struct {
 	key          [16]byte
 	fingerprint  uint64
@@ -87,9 +87,9 @@ func (w *requestWindow) pop() {
 	}
 }
 
-// runOnce runs an operation with a request key, unless it ran before: then it
-// answers as it did then. Only success is remembered: what was refused changed
-// nothing, and may well succeed at the next try.
+// runOnce runs an operation with a request key, unless it ran before: then it returns the
+// first answer. Only success is remembered: a refused operation changed nothing, and may
+// succeed at the next attempt.
 func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	given := op.request.key
 	if op.isCallers() && c.strict() {
@@ -101,7 +101,7 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 	}
 	position, ok := c.requests.positions[op.request.key]
 	if !ok {
-		// As it was remembered before the format said whose it is.
+		// As it was remembered before the format had its principal.
 		position, ok = c.requests.positions[given]
 	}
 	if ok {
@@ -123,8 +123,8 @@ func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
 func (op *operation) isCallers() bool { return op.kind <= opRelease }
 
 // ownKey returns the key under which a principal's request is remembered, so that the
-// same request id of two principals is two. It is a hash again: nobody can choose a
-// request id with which he finds what another's is remembered under.
+// same request id of two principals is two. It is a hash again: no caller can choose a
+// request id that matches another principal's key.
 func ownKey(key [16]byte, principal []byte) [16]byte {
 	var space [128]byte
 	// A node that did not know the newest format when it proposed writes the kind of
@@ -133,10 +133,10 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// forgotten says that an earlier try of a request id that is not remembered may
-// have been applied: the window does not reach back to where the caller knew of
-// none. A first try may come late, after its retry was applied and forgotten, so
-// it says how far the state was at the node that took it in.
+// forgotten reports whether an earlier attempt of a request id that is not remembered may
+// have been applied: the window does not reach back to where the caller knew of none. A
+// first attempt may arrive late, after its retry was applied and forgotten, so it carries
+// the applied index of the node that accepted it.
 func (c *contents) forgotten(k *requestKey) bool {
 	if k.since >= c.requests.floor {
 		return false

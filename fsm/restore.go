@@ -10,10 +10,10 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// Restore replaces the whole state by the snapshot that r reads. It needs no
-// more memory than the new state beside the old one, and does not trust what it
-// reads: nothing is put in place before the checksum, the counts and the hash of
-// the state are verified. With an error the state is as it was.
+// Restore replaces the whole state by the snapshot that r reads. It needs no more memory
+// than the new state beside the old one, and does not trust its input: the state is
+// replaced only after the checksum, the counts and the hash are verified. After an error
+// the state is unchanged.
 //
 // The error wraps ErrCorrupt for a damaged snapshot, ErrWrongCluster for one of
 // another cluster than the one this state is of, *raftlog.UnknownFormatError for
@@ -68,7 +68,7 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	return c, nil
 }
 
-// restoreHeader takes over what the header says of the state.
+// restoreHeader restores the header's part of the state.
 func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	switch len(h.GetClusterId()) {
 	case 0:
@@ -130,7 +130,7 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// newerFormat is the error for what a newer release wrote.
+// newerFormat is the error for data of a newer release.
 func newerFormat(what string, format, known uint32) error {
 	return &raftlog.UnknownFormatError{What: what, Format: format, Known: known}
 }

@@ -15,8 +15,7 @@ func restoreText(field, text string, most int) error {
 	return nil
 }
 
-// restoreName refuses the name of something in a database that did not come
-// before.
+// restoreName refuses a name whose database is not in an earlier record.
 func (c *contents) restoreName(db uint32, field, name string, most int) error {
 	if int64(db) >= int64(len(c.databases.names)) {
 		return corrupt("%s in database %d of %d", field, db, len(c.databases.names))

@@ -43,7 +43,7 @@ func appendLogIndex(dst []byte, index uint64) []byte {
 	return appendNumber(dst, resultLogIndex, index)
 }
 
-// appendRefusal appends what makes a result a refusal.
+// appendRefusal appends a refusal to a result.
 func appendRefusal(dst []byte, r *refusal) []byte {
 	return appendMessage(dst, resultRefusal, &raftlogv1.Refusal{Reason: r.reason, Field: r.field, Detail: r.detail})
 }
@@ -76,8 +76,8 @@ func isRefusal(result []byte) bool {
 	return num == resultRefusal
 }
 
-// appendValue appends the answer of operations that answer with a number. It
-// is written also if it is zero: the field is one of a oneof.
+// appendValue appends the answer of operations that return a number. It is written even
+// if it is zero: the field is part of a oneof.
 func appendValue(dst []byte, value int64) []byte {
 	dst = protowire.AppendTag(dst, resultValue, protowire.VarintType)
 	return protowire.AppendVarint(dst, uint64(value))
@@ -137,8 +137,7 @@ func sizeNumber(v uint64) int {
 // resultBlock is how many bytes of results are allocated at once at most.
 const resultBlock = 16 << 10
 
-// resultRoom is what a result needs at most, as a rule; a larger one costs an
-// allocation of its own.
+// resultRoom is the usual maximum of a result; a larger one costs an allocation.
 const resultRoom = 48
 
 // resultBuffer holds the results of one group. They share large allocations

@@ -13,9 +13,10 @@ import (
 // rolesFormat is the log format that knows of roles and principals.
 const rolesFormat = 2
 
-// roles is who may do what. It is never changed, only replaced.
+// roles are the roles and rights of principals. The value is never changed, only
+// replaced.
 type roles struct {
-	// table decides; encoded is what it was read from, as it is in the log.
+	// table decides; encoded is its encoding in the log.
 	table   *rights.Table
 	encoded []byte
 	// setAt is the log index at which the roles were set.
@@ -39,16 +40,15 @@ func (s *State) Roles() Roles {
 	return Roles{}
 }
 
-// publishRoles shows the roles to those who do not hold the lock. The caller
-// holds it.
+// publishRoles publishes the roles for readers without the lock. The caller holds it.
 func (s *State) publishRoles() {
 	if now := s.contents.roles; now != s.roles.Load() {
 		s.roles.Store(now)
 	}
 }
 
-// rolesSet replaces all roles and limits. One who sets roles must still be able
-// to change them afterwards: a slip would otherwise shut everybody out for good.
+// rolesSet replaces all roles and limits. The caller must still be able to change them
+// afterwards: a mistake would otherwise lock all callers out permanently.
 func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *refusal) {
 	var set raftlogv1.RolesSet
 	if err := decodePayload(op, &set); err != nil {
@@ -99,7 +99,7 @@ func (c *contents) rolesSetAt() uint64 {
 	return c.roles.setAt
 }
 
-// restoreRoles takes over the roles of a snapshot.
+// restoreRoles restores the roles of a snapshot.
 func (c *contents) restoreRoles(m *raftlogv1.RolesRecord) error {
 	table, err := rights.Decode(m.GetTable())
 	if err != nil || table.Empty() || c.roles != nil || m.GetLogIndex() == 0 || c.format < rolesFormat {
@@ -109,12 +109,12 @@ func (c *contents) restoreRoles(m *raftlogv1.RolesRecord) error {
 	return nil
 }
 
-// checkRights refuses what no role allows. Here is where a change of the roles is
-// ordered with everything else: what comes after it in the log is judged by it,
-// whatever its caller's node knew.
+// checkRights refuses operations that no role allows. Here a change of the roles is
+// ordered with all other operations: later ones in the log are checked against it,
+// whatever the caller's node knew.
 //
-// An operation that names no principal comes from a node that did not know of the
-// roles yet. It is refused too; the node tries again and names him.
+// An operation without a principal comes from a node that did not know of the roles yet.
+// It is refused too; the node retries with the principal.
 func (c *contents) checkRights(op *operation) *refusal {
 	if c.roles == nil || !c.roles.table.Set() {
 		return nil
@@ -134,8 +134,7 @@ func (c *contents) checkRights(op *operation) *refusal {
 }
 
 // allows reports whether a table gives an operation's principal a right. Below
-// StrictFormat there are nodes that know no kinds of principals, and compare them as they
-// are written.
+// StrictFormat some nodes know no kinds of principals, and compare the texts.
 func (c *contents) allows(table *rights.Table, op *operation, need rights.Right, database, name []byte) bool {
 	if !c.strict() {
 		return rights.AllowsAsWritten(table, string(op.principal), need, database, name)

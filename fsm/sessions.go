@@ -11,8 +11,8 @@ import (
 // its origin acknowledged, and so how many results a session keeps at most.
 const maxUnacknowledged = 64
 
-// session is what is kept of one start of a node, so that its groups count once
-// however often it sends them.
+// session is the record of one start of a node, so that its groups count once however
+// often it sends them.
 type session struct {
 	// number is the log index of the announcement that opened it.
 	number uint64
@@ -57,8 +57,8 @@ func (c *contents) applyGroup(now moment, g *raftlog.Group) raftlog.GroupResult 
 	return raftlog.GroupResult{Status: raftlog.Applied, Results: results}
 }
 
-// stale reports whether a group of this session can neither be applied nor answered any
-// more: it was acknowledged, or it is too far ahead.
+// stale reports whether a group of this session can no longer be applied or answered: it
+// was acknowledged, or it is too far ahead.
 func (s *session) stale(g *raftlog.Group) bool {
 	acknowledged := max(s.acknowledged, g.Acknowledged)
 	return g.Sequence <= acknowledged || g.Sequence-acknowledged > maxUnacknowledged
@@ -73,7 +73,7 @@ func (c *contents) applyInSession(now moment, origin nodeID, s *session, g *raft
 	}
 	results := c.applyOperations(now, g.Operations)
 	// An operation of the group may have removed its own origin, or announced it again:
-	// then there is nobody left to ask for the results again.
+	// then its results are never requested again.
 	if c.sessions[origin] == s {
 		c.keepResults(origin, s, g.Sequence, results)
 		c.acknowledge(origin, s, g.Acknowledged)
@@ -92,8 +92,8 @@ func (c *contents) keepResults(origin nodeID, s *session, sequence uint64, resul
 	c.hash.add(kept.hash)
 }
 
-// hashResultsAgain computes the hashes of all results, after the format has changed
-// what is in them.
+// hashResultsAgain computes the hashes of all results, after the format has changed their
+// content.
 func (c *contents) hashResultsAgain() {
 	for origin, s := range c.sessions {
 		for i := range s.results {

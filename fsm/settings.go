@@ -31,8 +31,8 @@ const (
 	settingCount
 )
 
-// settingTable holds all settings. The state holds only those that were set to
-// something else, so changing a default or a range is a new log format.
+// settingTable holds all settings. The state holds only settings that differ from their
+// defaults, so changing a default or a range is a new log format.
 var settingTable = [settingCount]SettingInfo{
 	settingRequestWindow: {
 		Key: "request-window", Default: 1_000_000, Min: 1, Max: 20_000_000,

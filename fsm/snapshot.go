@@ -11,8 +11,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Snapshot is the state as it was at one log index. It shares memory with the
-// state, which copies what it changes afterwards as long as the Snapshot is held.
+// Snapshot is the state as it was at one log index. It shares memory with the state,
+// which copies on write while the Snapshot is held.
 //
 // A snapshot is written as a magic, then messages of proto/raftlog/v1 that are
 // each preceded by their length: one SnapshotHeader, the SnapshotRecords, a
@@ -45,7 +45,7 @@ type sessionView struct {
 	session
 }
 
-// etagView is what is known of one node's etags.
+// etagView is the record of one node's etags.
 type etagView struct {
 	node   nodeID
 	record *etagRecord
@@ -58,8 +58,8 @@ type requestView struct {
 	skip   int // entries of the first chunk that are forgotten
 }
 
-// Snapshot returns the state as it is now. It takes some microseconds, whatever
-// the size of the state, and may be called by anybody.
+// Snapshot returns the state as it is now. It takes some microseconds, whatever the size
+// of the state, and may be called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *State) Snapshot() *Snapshot {
 // not to be called while WriteTo runs.
 func (s *Snapshot) Close() { *s = Snapshot{header: s.header} }
 
-// Header returns what stands before the records; nobody changes it.
+// Header returns the header before the records; it must not be changed.
 func (s *Snapshot) Header() *raftlogv1.SnapshotHeader { return s.header }
 
 // Index returns the log index the snapshot was taken at.
@@ -131,7 +131,7 @@ func (c *contents) sessionViews() []sessionView {
 	return views
 }
 
-// etagViews returns what is known of all nodes' etags, by node.
+// etagViews returns the records of all nodes' etags, by node.
 func (c *contents) etagViews() []etagView {
 	views := make([]etagView, 0, len(c.etags))
 	for node, e := range c.etags {

@@ -14,9 +14,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// maxFrame is the largest message in a snapshot. The largest there are hold the
-// results of one group. A length is not believed, though: memory is taken as the
-// bytes come in.
+// maxFrame is the largest message in a snapshot. The largest ones hold the results of one
+// group. A length is not trusted: memory is allocated as bytes arrive.
 const maxFrame = 1 << 30
 
 // snapshotReader reads frames.
@@ -53,9 +52,9 @@ func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, er
 	return h, allKnown(h)
 }
 
-// eachRecord calls f for each record, up to the length of zero that ends them. The
-// records are decoded ahead while f, which is as much work again, is at earlier
-// ones: a node that starts with millions of names serves nobody meanwhile.
+// eachRecord calls f for each record, up to the length of zero that ends them. Decoding
+// runs ahead of f, which is as much work again: a node that starts with millions of names
+// serves no callers until it is done.
 func (r *snapshotReader) eachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	ahead, stop := make(chan []*raftlogv1.SnapshotRecord, batchesAhead), make(chan struct{})
 	var failed error
@@ -78,10 +77,10 @@ func (r *snapshotReader) eachRecord(f func(*raftlogv1.SnapshotRecord) error) err
 	return failed
 }
 
-// Records are handed over in batches, so many of them ahead.
+// Records are passed in batches, at most this many ahead.
 const recordBatch, batchesAhead = 512, 4
 
-// decodeAhead sends records until there are no more, an error, or stop is closed.
+// decodeAhead sends records until the last one, an error, or stop is closed.
 func (r *snapshotReader) decodeAhead(ahead chan<- []*raftlogv1.SnapshotRecord, stop <-chan struct{}) error {
 	for more := true; more; {
 		batch := make([]*raftlogv1.SnapshotRecord, 0, recordBatch)
@@ -104,7 +103,7 @@ func (r *snapshotReader) decodeAhead(ahead chan<- []*raftlogv1.SnapshotRecord, s
 	return nil
 }
 
-// trailer reads what comes after the records, and then there must be nothing.
+// trailer reads the trailer after the records. Nothing may follow it.
 func (r *snapshotReader) trailer() error {
 	crc := r.crc
 	t := &raftlogv1.SnapshotTrailer{}
@@ -133,7 +132,7 @@ func (r *snapshotReader) frame(m proto.Message) (bool, error) {
 	return true, allKnown(m)
 }
 
-// allKnown refuses a message with fields that this binary does not know.
+// allKnown refuses a message with unknown fields.
 func allKnown(m proto.Message) error {
 	if len(m.ProtoReflect().GetUnknown()) > 0 {
 		return corrupt("a frame with an unknown field")

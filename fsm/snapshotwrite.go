@@ -18,8 +18,8 @@ const (
 	snapshotMagic = "idnode snapshot\n"
 	// snapshotFormat is the newest snapshot format that is read and written.
 	snapshotFormat = 1
-	// snapshotBuffer is how much is handed to the disk at once: about a
-	// millisecond's work, so that whoever paces the writing can do so evenly.
+	// snapshotBuffer is the size of one write: about a millisecond's work, so that a
+	// paced writer pauses evenly.
 	snapshotBuffer = 64 << 10
 )
 
@@ -43,9 +43,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	return out.end()
 }
 
-// EachRecord calls f for each record in the snapshot's order, until f returns an
-// error, and returns that. It leaves out sessions and the membership's index, which mean
-// nothing outside the log, invitations, which another cluster must not take over, and
+// EachRecord calls f for each record in the snapshot's order, until f returns an error,
+// and returns that. It leaves out sessions and the membership's index, which are
+// meaningless outside the log, invitations, which another cluster must not restore, and
 // released ids. A record is valid until f returns. EachRecord may run beside Apply.
 func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	out := &snapshotWriter{each: f}
@@ -113,7 +113,7 @@ func (s *Snapshot) changedSettings() []settingID {
 	return ids
 }
 
-// message returns what is known of a node's etags as a record.
+// message returns a node's etags as a record.
 func (v etagView) message() *raftlogv1.EtagRecord {
 	m := &raftlogv1.EtagRecord{Node: v.node[:], Start: v.record.start, Clean: v.record.clean, Floor: v.record.floor}
 	for _, c := range v.record.counters {
@@ -233,7 +233,7 @@ func (w *snapshotWriter) frame(m proto.Message) {
 	w.write(buf)
 }
 
-// record writes one record. It returns false if there is no use in going on.
+// record writes one record. It returns false to stop.
 func (w *snapshotWriter) record(m *raftlogv1.SnapshotRecord) bool {
 	switch {
 	case w.err != nil:

@@ -19,20 +19,20 @@ var ErrCorrupt = errors.New("fsm: corrupt")
 // snapshot of another cluster.
 var ErrWrongCluster = errors.New("fsm: of another cluster")
 
-// ErrOrder is what Apply returns, wrapped, for an entry whose index is not
-// above everything applied before.
+// ErrOrder is Apply's error, wrapped, for an entry whose index is not above the applied
+// one.
 var ErrOrder = errors.New("fsm: log index out of order")
 
 // Config is what a State needs.
 type Config struct {
-	// Logger gets what an operator may want to know; nil discards it.
+	// Logger gets messages for operators; nil discards them.
 	Logger *slog.Logger
 	// MaxFormat is the newest log format that is applied; 0 means
 	// raftlog.FormatVersion. Tests of upgrades set another.
 	MaxFormat uint32
-	// AnsweredAgain, if set, is called for each call whose request id is remembered
-	// and whose answer is therefore the one it had. It is called by Apply, on every
-	// node that applies the entry, and must be quick.
+	// AnsweredAgain, if set, is called for each call that gets the remembered answer of
+	// its request id. It is called by Apply, on every node that applies the entry, and
+	// must be quick.
 	AnsweredAgain func(database string)
 	// EtagFloors, if set, is called when a node's etags must go on above floors,
 	// because it shares its tag with a node of another cluster: by Apply, on every
@@ -71,7 +71,7 @@ func New(cfg Config) *State {
 	return s
 }
 
-// use makes c the contents. The caller holds the lock, if others know s yet.
+// use makes c the contents. The caller holds the lock if s is shared.
 func (s *State) use(c *contents) {
 	c.answeredAgain = s.answeredAgain
 	c.etagFloors = s.etagFloors
@@ -82,14 +82,12 @@ func (s *State) use(c *contents) {
 	s.publishRoles()
 }
 
-// Apply applies the entry at index and returns one result per group, in order.
-// The results are shared with the state: nobody changes them. The entry is not
-// kept.
+// Apply applies the entry at index and returns one result per group, in order. The
+// results are shared with the state and must not be changed. The entry is not kept.
 //
-// An error means that the entry was not applied at all and that the node must
-// stop: *raftlog.UnknownFormatError, or one that wraps ErrCorrupt,
-// ErrWrongCluster or ErrOrder. An operation that is merely refused is no error:
-// its result says so.
+// An error means that the entry was not applied at all and that the node must stop:
+// *raftlog.UnknownFormatError, or one that wraps ErrCorrupt, ErrWrongCluster or ErrOrder.
+// A refused operation is not an error: its result has the refusal.
 func (s *State) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
 	e, err := raftlog.DecodeEntryUpTo(entry, s.maxFormat)
 	if errors.Is(err, raftlog.ErrCorrupt) {
@@ -115,9 +113,8 @@ func (s *State) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, er
 	return results, err
 }
 
-// Skip says that the entry at index is none of the state's, such as a change of
-// Raft's configuration: the applied index moves on. An index that is not above
-// it changes nothing.
+// Skip moves the applied index over an entry that is not the state's, such as a change of
+// Raft's configuration. An index that is not above it changes nothing.
 func (s *State) Skip(index uint64) {
 	s.mu.Lock()
 	s.contents.applied = max(s.contents.applied, index)

@@ -20,12 +20,12 @@ type Outstanding struct {
 	Token uint64
 }
 
-// Counter is what the cluster keeps for one tag. The zero Counter is that of a tag
-// nobody has asked for.
+// Counter is what the cluster keeps for one tag. The zero Counter is that of an unused
+// tag.
 //
 // Invariant: 0 ≤ Max ≤ Peak.
 //
-// Invariant: every number above Max is held by nobody.
+// Invariant: no caller holds a number above Max.
 //
 // Invariant: Outstanding is a chain. Each range begins right after the one before
 // it ended, and the newest ends at Max.
@@ -41,10 +41,9 @@ type Counter struct {
 	Outstanding []Outstanding
 }
 
-// Next issues the next range of the given size (1 … MaxSize). It begins above Max
-// and above lastMax, the greatest number the caller knows to be taken, which
-// protects it from a counter that was lost or set back; a negative lastMax counts
-// as 0.
+// Next issues the next range of the given size (1 … MaxSize). It begins above Max and
+// above lastMax, the greatest number that the caller knows to be taken, which protects it
+// from a counter that was lost or set back; a negative lastMax counts as 0.
 //
 // The range ends above Peak, so that one High names one range permanently. After a return
 // it can therefore be larger than the size: large enough to reach one number beyond the
@@ -67,8 +66,8 @@ func (c Counter) Next(size, lastMax int64, token uint64) (Counter, Range, error)
 	issued := Range{Low: base + 1, High: max(base+size, c.Peak+1)}
 	chain := c.Outstanding
 	if base != c.Max {
-		// The numbers between are skipped for good, so Max never falls to the end
-		// of an older range again.
+		// The numbers between are skipped permanently, so Max never falls to the end of
+		// an older range again.
 		chain = nil
 	}
 	next := Counter{
@@ -90,9 +89,9 @@ func extend(chain []Outstanding, newest Outstanding) []Outstanding {
 	return longer
 }
 
-// Return takes back what is above last of a range: Max falls to last. It reports
-// whether it did; everything that is not the rest of the newest outstanding range
-// is left alone, so a return that is late, repeated or made up does nothing.
+// Return takes back the numbers of a range above last: Max falls to last. It reports
+// whether it did; only the rest of the newest outstanding range can be returned, so a
+// late, repeated or invented return does nothing.
 //
 // A return is accepted if the range ends at Max, is the newest outstanding one, has
 // the token (with checkToken), and if low-1 ≤ last ≤ high. A caller that knows

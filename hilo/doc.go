@@ -1,10 +1,10 @@
 // Package hilo is the arithmetic of HiLo ranges: how large the next range of a
 // tag is, where it lies, and what happens when a client gives one back.
 //
-// It owns the rules that keep ranges apart; a Counter is what the cluster keeps
-// for one tag. It does not own the counters' keys, the clock (the time since the
-// last range is an argument), tokens (they come from whoever proposes), prefixes,
-// or the client's side, which takes numbers from a range: that is hilo/generator.
+// It owns the rules that keep ranges apart; a Counter is what the cluster keeps for one
+// tag. It does not own the counters' keys, the clock (the time since the last range is an
+// argument), tokens (they come from the proposer), prefixes, or the client's side, which
+// takes numbers from a range: that is hilo/generator.
 //
 // Everything here is pure: no state, no clock, no randomness, no I/O. A Counter is
 // a value; its methods return a changed one and leave the receiver as it was, also
@@ -27,14 +27,13 @@ const (
 )
 
 var (
-	// ErrExhausted says that the range would not end at or below 2^63-1.
+	// ErrExhausted means that the range would end above 2^63-1.
 	ErrExhausted = errors.New("hilo: the counter has no numbers left")
-	// ErrLastMax says that a caller's last Max is more than MaxAhead above the
-	// stored one.
+	// ErrLastMax means that a caller's last Max is more than MaxAhead above the stored
+	// one.
 	ErrLastMax = errors.New("hilo: the last maximum is too far ahead of the counter")
-	// ErrSize says that a size is not between 1 and MaxSize.
+	// ErrSize means that a size is not between 1 and MaxSize.
 	ErrSize = errors.New("hilo: the size of a range must be between 1 and 1048576")
-	// ErrConflict says that Max is not what the caller expected, or that it would
-	// fall.
+	// ErrConflict means that Max is not what the caller expected, or that it would fall.
 	ErrConflict = errors.New("hilo: the maximum is not the expected one")
 )

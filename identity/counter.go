@@ -12,14 +12,14 @@ type Block struct {
 // Size returns how many values the block has.
 func (b Block) Size() int64 { return b.Last - b.First + 1 }
 
-// Counter is what the cluster keeps for one identity. The zero Counter is that of a
-// name nobody has used.
+// Counter is what the cluster keeps for one identity. The zero Counter is that of an
+// unused name.
 type Counter struct {
 	// Last is the last value that was handed out or seeded, so the first value of a
 	// new identity is 1. It is negative only after a seed by force.
 	Last int64
-	// Hidden says that the identity was deleted: it is not listed, but keeps its last
-	// value, so that it goes on above it if it is used again.
+	// Hidden means that the identity was deleted: it is not listed, but keeps its last
+	// value, and continues above it if it is used again.
 	Hidden bool
 }
 
@@ -46,10 +46,10 @@ func (c Counter) Next(count int64, claimed func(from int64) iter.Seq[int64]) (Co
 	return Counter{Last: blocks[len(blocks)-1].Last}, blocks, nil
 }
 
-// Seed sets the last value to value if that is higher, or with force in any case:
-// then values may come out again. With expected it does so only if that is the last
-// value at present, of a hidden identity too; a name nobody has used has 0. A hidden
-// identity is hidden no longer, even if its value stays.
+// Seed sets the last value to value if that is higher, or with force in any case: then
+// values may be handed out again. With expected it does so only if that is the current
+// last value, of a hidden identity too; an unused name has 0. A hidden identity becomes
+// visible, even if its value stays.
 //
 // The error is ErrConflict; the counter is then unchanged.
 func (c Counter) Seed(value int64, force bool, expected *int64) (Counter, error) {

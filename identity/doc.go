@@ -21,15 +21,15 @@ const (
 )
 
 var (
-	// ErrExhausted says that the block would not end at or below 2^63-1.
+	// ErrExhausted means that the block would end above 2^63-1.
 	ErrExhausted = errors.New("identity: the counter has no values left")
-	// ErrCount says that a count is not between 1 and MaxCount.
+	// ErrCount means that a count is not between 1 and MaxCount.
 	ErrCount = errors.New("identity: the count must be between 1 and 1000000")
-	// ErrConflict says that the last value is not what the caller expected.
+	// ErrConflict means that the last value is not what the caller expected.
 	ErrConflict = errors.New("identity: the last value is not the expected one")
 )
 
-// ExhaustedError says that there is no room for so many values.
+// ExhaustedError means that there is no room for so many values.
 type ExhaustedError struct {
 	// Most is the greatest count for which there is room, above the same last value
 	// and among the same claims.

@@ -15,8 +15,8 @@ import (
 // before it only the MaxPieces-1 longest can be used, and of equally long ones the
 // lowest. So the block ends as low as MaxPieces pieces allow.
 //
-// The obvious way, to take gap after gap until the pieces run out and then look for
-// one gap that holds the rest, would leave long gaps unused behind short ones.
+// Taking gap after gap until the pieces run out, and then one gap for the rest, would
+// leave long gaps unused behind short ones.
 func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) (blocks []Block, most int64, ok bool) {
 	if last == math.MaxInt64 {
 		return nil, 0, false
@@ -27,8 +27,8 @@ func gather(last, count int64, claimed func(from int64) iter.Seq[int64]) (blocks
 		return p.blocks, p.most, complete
 	}
 	w := walk{pieces: pieces{count: count, missing: count}, next: last + 1}
-	// Called, not ranged over: the body of a range would put every variable it
-	// shares on the heap by itself, in the hottest path of the state machine.
+	// Called, not ranged over: the body of a range would move every shared variable to
+	// the heap, in the hottest path of the state machine.
 	claimed(w.next)(w.pass)
 	if w.missing > 0 && !w.ended {
 		w.offer(Block{w.next, math.MaxInt64})

@@ -14,9 +14,8 @@ func DecodeEntry(data []byte) (Entry, error) {
 	return DecodeEntryUpTo(data, FormatVersion)
 }
 
-// DecodeEntryUpTo is DecodeEntry for a reader that knows formats up to newest
-// only, or that stands in for a later release in a test: all formats so far
-// have the same envelope.
+// DecodeEntryUpTo is DecodeEntry for a reader that knows formats up to newest only, or
+// for a test of a later release: all formats so far have the same envelope.
 func DecodeEntryUpTo(data []byte, newest uint32) (Entry, error) {
 	if err := checkFormat(data, newest); err != nil {
 		return Entry{}, err
@@ -35,8 +34,8 @@ func DecodeEntryUpTo(data []byte, newest uint32) (Entry, error) {
 	return entry, nil
 }
 
-// checkFormat looks at nothing but the format, which is the first field in
-// every format: the rest of a newer one may not be readable at all.
+// checkFormat reads only the format, which is the first field in every format: the rest
+// of a newer one may be unreadable.
 func checkFormat(data []byte, newest uint32) error {
 	if len(data) > MaxEntryBytes {
 		return corrupt("entry of %d bytes, at most %d", len(data), MaxEntryBytes)

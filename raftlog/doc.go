@@ -9,9 +9,8 @@
 // every operation of the cluster goes through it, and the generated one copies
 // each operation and allocates for it.
 //
-// Decoding is strict: it accepts exactly what this package (or a protobuf
-// library) writes, fields in order and none unknown. A node that skipped a
-// field it does not know would apply something else than its peers; whatever
-// is new needs a new format, which a node that does not know it refuses with
-// an *UnknownFormatError.
+// Decoding is strict: it accepts exactly what this package (or a protobuf library)
+// writes, fields in order and none unknown. A node that skipped an unknown field would
+// apply something else than its peers; so every addition needs a new format, which older
+// nodes refuse with an *UnknownFormatError.
 package raftlog

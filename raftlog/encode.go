@@ -16,9 +16,9 @@ const (
 	groupOperations   protowire.Number = 5
 )
 
-// AppendEntry appends the encoding of an entry to dst and returns the result.
-// groups are encoded Groups; they are taken as they are, so whoever received
-// one from elsewhere checks it first with CheckGroup.
+// AppendEntry appends the encoding of an entry to dst and returns the result. groups are
+// encoded Groups; they are copied unchanged, so the caller checks received ones with
+// CheckGroup first.
 func AppendEntry(dst []byte, h Header, groups [][]byte) []byte {
 	dst = appendVarint(dst, entryFormat, uint64(h.Format))
 	dst = appendBytes(dst, entryClusterID, h.ClusterID)

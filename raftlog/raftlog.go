@@ -8,11 +8,10 @@ import (
 // FormatVersion is the newest log format this package reads and writes.
 const FormatVersion = 3
 
-// Bounds on what is decoded. They are far above what a leader puts into one
-// entry; they exist so that a few megabytes of hostile input cannot make the
-// decoder allocate many times their size. Whoever builds entries keeps within
-// them (CheckGroup counts), because an entry beyond them is corrupt to every
-// node that reads it.
+// Bounds on what is decoded. They are far above what a leader puts into one entry; they
+// exist so that a few megabytes of hostile input cannot make the decoder allocate many
+// times their size. Builders of entries keep within them (CheckGroup counts), because an
+// entry beyond them is corrupt to every node.
 const (
 	// MaxEntryBytes is the largest entry that is decoded.
 	MaxEntryBytes = 64 << 20
@@ -31,8 +30,8 @@ const (
 // package did not write.
 var ErrCorrupt = errors.New("raftlog: corrupt")
 
-// UnknownFormatError says that something was written in a format newer than
-// this binary knows. The node must stop: skipping would make its state differ.
+// UnknownFormatError means that data has a newer format than this binary knows. The node
+// must stop: skipping would make its state differ.
 type UnknownFormatError struct {
 	// What was read: "log entry", "snapshot" and the like.
 	What string

@@ -6,20 +6,19 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Status says the outcome of a group. Its values are those of the message GroupResult,
-// and travel between nodes.
+// Status is the outcome of a group. Its values are those of the message GroupResult, and
+// are on the wire.
 type Status uint8
 
 const (
 	// Applied means the group's operations ran, now or at an earlier sending.
 	Applied Status = iota + 1
-	// StaleSession means nothing was done: the session is not the origin's
-	// newest, or the origin is not a member. What became of an earlier sending
-	// of the group is not known any more.
+	// StaleSession means nothing was done: the session is not the origin's newest, or the
+	// origin is not a member. The outcome of an earlier sending of the group is unknown.
 	StaleSession
-	// StaleSequence means nothing was done: the origin acknowledged the group
-	// before, or it is too far ahead of what the origin acknowledged. What
-	// became of an earlier sending is not known any more.
+	// StaleSequence means nothing was done: the origin acknowledged the group before, or
+	// it is too far ahead of what the origin acknowledged. The outcome of an earlier
+	// sending is unknown.
 	StaleSequence
 )
 
@@ -41,8 +40,8 @@ func (s Status) String() string {
 type GroupResult struct {
 	// Status reports whether the operations ran.
 	Status Status
-	// Results are the encoded results, one per operation, in order; empty
-	// unless the group was applied. They are shared: nobody changes them.
+	// Results are the encoded results, one per operation, in order; empty unless the
+	// group was applied. They are shared and must not be changed.
 	Results [][]byte
 }
 

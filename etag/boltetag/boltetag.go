@@ -1,16 +1,15 @@
 // Package boltetag keeps the etag counters of a node in a bbolt file.
 //
-// bbolt writes a transaction as a whole or not at all, and syncs it; what it
-// does not do is to notice damage in the values it gives back. So every value
-// carries a CRC-32C over where it stands and what it says, the number of
-// databases is stored beside them, and the file names the node it belongs to.
+// bbolt writes a transaction atomically, and syncs it; it does not detect damage in the
+// values. So every value has a CRC-32C over its key and content, the number of databases
+// is stored beside them, and the file names its node.
 //
-// bbolt has two meta pages, written in turn, and when the newer one is damaged
-// it silently goes on from the older one, which would bring back counters from
-// before the newest reservation. So both must be sound when the file is opened.
-// A reservation is also followed by a second, empty transaction: once it is
-// acknowledged, both meta pages lead to it. And a mark beside the file remembers
-// its newest transaction, so that an older copy of the file is noticed.
+// bbolt has two meta pages, written in turn, and when the newer one is damaged it
+// silently continues from the older one, which would bring back counters from before the
+// newest reservation. So both must be sound when the file is opened. A reservation is
+// also followed by a second, empty transaction: once it is acknowledged, both meta pages
+// lead to it. And a mark beside the file records its newest transaction, so that an older
+// copy of the file is detected.
 //
 // A file is made under another name and renamed when it is complete. A file
 // that exists and holds nothing is damage, never a new start at zero.
@@ -70,10 +69,9 @@ type Store struct {
 
 var _ etag.Store = (*Store)(nil)
 
-// Open opens the file at path, and makes it if it does not exist; its folder
-// must exist. It reads and checks the whole file. It returns ErrInUse,
-// ErrOtherNode, ErrMissing, ErrFormat, an error that wraps etag.ErrCorrupt, or what the
-// file system said.
+// Open opens the file at path, or creates it; its folder must exist. It reads and checks
+// the whole file. It returns ErrInUse, ErrOtherNode, ErrMissing, ErrFormat, an error that
+// wraps etag.ErrCorrupt, or the file system's error.
 func Open(path string, opts Options) (*Store, error) {
 	if len(opts.NodeID) == 0 {
 		return nil, errors.New("boltetag: no node id")
@@ -101,7 +99,7 @@ func Open(path string, opts Options) (*Store, error) {
 	return &Store{db: db, node: node, mark: mark}, nil
 }
 
-// create makes a complete, empty file beside path and then gives it its name.
+// create makes a complete, empty file beside path and then renames it.
 func create(path string, node []byte) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -127,8 +127,8 @@ func read(tx *bolt.Tx, node []byte) (etag.State, error) {
 	return state, err
 }
 
-// readMeta fills in what meta says and returns the number of databases. The
-// format comes first: whatever else a newer file holds is not ours to judge.
+// readMeta fills in what meta says and returns the number of databases. The format comes
+// first: the rest of a newer file cannot be judged.
 func readMeta(tx *bolt.Tx, node []byte, state *etag.State) (count uint64, err error) {
 	found, err := getMeta(tx, formatKey)
 	if err != nil {

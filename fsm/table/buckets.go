@@ -5,14 +5,14 @@ import "hash/maphash"
 // bucketSlab is how many buckets are allocated at once.
 const bucketSlab = 1024
 
-// bucketsPerEntry makes most chains one entry long: another one costs two reads
-// of memory, an empty bucket four bytes.
+// bucketsPerEntry makes most chains one entry long: another entry costs two memory reads,
+// an empty bucket four bytes.
 const bucketsPerEntry = 2
 
-// buckets is the array of a linear hash table (Litwin, 1980): it grows by one
-// bucket at a time, whose entries come out of one other, so that no insertion
-// takes long, as it would if the array doubled. A bucket is the newest entry of a
-// chain. Go's map takes 35 bytes for an entry at a million, this takes 8.
+// buckets is the array of a linear hash table (Litwin, 1980): it grows by one bucket at a
+// time, whose entries come from one other, so that no insertion takes long, as with a
+// doubled array. A bucket is the newest entry of a chain. Go's map takes 35 bytes for an
+// entry at a million, this takes 8.
 type buckets struct {
 	slabs []*[bucketSlab]Ref
 	// count is how many there are; half is a power of two with half < count ≤ 2·half,
@@ -55,7 +55,7 @@ func (t *Table[V]) hash(database uint32, name string) uint64 {
 	return t.mix(database, maphash.String(t.seed, name))
 }
 
-// mix makes a hash of a name one of the name in a database.
+// mix mixes a database's number into the hash of a name.
 func (t *Table[V]) mix(database uint32, name uint64) uint64 {
 	const odd = 0x9e3779b97f4a7c15 // Spreads the databases' small numbers over all bits.
 	return (name ^ uint64(database)*odd) & t.mask

@@ -6,8 +6,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Frozen is a table as it was at one moment. Any number of goroutines may read
-// it, beside changes of the table.
+// Frozen is a table as of one moment. Any number of goroutines may read it concurrently
+// with changes of the table.
 type Frozen[V any] struct {
 	slabs []slab[V]
 	order *btree.BTreeG[Ref]

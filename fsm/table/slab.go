@@ -1,10 +1,9 @@
 package table
 
-// slab is a run of slots, and whom it belongs to.
+// slab is a run of slots, and the generation that owns it.
 type slab[V any] struct {
-	// slots is an object of its own: if no value has a pointer, there is nothing in
-	// it that the garbage collector must look at, and a slot with a number as its
-	// value is one line of the processor's cache.
+	// slots is a separate object: without pointers in the values the garbage collector
+	// does not scan it, and a slot with a number as its value is one cache line.
 	slots *[slabSize]slot[V]
 	// long has the names that do not fit into their slots; nil while there are none.
 	long *[slabSize][]byte

@@ -1,12 +1,11 @@
-// Package table holds what the state knows of each name: found by hash, listed
-// in order, frozen in no time.
+// Package table holds the state's values by name: found by hash, listed in order, frozen
+// in constant time.
 //
-// A busy cluster looks a name up for every identity it gives, and seldom makes a
-// new one. So a value lies beside its name in a slab and is found through a hash
-// table: two reads of memory, however many names there are. The order is kept in
-// a tree of places, which changes only with the set of names. No name but a long
-// one is an object of its own, so that the garbage collector, too, has as little
-// to do with a million names as with one.
+// A busy cluster looks a name up for every identity it gives, and seldom makes a new one.
+// So a value lies beside its name in a slab and is found through a hash table: two reads
+// of memory, however many names there are. The order is kept in a tree of places, which
+// changes only with the set of names. Only a long name is an object of its own, so that
+// the garbage collector's work does not grow with the number of names.
 package table
 
 import (
@@ -22,8 +21,8 @@ import (
 // slab.
 const slabSize = 64
 
-// inline is how many bytes of a name lie beside its value: so many that a slot
-// whose value is a number fills a line of the processor's cache.
+// inline is how many bytes of a name are stored beside its value: a slot with a number as
+// its value then fills a cache line.
 const inline = 46
 
 // Entry is what is known of one name.
@@ -42,11 +41,10 @@ type Ref uint32
 // none is the Ref of no entry.
 const none = ^Ref(0)
 
-// Table is a set of entries. One goroutine at a time may change it, and nobody
-// else may use it then; without a change any number may read. What Freeze
-// returned may be read at any time.
+// Table is a set of entries. One goroutine at a time may change it, without concurrent
+// reads; otherwise any number may read. A Frozen may be read at any time.
 type Table[V any] struct {
-	// seed is drawn at random, which nobody can see: the hash decides about no order.
+	// seed is random, without visible effect: no order depends on the hash.
 	seed maphash.Seed
 	// mask has the bits of the hash that count: all, but in tests.
 	mask    uint64

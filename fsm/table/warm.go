@@ -12,10 +12,9 @@ type Key struct {
 	Name     []byte
 }
 
-// Warm reads what Find will read for up to Ahead keys, so that it lies in the
-// processor's caches. The reads of one look-up wait for each other, and among many
-// names each of them waits for memory; those of different names do not. It returns
-// a number of no meaning, without which nothing had to be read.
+// Warm reads what Find will read for up to Ahead keys into the processor's caches. The
+// memory reads of one lookup depend on each other; those of different names run in
+// parallel. It returns a meaningless number, so that the compiler keeps the reads.
 //
 //go:noinline
 func (t *Table[V]) Warm(keys []Key) (touched int) {

@@ -5,19 +5,18 @@ import (
 	"errors"
 )
 
-// Close ends the generator and gives the numbers that nobody took back to the
-// cluster: first those of the range ahead, then the rest of the current one, since
-// only the newest range of a tag can be given back. If nobody else got a range of the
-// tag meanwhile, no hole is left.
+// Close ends the generator and returns the unused numbers to the cluster: first those of
+// the range ahead, then the rest of the current one, since only the newest range of a tag
+// can be given back. If no other client got a range of the tag in between, no gap is
+// left.
 //
-// From its beginning on all other calls fail with ErrClosed; a number that somebody
-// takes at the same moment is either given out or given back. A range that is being
-// fetched is waited for, so that it can be given back too. When ctx ends, Close
-// does: what was not given back by then is a hole. Without a deadline each of these
-// steps is bounded by the Config's Timeout.
+// Once it has begun, all other calls fail with ErrClosed; a number that is taken
+// concurrently is either given out or returned. Close waits for a range that is being
+// fetched, to return it too. Close ends with ctx: numbers that are not returned by then
+// are a gap. Without a deadline each of these steps is bounded by the Config's Timeout.
 //
-// When Close has returned, no goroutine of the generator is left. The error joins what
-// the source said; the generator is closed anyway. Every further Close waits for the
+// When Close has returned, no goroutine of the generator is left. The error joins the
+// source's errors; the generator is closed anyway. Every further Close waits for the
 // first one and returns its error.
 func (g *Generator) Close(ctx context.Context) error {
 	last, first := g.shut()
@@ -32,8 +31,8 @@ func (g *Generator) Close(ctx context.Context) error {
 	return g.closeErr
 }
 
-// shut lets nobody take another number. It returns the last one that was taken of the
-// current range, and reports whether this was the first call.
+// shut ends the taking of numbers. It returns the last one that was taken of the current
+// range, and reports whether this was the first call.
 func (g *Generator) shut() (last int64, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,9 +80,9 @@ func (g *Generator) joinFetcher(ctx context.Context) error {
 	}
 }
 
-// giveBack returns what is left to the source; last is the last number taken of the
-// current range. One failed return does not stop the other: its outcome may be
-// unknown, and a return that comes in the wrong order does nothing.
+// giveBack returns the unused numbers to the source; last is the last number taken of the
+// current range. A failed return does not stop the other: its outcome may be unknown, and
+// a return out of order does nothing.
 func (g *Generator) giveBack(ctx context.Context, last int64) error {
 	g.mu.Lock()
 	ahead, current := g.ahead, g.current.Load()

@@ -1,7 +1,6 @@
-// Package generator is the client's side of HiLo: a Generator holds a range of
-// numbers that the cluster reserved for it, and hands them out one by one without
-// asking anybody. One Generator is made per collection tag and shared by all
-// goroutines that need ids of it.
+// Package generator is the client's side of HiLo: a Generator holds a range of numbers
+// that the cluster reserved for it, and hands them out one by one without a call. One
+// Generator is made per collection tag and shared by all goroutines that need ids of it.
 //
 // It owns when ranges are fetched and given back, and that every number of a range
 // goes to one caller at most. It does not own where ranges come from: that is a

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// After a failed attempt to fetch a range in the background, the next one follows
-// after a pause between these two, doubled each time. It is of no use to be much
-// faster than an election, and when the current range ends meanwhile, whoever needs a
-// number does not wait for the pause.
+// After a failed attempt to fetch a range in the background, the next one follows after a
+// pause between these two, doubled each time. Being much faster than an election is
+// useless, and if the current range ends, a caller does not wait for the pause.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second
@@ -26,8 +25,8 @@ type fetcher struct {
 	wake chan struct{}
 }
 
-// prefetch has the range after s fetched in the background. Whoever took the number
-// at the half of s can be late: s may have come to its end meanwhile.
+// prefetch starts the fetch of the range after s in the background. The caller that took
+// the number at the half of s can be late: s may be used up by now.
 func (g *Generator) prefetch(s *heldRange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,8 +100,8 @@ func (g *Generator) ask() (*heldRange, error) {
 	return newHeldRange(r), nil
 }
 
-// deliver hands a new range to those who wait, or keeps it for those who come. It reports
-// whether the fetcher is to bring another.
+// deliver hands a new range to the waiting callers, or keeps it for later ones. It
+// reports whether the fetcher must fetch another.
 func (g *Generator) deliver(s *heldRange) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,8 +109,8 @@ func (g *Generator) deliver(s *heldRange) (more bool) {
 		g.ahead, g.fetcher = s, nil
 		return false
 	}
-	// Nobody else sees s yet. So if somebody still waits, all of it went to the queue,
-	// and so did its half.
+	// s is not shared yet. So if a caller still waits, all of it went to the queue, and
+	// so did its half.
 	more = g.queue.serve(s)
 	g.current.Store(s)
 	if !more {
@@ -120,10 +119,10 @@ func (g *Generator) deliver(s *heldRange) (more bool) {
 	return more
 }
 
-// fail tells those who wait that there is no range. It returns what ends the rest before
-// the next attempt, or nil if there is to be none: a generator without a number left,
-// such as a closed one, asks when a caller comes, so that one that nobody uses does not
-// ask permanently.
+// fail answers the waiting callers with an error. It returns the channel that ends the
+// pause before the next attempt, or nil if there is none: a generator without numbers,
+// such as a closed one, fetches when a caller comes, so that an unused one does not fetch
+// permanently.
 func (g *Generator) fail(err error) (wake <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,11 +135,11 @@ func (g *Generator) fail(err error) (wake <-chan struct{}) {
 	return g.fetcher.wake
 }
 
-// rest waits for up to the pause, less if somebody wants a number or Close begins. It
-// reports whether the fetcher is to go on.
+// rest waits for up to the pause, less if a caller wants a number or Close begins. It
+// reports whether the fetcher continues.
 //
-// The pause varies by half, so that the clients of a cluster that comes back do not
-// come all at once.
+// The pause varies by half, so that the clients of a recovered cluster do not all call at
+// once.
 func (g *Generator) rest(wake <-chan struct{}, pause time.Duration) (more bool) {
 	timer := time.NewTimer(pause/2 + rand.N(pause/2))
 	defer timer.Stop()

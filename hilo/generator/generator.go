@@ -30,8 +30,8 @@ type Config struct {
 // Generator hands out the numbers of one tag. All methods may be called
 // concurrently.
 //
-// Invariant: whoever is in the queue found current empty and no range ahead, so a
-// fetcher is at work, and what it brings goes to the queue first.
+// Invariant: a caller in the queue found current empty and no range ahead, so a fetcher
+// runs, and its range goes to the queue first.
 type Generator struct {
 	// current is the range that numbers are taken from, never nil. It is read by every
 	// call, and lies apart from what the slow path writes.
@@ -55,11 +55,10 @@ type Generator struct {
 	queue   queue
 }
 
-// New returns a generator. It does not ask for a range yet: the first caller does.
-// The error says which value of the Config cannot be; it is hilo.ErrSize for the
-// size.
+// New returns a generator. It does not fetch a range yet: the first caller does. The
+// error names the invalid value of the Config; it is hilo.ErrSize for the size.
 //
-// The generator needs a Close to give back what it holds.
+// The generator needs a Close, to return its numbers.
 func New(source RangeSource, cfg Config) (*Generator, error) {
 	switch {
 	case source == nil:
@@ -86,8 +85,8 @@ func New(source RangeSource, cfg Config) (*Generator, error) {
 // Next takes a number. It waits only if none is left of the ranges at hand, at most
 // until ctx ends; a number that is at hand is given without looking at ctx.
 //
-// The error is ctx's, ErrClosed, or what the source said to the attempt that the call
-// waited for; the next call then tries again. Whoever gets an error got no number.
+// The error is ctx's, ErrClosed, or the source's error of the attempt that the call
+// waited for; the next call then tries again. A call with an error got no number.
 func (g *Generator) Next(ctx context.Context) (Number, error) {
 	s := g.current.Load()
 	i := s.used.Add(1)
@@ -111,8 +110,8 @@ func (g *Generator) NextID(ctx context.Context) (string, error) {
 // They need not be consecutive, nor have the same prefix and node tag, since more
 // than one range may be needed.
 //
-// The errors are those of Next, and ErrCount. With an error come the ids that the
-// call had got before: they are the caller's, and nobody else's.
+// The errors are those of Next, and ErrCount. With an error it returns the ids that the
+// call had got before: they are the caller's alone.
 func (g *Generator) NextIDs(ctx context.Context, n int) ([]string, error) {
 	if n < 1 || n > MaxCount {
 		return nil, ErrCount

@@ -10,16 +10,15 @@ import (
 // pairs.
 const line = 128
 
-// exhausted is a count of numbers that no range has, and that no counter comes back
-// from.
+// exhausted is a count above every range's, which no counter leaves.
 const exhausted = 1 << 63
 
 // heldRange is a range from which numbers are taken.
 //
-// The counter counts the numbers taken rather than holding the next one: past its
-// end it goes on rising, and a range may end at the greatest integer.
+// The counter counts the numbers taken rather than holding the next one: past its end it
+// keeps rising, and a range may end at the greatest integer.
 //
-// Invariant: a number is taken by whoever raised used past it, and only if that was
+// Invariant: the caller that raised used past a number has taken it, and only if used was
 // at most size.
 type heldRange struct {
 	Range
@@ -52,7 +51,7 @@ type block struct {
 // range is to be fetched.
 func (h *heldRange) take(n uint64) (b block, half bool) {
 	if h.empty() {
-		// However often someone asks for many in vain, the counter never comes round.
+		// However often callers ask for many in vain, the counter never wraps around.
 		return block{}, false
 	}
 	end := h.used.Add(n)
@@ -82,7 +81,7 @@ func (b block) appendIDs(ids []string) []string {
 	return ids
 }
 
-// check says what is wrong with a range that came after one that ended at lastMax.
+// check returns the problem of a range after one that ended at lastMax.
 func check(r Range, lastMax int64) error {
 	switch {
 	case r.Low < 1 || r.High < r.Low:

@@ -12,7 +12,7 @@ type Number struct {
 // Value returns the number, 1 or more. Every number goes to one caller only.
 func (n Number) Value() int64 { return n.value }
 
-// Prefix returns what stands before the number in its id: "users/".
+// Prefix returns the part before the number in its id: "users/".
 func (n Number) Prefix() string {
 	if n.of == nil {
 		return ""

@@ -5,9 +5,9 @@ import (
 	"context"
 )
 
-// queue is the callers that wait for numbers, in order of arrival. Numbers are handed
-// to them instead of waking them all to fight for a few: so nobody starves, and
-// a range of one number wakes one of a thousand.
+// queue is the callers that wait for numbers, in order of arrival. Numbers are handed to
+// them instead of waking all for a few: so no caller starves, and a range of one number
+// wakes one of a thousand.
 type queue struct {
 	list list.List // of *waiter
 }
@@ -68,7 +68,7 @@ func (q *queue) answer(w *waiter, a grant) {
 
 func (q *queue) idle() bool { return q.list.Len() == 0 }
 
-// wait takes 1 to n numbers of the next range, for a caller who found none in the
+// wait takes 1 to n numbers of the next range, for a caller that found none in the
 // current one.
 func (g *Generator) wait(ctx context.Context, n uint64) (block, error) {
 	b, w, err := g.takeOrJoin(ctx, n)

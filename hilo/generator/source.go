@@ -11,16 +11,16 @@ import (
 var (
 	// ErrClosed says that the generator was closed.
 	ErrClosed = errors.New("generator: closed")
-	// ErrCount says that a number of ids is not between 1 and MaxCount.
+	// ErrCount means that a number of ids is not between 1 and MaxCount.
 	ErrCount = errors.New("generator: the number of ids must be between 1 and 1048576")
-	// ErrRange says that the source answered with a range that cannot be right. The
-	// range is not used.
+	// ErrRange means that the source answered with an invalid range. The range is not
+	// used.
 	ErrRange = errors.New("generator: the source gave a wrong range")
 )
 
-// Range is a range of numbers that the cluster reserved for this generator alone,
-// and what stands around them in an id. It is a value and never changed: prefix and
-// node tag are only ever joined with the numbers they came with.
+// Range is a range of numbers that the cluster reserved for this generator alone, with
+// the other parts of their ids. It is an immutable value: prefix and node tag are only
+// joined with their own numbers.
 type Range struct {
 	// The numbers, from Low (at least 1) to High.
 	hilo.Range
@@ -29,8 +29,8 @@ type Range struct {
 	Granted int64
 	// Prefix stands before the number: "users/".
 	Prefix string
-	// NodeTag stands behind the number and a dash. If it is empty, so is the dash: the
-	// prefix then keeps the ids of the cluster's nodes apart.
+	// NodeTag follows the number and a dash. If it is empty, there is no dash: then the
+	// prefix keeps the ids of the cluster's nodes apart.
 	NodeTag string
 	// At is the cluster's time of the range.
 	At time.Time
@@ -42,7 +42,7 @@ type Range struct {
 // Request is what a source tells the cluster about the range it asks for.
 type Request struct {
 	// Size is the wanted size (1 … hilo.MaxSize); 0 leaves it to the cluster, which
-	// goes by use.
+	// decides by use.
 	Size int64
 	// LastSize is the granted size of the last range, 0 if there was none.
 	LastSize int64
@@ -57,9 +57,9 @@ type Request struct {
 // after their context does. They are called by one goroutine at a time, but not
 // always by the same.
 type RangeSource interface {
-	// Next reserves a range. It must never give one that somebody else was given: if
-	// the answer to a call is lost, it asks for another. Its error goes to the callers
-	// that wait, as it is.
+	// Next reserves a range. It must never return one that was given to another client:
+	// if the answer to a call is lost, it requests another. Its error goes to the waiting
+	// callers unchanged.
 	Next(ctx context.Context, r Request) (Range, error)
 	// Return gives the numbers of the range above last back, all of them if last is
 	// Low-1. That the cluster no longer takes them back is no error.
