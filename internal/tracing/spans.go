@@ -142,9 +142,9 @@ func (t *Tracing) Traceparent() func(ctx context.Context) string {
 		return nil
 	}
 	return func(ctx context.Context) string {
-		carrier := propagation.MapCarrier{}
-		t.carry.Inject(ctx, carrier)
-		return carrier[traceparent]
+		headers := propagation.MapCarrier{}
+		t.carry.Inject(ctx, headers)
+		return headers[traceparent]
 	}
 }
 
