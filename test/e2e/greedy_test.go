@@ -100,6 +100,7 @@ func TestUnreadRepliesTakeLittleMemory(t *testing.T) {
 // as many calls as a message may have, and once more on the next connection: this one may
 // be ended.
 func TestMessagesAtOnceTakeLittleMemory(t *testing.T) {
+	tier.Long(t)
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
 	n := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
 	ledger := harness.NewLedger(t)
