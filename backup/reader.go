@@ -54,7 +54,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return in, nil
 }
 
-// Header returns the header; nobody changes it.
+// Header returns the header; it must not be changed.
 func (r *Reader) Header() *raftlogv1.BackupHeader { return r.header }
 
 // Records returns how many records were read so far.

@@ -40,7 +40,7 @@ var _ raft.ConfigurationStore = (*machine)(nil)
 // fail ends the node.
 func (m *machine) fail(err error) error {
 	if m.broken.CompareAndSwap(nil, &err) {
-		m.log.Error("the state machine cannot go on", "error", err)
+		m.log.Error("the state machine stops", "error", err)
 		m.fatal(err)
 	}
 	return *m.broken.Load()

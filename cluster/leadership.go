@@ -101,7 +101,7 @@ func (e *engine) startLeading(ctx context.Context) (end func()) {
 		e.batcher.Resign()
 		<-done
 		e.ready.Store(nil)
-		e.node.log.Info("this node leads no more")
+		e.node.log.Info("this node no longer leads")
 	}
 }
 

@@ -188,7 +188,7 @@ func (e *engine) meet(ctx context.Context, through *raftlogv1.Member, leader []b
 	if err != nil || !bytes.Equal(reply.GetSelf().GetId(), through.GetId()) || !bytes.Equal(reply.GetClusterId(), e.node.ClusterID()) {
 		return
 	}
-	e.node.log.Info("learning of new members", "through", through.GetTag())
+	e.node.log.Info("learned of new members", "through", through.GetTag())
 	if err := e.node.roster.learn(reply.GetMembers()); err != nil {
 		e.node.lifecycle.fail(fmt.Errorf("cluster: %w", err))
 	}

@@ -87,7 +87,7 @@ func (n *Node) checkRecord(r *member.Record) error {
 	case r.SetBack != "" && !n.cfg.TrustData:
 		return setBackError(r.SetBack)
 	case r.Tag != "" && n.cfg.Tag != "" && r.Tag != n.cfg.Tag:
-		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory for ever", r.Tag, n.cfg.Tag)
+		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory permanently", r.Tag, n.cfg.Tag)
 	}
 	return nil
 }

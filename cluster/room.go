@@ -121,7 +121,7 @@ func (e *engine) handToRoom(ctx context.Context) {
 		return
 	}
 	e.offers.made(best.server.ID)
-	e.node.log.Warn("this leader's disk is nearly full: it hands over to a node with room", "to", best.server.ID)
+	e.node.log.Warn("this leader's disk is nearly full: leadership goes to a node with space", "to", best.server.ID)
 	if err := e.transfer(ctx, best.server); err != nil {
 		e.node.log.Warn("leadership was not handed over", "error", err)
 		sleep(ctx, memberPingEvery)

@@ -120,7 +120,7 @@ func (n *Node) standBy(ctx context.Context) (member.Place, error) {
 			if err == nil {
 				return place, nil
 			}
-			n.log.Warn("an invitation led nowhere", "through", invitation.Address, "error", err)
+			n.log.Warn("an invitation failed", "through", invitation.Address, "error", err)
 		case <-ctx.Done():
 			return member.Place{}, fmt.Errorf("waiting for an invitation: %w", context.Cause(ctx))
 		}

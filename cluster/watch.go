@@ -97,7 +97,7 @@ func (e *engine) updateQuorum(seen *quorumMonitor, now, evidence time.Time) {
 	}
 	e.gatherer.SetQuorum(present)
 	if e.node.quorum.set(present) {
-		e.node.log.Info("whether a quorum is in reach has changed", "in_reach", present)
+		e.node.log.Info("the reachability of a quorum has changed", "in_reach", present)
 	}
 }
 

@@ -69,7 +69,7 @@ func (n *Node) openWitness() (*diskWitness, error) {
 		known, err = witness.Decode(data, n.ClusterID())
 	}
 	if err != nil {
-		n.log.Warn("what was known of the members' progress cannot be read, and begins empty", "error", err)
+		n.log.Warn("the record of the members' progress cannot be read; it starts empty", "error", err)
 	}
 	p := &diskWitness{Witness: witness.New(known.Members), storage: n.cfg.Storage, stored: stored, floor: known.Committed}
 	switch {
@@ -171,7 +171,7 @@ func (e *engine) keepWitness(ctx context.Context) {
 			err = e.witness.storage.SaveWitness(data)
 		}
 		if err != nil {
-			e.node.log.Debug("what is known of the members' progress was not written", "error", err)
+			e.node.log.Debug("the record of the members' progress was not written", "error", err)
 			continue
 		}
 		changes, committed = newest, at

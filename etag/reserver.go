@@ -97,7 +97,7 @@ func (c *Counters) finish(r *Reservation, batch []*counter, err error) {
 }
 
 func (c *Counters) breakLocked(cause error) {
-	c.cfg.Logger.Error("etags end here: a durable write failed", "error", cause)
+	c.cfg.Logger.Error("no more etags: a durable write failed", "error", cause)
 	broken := fmt.Errorf("%w: %w", ErrBroken, cause)
 	if c.err == nil {
 		c.sealLocked(broken)

@@ -84,7 +84,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	r.complaints = complaints{logger: r.Logger}
 	for {
 		if err := r.step(ctx); err != nil && ctx.Err() == nil {
-			r.complaints.log("the members cannot be brought in line yet", err)
+			r.complaints.log("cannot make Raft's configuration equal to the members yet", err)
 		}
 		if !pause(ctx, r.Tick) {
 			return

@@ -39,7 +39,7 @@ func (g *guard) fail(err error) error {
 	if !g.failure.CompareAndSwap(nil, &err) {
 		return g.err()
 	}
-	g.logger.Error("the Raft store stops: this node must not go on", "error", err)
+	g.logger.Error("the Raft store stops: this node must end", "error", err)
 	g.watchdog.Fatal(err)
 	return err
 }

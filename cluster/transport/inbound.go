@@ -102,7 +102,7 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 // leads takes in the term of a leader's request.
 func (i *inbound) leads(term uint64) {
 	if term >= i.led.Load() {
-		i.heard.Store(int64(time.Since(i.begun))) // First, so that nobody finds the term alone.
+		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader finds the term alone.
 		i.led.Store(term)
 	}
 	i.newest = max(i.newest, term)

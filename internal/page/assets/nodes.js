@@ -8,7 +8,7 @@ import { button, el, field, keyed, write } from "./dom.js";
 import { hold, obstacle } from "./gate.js";
 import { before } from "./live.js";
 import { heads } from "./sort.js";
-import { duration, entries, number, rate, size, span } from "./text.js";
+import { duration, elapsed, entries, number, rate, size } from "./text.js";
 
 // slow is when the time of a commit or of a write is marked, in microseconds, as by the
 // alarms; soon is when the days of a certificate are.
@@ -156,7 +156,7 @@ export function pageOf(m) {
 // after the other: one that is as far as the furthest was a round before is up to date.
 function state(m, o) {
   if (!m.reachable) {
-    return { kind: "bad", text: "no answer", note: m.silent_millis ? `for ${span(m.silent_millis)}` : "" };
+    return { kind: "bad", text: "no answer", note: m.silent_millis ? `for ${elapsed(m.silent_millis)}` : "" };
   }
   if (m.self && !o.has_quorum) {
     return { kind: "bad", text: "cut off" };
@@ -202,7 +202,7 @@ function removal(m) {
   const submit = ask({
     title: `Remove member ${m.tag}?`, does: "Remove for good", danger: true,
     content: [
-      el("p", {}, `It has not answered for ${span(m.silent_millis)}. Its tag is never given again, and its data directory is worth nothing any more: ` +
+      el("p", {}, `It has not answered for ${elapsed(m.silent_millis)}. Its tag is never given again, and its data directory is worth nothing any more: ` +
         "a node in its place joins under a new tag. A member that will be back needs nothing done."),
       tag.element,
     ],

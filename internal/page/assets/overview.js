@@ -3,7 +3,7 @@
 import { chart } from "./chart.js";
 import { el, write } from "./dom.js";
 import { nodes } from "./nodes.js";
-import { number, size, span } from "./text.js";
+import { elapsed, number, size } from "./text.js";
 
 const strategies = [
   ["identity", "Identities", "agreed by the cluster"],
@@ -30,7 +30,7 @@ export function overview() {
     facts.update([
       [o.alarms.length || "none", o.alarms.length ? "open, see above" : "that this node knows of"],
       [o.has_quorum ? `${o.reachable} of ${o.voters} voters` : "missing", o.voters ? `${o.quorum} needed` : "no cluster yet"],
-      [o.leader || "none", o.leader === o.self.tag ? "this node" : o.leader && `heard ${span(o.last_contact_millis)} ago`],
+      [o.leader || "none", o.leader === o.self.tag ? "this node" : o.leader && `heard ${elapsed(o.last_contact_millis)} ago`],
       [number(o.term), ""],
       [number(o.furthest_index), "entries applied"],
     ]);

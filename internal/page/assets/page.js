@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { el, keyed, write } from "./dom.js";
 import { listen, live, look } from "./live.js";
 import { address, place } from "./place.js";
-import { span } from "./text.js";
+import { elapsed } from "./text.js";
 import { claims } from "./claims.js";
 import { etags } from "./etags.js";
 import { hilos } from "./hilos.js";
@@ -97,7 +97,7 @@ const troubles = keyed(document.getElementById("trouble"), (item) => {
   const rule = item.name && el("span", { class: "rule" }, item.name);
   return {
     element: el("p", { class: `trouble ${item.kind}`, "data-alarm": item.name }, el("strong", {}, item.title), " ", item.text, " ", time, " ", ...(item.links ?? []), rule),
-    update: (now) => write(time, now.millis ? `For ${span(now.millis)}.` : ""),
+    update: (now) => write(time, now.millis ? `For ${elapsed(now.millis)}.` : ""),
   };
 });
 

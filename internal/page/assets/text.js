@@ -26,8 +26,8 @@ export function rate(value) {
   return value.toFixed(value >= 10 ? 1 : 2);
 }
 
-// span writes a time in milliseconds in words, on one line.
-export function span(millis) {
+// elapsed writes a time in milliseconds in words, on one line.
+export function elapsed(millis) {
   const seconds = Math.floor(millis / 1000);
   const minutes = Math.floor(seconds / 60);
   const words = seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
