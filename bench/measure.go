@@ -31,7 +31,7 @@ var generatorModules = []string{
 	"github.com/redis/go-redis/v9", "github.com/jackc/pgx/v5", "google.golang.org/grpc",
 }
 
-// measurement is one under way.
+// measurement is one in progress.
 type measurement struct {
 	options
 	env      system.Env

@@ -85,7 +85,7 @@ func measure(ctx context.Context, lasts time.Duration, calls []Call) *stats {
 	return total
 }
 
-// repeat makes one call after the other, and one at least. A call under way when
+// repeat makes one call after the other, and one at least. A call in flight when
 // ctx ends is waited for: its id counts, and its time does too.
 func (s *stats) repeat(ctx context.Context, call Call) {
 	for first := true; first || ctx.Err() == nil; first = false {

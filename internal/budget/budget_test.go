@@ -7,7 +7,7 @@ import (
 
 func small() *Budget { return New(Limits{Bytes: 100, Connections: 2}) }
 
-// TestBytes: a caller has half of what the others leave, over all his connections, and
+// TestBytes: a caller has half of what the others leave, over all its connections, and
 // one who is refused takes nothing.
 func TestBytes(t *testing.T) {
 	b := small()
@@ -53,7 +53,7 @@ func TestNobodyTakesAll(t *testing.T) {
 		t.Error("one who holds nothing has another right than to begin")
 	}
 	if books.TakeLast(1) {
-		t.Error("who is full has his last again")
+		t.Error("a full caller has its last again")
 	}
 }
 

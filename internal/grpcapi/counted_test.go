@@ -16,8 +16,8 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// TestUnreadAnswers: whatever a caller asks for and does not read, in the end he is
-// refused, before anything is given; and when he is gone nothing is held for him.
+// TestUnreadAnswers: a caller that asks and does not read is refused in the end,
+// before anything is given; and when it is gone nothing is held for it.
 func TestUnreadAnswers(t *testing.T) {
 	large := &idnodev1.GenerateRequest{Template: strings.Repeat("x", 79) + "/", Count: 10_000}
 	for name, begin := range map[string]func(context.Context, *rig) error{

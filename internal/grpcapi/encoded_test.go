@@ -151,7 +151,7 @@ func TestReceived(t *testing.T) {
 				got.free()
 			}
 			if l.lent != 0 {
-				t.Errorf("%d of %d pieces are lent for ever", l.lent, pieces)
+				t.Errorf("%d of %d pieces are never given back", l.lent, pieces)
 			}
 		}
 	}

@@ -346,7 +346,7 @@ func TestExchangeBoundsText(t *testing.T) {
 	})
 }
 
-// TestExchangeTooManyCallsInAMessage ends the stream; what was under way is
+// TestExchangeTooManyCallsInAMessage ends the stream; what was in flight is
 // answered first.
 func TestExchangeTooManyCallsInAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestExchangeTooManyCallsInAMessage(t *testing.T) {
 		p.call(make([]*idnodev1.Call, maxCallsPerMessage+1)...)
 		release()
 		if got := p.replies(); got[1].GetNextIdentity() == nil {
-			t.Errorf("the call under way: %v", got)
+			t.Errorf("the call in flight: %v", got)
 		}
 		wantStatus(t, <-p.ended, codes.InvalidArgument, "INVALID_COUNT", "calls")
 	})
@@ -439,14 +439,14 @@ func TestExchangeHalfClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	// The second message may find the first one's calls under way, or not.
+	// The second message may find the first one's calls in flight, or not.
 	receive(t, stream, 600)
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end: %v", err)
 	}
 }
 
-// TestExchangeStop: a node that stops answers what is under way, refuses what is
+// TestExchangeStop: a node that stops answers what is in flight, refuses what is
 // new, and is not held up by streams that stay open.
 func TestExchangeStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -466,7 +466,7 @@ func TestExchangeStop(t *testing.T) {
 			t.Error(err)
 		}
 		if got := p.replies(); got[1].GetNextIdentity() == nil {
-			t.Errorf("the call under way: %v", got)
+			t.Errorf("the call in flight: %v", got)
 		}
 	})
 }

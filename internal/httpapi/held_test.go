@@ -31,8 +31,8 @@ func (r slowReader) Flush() {
 	<-r.read
 }
 
-// TestUnreadAnswers: what a caller does not read is counted as long as he does not, small
-// or large, and beyond his share he is refused; others are not.
+// TestUnreadAnswers: unread answers are counted until they are read, small or large. A
+// caller is refused beyond its share; others are not.
 func TestUnreadAnswers(t *testing.T) {
 	for name, test := range map[string]struct{ answer, atOnce int }{"large": {100 << 10, 5}, "small": {1, 73}} {
 		t.Run(name, func(t *testing.T) {

@@ -304,7 +304,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestShutdown answers the call under way, and takes no further one.
+// TestShutdown answers the call in flight, and takes no further one.
 func TestShutdown(t *testing.T) {
 	s := newWorld(t).newServer("A", Config{}, "")
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -363,7 +363,7 @@ func TestStatuses(t *testing.T) {
 }
 
 // TestARefusedConnectionEnds, over HTTP/2 too: the client makes another one, with the
-// certificate that it has now, and does not ask on the one that is refused for ever.
+// certificate that it has now, and does not ask on the one that stays refused.
 func TestARefusedConnectionEnds(t *testing.T) {
 	own := httptest.NewTLSServer(nil) // Its certificate is one that its client trusts.
 	defer own.Close()

@@ -58,7 +58,7 @@ func lineAt(lines []string, i int) string {
 	return "the end"
 }
 
-// transcript is a conversation under way.
+// transcript is a conversation in progress.
 type transcript struct {
 	t     *testing.T
 	world *world

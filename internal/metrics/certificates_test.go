@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestCertificates shows how long they are valid, and what became of new ones.
+// TestCertificates shows how long they are valid, and whether new ones are used.
 func TestCertificates(t *testing.T) {
 	m := New("test")
 	m.Certificates(func() (own, ca time.Time) { return time.Now().Add(36 * time.Hour), time.Now().Add(-12 * time.Hour) })

@@ -12,7 +12,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// TestNamesAreHidden from who may not read everything: he gets counters as one sum, which
+// TestNamesAreHidden from a caller that may not read everything: it gets one sum, which
 // has the same name on every node and after a restart, and this node's etags under a
 // pseudonym; others get the names as before.
 func TestNamesAreHidden(t *testing.T) {

@@ -28,7 +28,7 @@ func secured(t *testing.T, c *config.Config) {
 	c.TLSCert, c.TLSKey, c.TLSCA = filepath.Join(dir, c.Tag+".crt"), filepath.Join(dir, c.Tag+".key"), filepath.Join(dir, "ca.crt")
 }
 
-// certifyFor signs the node's certificate anew, for one cluster alone.
+// certifyFor signs the node's certificate again, for one cluster alone.
 func certifyFor(t *testing.T, c *config.Config, cluster string) {
 	t.Helper()
 	ca, err := tls.LoadX509KeyPair(c.TLSCA, filepath.Join(filepath.Dir(c.TLSCA), "ca.key"))

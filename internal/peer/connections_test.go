@@ -48,7 +48,7 @@ func TestAMembersConnectionsAreEnded(t *testing.T) {
 	p.mu.Unlock()
 	p.connections.Disconnect(idA)
 	if err := <-ended; outcome.Of(err) != outcome.Unknown {
-		t.Errorf("the group under way: %v", err)
+		t.Errorf("the group in flight: %v", err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {

@@ -144,7 +144,7 @@ func TestOverdueMessagesEndTheirConnection(t *testing.T) {
 	}
 }
 
-// TestMessagesThatAreNotWhole are counted for their caller, and beyond his share end the
+// TestMessagesThatAreNotWhole are counted for their caller, and beyond its share end the
 // connection; nothing is held for it then.
 func TestMessagesThatAreNotWhole(t *testing.T) {
 	b := budget.New(budget.Limits{Bytes: 4 << 20, Connections: 1})

@@ -84,7 +84,7 @@ func TestClaimLimits(t *testing.T) {
 	}
 }
 
-// TestDrain: new calls are refused at once, those under way are waited for as
+// TestDrain: new calls are refused at once, those in flight are waited for as
 // long as ctx allows.
 func TestDrain(t *testing.T) {
 	w := newWorld(t)
@@ -97,7 +97,7 @@ func TestDrain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	if err := n.Drain(ctx); err == nil {
-		t.Error("drained with a call under way")
+		t.Error("drained with a call in flight")
 	}
 	_, err := n.Generate(context.Background(), GenerateRequest{})
 	wantError(t, err, Unavailable, ReasonStopping, "")
@@ -107,6 +107,6 @@ func TestDrain(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the call under way: %v", err)
+		t.Errorf("the call in flight: %v", err)
 	}
 }

@@ -176,7 +176,7 @@ func TestNextIdentities(t *testing.T) {
 	wantError(t, errs[5], AlreadyExists, ReasonRequestIDReused, "request_id")
 	wantError(t, errs[6], ResourceExhausted, ReasonOverloaded, "")
 	if got := n.inFlight.Load(); got != 0 {
-		t.Errorf("%d calls are under way afterwards", got)
+		t.Errorf("%d calls are in flight afterwards", got)
 	}
 
 	w.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, nil), true })

@@ -149,7 +149,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestABackupEndsWithTheRight: whoever loses it while he reads gets nothing more.
+// TestABackupEndsWithTheRight: a caller that loses it while it reads gets nothing more.
 func TestABackupEndsWithTheRight(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestOutcomes: what the caller learns of a proposal without a result depends on
-// what became of it, and on whether the same call again is safe.
+// its outcome, and on whether the same call again is safe.
 func TestOutcomes(t *testing.T) {
 	cause := errors.New("secret")
 	tests := []struct {

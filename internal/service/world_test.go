@@ -67,7 +67,7 @@ func (w *world) must(operation []byte) *raftlogv1.Result {
 	return result
 }
 
-// announce starts the node anew, as far as the cluster knows.
+// announce starts the node again, as far as the cluster knows.
 func (w *world) announce() *raftlogv1.MemberResult {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
