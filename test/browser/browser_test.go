@@ -142,7 +142,11 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 }
 
 func run[T any](b *browser, action chromedp.Action[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, seen)
+	return runWithin(b, seen, action)
+}
+
+func runWithin[T any](b *browser, within time.Duration, action chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, within)
 	defer cancel()
 	return chromedp.Run(ctx, action)
 }
@@ -221,10 +225,21 @@ func (b *browser) open(view string) {
 	b.until("the view "+view, fmt.Sprintf("document.querySelector('#views [aria-current]')?.hash.startsWith(%q) && document.querySelector('h1')", "#/"+strings.SplitN(view, "?", 2)[0]))
 }
 
-// click clicks the first element that a selector finds.
+// click clicks the first element that a selector finds. The page may put another one in
+// its place between the search and the click, which then waits for the first one in vain:
+// so each try is short.
 func (b *browser) click(selector string) {
 	b.t.Helper()
-	b.do(chromedp.Click(chromedp.CSS(selector)))
+	const try = seen / 5
+	var err error
+	for range 5 {
+		if _, err = runWithin(b, try, chromedp.Click(chromedp.CSS(selector))); !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	if err != nil {
+		b.t.Fatalf("click %s: %v\n%s", selector, err, b.text("body"))
+	}
 }
 
 // fill types a text in place of what an input has.
