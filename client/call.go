@@ -145,9 +145,10 @@ type progress struct {
 	plan
 	// since is the newest log index known before the first try, or the caller's.
 	since uint64
-	last  *Error
-	node  *node
-	tries int
+	// last is the newest error, and told the one that the caller gets in the end.
+	last, told *Error
+	node       *node
+	tries      int
 	// foreign is how many of the newest tries found a node of another cluster.
 	foreign   int
 	overloads int
@@ -189,19 +190,19 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		bound := within.context()
 		if bound.Err() != nil {
 			c.router.doubt()
-			return at.fail(ctx, at.last)
+			return at.fail(ctx, at.told)
 		}
 		if at.begunTooOld() && at.renew(c.router.latest(bound)) {
 			continue
 		}
 		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(c.router.given)) {
-			return at.fail(ctx, at.last)
+			return at.fail(ctx, at.told)
 		}
 		if at.last.Reason != reasonOverloaded {
 			c.router.failed(n)
 		}
 		if !sleep(bound, at.pause(len(c.router.given))) {
-			return at.fail(ctx, at.last)
+			return at.fail(ctx, at.told)
 		}
 	}
 }
@@ -238,9 +239,10 @@ func (p *progress) retrySince() *uint64 {
 // note takes in a failed try.
 func (p *progress) note(n *node, err *Error) {
 	p.node = n
-	// Of two nodes that did nothing, the one of another cluster tells more.
-	if p.last == nil || p.last.Reason != reasonOtherCluster || err.Reason != reasonNoEndpoint {
-		p.last = err
+	p.last = err
+	// A node that answered tells more than one that was not reached.
+	if p.told == nil || err.Reason != reasonNoEndpoint {
+		p.told = err
 	}
 	p.tries++
 	p.foreign++
@@ -287,19 +289,19 @@ func (p *progress) pause(endpoints int) time.Duration {
 	return d/2 + rand.N(d)/2
 }
 
-// fail returns the error of a call that was given up because of last.
-func (p *progress) fail(ctx context.Context, last *Error) error {
-	e := *last
+// fail returns the error of a call that was given up because of err.
+func (p *progress) fail(ctx context.Context, err *Error) error {
+	e := *err
 	e.Unknown = p.unknown
 	if p.id != nil {
 		e.RequestID, e.RetrySince = p.id.GetId(), p.since
 	}
-	if e.Reason == "" && !e.Unknown && last.effect() == effectUnknown {
+	if e.Reason == "" && !e.Unknown && err.effect() == effectUnknown {
 		e.Reason = reasonNoEndpoint
 		e.Message = "no node answered: " + e.Message
 	}
 	if cause := ctx.Err(); cause != nil {
-		e.err = fmt.Errorf("%w: %w", cause, last)
+		e.err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return &e
 }

@@ -303,6 +303,20 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// TestAnAnswerTellsMoreThanSilence: the error is that of the node that answered, though
+// the last try reached none.
+func TestAnAnswerTellsMoreThanSilence(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 1)
+		f.nodes[0].hook(always(failure(codes.Unavailable, "NO_QUORUM", "")), nil)
+		cfg.Endpoints, cfg.Timeout = append(f.addrs(), unusedAddr(t), unusedAddr(t), unusedAddr(t)), 500*time.Millisecond
+		_, err := connect(t, cfg).Identity("orders").Next(t.Context())
+		if !errors.Is(err, client.ErrNoQuorum) {
+			t.Error(err)
+		}
+	})
+}
+
 func TestDeadEndpointIsStepped(t *testing.T) {
 	f := newCluster(t, 1)
 	c := connect(t, client.Config{Endpoints: []string{unusedAddr(t), f.nodes[0].addr}})
