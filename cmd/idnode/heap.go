@@ -1,62 +1,80 @@
 package main
 
-import "runtime"
-
-// heapRoom is how much is set aside to make the garbage collector patient. It
-// collects when the heap has doubled, and the heap of a node with few names is so
-// small that under load it doubles many times a second. Memory that is set aside and
-// never touched counts as heap and takes no room in the machine: a small node
-// collects as rarely as one of this size, and a large one hardly notices. GOGC, which
-// is a factor, would cost the large one as much again.
-const (
-	heapRoom  = 64 << 20
-	roomPiece = 4 << 20
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
 )
 
-// room is what is set aside, in pieces. What is held for callers takes their place:
-// otherwise the collector would wait until that has doubled too.
-type room struct {
-	pieces [][]byte
-	held   func() int64
-	// collect starts a collection; ended says that there is no room any more.
-	collect func()
-	ended   chan struct{}
+const (
+	// heapRoom is how many bytes the heap may grow by beyond its double before the
+	// garbage collector runs. Without it the small heap of a node with few names doubles
+	// many times a second under load. A higher GOGC, which is a factor, would let the
+	// heap of a large node grow by as much again.
+	heapRoom = 64 << 20
+	// leastInUse is the least that the room is set against: below it the runtime's own
+	// least heap, which is 4 MiB times GOGC, would be larger than the room.
+	leastInUse = 4 << 20
+	// defaultPercent is the runtime's GOGC.
+	defaultPercent = 100
+)
+
+// patience sets after each collection how far the heap may grow until the next one.
+type patience struct {
+	held func() int64
+
+	mu      sync.Mutex
+	percent int
+	ended   bool
 }
 
-// patientCollector sets heapRoom aside, less what is held, until the function it returns
-// is called.
+// patientCollector gives the heap its room, less what is held for callers, until the
+// function it returns is called. It leaves alone what an operator sets by GOGC.
 func patientCollector(held func() int64) (release func()) {
-	r := &room{held: held, collect: runtime.GC, ended: make(chan struct{})}
-	r.fit()
-	r.watch()
-	return func() { close(r.ended) }
-}
-
-// watch fits the room after each collection.
-func (r *room) watch() {
-	type garbage struct{ *room }
-	runtime.AddCleanup(&garbage{r}, func(r *room) {
-		select {
-		case <-r.ended:
-			return
-		default:
-		}
-		if r.fit() {
-			go r.collect() // The last collection has seen the room that is gone.
-		}
-		r.watch()
-	}, r)
-}
-
-// fit makes the room as large as what is held leaves, and says whether it is much
-// smaller now.
-func (r *room) fit() bool {
-	want := int(max(0, heapRoom-r.held()) / roomPiece)
-	gone := len(r.pieces) - want
-	for len(r.pieces) < want {
-		r.pieces = append(r.pieces, make([]byte, roomPiece))
+	if os.Getenv("GOGC") != "" {
+		return func() {}
 	}
-	clear(r.pieces[want:])
-	r.pieces = r.pieces[:want]
-	return gone > 1
+	p := &patience{held: held}
+	p.adjust()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ended = true
+		debug.SetGCPercent(defaultPercent)
+	}
+}
+
+// adjust sets the percentage now, and again after the next collection.
+func (p *patience) adjust() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	// A change stops all goroutines for a moment, so a small one is not made.
+	if want := percentFor(inUse(), heapRoom-p.held()); 16*max(want-p.percent, p.percent-want) > p.percent {
+		p.percent = want
+		debug.SetGCPercent(want)
+	}
+	type garbage struct{ *patience }
+	runtime.AddCleanup(&garbage{p}, (*patience).adjust, p)
+}
+
+// percentFor is the GOGC with which the heap may grow by what is in use and by room.
+func percentFor(inUse uint64, room int64) int {
+	base := int64(max(inUse, leastInUse))
+	return int(defaultPercent * (base + max(0, room)) / base)
+}
+
+// inUse is what GOGC multiplies: what the last collection found alive, stacks and
+// global variables.
+func inUse() (sum uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
 }

@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// TestWhatIsHeldTakesTheRoomsPlace: it is given up for what is held, by which the
-// collector is told at once, and is there again afterwards.
-func TestWhatIsHeldTakesTheRoomsPlace(t *testing.T) {
-	var held int64
-	r := &room{held: func() int64 { return held }}
-	for _, step := range []struct {
-		held    int64
-		pieces  int
-		collect bool
+// TestPercentFor: the heap grows by what is in use and by the room, whatever its size.
+func TestPercentFor(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		inUse uint64
+		room  int64
+		want  int
 	}{
-		{0, 16, false},
-		{1, 15, false}, // A collection costs more than that.
-		{40 << 20, 6, true},
-		{100 << 20, 0, true},
-		{60 << 20, 1, false},
-		{0, 16, false},
+		{0, heapRoom, 1700},
+		{4 * mib, heapRoom, 1700},
+		{64 * mib, heapRoom, 200},
+		{1024 * mib, heapRoom, 106},
+		{64 * mib, 16 * mib, 125},
+		{64 * mib, 0, 100},
+		{64 * mib, -5 * mib, 100},
 	} {
-		held = step.held
-		if collect := r.fit(); collect != step.collect || len(r.pieces) != step.pieces {
-			t.Errorf("with %d bytes held: %d pieces, collected: %t", held, len(r.pieces), collect)
+		if got := percentFor(tt.inUse, tt.room); got != tt.want {
+			t.Errorf("%d in use, room of %d: %d, want %d", tt.inUse, tt.room, got, tt.want)
 		}
 	}
 }
 
-// TestTheRoomIsLookedAtAfterEachCollection: what is held changes all the time.
-func TestTheRoomIsLookedAtAfterEachCollection(t *testing.T) {
-	looked := make(chan struct{}, 100)
+// TestTheRoomIsAdjustedAfterEachCollection: what is held changes all the time.
+func TestTheRoomIsAdjustedAfterEachCollection(t *testing.T) {
+	t.Setenv("GOGC", "")
+	asked := make(chan struct{}, 100)
 	defer patientCollector(func() int64 {
-		looked <- struct{}{}
+		asked <- struct{}{}
 		return heapRoom
 	})()
+	<-asked // at the start
 	for range 4 {
 		runtime.GC()
 		select {
-		case <-looked:
+		case <-asked:
 		case <-time.After(20 * time.Second):
-			t.Fatal("nobody looks at the room")
+			t.Fatal("the room is not adjusted")
 		}
 	}
 }
