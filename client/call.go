@@ -271,7 +271,7 @@ func (p *progress) renew(since uint64) bool {
 	if since <= p.since {
 		return false
 	}
-	p.own, p.node, p.since = false, nil, since
+	p.own, p.node, p.since, p.told = false, nil, since, nil
 	return true
 }
 

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -181,4 +182,22 @@ func TestExpiredBlock(t *testing.T) {
 	if v, err := c.Identity("orders").Get(t.Context()); err != nil || v != 6 {
 		t.Errorf("after 6 calls the value is %d: %v", v, err)
 	}
+}
+
+// TestARenewedCallThatReachesNoNode: the refusal that it began again for is no answer to
+// what it was then.
+func TestARenewedCallThatReachesNoNode(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		cfg.Timeout = 500 * time.Millisecond
+		f, c := newBusyCluster(t, cfg)
+		check := expired(busy)
+		for _, n := range f.nodes {
+			n.hook(func(ctx context.Context, r proto.Message) error {
+				return cmp.Or(check(ctx, r), failure(codes.Unavailable, "NO_ENDPOINT", ""))
+			}, nil)
+		}
+		if _, err := c.Identity("orders").Next(t.Context()); !errors.Is(err, client.ErrNoEndpoint) {
+			t.Fatal(err)
+		}
+	})
 }
