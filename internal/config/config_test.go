@@ -357,6 +357,7 @@ func TestRefused(t *testing.T) {
 		"streams":                    {with(alone, "--max-concurrent-streams=0"), "max-concurrent-streams"},
 		"headers":                    {with(alone, "--max-header-bytes=0"), "max-header-bytes"},
 		"in flight":                  {with(alone, "--max-in-flight=0"), "max-in-flight"},
+		"message beyond its room":    {with(alone, "--max-held-bytes=8388608", "--max-message-bytes=4194304"), "max-held-bytes"},
 		"etag block":                 {with(alone, "--etag-block-size=0"), "etag-block-size"},
 		"low mark":                   {with(alone, "--storage-low-mark=0"), "storage-low-mark"},
 		"log level":                  {with(alone, "--log-level=loud"), "log-level"},

@@ -338,6 +338,10 @@ func (c *Config) checkLimits(p *problems) {
 	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
 	between(p, "max-held-bytes", c.MaxHeldBytes, 8<<20, 1<<40)
+	// A message counts twice while its calls begin, and a caller has half at most.
+	if int64(c.MaxMessageBytes) > c.MaxHeldBytes/4 {
+		p.add("max-held-bytes", "%d is less than four times max-message-bytes (%d): the largest message would never find room", c.MaxHeldBytes, c.MaxMessageBytes)
+	}
 	between(p, "max-caller-connections", c.MaxCallerConnections, 1, 1<<20)
 	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
