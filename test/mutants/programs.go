@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -126,6 +127,7 @@ func (k killer) run(ctx context.Context, program string) (failed bool, output st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, k.args...)
 	cmd.Dir = k.folder
+	cmd.Env = append(os.Environ(), "IDNODE_TESTS=all")
 	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); ended && ctx.Err() == nil {
 		return true, string(out), nil
