@@ -54,9 +54,9 @@ type entryLog interface {
 	io.Closer
 }
 
-// checkLog returns the directory's log, which must be of the requested kind, if any; it
+// openLog returns the directory's log, which must be of the requested kind, if any; it
 // is not loaded yet.
-func (s *Store) checkLog(backend raft.LogStore) (entryLog, error) {
+func (s *Store) openLog(backend raft.LogStore) (entryLog, error) {
 	recorded, err := s.stable.Get(keyLogKind)
 	if err != nil && !errors.Is(err, errNoKey) {
 		return nil, err

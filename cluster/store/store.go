@@ -197,7 +197,7 @@ func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *St
 	if err := snapshots.follow(s); err != nil {
 		return nil, err
 	}
-	if s.log, err = s.checkLog(file.backend); err != nil {
+	if s.log, err = s.openLog(file.backend); err != nil {
 		return nil, err
 	}
 	if err := s.loadLog(); err != nil {

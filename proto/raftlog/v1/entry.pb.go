@@ -1589,7 +1589,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xaf\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1601,7 +1601,8 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\xd4\x05\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirstJ\x04\b\t\x10\n" +
+	"R\x10membership_index\"\xd4\x05\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
