@@ -13,7 +13,7 @@ COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose
 ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 
 # The targets below run every test that they name, but for `make test`.
-export IDNODE_TESTS = all
+export TEST_TIER = all
 
 .PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants stress
 
@@ -24,7 +24,7 @@ release: ## what is published, in dist/: archives for linux, bills of materials,
 	.ci/release "$(VERSION)" dist
 
 test: ## the quick tests, about three minutes on two cores
-	IDNODE_TESTS= go test ./...
+	TEST_TIER= go test ./...
 
 check: ## what CI does, all tests among it
 	.ci/run

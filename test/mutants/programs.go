@@ -127,7 +127,7 @@ func (k killer) run(ctx context.Context, program string) (failed bool, output st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, k.args...)
 	cmd.Dir = k.folder
-	cmd.Env = append(os.Environ(), "IDNODE_TESTS=all")
+	cmd.Env = append(os.Environ(), "TEST_TIER=all")
 	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); ended && ctx.Err() == nil {
 		return true, string(out), nil
