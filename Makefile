@@ -23,7 +23,7 @@ build: ## the program, in bin/
 release: ## what is published, in dist/: archives for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist
 
-test: ## the quick tests, about three minutes on two cores
+test: ## the quick tests, under four minutes on two cores
 	TEST_TIER= go test ./...
 
 check: ## what CI does, all tests among it
