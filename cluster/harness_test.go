@@ -20,9 +20,9 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
-	"github.com/idnode/idnode/internal/peer"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/peer"
 )
 
 // TestMain looks for goroutines left behind. Raft may forget a future when it is

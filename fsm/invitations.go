@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/idnode/idnode/internal/rights"
+	"github.com/idnode/idnode/access/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

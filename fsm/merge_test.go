@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

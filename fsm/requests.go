@@ -3,7 +3,7 @@ package fsm
 import (
 	"crypto/sha256"
 
-	"github.com/idnode/idnode/internal/rights"
+	"github.com/idnode/idnode/access/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/idnode/idnode/internal/rights"
+	"github.com/idnode/idnode/access/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/rights"
+	"github.com/idnode/idnode/access/rights"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )

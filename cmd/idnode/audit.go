@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/access/audit"
 )
 
 func (a *app) auditCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idnode/idnode/internal/audit"
+	"github.com/idnode/idnode/access/audit"
 )
 
 // TestAuditVerify tells a sound log from one that was changed or cut.

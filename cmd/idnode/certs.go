@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/internal/tlsconf"
+	"github.com/idnode/idnode/server/tlsconf"
 )
 
 func (a *app) certsCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/idnode/idnode/internal/tlsconf"
+	"github.com/idnode/idnode/server/tlsconf"
 )
 
 func TestCertsWrongUsage(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/config"
 )
 
 // freeBasePort returns a base port with room for nodes.

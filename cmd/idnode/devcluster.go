@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/server/config"
 )
 
 // devCluster is a cluster in this process. Its owner calls run once.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/config"
-	"github.com/idnode/idnode/internal/node"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
 )
 
 // refusals are the errors of a node that its cluster does not take, or not any

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/idnode/idnode/internal/tlsconf"
+	"github.com/idnode/idnode/server/tlsconf"
 )
 
 const (

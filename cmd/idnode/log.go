@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/idnode/idnode/cluster/store"
-	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/server/node"
 )
 
 func (a *app) logCommand() *cobra.Command {

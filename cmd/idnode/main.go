@@ -20,7 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/server/config"
 )
 
 // signalEcho is how long a further signal counts as the first one again: what

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/idnode/idnode/internal/config"
 	"github.com/idnode/idnode/internal/failpoint"
-	"github.com/idnode/idnode/internal/node"
-	"github.com/idnode/idnode/internal/tracing"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
+	"github.com/idnode/idnode/server/tracing"
 )
 
 // newNode puts one real node together.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/audit"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/rights"
+	"github.com/idnode/idnode/access/rights"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/tlsconf"
 )
 
 // TestRolesFile: the file in the help of set-roles is read, and shown as a file

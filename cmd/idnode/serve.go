@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/config"
+	"github.com/idnode/idnode/server/config"
 )
 
 // server is one node, as serve and dev run it.

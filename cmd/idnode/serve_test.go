@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/internal/config"
-	"github.com/idnode/idnode/internal/node"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
 )
 
 // fakeServer is a node of this process that a test puts in place of a real one.

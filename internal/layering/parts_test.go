@@ -70,9 +70,9 @@ var parts = []part{
 	{folder: "internal/logbuffer", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "internal/hostcheck", floor: 0},
-	{folder: "internal/audit", floor: 0, beside: []string{"docid"}},
+	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
 	{folder: "internal/budget", floor: 0},
-	{folder: "internal/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/layering", floor: 0},
 
 	// What judges the product from outside: on the ground floor, so that it shares
@@ -104,29 +104,29 @@ var parts = []part{
 	// The Go client, which programs outside import.
 	{
 		folder: "client", floor: 1, modules: []string{genproto, grpc, pluralize, protobuf},
-		not: []string{"internal", "etag", "identity", "raftlog", "proto/raftlog/v1", "proto/peer/v1"},
+		not: []string{"access", "internal", "server", "etag", "identity", "raftlog", "proto/raftlog/v1", "proto/peer/v1"},
 	},
 
 	// The use cases, which know no Raft, and the calls between nodes.
-	{folder: "internal/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
-	{folder: "internal/calllog", floor: 2},
-	{folder: "internal/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
+	{folder: "server/calllog", floor: 2},
+	{folder: "server/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 
 	// What the outside sees of one node.
-	{folder: "internal/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
-	{folder: "internal/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
-	{folder: "internal/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
-	{folder: "internal/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
-	{folder: "internal/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
-	{folder: "internal/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
-	{folder: "internal/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
-	{folder: "internal/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
+	{folder: "server/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "server/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "server/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
+	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
+	{folder: "server/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
+	{folder: "server/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
+	{folder: "server/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 
 	// A load and its statistics, over the public API.
 	{folder: "internal/bench", floor: 4, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// One server put together, and the program around it.
-	{folder: "internal/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
+	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},

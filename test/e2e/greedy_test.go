@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/freeport"
-	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )

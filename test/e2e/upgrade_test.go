@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/internal/tlsconf"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idnode/idnode/internal/service"
+	"github.com/idnode/idnode/server/service"
 )
 
 // ceilingLimit is how soon a node has a ceiling for a database, with no fault

@@ -14,7 +14,7 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/server/node"
 )
 
 var (

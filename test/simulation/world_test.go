@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/internal/config"
-	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
 )
 
 // world is everything of one seed.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/idnode/idnode/cluster/store"
-	"github.com/idnode/idnode/internal/config"
-	"github.com/idnode/idnode/internal/node"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/node"
 )
 
 // What became of a damage.

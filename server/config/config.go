@@ -1,0 +1,203 @@
+// Package config is the one validated configuration of `idnode serve`.
+//
+// Every setting has one name, which is its flag, its key in a YAML file, and,
+// in capitals with underscores and IDNODE_ before it, its variable in the
+// environment. A flag wins over the environment, that over the file, and that
+// over the default. An unknown name is an error: a misspelt setting would
+// otherwise silently be the default.
+//
+// The package owns the names, the defaults and the rules of single settings and
+// between them. It opens no file but the configuration's, and acts on nothing.
+package config
+
+import (
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+)
+
+// Config is the configuration of one node. Durations are bounded below and
+// against each other by Validate.
+type Config struct {
+	// Tag is the node tag, A to ZZZZ. It may be empty only for a node that
+	// joins: the cluster then gives it one.
+	Tag string
+	// TagByHost holds node tags by the names of the machines, as the operating
+	// system says them, so that many machines can share one configuration. Load
+	// takes this machine's tag from there.
+	TagByHost map[string]string
+	// DataDir is the folder that belongs to this node permanently.
+	DataDir string
+
+	// GRPC, Raft and HTTP are the addresses to listen on, as host:port. HTTP may
+	// be empty: the node then has no such port.
+	GRPC, Raft, HTTP string
+	// Metrics is the address to listen on for metrics and health, as host:port.
+	// Empty means that they are on HTTP.
+	Metrics string
+	// AdvertiseGRPC, AdvertiseRaft and AdvertiseHTTP are where others reach the
+	// node. Load fills in those that are not given; see fillAdvertised.
+	AdvertiseGRPC, AdvertiseRaft, AdvertiseHTTP string
+
+	// HTTPHost holds further host names under which HTTP is called without TLS, such as
+	// those of balancers.
+	HTTPHost []string
+
+	// Peer holds the gRPC addresses of all first nodes by tag, this one's
+	// included.
+	Peer map[string]string
+	// Join holds gRPC addresses of members of a cluster to join. Of Peer and Join,
+	// where both are given, Load keeps the one that is this node's way.
+	Join []string
+	// JoinToken is the token to join by, or @ and the file that holds it; empty for
+	// none. See JoinTokenText.
+	JoinToken string
+	// SingleNode says that a list of peers which names only this node is meant: it is a
+	// cluster by itself, until others join.
+	SingleNode bool
+	// Standby makes a node without a cluster wait until one takes it in.
+	Standby bool
+	// Watcher makes a node that joins a member that never votes.
+	Watcher bool
+	// MaxLogFormat, if not 0, is the newest log format that the node says it
+	// reads: as long as one member names an older one, the cluster writes no newer,
+	// and can still be set back to the release before.
+	MaxLogFormat uint64
+	// TrustData makes the node start though its data directory was set back to an older
+	// copy, and the others accept it.
+	TrustData bool
+	// StayDown makes the process of a node that ended for good, because its data is
+	// damaged, its cluster does not take it, or ErrUnguarded or ErrAlone holds, wait until
+	// it is stopped.
+	StayDown bool
+	// ServerPrefix, if not empty, goes into the prefix of this node's ranges
+	// instead of its tag.
+	ServerPrefix string
+	// Dial and DialPeer override, by tag, where this node reaches others on
+	// their Raft port and on their gRPC port.
+	Dial, DialPeer map[string]string
+
+	// TLSCert, TLSKey and TLSCA are PEM files.
+	TLSCert, TLSKey, TLSCA string
+	// AcceptOldNodeCertificates takes certificates of nodes that name the tag as a
+	// DNS name alone, as releases before the URI of nodes made them.
+	AcceptOldNodeCertificates bool
+	// Admin holds names of client certificates: as long as there are no roles,
+	// dangerous calls are kept to them.
+	Admin []string
+	// OpenToAllCertificates allows them to every caller: without it, a node with TLS
+	// and without Admin refuses them to all, and needs roles to start.
+	OpenToAllCertificates bool
+	// Audit is the file that records what changed the cluster; empty for none.
+	// AuditLevel says what else it records: changes, denials or reads.
+	Audit, AuditLevel string
+	// Insecure allows listening without TLS on more than loopback.
+	Insecure bool
+
+	// HeartbeatTimeout is how long a follower waits for its leader,
+	// ElectionTimeout how long a candidate waits for votes, LeaderLeaseTimeout
+	// how long a leader goes on without its quorum. Lease ≤ heartbeat ≤
+	// election: a leader must have given up before the others elect another.
+	HeartbeatTimeout, ElectionTimeout, LeaderLeaseTimeout time.Duration
+	// CommitTimeout is how long followers may not know of the newest commit
+	// when nothing follows it.
+	CommitTimeout time.Duration
+	// SnapshotInterval is how often a snapshot is considered,
+	// SnapshotThreshold after how many log entries one is taken.
+	SnapshotInterval  time.Duration
+	SnapshotThreshold uint64
+	// SnapshotBytes is after how many bytes of log entries one is taken, however
+	// few they are.
+	SnapshotBytes int64
+	// TrailingLogs is how many log entries a snapshot leaves for slow followers.
+	TrailingLogs uint64
+
+	// RavenDBExactNumbers says that all clients of RavenDB's HTTP calls read whole
+	// numbers above 2^53 exactly, so that they may have HiLo ranges there.
+	RavenDBExactNumbers bool
+
+	// LeaderWait is how long a call waits for a leader.
+	LeaderWait time.Duration
+	// CallTimeout bounds every call, also one with a later deadline. It is above
+	// LeaderWait, so that a call without a leader still gets the reason.
+	CallTimeout time.Duration
+
+	// MaxMessageBytes bounds one gRPC message that is received.
+	MaxMessageBytes int
+	// MaxConcurrentStreams bounds the calls in flight on one connection.
+	MaxConcurrentStreams int
+	// MaxHeaderBytes bounds the headers of one call.
+	MaxHeaderBytes int
+	// HandshakeTimeout bounds the opening of a connection.
+	HandshakeTimeout time.Duration
+	// MaxInFlight bounds the calls in flight on the node.
+	MaxInFlight int
+	// MaxHeldBytes bounds what the node holds for callers: requests, and answers that
+	// were not read. One caller gets half of it.
+	MaxHeldBytes int64
+	// MaxCallerConnections bounds the connections of one caller: a principal, or
+	// without TLS an address.
+	MaxCallerConnections int
+
+	// EtagBlockSize is how many etags one durable write reserves.
+	EtagBlockSize uint64
+	// LogStore is what keeps the Raft log: bolt, or wal, which needs one sync for
+	// each append instead of two. A data directory keeps the one it began with; auto
+	// is that, and wal in a new one.
+	LogStore string
+	// StorageWatchdog is how long one write to the log may take before the
+	// process ends. It is above ElectionTimeout, so that slow is not yet dead.
+	StorageWatchdog time.Duration
+	// StorageLowMark is how many bytes must be free on the disk for operations
+	// to be proposed.
+	StorageLowMark int64
+	// StartWait is how long a start waits for the cluster before server-side
+	// ids go on from this node's own disk.
+	StartWait time.Duration
+
+	// LogLevel is debug, info, warn or error; LogFormat text or json.
+	LogLevel, LogFormat string
+}
+
+// Default returns the configuration where nothing is given. The parts that are
+// configured have the same numbers for themselves; a test holds them together.
+func Default() Config {
+	return Config{
+		GRPC: "127.0.0.1:7400",
+		Raft: "127.0.0.1:7401",
+		HTTP: "127.0.0.1:7402",
+
+		HeartbeatTimeout:   250 * time.Millisecond,
+		ElectionTimeout:    250 * time.Millisecond,
+		LeaderLeaseTimeout: 200 * time.Millisecond,
+		CommitTimeout:      20 * time.Millisecond,
+		SnapshotInterval:   time.Minute,
+		SnapshotThreshold:  16_384,
+		SnapshotBytes:      64 << 20,
+		TrailingLogs:       8_192,
+
+		LeaderWait:  2 * time.Second,
+		CallTimeout: 2100 * time.Millisecond,
+
+		MaxMessageBytes:      4 << 20,
+		MaxConcurrentStreams: 4_096,
+		MaxHeaderBytes:       16 << 10,
+		HandshakeTimeout:     5 * time.Second,
+		MaxInFlight:          4_096,
+		MaxHeldBytes:         64 << 20,
+		MaxCallerConnections: 1_024,
+
+		EtagBlockSize:   65_536,
+		LogStore:        "auto",
+		StorageWatchdog: 3 * time.Second,
+		StorageLowMark:  64 << 20,
+		StartWait:       5 * time.Second,
+
+		AuditLevel: string(audit.Changes),
+		LogLevel:   "info",
+		LogFormat:  "text",
+	}
+}
+
+// TLS says whether the node has a certificate.
+func (c *Config) TLS() bool { return c.TLSCert != "" }

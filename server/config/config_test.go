@@ -1,0 +1,436 @@
+package config_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"pgregory.net/rapid"
+
+	"github.com/idnode/idnode/server/config"
+)
+
+// load parses flags as the program does, and loads.
+func load(t *testing.T, flags, environ []string) (*config.Config, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	fs.Bool("print-config", false, "a flag of the command's own")
+	if err := fs.Parse(flags); err != nil {
+		t.Fatalf("flags: %v", err)
+	}
+	return config.Load(fs, environ)
+}
+
+func mustLoad(t *testing.T, flags, environ []string) *config.Config {
+	t.Helper()
+	c, err := load(t, flags, environ)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return c
+}
+
+// alone is the least that a node needs.
+var alone = []string{"--tag=A", "--data-dir=/data"}
+
+func with(base []string, more ...string) []string {
+	return append(append([]string{}, base...), more...)
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "idnode.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaults(t *testing.T) {
+	want := config.Default()
+	want.Tag, want.DataDir = "A", "/data"
+	want.AdvertiseGRPC, want.AdvertiseRaft, want.AdvertiseHTTP = want.GRPC, want.Raft, want.HTTP
+	if diff := cmp.Diff(&want, mustLoad(t, with(alone, "--print-config"), nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	path := writeFile(t, "data-dir: /file\nleader-wait: 1s\nlog-level: debug\nmax-in-flight: 7\n"+
+		"peer: {A: \"a:1\", Z: \"z:1\"}\n")
+	c := mustLoad(t,
+		[]string{"--tag=A", "--config", path, "--leader-wait=1500ms", "--peer=A=a:3", "--peer=B=b:3"},
+		[]string{
+			"IDNODE_LEADER_WAIT=2s", "IDNODE_LOG_LEVEL=warn", "IDNODE_TAG=Q", "IDNODE_PEER=A=a:2,C=c:2",
+			"IDNODE_ENDPOINTS=x:1", "HOME=/root", "IDNODE_CONFIG=/nowhere",
+		})
+	got := []any{c.Tag, c.DataDir, c.LeaderWait, c.LogLevel, c.MaxInFlight, c.LogFormat, c.Peer}
+	want := []any{"A", "/file", 1500 * time.Millisecond, "warn", 7, "text", map[string]string{"A": "a:3", "B": "b:3"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEnvironmentNamesTheFile(t *testing.T) {
+	path := writeFile(t, "tag: A\ndata-dir: /file\nstart-wait: 9s\njoin:\n")
+	if c := mustLoad(t, nil, []string{"IDNODE_CONFIG=" + path}); c.DataDir != "/file" || c.StartWait != 9*time.Second {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Every setting can come from a flag, from the environment and from a file, in
+// each form that a file allows.
+func TestEveryFormOfAList(t *testing.T) {
+	want := map[string]string{"A": "a:1", "B": "b:2"}
+	for name, c := range map[string]*config.Config{
+		"flags":       mustLoad(t, with(alone, "--peer=A=a:1,B=b:2"), nil),
+		"environment": mustLoad(t, alone, []string{"IDNODE_PEER=A=a:1, B=b:2"}),
+		"list":        mustLoad(t, with(alone, "--config", writeFile(t, "peer: [A=a:1, B=b:2]")), nil),
+		"mapping":     mustLoad(t, with(alone, "--config", writeFile(t, "peer:\n  A: a:1\n  B: b:2")), nil),
+		"text":        mustLoad(t, with(alone, "--config", writeFile(t, "peer: A=a:1,B=b:2")), nil),
+	} {
+		if diff := cmp.Diff(want, c.Peer); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestKeysOfAMapping: what YAML takes for a number can be the name of a machine.
+func TestKeysOfAMapping(t *testing.T) {
+	c := mustLoad(t, with(alone, "--config", writeFile(t, "tag-by-host: {17: A, ids-1: B}")), nil)
+	if diff := cmp.Diff(map[string]string{"17": "A", "ids-1": "B"}, c.TagByHost); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptyVariable: nothing is a value too, which wins over the file.
+func TestEmptyVariable(t *testing.T) {
+	path := writeFile(t, "http: 127.0.0.1:9\nstandby: true\ntag: A\njoin: [b:1]")
+	c := mustLoad(t, []string{"--data-dir=/data", "--config", path, "--standby=false"}, []string{"IDNODE_HTTP=", "IDNODE_TAG="})
+	if c.HTTP != "" || c.Tag != "" || c.Standby || len(c.Join) != 1 {
+		t.Errorf("HTTP %q, tag %q, standby %v, join %v", c.HTTP, c.Tag, c.Standby, c.Join)
+	}
+}
+
+func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags   []string
+		environ []string
+		file    string
+		want    []string
+	}{
+		"unknown variable":        {environ: []string{"IDNODE_LEADER_WIAT=1s"}, want: []string{"IDNODE_LEADER_WIAT"}},
+		"two unknown variables":   {environ: []string{"IDNODE_B=1", "IDNODE_A"}, want: []string{"variable IDNODE_A\nenvironment: unknown variable IDNODE_B"}},
+		"unknown key":             {file: "leader-wiat: 1s", want: []string{"idnode.yaml", "leader-wiat"}},
+		"two unknown keys":        {file: "b: 1\na: 1", want: []string{"key a", "key b"}},
+		"file names a file":       {file: "config: x.yaml", want: []string{"config"}},
+		"bad variable":            {environ: []string{"IDNODE_LEADER_WAIT=soon"}, want: []string{"IDNODE_LEADER_WAIT", "soon"}},
+		"bad number in the file":  {file: "max-in-flight: many", want: []string{"idnode.yaml", "max-in-flight"}},
+		"duration without a unit": {file: "leader-wait: 2", want: []string{"leader-wait", "such as 500ms"}},
+		"list for one value":      {file: "leader-wait: [1s]", want: []string{"leader-wait"}},
+		"nested too deep":         {file: "peer: {A: {x: y}}", want: []string{"peer"}},
+		"fraction":                {file: "max-in-flight: 1.5", want: []string{"max-in-flight"}},
+		"peer without tag":        {flags: []string{"--peer=host:1"}, want: []string{"--peer", "host:1"}},
+		"peer twice":              {flags: []string{"--peer=A=a:1", "--peer=A=a:2"}, want: []string{"--peer", "A", "twice"}},
+		"key twice in the file":   {file: "tag: A\ntag: B", want: []string{"idnode.yaml", "already"}},
+		"a list of settings":      {file: "- tag: A", want: []string{"idnode.yaml"}},
+		"no YAML":                 {file: "{", want: []string{"idnode.yaml"}},
+		"no such file":            {flags: []string{"--config=/nowhere/at-all"}, want: []string{"/nowhere/at-all"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := with(alone, tc.flags...)
+			if tc.file != "" {
+				flags = append(flags, "--config", writeFile(t, tc.file))
+			}
+			_, err := load(t, flags, tc.environ)
+			for _, part := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v does not name %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestClientVariablesAreLeftAlone(t *testing.T) {
+	var environ []string
+	for _, name := range config.ClientVariables() {
+		environ = append(environ, name+"=anything")
+	}
+	mustLoad(t, alone, environ)
+}
+
+func TestAdvertisedAddresses(t *testing.T) {
+	everywhere := with(alone, "--insecure", "--grpc=0.0.0.0:7400", "--raft=[::]:7401", "--http=:7402")
+	for name, tc := range map[string]struct {
+		flags []string
+		want  [3]string
+	}{
+		"where it listens":   {alone, [3]string{"127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"}},
+		"its entry as peer":  {with(everywhere, "--peer=A=idnode-a:17400,B=idnode-b:17400"), [3]string{"idnode-a:17400", "idnode-a:7401", "idnode-a:7402"}},
+		"the host of gRPC":   {with(everywhere, "--advertise-grpc=10.0.0.7:1"), [3]string{"10.0.0.7:1", "10.0.0.7:7401", "10.0.0.7:7402"}},
+		"as it is told":      {with(everywhere, "--advertise-grpc=h:1", "--advertise-raft=r:2", "--advertise-http=p:3"), [3]string{"h:1", "r:2", "p:3"}},
+		"without HTTP":       {with(alone, "--http="), [3]string{"127.0.0.1:7400", "127.0.0.1:7401", ""}},
+		"a port yet to come": {with(alone, "--grpc=127.0.0.1:0"), [3]string{"127.0.0.1:0", "127.0.0.1:7401", "127.0.0.1:7402"}},
+	} {
+		c := mustLoad(t, tc.flags, nil)
+		if diff := cmp.Diff(tc.want, [3]string{c.AdvertiseGRPC, c.AdvertiseRaft, c.AdvertiseHTTP}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+var certs = []string{"--tls-cert=c", "--tls-key=k", "--tls-ca=a"}
+
+func TestAccepted(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"alone":                   alone,
+		"metrics elsewhere":       with(alone, "--metrics=127.0.0.1:7403"),
+		"metrics without HTTP":    with(alone, "--http=", "--metrics=127.0.0.1:7402"),
+		"peers":                   with(alone, "--peer=A=127.0.0.1:1,B=b:1"),
+		"joins with a tag":        with(alone, "--join=b:1", "--join=c:1"),
+		"joins without a tag":     {"--data-dir=/data", "--join=b:1"},
+		"standby":                 {"--data-dir=/data", "--standby"},
+		"watcher":                 {"--data-dir=/data", "--join=b:1", "--watcher"},
+		"watcher on standby":      {"--data-dir=/data", "--standby", "--watcher"},
+		"localhost":               with(alone, "--grpc=LOCALHOST:1"),
+		"IPv6 loopback":           with(alone, "--grpc=[::1]:1"),
+		"insecure":                with(alone, "--grpc=10.0.0.1:1", "--insecure"),
+		"TLS":                     with(with(alone, certs...), "--grpc=10.0.0.1:1"),
+		"TLS without CA, alone":   with(alone, "--tls-cert=c", "--tls-key=k"),
+		"two ports yet to come":   with(alone, "--grpc=127.0.0.1:0", "--raft=127.0.0.1:0"),
+		"equal timeouts":          with(alone, "--leader-lease-timeout=50ms", "--heartbeat-timeout=50ms", "--election-timeout=50ms"),
+		"server prefix":           with(alone, "--server-prefix=NorthServer"),
+		"dial":                    with(alone, "--dial=B=x:1", "--dial-peer=B=y:1"),
+		"hardly a mark or a wait": with(alone, "--storage-low-mark=1", "--start-wait=1ms", "--leader-wait=1ms"),
+	} {
+		if _, err := load(t, flags, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAloneOnPurpose: a list of peers that names only the node itself may be a slip, after
+// which each node would be a cluster by itself. The error says what to do. It is for a
+// node without a cluster: one that is in a cluster of one, begun before the setting
+// existed, starts as it did.
+func TestAloneOnPurpose(t *testing.T) {
+	self := with(alone, "--peer=A=a:1")
+	err := mustLoad(t, self, nil).CheckFirstStart()
+	if !errors.Is(err, config.ErrAlone) {
+		t.Fatalf("a node becomes a cluster by itself by a list that names nobody else: %v", err)
+	}
+	for _, way := range []string{"all first nodes", "join", "single-node"} {
+		if !strings.Contains(err.Error(), way) {
+			t.Errorf("%v does not tell of %s", err, way)
+		}
+	}
+	for name, flags := range map[string][]string{
+		"on purpose": with(self, "--single-node"), "no list": alone, "no list, on purpose": with(alone, "--single-node"),
+		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"),
+	} {
+		if err := mustLoad(t, flags, nil).CheckFirstStart(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	both := mustLoad(t, []string{"--data-dir=/data", "--tag=B", "--single-node", "--peer=A=a:1", "--join=a:1"}, nil)
+	if both.SingleNode || len(both.Join) != 1 {
+		t.Errorf("a node that joins with the file of the first one: %+v", both)
+	}
+}
+
+// TestNobodyIsNamed: with TLS, somebody must say who may do what is dangerous: this node's
+// settings, or roles. The error names both settings.
+func TestNobodyIsNamed(t *testing.T) {
+	secured := with(alone, certs...)
+	err := mustLoad(t, secured, nil).CheckFirstStart()
+	if !errors.Is(err, config.ErrUnguarded) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), "--open-to-all-certificates") {
+		t.Fatalf("a first start: %v", err)
+	}
+	if c := mustLoad(t, secured, nil); c.CheckGuard(true) != nil || !errors.Is(c.CheckGuard(false), config.ErrUnguarded) || !c.Guarded() {
+		t.Errorf("a later start: with roles %v, without %v", c.CheckGuard(true), c.CheckGuard(false))
+	}
+	for name, tc := range map[string]struct {
+		flags   []string
+		guarded bool
+	}{
+		"administrators": {with(secured, "--admin=a", "--admin=b"), true}, "open": {with(secured, "--open-to-all-certificates"), false},
+		"no TLS": {alone, false}, "joins": {with(secured, "--admin=a", "--join=b:1"), true},
+	} {
+		c := mustLoad(t, tc.flags, nil)
+		if err := c.CheckFirstStart(); err != nil || c.Guarded() != tc.guarded {
+			t.Errorf("%s: guarded %v, %v", name, c.Guarded(), err)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"no data dir":                {[]string{"--tag=A"}, "data-dir"},
+		"no tag":                     {[]string{"--data-dir=/data"}, "tag"},
+		"no tag among peers":         {[]string{"--data-dir=/data", "--peer=A=a:1"}, "tag"},
+		"no tag with TLS":            {with(certs, "--data-dir=/data", "--join=a:1"), "tag"},
+		"tag in small letters":       {with(alone, "--tag=a"), "tag"},
+		"tag RAFT":                   {with(alone, "--tag=RAFT"), "tag"},
+		"own tag not among peers":    {with(alone, "--peer=B=b:1"), "peer"},
+		"alone, with other peers":    {with(alone, "--single-node", "--peer=A=a:1,B=b:1"), "single-node"},
+		"alone, and joins":           {with(alone, "--single-node", "--join=b:1"), "single-node"},
+		"alone, and stands by":       {with(alone, "--single-node", "--standby"), "single-node"},
+		"bad tag among peers":        {with(alone, "--peer=A=a:1,b2=b:1"), "peer"},
+		"bad address among peers":    {with(alone, "--peer=A=a,B=b:1"), "peer"},
+		"two peers at one address":   {with(alone, "--peer=A=a:1,B=a:1"), "peer"},
+		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1,B=b:1"), "peer"},
+		"join and standby":           {with(alone, "--standby", "--join=b:1"), "join"},
+		"peer and standby":           {with(alone, "--standby", "--peer=A=a:1,B=b:1"), "peer"},
+		"join at a bad address":      {with(alone, "--join=b"), "join"},
+		"watcher alone":              {with(alone, "--watcher"), "watcher"},
+		"watcher among peers":        {with(alone, "--watcher", "--peer=A=a:1,B=b:1"), "watcher"},
+		"server prefix with slash":   {with(alone, "--server-prefix=a/b"), "server-prefix"},
+		"server prefix with pipe":    {with(alone, "--server-prefix=a|"), "server-prefix"},
+		"long server prefix":         {with(alone, "--server-prefix="+strings.Repeat("x", 129)), "server-prefix"},
+		"dial without port":          {with(alone, "--dial=B=x"), "dial"},
+		"dial-peer with a bad tag":   {with(alone, "--dial-peer=b=x:1"), "dial-peer"},
+		"grpc without port":          {with(alone, "--grpc=127.0.0.1"), "grpc"},
+		"grpc empty":                 {with(alone, "--grpc="), "grpc"},
+		"raft empty":                 {with(alone, "--raft="), "raft"},
+		"port too large":             {with(alone, "--http=127.0.0.1:65536"), "http"},
+		"port in words":              {with(alone, "--http=127.0.0.1:http"), "http"},
+		"host that is none":          {with(alone, "--grpc=http://x:1"), "grpc"},
+		"two listeners at once":      {with(alone, "--raft=127.0.0.1:7400"), "raft"},
+		"advertised port 0":          {with(alone, "--advertise-grpc=h:0"), "advertise-grpc"},
+		"advertised everywhere":      {with(alone, "--advertise-raft=0.0.0.0:1"), "advertise-raft"},
+		"nothing to advertise":       {with(alone, "--insecure", "--grpc=:7400"), "advertise-grpc"},
+		"advertised HTTP without it": {with(alone, "--http=", "--advertise-http=h:1"), "advertise-http"},
+		"HTTP host without HTTP":     {with(alone, "--http=", "--http-host=h.example"), "http-host"},
+		"HTTP host with a port":      {with(alone, "--http-host=h.example:7402"), "http-host"},
+		"HTTP host as a URL":         {with(alone, "--http-host=http://h.example"), "http-host"},
+		"HTTP host for any":          {with(alone, "--http-host=*.example"), "http-host"},
+		"not on loopback":            {with(alone, "--grpc=10.0.0.1:1"), "grpc"},
+		"not on loopback, by name":   {with(alone, "--raft=host:1"), "raft"},
+		"not on loopback, HTTP":      {with(alone, "--http=10.0.0.1:1"), "http"},
+		"metrics without port":       {with(alone, "--metrics=127.0.0.1"), "metrics"},
+		"metrics where HTTP is":      {with(alone, "--metrics=127.0.0.1:7402"), "metrics"},
+		"not on loopback, metrics":   {with(alone, "--metrics=10.0.0.1:1"), "metrics"},
+		"certificate without key":    {with(alone, "--tls-cert=c"), "tls-cert"},
+		"key without certificate":    {with(alone, "--tls-key=k"), "tls-cert"},
+		"admin without CA":           {with(alone, "--admin=x"), "admin"},
+		"open without TLS":           {with(alone, "--open-to-all-certificates"), "open-to-all-certificates"},
+		"open, and administrators":   {with(with(alone, certs...), "--open-to-all-certificates", "--admin=x"), "open-to-all-certificates"},
+		"CA alone":                   {with(alone, "--tls-ca=a"), "tls-ca"},
+		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},
+		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1,B=b:1"), "tls-ca"},
+		"TLS, open Raft, no CA":      {with(alone, "--tls-cert=c", "--tls-key=k", "--raft=10.0.0.1:1"), "tls-ca"},
+		"lease above heartbeat":      {with(alone, "--leader-lease-timeout=251ms"), "leader-lease-timeout"},
+		"election below heartbeat":   {with(alone, "--election-timeout=249ms"), "election-timeout"},
+		"heartbeat too short":        {with(alone, "--heartbeat-timeout=19ms"), "heartbeat-timeout"},
+		"election too short":         {with(alone, "--election-timeout=0s"), "election-timeout"},
+		"lease too short":            {with(alone, "--leader-lease-timeout=-1s"), "leader-lease-timeout"},
+		"commit too short":           {with(alone, "--commit-timeout=0s"), "commit-timeout"},
+		"commit not below heartbeat": {with(alone, "--commit-timeout=250ms"), "commit-timeout"},
+		"snapshot interval":          {with(alone, "--snapshot-interval=1ms"), "snapshot-interval"},
+		"snapshot bytes":             {with(alone, "--snapshot-bytes=1023"), "snapshot-bytes"},
+		"snapshot threshold":         {with(alone, "--snapshot-threshold=0"), "snapshot-threshold"},
+		"log format not known":       {with(alone, "--max-log-format=99"), "max-log-format"},
+		"trailing logs":              {with(alone, "--trailing-logs=0"), "trailing-logs"},
+		"leader wait":                {with(alone, "--leader-wait=-1s"), "leader-wait"},
+		"no leader wait":             {with(alone, "--leader-wait=0s"), "leader-wait"},
+		"call not above leader wait": {with(alone, "--call-timeout=2s"), "call-timeout"},
+		"call too short":             {with(alone, "--call-timeout=99ms", "--leader-wait=1ms"), "call-timeout"},
+		"handshake":                  {with(alone, "--handshake-timeout=0s"), "handshake-timeout"},
+		"watchdog below election":    {with(alone, "--storage-watchdog=200ms"), "storage-watchdog"},
+		"log store":                  {with(alone, "--log-store=paper"), "log-store"},
+		"start wait":                 {with(alone, "--start-wait=0s"), "start-wait"},
+		"message too small":          {with(alone, "--max-message-bytes=100"), "max-message-bytes"},
+		"message below a full group": {with(alone, "--max-message-bytes=65536"), "max-message-bytes"},
+		"message too large":          {with(alone, "--max-message-bytes=99999999"), "max-message-bytes"},
+		"streams":                    {with(alone, "--max-concurrent-streams=0"), "max-concurrent-streams"},
+		"headers":                    {with(alone, "--max-header-bytes=0"), "max-header-bytes"},
+		"in flight":                  {with(alone, "--max-in-flight=0"), "max-in-flight"},
+		"message beyond its room":    {with(alone, "--max-held-bytes=8388608", "--max-message-bytes=4194304"), "max-held-bytes"},
+		"etag block":                 {with(alone, "--etag-block-size=0"), "etag-block-size"},
+		"low mark":                   {with(alone, "--storage-low-mark=0"), "storage-low-mark"},
+		"log level":                  {with(alone, "--log-level=loud"), "log-level"},
+		"audit level":                {with(alone, "--audit=f", "--audit-level=all"), "audit-level"},
+		"audit level without audit":  {with(alone, "--audit-level=reads"), "audit-level"},
+		"log format":                 {with(alone, "--log-format=xml"), "log-format"},
+	} {
+		_, err := load(t, tc.flags, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "config: "+tc.want+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// One run shows everything that is wrong.
+func TestValidateGathers(t *testing.T) {
+	_, err := load(t, []string{"--max-in-flight=0", "--log-level=loud"}, nil)
+	for _, name := range []string{"data-dir", "tag", "max-in-flight", "log-level"} {
+		if err == nil || !strings.Contains("\n"+strings.TrimPrefix(err.Error(), "config: "), "\n"+name+": ") {
+			t.Errorf("%v does not name %s", err, name)
+		}
+	}
+}
+
+// reread prints a configuration and loads what was printed.
+func reread(t *testing.T, c *config.Config) *config.Config {
+	t.Helper()
+	var printed bytes.Buffer
+	if err := c.Print(&printed); err != nil {
+		t.Fatal(err)
+	}
+	return mustLoad(t, []string{"--config", writeFile(t, printed.String())}, nil)
+}
+
+func TestPrintedConfigurationReadsBack(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"alone": alone,
+		"peers": with(alone, "--insecure", "--grpc=0.0.0.0:1", "--peer=A=a:1,B=b:1,C=c:1", "--dial=B=[::1]:9", "--http="),
+		"joins": {"--data-dir=/a: b # 'c' \"d\"", "--join=a:1,b:2", "--watcher", "--call-timeout=1m30s", "--server-prefix=true"},
+	} {
+		c := mustLoad(t, flags, nil)
+		if diff := cmp.Diff(c, reread(t, c)); diff != "" {
+			t.Errorf("%s (-printed +read):\n%s", name, diff)
+		}
+	}
+}
+
+// TestPrintedTextsReadBack looks for texts that YAML would take for something
+// else.
+func TestPrintedTextsReadBack(t *testing.T) {
+	text := rapid.OneOf(
+		rapid.SampledFrom([]string{"null", "~", "yes", "0x10", "1e3", "- a", "{}", "2026-01-01", "A=B", "007", "1.50"}),
+		rapid.StringMatching(`[ -~]{1,20}`),
+	)
+	rapid.Check(t, func(rt *rapid.T) {
+		c := mustLoad(t, alone, nil)
+		c.DataDir = text.Draw(rt, "data-dir")
+		if diff := cmp.Diff(c, reread(t, c)); diff != "" {
+			rt.Fatalf("(-printed +read):\n%s", diff)
+		}
+	})
+}
+
+func TestEverySettingIsPrinted(t *testing.T) {
+	var printed bytes.Buffer
+	if err := mustLoad(t, alone, nil).Print(&printed); err != nil {
+		t.Fatal(err)
+	}
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "config" && !strings.Contains("\n"+printed.String(), fmt.Sprintf("\n%s: ", f.Name)) {
+			t.Errorf("--%s is not printed", f.Name)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/grpcapi"
+	"github.com/idnode/idnode/server/service"
+)
+
+// TestDefaultsAreThoseOfTheParts holds the numbers shown to the user together
+// with those that the parts take for themselves where nothing is given. Were
+// they apart, tests of the parts would try another program than the one that
+// runs.
+func TestDefaultsAreThoseOfTheParts(t *testing.T) {
+	want := config.Default()
+	want.HeartbeatTimeout = cluster.DefaultHeartbeat
+	want.ElectionTimeout = cluster.DefaultElection
+	want.LeaderLeaseTimeout = cluster.DefaultLease
+	want.CommitTimeout = cluster.DefaultCommit
+	want.SnapshotInterval = cluster.DefaultSnapshotInterval
+	want.SnapshotBytes = cluster.DefaultSnapshotBytes
+	want.SnapshotThreshold = cluster.DefaultSnapshotThreshold
+	want.TrailingLogs = cluster.DefaultTrailingLogs
+	want.LeaderWait = cluster.DefaultLeaderWait
+	want.LogStore = cluster.DefaultLogStore
+	want.StorageWatchdog = cluster.DefaultStallLimit
+	want.StorageLowMark = cluster.DefaultFreeBytes
+	want.CallTimeout = service.DefaultCallTimeout
+	want.MaxInFlight = service.DefaultMaxInFlight
+	want.StartWait = service.DefaultStartWait
+	want.EtagBlockSize = etag.DefaultBlockSize
+	want.MaxMessageBytes = grpcapi.DefaultMaxMessageBytes
+	want.MaxConcurrentStreams = grpcapi.DefaultMaxStreams
+	want.MaxHeaderBytes = grpcapi.DefaultMaxHeaderBytes
+	want.HandshakeTimeout = grpcapi.DefaultHandshakeTimeout
+	if diff := cmp.Diff(want, config.Default()); diff != "" {
+		t.Errorf("(-parts +configuration):\n%s", diff)
+	}
+}

@@ -1,0 +1,364 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// minTimeout is the least that a Raft timeout may be, and minHeartbeat the least of a
+// heartbeat. Below it, the scheduling of a busy machine alone looks like a lost leader.
+const (
+	minTimeout   = 10 * time.Millisecond
+	minHeartbeat = 2 * minTimeout
+)
+
+// problems gathers what is wrong, so that one run shows all of it.
+type problems struct{ list []error }
+
+// add notes that the setting name is wrong.
+func (p *problems) add(name, format string, args ...any) {
+	p.list = append(p.list, fmt.Errorf("%s: %w", name, fmt.Errorf(format, args...)))
+}
+
+func (p *problems) check(name string, err error) {
+	if err != nil {
+		p.add(name, "%w", err)
+	}
+}
+
+// between notes a value that is not from low to high.
+func between[T cmp.Ordered](p *problems, name string, value, low, high T) {
+	if value < low || value > high {
+		p.add(name, "%v is not from %v to %v", value, low, high)
+	}
+}
+
+// Validate checks every setting and the relations between them. The error names
+// each setting at fault, on a line of its own.
+func (c *Config) Validate() error {
+	p := &problems{}
+	c.checkIdentity(p)
+	c.checkRole(p)
+	c.checkAddresses(p)
+	c.checkTLS(p)
+	c.checkRaft(p)
+	c.checkWaits(p)
+	c.checkOrder(p)
+	c.checkLimits(p)
+	c.checkLog(p)
+	return errors.Join(p.list...)
+}
+
+func (c *Config) checkIdentity(p *problems) {
+	if c.DataDir == "" {
+		p.add("data-dir", "no folder is given")
+	}
+	joins := len(c.Join) > 0 || c.Standby
+	switch {
+	case c.Tag != "":
+		p.check("tag", docid.ValidateNodeTag(c.Tag))
+	case !joins:
+		p.add("tag", "only a node that joins may leave its tag to the cluster")
+	case c.TLS():
+		p.add("tag", "with TLS a node must name its tag, because its certificate does")
+	}
+	if c.ServerPrefix != "" {
+		p.check("server-prefix", checkServerPrefix(c.ServerPrefix))
+	}
+}
+
+// checkServerPrefix accepts what can stand between two separators in an id.
+func checkServerPrefix(prefix string) error {
+	if strings.Contains(prefix, docid.DefaultSeparator) {
+		return fmt.Errorf("%q holds the separator %s", prefix, docid.DefaultSeparator)
+	}
+	if len(prefix) > docid.MaxDatabaseBytes {
+		return fmt.Errorf("%d bytes are more than %d", len(prefix), docid.MaxDatabaseBytes)
+	}
+	return docid.ValidateTag(prefix, docid.DefaultSeparator)
+}
+
+// checkRole sees to it that a node comes to its cluster in one way: with its
+// peers, by joining, by waiting to be taken in, or alone.
+func (c *Config) checkRole(p *problems) {
+	var given []string
+	// Load has made one way of peer and join, if it could.
+	for name, on := range map[string]bool{"peer": len(c.Peer) > 0, "join": len(c.Join) > 0, "standby": c.Standby} {
+		if on {
+			given = append(given, name)
+		}
+	}
+	slices.Sort(given)
+	if len(given) > 1 {
+		p.add(given[0], "cannot go together with %s", strings.Join(given[1:], " and "))
+	}
+	if c.Watcher && len(c.Join) == 0 && !c.Standby {
+		p.add("watcher", "goes only with join or standby: a cluster needs voters to begin")
+	}
+	checkMap(p, "peer", c.Peer)
+	checkMap(p, "dial", c.Dial)
+	checkMap(p, "dial-peer", c.DialPeer)
+	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
+		p.add("peer", "this node's own tag %q is not among them", c.Tag)
+	}
+	checkTwice(p, "peer", c.Peer)
+	c.checkAlone(p)
+	for _, address := range c.Join {
+		p.check("join", checkDial(address))
+	}
+}
+
+// checkAlone keeps single-node to where it can be meant.
+func (c *Config) checkAlone(p *problems) {
+	if c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0 || c.Standby) {
+		p.add("single-node", "contradicts other peers, join and standby: it is for a node that begins a cluster alone")
+	}
+}
+
+// ErrAlone means that a list of peers names only the node itself, which has no cluster.
+var ErrAlone = errors.New("config: peer: names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
+
+// ErrUnguarded means that no setting names the callers that may make dangerous calls.
+var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
+
+// Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
+// be it empty.
+func (c *Config) Guarded() bool {
+	return len(c.Admin) > 0 || c.TLS() && !c.OpenToAllCertificates
+}
+
+// CheckGuard is asked once it is known whether there are roles. A node that may join a
+// cluster with roles must say its own rules all the same: these roles may be taken away.
+func (c *Config) CheckGuard(roles bool) error {
+	if c.Guarded() && len(c.Admin) == 0 && !roles {
+		return ErrUnguarded
+	}
+	return nil
+}
+
+// CheckFirstStart is asked before a node without a cluster begins or joins one. It keeps
+// the node from being one by itself because the others were left out by a slip: each of
+// them would give the same ids. A node that is in a cluster has nothing to begin.
+func (c *Config) CheckFirstStart() error {
+	if len(c.Peer) == 1 && !c.SingleNode {
+		return ErrAlone
+	}
+	return c.CheckGuard(false)
+}
+
+func checkMap(p *problems, name string, addresses map[string]string) {
+	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
+		p.check(name, docid.ValidateNodeTag(tag))
+		p.check(name, checkDial(addresses[tag]))
+	}
+}
+
+// checkTwice notes an address that two nodes share.
+func checkTwice(p *problems, name string, addresses map[string]string) {
+	owner := make(map[string]string, len(addresses))
+	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
+		address := addresses[tag]
+		if other, ok := owner[address]; ok {
+			p.add(name, "%s and %s have the same address %s", other, tag, address)
+		}
+		owner[address] = tag
+	}
+}
+
+// listener is one of the three addresses with what belongs to it.
+type listener struct{ name, listen, advertised string }
+
+func (c *Config) listeners() []listener {
+	all := []listener{
+		{"grpc", c.GRPC, c.AdvertiseGRPC}, {"raft", c.Raft, c.AdvertiseRaft}, {"http", c.HTTP, c.AdvertiseHTTP},
+	}
+	if c.HTTP == "" {
+		return all[:2]
+	}
+	return all
+}
+
+func (c *Config) checkAddresses(p *problems) {
+	bound := make(map[string]string)
+	for _, l := range c.listeners() {
+		if c.checkListener(p, l.name, l.listen, bound) {
+			c.checkAdvertised(p, l)
+		}
+	}
+	if c.Metrics != "" {
+		c.checkListener(p, "metrics", c.Metrics, bound)
+	}
+	if c.HTTP == "" && c.AdvertiseHTTP != "" {
+		p.add("advertise-http", "there is no http to advertise")
+	}
+	if c.HTTP == "" && len(c.HTTPHost) > 0 {
+		p.add("http-host", "there is no http that could be called")
+	}
+	for _, name := range c.HTTPHost {
+		p.check("http-host", checkHostName(name))
+	}
+}
+
+// checkListener checks one address to listen on against those in bound, and adds
+// it to them. It returns false for what is no address.
+func (c *Config) checkListener(p *problems, name, listen string, bound map[string]string) bool {
+	if err := checkListen(listen); err != nil {
+		p.check(name, err)
+		return false
+	}
+	if other, ok := bound[listen]; ok && !strings.HasSuffix(listen, ":0") {
+		p.add(name, "%s is the address of %s already", listen, other)
+	}
+	bound[listen] = name
+	if !c.TLS() && !c.Insecure && !isLoopback(listen) {
+		p.add(name, "%s is more than loopback: give certificates (tls-cert), or say insecure", listen)
+	}
+	return true
+}
+
+// checkAdvertised lets port 0 pass where the node listens on port 0: the
+// address is known only when it does.
+func (c *Config) checkAdvertised(p *problems, l listener) {
+	name := "advertise-" + l.name
+	switch {
+	case l.advertised == "":
+		p.add(name, "needed, because %s %s has no host that others can reach", l.name, l.listen)
+	case l.advertised != l.listen:
+		p.check(name, checkDial(l.advertised))
+	case listensEverywhere(l.advertised):
+		p.add(name, "%s has no host that others can reach", l.advertised)
+	}
+}
+
+func (c *Config) checkTLS(p *problems) {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		p.add("tls-cert", "goes together with tls-key")
+	}
+	if c.TLSCA != "" && c.TLSCert == "" {
+		p.add("tls-ca", "goes only with tls-cert and tls-key")
+	}
+	if c.TLS() && c.Insecure {
+		p.add("insecure", "contradicts tls-cert")
+	}
+	if len(c.Admin) > 0 && c.TLSCA == "" {
+		p.add("admin", "needs tls-ca: without it no client shows a certificate")
+	}
+	if slices.Contains(c.Admin, "") {
+		p.add("admin", "has a name that is empty")
+	}
+	switch {
+	case c.OpenToAllCertificates && !c.TLS():
+		p.add("open-to-all-certificates", "needs TLS: without it no client shows a certificate")
+	case c.OpenToAllCertificates && len(c.Admin) > 0:
+		p.add("open-to-all-certificates", "contradicts admin")
+	}
+	if !c.TLS() || c.TLSCA != "" {
+		return
+	}
+	// Without a CA no stranger can be told from a member on the Raft port.
+	if len(c.Peer)+len(c.Join) > 0 || c.Standby {
+		p.add("tls-ca", "needed for TLS between nodes")
+	} else if !isLoopback(c.Raft) {
+		p.add("tls-ca", "needed, or raft must listen on loopback")
+	}
+}
+
+func (c *Config) checkRaft(p *problems) {
+	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
+	between(p, "election-timeout", c.ElectionTimeout, minTimeout, time.Minute)
+	between(p, "leader-lease-timeout", c.LeaderLeaseTimeout, minTimeout, time.Minute)
+	between(p, "commit-timeout", c.CommitTimeout, time.Millisecond, time.Minute)
+	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
+	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
+	between(p, "snapshot-bytes", c.SnapshotBytes, 1<<10, 1<<40)
+	between(p, "max-log-format", c.MaxLogFormat, 0, raftlog.FormatVersion)
+	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
+}
+
+// timeout is a timeout with its name.
+type timeout struct {
+	name string
+	time.Duration
+}
+
+// checkOrder checks how the timeouts relate to one another.
+func (c *Config) checkOrder(p *problems) {
+	lease := timeout{"leader-lease-timeout", c.LeaderLeaseTimeout}
+	heartbeat := timeout{"heartbeat-timeout", c.HeartbeatTimeout}
+	election := timeout{"election-timeout", c.ElectionTimeout}
+	commit := timeout{"commit-timeout", c.CommitTimeout}
+	watchdog := timeout{"storage-watchdog", c.StorageWatchdog}
+	wait := timeout{"leader-wait", c.LeaderWait}
+	call := timeout{"call-timeout", c.CallTimeout}
+	for _, o := range []struct {
+		low, high timeout
+		equal     bool // The two may be equal.
+		blamed    timeout
+		because   string
+	}{
+		{lease, heartbeat, true, lease, "a leader must have given up before the others elect another"},
+		{heartbeat, election, true, election, "votes take as long as heartbeats"},
+		{commit, heartbeat, false, commit, "followers would take an idle leader for a lost one"},
+		{election, watchdog, false, watchdog, "a slow disk is not yet a dead one"},
+		{wait, call, false, call, "a call without a leader must still hear why"},
+	} {
+		must := "must be below"
+		if o.equal {
+			must = "must not be above"
+		}
+		if o.low.Duration > o.high.Duration || o.low.Duration == o.high.Duration && !o.equal {
+			p.add(o.blamed.name, "%s (%v) %s %s (%v): %s", o.low.name, o.low.Duration, must, o.high.name, o.high.Duration, o.because)
+		}
+	}
+}
+
+// checkWaits refuses 0 everywhere: the parts take it for "the default".
+func (c *Config) checkWaits(p *problems) {
+	between(p, "leader-wait", c.LeaderWait, time.Millisecond, time.Minute)
+	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
+	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
+	between(p, "storage-watchdog", c.StorageWatchdog, 100*time.Millisecond, 10*time.Minute)
+	between(p, "start-wait", c.StartWait, time.Millisecond, 10*time.Minute)
+}
+
+func (c *Config) checkLimits(p *problems) {
+	// A group of another node's calls has up to 64 KiB, and a head: one that were
+	// refused for its size would be sent again and again.
+	between(p, "max-message-bytes", c.MaxMessageBytes, 128<<10, 64<<20)
+	between(p, "max-concurrent-streams", c.MaxConcurrentStreams, 1, 1<<20)
+	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
+	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
+	between(p, "max-held-bytes", c.MaxHeldBytes, 8<<20, 1<<40)
+	// A message counts twice while its calls begin, and a caller has half at most.
+	if int64(c.MaxMessageBytes) > c.MaxHeldBytes/4 {
+		p.add("max-held-bytes", "%d is less than four times max-message-bytes (%d): the largest message would never find room", c.MaxHeldBytes, c.MaxMessageBytes)
+	}
+	between(p, "max-caller-connections", c.MaxCallerConnections, 1, 1<<20)
+	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
+	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
+	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
+}
+
+func (c *Config) checkLog(p *problems) {
+	oneOf(p, "audit-level", c.AuditLevel, string(audit.Changes), string(audit.Denials), string(audit.Reads))
+	if c.Audit == "" && c.AuditLevel != string(audit.Changes) {
+		p.add("audit-level", "%q is of no use without audit, the file", c.AuditLevel)
+	}
+	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
+	oneOf(p, "log-format", c.LogFormat, "text", "json")
+}
+
+func oneOf(p *problems, name, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		p.add(name, "%q is none of %s", value, strings.Join(allowed, ", "))
+	}
+}

@@ -1,0 +1,139 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/internal/budget"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/service"
+)
+
+const (
+	// callBytes is what a call holds beside its request and a large answer.
+	callBytes = 1 << 10
+	// streamBytes is what a stream holds besides: goroutines with their stacks, and
+	// buffers.
+	streamBytes = 16 << 10
+)
+
+// connectionOf returns what is counted for the connection that a call came on; nil
+// where nothing is.
+func connectionOf(ctx context.Context) *budget.Connection {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	at, ok := p.Addr.(interface{ Budget() *budget.Connection })
+	if !ok {
+		return nil
+	}
+	return at.Budget()
+}
+
+// isOperators says whether a call is one of those by which a cluster is looked at and
+// put right.
+func isOperators(method string) bool {
+	return strings.HasPrefix(method, "/"+idnodev1.ClusterService_ServiceDesc.ServiceName+"/") ||
+		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
+}
+
+// countedUnary counts what a call holds for its caller, and refuses it if that is too
+// much. A health check is never refused: a supervisor would end a node that is merely
+// busy. Calls of operators are refused only if their own caller is full. The answer is
+// encoded here, so that it is counted until gRPC has sent it.
+func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	to := connectionOf(ctx)
+	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
+		return handler(ctx, req)
+	}
+	if info.FullMethod != healthv1.Health_Check_FullMethodName {
+		bytes := callBytes + int64(proto.Size(req.(proto.Message))) + answerBytes(req)
+		take := to.Take
+		if isOperators(info.FullMethod) {
+			take = to.TakeLast
+		}
+		if !take(bytes) {
+			return nil, l.refuse(service.ErrOverloaded)
+		}
+		defer to.Give(bytes)
+	}
+	res, err := handler(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := encode(res.(proto.Message), to)
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &answer, nil
+}
+
+// countedStream does the same with a stream.
+func (l *requestLog) countedStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	to := connectionOf(stream.Context())
+	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
+		return handler(srv, stream)
+	}
+	if !to.Take(streamBytes) {
+		return l.refuse(service.ErrOverloaded)
+	}
+	defer to.Give(streamBytes)
+	return handler(srv, countedStream{stream, l, to})
+}
+
+// countedStream counts the messages that are sent on a stream. What is encoded already
+// is counted.
+type countedStream struct {
+	grpc.ServerStream
+	log *requestLog
+	to  *budget.Connection
+}
+
+// SendMsg implements grpc.ServerStream.
+func (s countedStream) SendMsg(m any) error {
+	message, ok := m.(proto.Message)
+	if !ok {
+		return s.ServerStream.SendMsg(m)
+	}
+	if s.to.Full() {
+		return s.log.refuse(service.ErrOverloaded)
+	}
+	e, err := encode(message, s.to)
+	if err != nil {
+		return statusError(err)
+	}
+	return s.ServerStream.SendMsg(&e)
+}
+
+// answerBytes bounds a large answer to a request before there is one.
+func answerBytes(req any) int64 {
+	switch req := req.(type) {
+	case *idnodev1.GenerateRequest:
+		return textBytes(req)
+	case listing:
+		const item = 2 << 10 // a name or an id, and a number
+		size := req.GetPageSize()
+		if size <= 0 {
+			size = service.DefaultPageSize
+		}
+		return int64(min(size, service.MaxPageSize)) * item
+	default:
+		return 0
+	}
+}
+
+// textBytes bounds the text of the ids that are asked for. What is more than one answer
+// may hold is refused by the service, so it is not counted.
+func textBytes(req *idnodev1.GenerateRequest) int64 {
+	if req.GetBlocksOnly() || req.GetCount() <= 1 || req.GetCount() > service.MaxIDs {
+		return 0
+	}
+	const rest = 40 // a GUID, or the number and tag of an id
+	return min(req.GetCount()*int64(len(req.GetTemplate())+rest), service.MaxIDsBytes)
+}

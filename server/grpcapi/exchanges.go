@@ -1,0 +1,49 @@
+package grpcapi
+
+import (
+	"sync/atomic"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// exchanges are the bounds that all Exchange streams of a server share.
+type exchanges struct {
+	perStream, atOnce int64
+	// running is how many calls have no reply, idle how many workers have no call.
+	running, idle atomic.Int64
+	// What calls that are not let in are answered; there may be very many.
+	overloaded, double *refusal
+	// refusalBytes is what the answer to one of them has at most.
+	refusalBytes int
+}
+
+// newExchanges returns the bounds: on the calls that one stream holds, and on those
+// that run at once.
+func newExchanges(perStream, atOnce int) *exchanges {
+	e := &exchanges{
+		perStream: int64(perStream), atOnce: int64(atOnce),
+		overloaded: newRefusal(statusError(service.ErrOverloaded)),
+		double: newRefusal(statusError(badRequest(
+			service.ReasonInvalidCorrelation, "correlation", "a call with this correlation number is in flight",
+		))),
+	}
+	e.refusalBytes = headBytes + max(len(e.overloaded.reply), len(e.double.reply))
+	return e
+}
+
+// enter lets a call in, if there is room; ran takes it out again.
+func (e *exchanges) enter() bool {
+	if e.running.Add(1) > e.atOnce {
+		e.running.Add(-1)
+		return false
+	}
+	return true
+}
+
+// ran says that n calls have their replies.
+func (e *exchanges) ran(n int) { e.running.Add(-int64(n)) }
+
+// exchangesShare is how many of the calls that a node takes at once may be those of
+// streams: most, but never so many that callers with one call at a time find no
+// place beside streams that could fill the node alone.
+func exchangesShare(maxInFlight int) int { return max(1, maxInFlight-maxInFlight/4) }

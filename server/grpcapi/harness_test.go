@@ -1,0 +1,256 @@
+package grpcapi
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/internal/logbuffer"
+	"github.com/idnode/idnode/internal/outcome"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/service"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// backend is everything a service needs, around a real state machine.
+type backend struct {
+	t     testing.TB
+	state *fsm.State
+
+	mu    sync.Mutex
+	index uint64
+	etag  uint64
+	// fail is what Propose returns; boom makes it panic.
+	fail error
+	boom bool
+	// gate, if set, holds proposals until it is closed or their callers give up.
+	gate chan struct{}
+	// last is the last result; alike, if set, that of every proposal.
+	last, alike []byte
+	// together are the sizes of what was proposed together.
+	together []int
+}
+
+var clusterID = []byte("cluster---------")
+
+func newBackend(t testing.TB) *backend {
+	t.Helper()
+	b := &backend{t: t, state: fsm.New(fsm.Config{})}
+	member := &raftlogv1.Member{Id: []byte("node-a----------"), Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
+	if _, err := b.Propose(context.Background(), fsm.BootstrapOperation(clusterID, []*raftlogv1.Member{member})); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	if err := b.pass(ctx); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.boom {
+		panic("boom")
+	}
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if b.alike != nil {
+		return b.alike, nil
+	}
+	b.index++
+	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: 1_700_000_000_000_000_123}
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	results, err := b.state.Apply(b.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
+	if err != nil {
+		return nil, err
+	}
+	b.last = slices.Clone(results[0].Results[0])
+	return b.last, nil
+}
+
+// pass waits at the gate.
+func (b *backend) pass(ctx context.Context) error {
+	b.mu.Lock()
+	gate := b.gate
+	b.mu.Unlock()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return outcome.NewUnknown(outcome.Deadline, ctx.Err())
+	}
+}
+
+func (b *backend) set(change func(*backend)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(b)
+}
+
+func (b *backend) Linearize(context.Context) error { return nil }
+
+func (b *backend) NextBlock(_ string, n int) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.etag += uint64(n)
+	return b.etag - uint64(n) + 1, nil
+}
+
+func (b *backend) Status() service.ClusterStatus {
+	return service.ClusterStatus{
+		ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A",
+		Term: 3, HasQuorum: true, CommitIndex: 9,
+	}
+}
+
+func (b *backend) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
+	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B", Watcher: true}, nil
+}
+
+func (b *backend) Remove(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
+func (b *backend) Transfer(context.Context, string) (string, error)              { return "B", nil }
+
+// rig is a served API and its clients.
+type rig struct {
+	*backend
+	service *service.Service
+	health  *Health
+	budget  *budget.Budget
+	conn    *grpc.ClientConn
+	ids     idnodev1.IdsServiceClient
+	cluster idnodev1.ClusterServiceClient
+	log     *logbuffer.Buffer
+}
+
+func newService(t testing.TB, b *backend) *service.Service {
+	t.Helper()
+	svc, err := service.New(service.Config{
+		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
+		Tag: func() (string, bool) { return "A", true }, Version: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+// heldBytes is what a rig may hold for callers, less than a node's, because the race detector takes seconds for more.
+const heldBytes = 16 << 20
+
+// serve serves the API over memory until the test ends. register may be nil.
+func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
+	t.Helper()
+	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logbuffer.Buffer{}}
+	r.service = newService(t, r.backend)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	r.budget = budget.New(budget.Limits{Bytes: heldBytes, Connections: 10})
+	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return r.budget.Open("shop") })
+	server := NewServer(cfg, connections.Credentials(nil), r.service, r.health)
+	if register != nil {
+		register(server)
+	}
+	listener := bufconn.Listen(1 << 20)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	var err error
+	r.conn, err = grpc.NewClient("passthrough:///mem",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		// Windows that grow would take what is not read out of the server.
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(16<<20),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = r.conn.Close()
+		server.Stop()
+		if held := r.budget.Held(); held != 0 {
+			t.Errorf("%d bytes are held when all have gone", held)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	r.ids, r.cluster = idnodev1.NewIdsServiceClient(r.conn), idnodev1.NewClusterServiceClient(r.conn)
+	return r
+}
+
+// bounded returns a context that ends before the test's patience does.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// errorDetails takes an error apart.
+func errorDetails(t testing.TB, err error) (code codes.Code, infos []*errdetails.ErrorInfo, fields []string, retry time.Duration) {
+	t.Helper()
+	st, ok := status.FromError(err)
+	if !ok {
+		t.Fatalf("%v is no status", err)
+	}
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			infos = append(infos, d)
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				fields = append(fields, v.GetField())
+			}
+		case *errdetails.RetryInfo:
+			retry = d.GetRetryDelay().AsDuration()
+		default:
+			t.Errorf("an unexpected detail %T", d)
+		}
+	}
+	return st.Code(), infos, fields, retry
+}
+
+// wantStatus checks an error's code, its one ErrorInfo and its field.
+func wantStatus(t testing.TB, err error, code codes.Code, reason, field string) (retry time.Duration) {
+	t.Helper()
+	got, infos, fields, retry := errorDetails(t, err)
+	if got != code || len(infos) != 1 || infos[0].GetReason() != reason || infos[0].GetDomain() != "idnode" {
+		t.Fatalf("%v with %v, want %s %s", err, infos, code, reason)
+	}
+	if field == "" && len(fields) > 0 || field != "" && !slices.Equal(fields, []string{field}) {
+		t.Errorf("fields %v, want %q", fields, field)
+	}
+	return retry
+}
+
+// ProposeAll implements service.Proposer.
+func (b *backend) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	b.set(func(b *backend) { b.together = append(b.together, len(operations)) })
+	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
+	for i, operation := range operations {
+		results[i], errs[i] = b.Propose(ctx, operation)
+	}
+	return results, errs
+}

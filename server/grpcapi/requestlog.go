@@ -1,0 +1,181 @@
+package grpcapi
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/idnode/idnode/server/calllog"
+	"github.com/idnode/idnode/server/service"
+)
+
+// peerPrefix begins the methods that nodes call on each other.
+const peerPrefix = "/peer.v1.PeerService/"
+
+// requestLog writes one line per call: at debug if it went well or came from
+// another node, at info if the caller is at fault, above that if the node is.
+// Requests and answers are never logged. A call that is not logged costs two
+// readings of the clock and what the observer takes; that is why it is written
+// here: the logging interceptor of go-grpc-middleware puts its fields together
+// for every call.
+type requestLog struct {
+	logger *slog.Logger
+	budget calllog.Budget
+	// observer may be nil.
+	observer Observer
+}
+
+// Observer learns of calls, for metrics. Its methods are called for every call,
+// also for calls between nodes. They must be quick, and safe for concurrent use.
+type Observer interface {
+	// Started reports a call that begins, by its full method.
+	Started(method string)
+	// Handled reports a call that ended.
+	Handled(method string, code codes.Code, took time.Duration)
+	// Exchanged reports a call that was made in a message of an Exchange.
+	Exchanged(method string, code codes.Code)
+	// Received and Sent report each message of a stream, by its full method.
+	Received(method string)
+	Sent(method string)
+	// Refused reports calls that were refused before they came to the service, which
+	// reports those that it refuses itself.
+	Refused(reason string, calls int)
+}
+
+func (l *requestLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	start := l.begin(info.FullMethod)
+	res, err := handler(ctx, req)
+	l.end(ctx, info.FullMethod, start, err)
+	return res, err
+}
+
+func (l *requestLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	start := l.begin(info.FullMethod)
+	if l.observer != nil {
+		stream = observedStream{stream, l.observer, info.FullMethod}
+	}
+	err := handler(srv, stream)
+	l.end(stream.Context(), info.FullMethod, start, err)
+	return err
+}
+
+func (l *requestLog) begin(method string) time.Time {
+	if l.observer != nil {
+		l.observer.Started(method)
+	}
+	return time.Now()
+}
+
+func (l *requestLog) end(ctx context.Context, method string, start time.Time, err error) {
+	if l.observer != nil {
+		l.observer.Handled(method, status.Code(err), time.Since(start))
+	}
+	l.write(ctx, method, start, err)
+}
+
+// refused records calls that did not come to the service, those of a message
+// together: an overloaded node has very many.
+func (l *requestLog) refused(reason string, calls int) {
+	if l.observer != nil && calls > 0 {
+		l.observer.Refused(reason, calls)
+	}
+}
+
+// refuse records such a call, and returns its error as a status.
+func (l *requestLog) refuse(err *service.Error) error {
+	l.refused(err.Reason, 1)
+	return statusError(err)
+}
+
+// observedStream tells of the messages of a stream.
+type observedStream struct {
+	grpc.ServerStream
+	observer Observer
+	method   string
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s observedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil {
+		s.observer.Received(s.method)
+	}
+	return err
+}
+
+// SendMsg implements grpc.ServerStream.
+func (s observedStream) SendMsg(m any) error {
+	err := s.ServerStream.SendMsg(m)
+	if err == nil {
+		s.observer.Sent(s.method)
+	}
+	return err
+}
+
+// done records a call of an Exchange that ended.
+func (l *requestLog) done(ctx context.Context, method string, start time.Time, err error) {
+	if l.observer != nil {
+		l.observer.Exchanged(method, status.Code(err))
+	}
+	l.write(ctx, method, start, err)
+}
+
+func (l *requestLog) write(ctx context.Context, method string, start time.Time, err error) {
+	code := status.Code(err)
+	level := levelOf(method, code)
+	if !l.logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", method), slog.String("code", code.String()), slog.Duration("took", time.Since(start)),
+	}
+	if level > slog.LevelDebug {
+		silent, ok := l.budget.Take(start)
+		if !ok {
+			return
+		}
+		if silent > 0 {
+			attrs = append(attrs, slog.Int("lines_left_out", silent))
+		}
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("reason", reasonOf(err)), slog.String("error", status.Convert(err).Message()))
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		attrs = append(attrs, slog.String("caller", p.Addr.String()))
+	}
+	l.logger.LogAttrs(ctx, level, "call", attrs...)
+}
+
+func levelOf(method string, code codes.Code) slog.Level {
+	if strings.HasPrefix(method, peerPrefix) {
+		return slog.LevelDebug
+	}
+	switch code {
+	case codes.OK:
+		return slog.LevelDebug
+	case codes.Unavailable, codes.ResourceExhausted:
+		return slog.LevelWarn
+	case codes.Internal, codes.DataLoss, codes.Unknown:
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// reasonOf returns the reason in err's ErrorInfo, or "".
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}

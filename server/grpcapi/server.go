@@ -1,0 +1,132 @@
+package grpcapi
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/service"
+)
+
+// Defaults of Config.
+const (
+	// DefaultMaxMessageBytes is what clients accept by default, so a larger
+	// answer would not be read; answers are bounded far below it. Groups that
+	// other nodes forward come through the same port and are smaller too.
+	DefaultMaxMessageBytes = 4 << 20
+	// DefaultMaxStreams is the calls one connection may have in flight.
+	DefaultMaxStreams = 4096
+	// DefaultMaxExchangeCalls is the calls one Exchange stream may have in flight.
+	DefaultMaxExchangeCalls = 2048
+	// DefaultMaxHeaderBytes is far above what any call needs, and far below
+	// gRPC's own 16 MiB.
+	DefaultMaxHeaderBytes = 16 << 10
+	// DefaultHandshakeTimeout bounds TLS and HTTP/2 handshakes.
+	DefaultHandshakeTimeout = 5 * time.Second
+	// DefaultKeepaliveTime is how long a connection may be silent before the
+	// server asks whether the other end is there, and DefaultKeepaliveTimeout how
+	// long it waits for the answer.
+	DefaultKeepaliveTime    = 30 * time.Second
+	DefaultKeepaliveTimeout = 10 * time.Second
+	// DefaultKeepaliveMinTime is how often a client may ask: half of the 10 s
+	// that Go clients ask at most.
+	DefaultKeepaliveMinTime = 5 * time.Second
+)
+
+// What a caller may send before anybody reads it. Windows that grow with the sender's
+// pace, as gRPC's do by themselves, come to 16 MiB for each stream. That of a
+// connection takes no memory: gRPC opens it again before anybody has read.
+const (
+	streamWindow     = 64 << 10
+	connectionWindow = 16 << 20
+)
+
+// Config sets the server up. The zero value of a field means its default.
+type Config struct {
+	MaxRecvBytes, MaxSendBytes int
+	MaxStreams                 uint32
+	// MaxExchangeCalls bounds the calls of one Exchange stream that are in flight
+	// or whose replies were not sent yet. The service bounds how many are in flight
+	// at once, the budgets of the connections how many replies are held.
+	MaxExchangeCalls int
+	MaxHeaderBytes   uint32
+	HandshakeTimeout time.Duration
+	KeepaliveTime    time.Duration
+	KeepaliveTimeout time.Duration
+	KeepaliveMinTime time.Duration
+	// Logger gets the log of requests; nil discards it.
+	Logger *slog.Logger
+	// Observer, if set, learns of every call.
+	Observer Observer
+	// Options are added to those the server has by itself.
+	Options []grpc.ServerOption
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxRecvBytes = cmp.Or(c.MaxRecvBytes, DefaultMaxMessageBytes)
+	c.MaxSendBytes = cmp.Or(c.MaxSendBytes, DefaultMaxMessageBytes)
+	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
+	c.MaxExchangeCalls = cmp.Or(c.MaxExchangeCalls, DefaultMaxExchangeCalls)
+	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
+	c.KeepaliveTime = cmp.Or(c.KeepaliveTime, DefaultKeepaliveTime)
+	c.KeepaliveTimeout = cmp.Or(c.KeepaliveTimeout, DefaultKeepaliveTimeout)
+	c.KeepaliveMinTime = cmp.Or(c.KeepaliveMinTime, DefaultKeepaliveMinTime)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// NewServer returns a server with the public services, health and reflection on
+// it. More services may be registered before it serves: reflection lists those
+// too. creds is nil for a server without TLS.
+//
+// Handlers are waited for when the server is stopped, so that none is left that
+// uses what is closed after it; each call is bounded by the service.
+func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *grpc.Server {
+	cfg = cfg.withDefaults()
+	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
+	server := grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...)
+	idnodev1.RegisterIdsServiceServer(server, &idsServer{
+		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
+	})
+	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
+	idnodev1.RegisterAdminServiceServer(server, adminServer{service: svc})
+	healthv1.RegisterHealthServer(server, health.server)
+	reflection.Register(server)
+	return server
+}
+
+// options leaves two things at gRPC's own choice on purpose: a goroutine per
+// stream (NumStreamWorkers 0) and 32 KiB buffers.
+func (c Config) options(creds credentials.TransportCredentials, log *requestLog) []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		refuseCompressed(),
+		grpc.MaxRecvMsgSize(c.MaxRecvBytes),
+		grpc.MaxSendMsgSize(c.MaxSendBytes),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.MaxConcurrentStreams(c.MaxStreams),
+		grpc.MaxHeaderListSize(c.MaxHeaderBytes),
+		grpc.ConnectionTimeout(c.HandshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: c.KeepaliveTime, Timeout: c.KeepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepaliveMinTime, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true),
+		// The log is outermost, so that it sees what a panic became.
+		grpc.ChainUnaryInterceptor(log.unary, log.recoverUnary, log.countedUnary),
+		grpc.ChainStreamInterceptor(log.stream, log.recoverStream, log.countedStream),
+	}
+	if creds != nil {
+		options = append(options, grpc.Creds(creds))
+	}
+	return options
+}

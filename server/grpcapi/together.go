@@ -1,0 +1,66 @@
+package grpcapi
+
+import (
+	"context"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/service"
+)
+
+// goesTogether says whether a call may be made in one go with others of its
+// message. Next identities may: one log entry takes them all, and they are what
+// there are most of. One with a timeout of its own may be answered before the
+// others, so it goes alone.
+func goesTogether(call *idnodev1.Call) bool {
+	_, ok := call.GetCall().(*idnodev1.Call_NextIdentity)
+	return ok && call.GetTimeout() == nil
+}
+
+// runTogether starts the calls that are made in one go.
+func (m *message) runTogether() {
+	switch len(m.together) {
+	case 0:
+	case 1:
+		m.x.workers.run(job{message: m, call: m.together[0]})
+	default:
+		m.x.workers.run(job{message: m, together: m.together})
+	}
+}
+
+// runAll makes calls in one go.
+func (m *message) runAll(calls []*idnodev1.Call) {
+	defer m.x.calls.Add(-len(calls))
+	replies := m.x.server.answerTogether(m.x.stream.Context(), calls, m.start)
+	m.x.server.exchanges.ran(len(calls))
+	m.x.put(replies...)
+}
+
+// answerTogether makes next identity calls in one go. A panic is the answer to all
+// of them: it is not known whose it was.
+func (s *idsServer) answerTogether(ctx context.Context, calls []*idnodev1.Call, start time.Time) (replies []*idnodev1.Reply) {
+	replies = make([]*idnodev1.Reply, len(calls))
+	requests := make([]service.NextIdentityRequest, len(calls))
+	for i, call := range calls {
+		replies[i] = &idnodev1.Reply{Correlation: call.GetCorrelation()}
+		requests[i] = nextIdentityRequest(call.GetNextIdentity())
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := panicked(ctx, s.log.logger, p)
+			for _, reply := range replies {
+				s.conclude(ctx, reply, idnodev1.IdsService_NextIdentity_FullMethodName, start, err)
+			}
+		}
+	}()
+	responses, errs := s.service.NextIdentities(ctx, requests)
+	for i, err := range errs {
+		if err != nil {
+			err = statusError(err)
+		} else {
+			replies[i].Reply = &idnodev1.Reply_NextIdentity{NextIdentity: nextIdentityResponse(responses[i])}
+		}
+		s.conclude(ctx, replies[i], idnodev1.IdsService_NextIdentity_FullMethodName, start, err)
+	}
+	return replies
+}

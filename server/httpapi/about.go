@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// clientConfiguration says that there is none: clients keep their own.
+func (a *api) clientConfiguration(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	type configuration struct{ Disabled bool }
+	writeJSON(w, http.StatusOK, struct {
+		Etag          int64
+		Configuration configuration
+	}{0, configuration{Disabled: true}})
+	return nil
+}
+
+// statistics is what a client asks of a node that has failed, to see whether it
+// may come back to it. A node that is cut off would only fail it again.
+func (a *api) statistics(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	status := a.service.GetStatus()
+	if err := healthy(status); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct {
+		CountOfDocuments, CountOfIndexes int64
+		LastDocEtag                      uint64
+		DatabaseID                       string `json:"DatabaseId"`
+		Is64Bit                          bool
+		Indexes                          []struct{}
+	}{CountOfDocuments: int64(status.Counts.HiLos), LastDocEtag: status.StateIndex, DatabaseID: status.ClusterID, Is64Bit: true, Indexes: []struct{}{}})
+	return nil
+}
+
+// healthCheck is what newer clients ask instead of the statistics. The answer has
+// no body: one of them takes any for an error.
+func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	if err := healthy(a.service.GetStatus()); err != nil {
+		return err
+	}
+	setHeaders(w)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// healthy returns an error if clients had better stay away from the node.
+func healthy(status service.Status) error {
+	if status.HasQuorum {
+		return nil
+	}
+	return &service.Error{
+		Code: service.Unavailable, Reason: service.ReasonNoQuorum, Message: "the node is not in touch with a majority",
+	}
+}
+
+// build is which program this is.
+type build struct {
+	BuildVersion                            int
+	ProductVersion, CommitHash, FullVersion string
+}
+
+func buildOf(status service.Status) build {
+	return build{0, status.Version, commit(), "idnode " + status.Version}
+}
+
+func (a *api) buildVersion(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	writeJSON(w, http.StatusOK, buildOf(a.service.GetStatus()))
+	return nil
+}
+
+// nodeInfoAnswer has the fields of RavenDB's; those that idnode has no use for are
+// empty.
+type nodeInfoAnswer struct {
+	NodeTag               string
+	TopologyID            string `json:"TopologyId"`
+	Certificate           *string
+	ClusterStatus         string
+	NumberOfCores         int
+	InstalledMemoryInGb   float64
+	UsableMemoryInGb      float64
+	BuildInfo             build
+	ServerID              string `json:"ServerId"`
+	CurrentState          string
+	HasFixedPort          bool
+	ServerSchemaVersion   int
+	LastStateChangeReason string
+}
+
+// nodeInfo says which node this is.
+func (a *api) nodeInfo(w http.ResponseWriter, _ *http.Request, _ *params) error {
+	status := a.service.GetStatus()
+	writeJSON(w, http.StatusOK, nodeInfoAnswer{
+		NodeTag: status.SelfTag, TopologyID: status.ClusterID, ClusterStatus: stateName(status), BuildInfo: buildOf(status),
+		ServerID: guidOf(status.SelfID), CurrentState: stateName(status), HasFixedPort: true,
+	})
+	return nil
+}
+
+// guidOf writes 32 hexadecimal digits in the form of a GUID.
+func guidOf(id string) string {
+	if len(id) != 32 {
+		return id
+	}
+	return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
+}
+
+// commit is the revision the program was built from, or "".
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}

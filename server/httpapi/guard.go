@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/calllog"
+	"github.com/idnode/idnode/server/service"
+)
+
+// guard is around every handler of the port: it bounds bodies, refuses what a foreign page
+// makes a browser send, says to browsers what they may not do, turns panics into a 500 for
+// that caller alone, and writes one line per request.
+type guard struct {
+	next    http.Handler
+	logger  *slog.Logger
+	budget  calllog.Budget
+	maxBody int64
+	// principal and accepts may be nil.
+	principal func(tls.ConnectionState) string
+	accepts   func(tls.ConnectionState) bool
+	// held and refused are those of Config.
+	held    func(net.Conn) *budget.Connection
+	refused func(reason string, calls int)
+}
+
+func newGuard(cfg Config, next http.Handler) http.Handler {
+	return &guard{
+		next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes,
+		principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused,
+	}
+}
+
+// ownOrigin refuses what a page of another origin makes a browser send, if it
+// changes anything. One of RavenDB's calls does although it is a GET, which a
+// browser sends for a mere picture.
+func ownOrigin(next http.Handler) http.Handler {
+	foreign := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r
+		if strings.HasSuffix(foldPath(r.URL.Path), nextRangePath) {
+			change := *r
+			change.Method = http.MethodPost
+			asked = &change
+		}
+		if foreign.Check(asked) != nil {
+			writeFailure(w, r, failure{
+				status: http.StatusForbidden, exception: operationException, message: "a page of another origin may change nothing",
+			})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// strictTransport keeps a browser that was here once from asking without TLS, for a day:
+// it is for all ports of the host, on which others may have no TLS.
+const strictTransport = "max-age=86400"
+
+// requestBytes is what a request holds, with a small answer: a goroutine and buffers.
+const requestBytes = 16 << 10
+
+// connection is the key of a request's net.Conn in its context.
+type connection struct{}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.TLS != nil && g.accepts != nil && !g.accepts(*r.TLS) {
+		// As in the handshake of a connection that is made now. A panic alone ends but one
+		// stream of HTTP/2, and the client would go on with the connection.
+		_ = r.Context().Value(connection{}).(net.Conn).Close()
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", strictTransport)
+	}
+	response := &loggedResponse{ResponseWriter: w}
+	start := time.Now()
+	defer g.done(r, response, start)
+	defer g.recover(response, r)
+	if conn, ok := r.Context().Value(connection{}).(net.Conn); ok && g.held != nil {
+		response.held = g.held(conn)
+	}
+	if !response.held.TakeLast(requestBytes) {
+		response.held = nil
+		g.refused(service.ErrOverloaded.Reason, 1)
+		writeFailure(response, r, failureOf(service.ErrOverloaded))
+		return
+	}
+	defer response.held.Give(requestBytes)
+	if r.ContentLength > g.maxBody {
+		writeFailure(response, r, failure{
+			status: http.StatusRequestEntityTooLarge, exception: argumentException, message: fmt.Sprintf("the body has more than %d bytes", g.maxBody),
+		})
+		return
+	}
+	r.Body = http.MaxBytesReader(response, r.Body, g.maxBody)
+	inner := withoutDoubleSlash(g.withCaller(r))
+	g.next.ServeHTTP(response, inner)
+	r.Pattern = inner.Pattern // The handler around this one asks which call it was.
+	if r.ProtoMajor > 1 {
+		// Of HTTP/2 a connection has many requests. What is written of this one's answer
+		// later, however small, would hold all of it without being counted.
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// withCaller returns a request whose calls are those of its sender.
+func (g *guard) withCaller(r *http.Request) *http.Request {
+	caller := service.Caller{Address: r.RemoteAddr}
+	if r.TLS != nil && g.principal != nil {
+		caller.Principal = g.principal(*r.TLS)
+	}
+	return r.WithContext(service.WithCaller(r.Context(), caller))
+}
+
+// recover ends a panic. One on purpose goes on: it breaks the connection.
+func (g *guard) recover(w *loggedResponse, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	g.logger.ErrorContext(r.Context(), "a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // The answer has begun: it must not look whole.
+	}
+	writeFailure(w, r, failureOf(&service.Error{
+		Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more",
+	}))
+}
+
+// done writes the line of a request: at debug if it went well, at info if the
+// caller is at fault, above that if the node is. Parameters and bodies are never
+// logged.
+func (g *guard) done(r *http.Request, w *loggedResponse, start time.Time) {
+	level := levelOf(w.status, w.reason)
+	if !g.logger.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", time.Since(start)),
+	}
+	if level > slog.LevelDebug {
+		silent, ok := g.budget.Take(start)
+		if !ok {
+			return
+		}
+		if silent > 0 {
+			attrs = append(attrs, slog.Int("lines_left_out", silent))
+		}
+	}
+	if w.reason != "" {
+		attrs = append(attrs, slog.String("reason", w.reason))
+	}
+	attrs = append(attrs, slog.String("caller", r.RemoteAddr))
+	g.logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+func levelOf(status int, reason string) slog.Level {
+	switch {
+	case status < 400:
+		return slog.LevelDebug
+	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, reason == service.ReasonOutcomeUnknown:
+		return slog.LevelWarn
+	case status >= 500 && status != http.StatusNotImplemented:
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// loggedResponse remembers what was answered.
+type loggedResponse struct {
+	http.ResponseWriter
+	// status is 0 before the answer has begun.
+	status int
+	// reason is that of the error, if the service had one.
+	reason string
+	// held is the caller's; nil if nothing is counted.
+	held *budget.Connection
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *loggedResponse) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *loggedResponse) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	// What b was made of is as large.
+	more := 2*int64(len(b)) - requestBytes
+	if more <= 0 {
+		return w.ResponseWriter.Write(b)
+	}
+	if !w.held.Take(more) {
+		return 0, service.ErrOverloaded
+	}
+	defer w.held.Give(more)
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *loggedResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// hiloDocuments begins the id of every HiLo document, in any case.
+const hiloDocuments = "Raven/Hilo/"
+
+// maxExact is the number up to which a double can be any whole number. JavaScript
+// reads numbers as doubles: above it, a client gives some ids twice.
+const maxExact = 1 << 53
+
+// rangeAnswer is a reserved range.
+type rangeAnswer struct {
+	Prefix      string
+	Low, High   int64
+	LastSize    int64
+	ServerTag   string
+	LastRangeAt string
+}
+
+// nextRange reserves a range. A caller that lost the answer asks again, which
+// costs a hole.
+func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error {
+	at, has := p.time("lastRangeAt")
+	req := service.NextRangeRequest{
+		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
+		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0), HasLastRange: has, LastRangeAt: at,
+		MaxHigh: a.maxHigh,
+	}
+	if p.err != nil {
+		return p.err
+	}
+	res, err := a.service.NextRange(r.Context(), req)
+	if err != nil {
+		return a.withExactHint(err)
+	}
+	writeJSON(w, http.StatusCreated, rangeAnswer{
+		Prefix: res.Prefix, Low: res.Low, High: res.High, LastSize: res.Size,
+		ServerTag: res.NodeTag, LastRangeAt: res.RangeAt.UTC().Format(timeFormat),
+	})
+	return nil
+}
+
+// withExactHint says of a range that is refused how it could be had.
+func (a *api) withExactHint(err error) error {
+	var e *service.Error
+	if a.maxHigh == 0 || !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
+		return err
+	}
+	hinted := *e
+	hinted.Message += "; clients that read numbers as doubles would repeat ids above 2^53: --ravendb-exact-numbers says that there are none"
+	return &hinted
+}
+
+// returnRange gives the rest of a range back. Clients do so when they close, be
+// it that they never had a range (end 0), or that they counted beyond its end;
+// so numbers that fit no range are as good as those of a range long returned:
+// nothing happens.
+func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
+	req := service.ReturnRangeRequest{
+		Database: r.PathValue("db"), Tag: p.needed(paramTag),
+		High: p.neededNumber("end"), Last: p.neededNumber("last"), LowUnknown: true,
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if req.High >= 1 && req.Last >= 0 {
+		if _, err := a.service.ReturnRange(r.Context(), req); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// documents is the answer to a load of documents.
+type documents struct {
+	Results  []hiloDocument
+	Includes struct{}
+}
+
+// hiloDocument is a counter in the form of the document it is in RavenDB.
+type hiloDocument struct {
+	Max      int64
+	Metadata documentMetadata `json:"@metadata"`
+}
+
+type documentMetadata struct {
+	Collection   string `json:"@collection"`
+	ID           string `json:"@id"`
+	ChangeVector string `json:"@change-vector"`
+}
+
+// hiloDocument loads one HiLo document. There are no others.
+func (a *api) hiloDocument(w http.ResponseWriter, r *http.Request, p *params) error {
+	ids := p.values["id"]
+	if len(ids) != 1 || len(ids[0]) < len(hiloDocuments) || !strings.EqualFold(ids[0][:len(hiloDocuments)], hiloDocuments) {
+		writeFailure(w, r, notHiLo())
+		return nil
+	}
+	res, err := a.service.GetHiLo(r.Context(), service.GetHiLoRequest{
+		Database: r.PathValue("db"), Tag: ids[0][len(hiloDocuments):],
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, documents{Results: []hiloDocument{{
+		Max: res.HiLo.Max,
+		Metadata: documentMetadata{
+			Collection: "@hilo", ID: ids[0], ChangeVector: "RAFT:" + strconv.FormatInt(res.HiLo.Max, 10),
+		},
+	}}})
+	return nil
+}
+
+func notHiLo() failure {
+	return failure{
+		status: http.StatusNotImplemented, exception: notSupportedException,
+		message: "idnode keeps no documents: only one HiLo document, " + hiloDocuments + "{tag}, can be loaded at a time",
+	}
+}

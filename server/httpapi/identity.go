@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// pipe ends the key of an identity.
+const pipe = "|"
+
+// withPipe returns the name of an identity with the pipe that clients may leave
+// out, so that both forms are the same request to a request id.
+func withPipe(name string) string {
+	if strings.HasSuffix(name, pipe) {
+		return name
+	}
+	return name + pipe
+}
+
+// nextIdentity takes the next value of an identity.
+func (a *api) nextIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
+	req := service.NextIdentityRequest{
+		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), RequestID: p.requestID(),
+	}
+	if p.err != nil {
+		return p.err
+	}
+	res, err := a.service.NextIdentity(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct{ NewIdentityValue int64 }{res.Blocks[0].First})
+	return nil
+}
+
+// seedIdentity moves the last used value of an identity.
+func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) error {
+	req := service.SeedIdentityRequest{
+		Database: r.PathValue("db"), Name: withPipe(p.needed(paramName)), Value: p.neededNumber("value"),
+		Force: p.flag("force"), RequestID: p.requestID(),
+	}
+	if p.err != nil {
+		return p.err
+	}
+	res, err := a.service.SeedIdentity(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct{ NewSeedValue int64 }{res.Value})
+	return nil
+}
+
+// listIdentities writes all identities from start on, or pageSize of them, as
+// one object. It is written page by page: there may be a million.
+func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) error {
+	start, size := p.number("start", 0), p.number("pageSize", math.MaxInt64)
+	if p.err == nil && (start < 0 || size < 0) {
+		p.fail("start %d and pageSize %d must not be negative", start, size)
+	}
+	if p.err != nil {
+		return p.err
+	}
+	out := objectWriter{w: w, extend: a.extend}
+	for page, err := range a.identityPages(r.Context(), r.PathValue("db")) {
+		if err != nil {
+			return out.fail(err)
+		}
+		skipped := min(start, int64(len(page)))
+		page = page[skipped:]
+		page = page[:min(size, int64(len(page)))]
+		start, size = start-skipped, size-int64(len(page))
+		out.write(page)
+		if size == 0 {
+			break
+		}
+	}
+	out.end()
+	return nil
+}
+
+// identityPages walks through the identities of a database. Only the first page
+// makes sure that it is new enough: the state never becomes older.
+func (a *api) identityPages(ctx context.Context, database string) iter.Seq2[[]service.Identity, error] {
+	return func(yield func([]service.Identity, error) bool) {
+		req := service.ListRequest{Database: database, PageSize: service.MaxPageSize}
+		for {
+			res, err := a.service.ListIdentities(ctx, req)
+			if !yield(res.Identities, err) || err != nil || res.NextPageToken == "" {
+				return
+			}
+			req.PageToken, req.Consistency = res.NextPageToken, service.Stale
+		}
+	}
+}
+
+// objectWriter writes a JSON object of identities in parts.
+type objectWriter struct {
+	w      http.ResponseWriter
+	extend func(http.ResponseWriter)
+	begun  bool
+	// some says that a member was written, so that a comma comes before the next.
+	some bool
+}
+
+func (o *objectWriter) begin() {
+	if !o.begun {
+		o.begun = true
+		setHeaders(o.w)
+		o.raw([]byte("{"))
+	}
+}
+
+func (o *objectWriter) write(page []service.Identity) {
+	o.begin()
+	var b bytes.Buffer
+	for _, i := range page {
+		if o.some {
+			b.WriteByte(',')
+		}
+		o.some = true
+		key, err := encode(i.Name + pipe)
+		if err != nil {
+			panic(err) // a text always has a JSON form
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.WriteString(strconv.FormatInt(i.Value, 10))
+	}
+	o.raw(b.Bytes())
+}
+
+func (o *objectWriter) end() {
+	o.begin()
+	o.raw([]byte("}"))
+}
+
+// raw gives the reader time for each part. When it has gone, the rest is not written.
+func (o *objectWriter) raw(b []byte) {
+	o.extend(o.w)
+	if _, err := o.w.Write(b); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// fail returns err if it still can be told, and else breaks the connection: half
+// an object must not look like a whole one.
+func (o *objectWriter) fail(err error) error {
+	if o.begun {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}

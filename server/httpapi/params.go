@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// params are the parameters of one call. The first one that is wrong is kept in
+// err; what is read after it is worth nothing. Names have no case, as with
+// RavenDB, and a parameter that is blank counts as absent.
+type params struct {
+	values map[string][]string
+	err    error
+}
+
+// parseParams reads a raw query. Some clients send values as they are, so what
+// net/url refuses is a character like any other here: a semicolon, and a percent
+// sign that begins no escape.
+func parseParams(rawQuery string) *params {
+	p := &params{values: make(map[string][]string)}
+	for pair := range strings.SplitSeq(rawQuery, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		name = strings.ToLower(unescape(name))
+		p.values[name] = append(p.values[name], unescape(value))
+	}
+	return p
+}
+
+// unescape undoes percent encoding, and leaves alone what is none.
+func unescape(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	var b strings.Builder
+	for s != "" {
+		n := 1
+		if s[0] == '%' {
+			n = min(3, len(s))
+		}
+		plain, err := url.QueryUnescape(s[:n])
+		if err != nil {
+			plain, n = s[:1], 1
+		}
+		b.WriteString(plain)
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// fail keeps the first thing that is wrong.
+func (p *params) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = &service.Error{
+			Code: service.InvalidArgument, Reason: service.ReasonInvalidRequest, Message: fmt.Sprintf(format, args...),
+		}
+	}
+}
+
+// text returns a parameter, or "" if it is absent. One that is given twice is
+// refused: either of the two may be the wrong one.
+func (p *params) text(name string) string {
+	values := p.values[strings.ToLower(name)]
+	switch {
+	case len(values) > 1:
+		p.fail("the parameter %s is given %d times", name, len(values))
+		return ""
+	case len(values) == 0 || strings.TrimSpace(values[0]) == "":
+		return ""
+	}
+	return values[0]
+}
+
+// needed returns a parameter that must be there.
+func (p *params) needed(name string) string {
+	value := p.text(name)
+	if value == "" {
+		p.fail("the parameter %s is missing", name)
+	}
+	return value
+}
+
+// number returns a whole number, or absent if it is not there.
+func (p *params) number(name string, absent int64) int64 {
+	value := p.text(name)
+	if value == "" {
+		return absent
+	}
+	// A plus sign arrives as a space.
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+	if err != nil {
+		p.fail("the parameter %s is %.64q, not a whole number from %d to %d", name, value, math.MinInt64, math.MaxInt64)
+	}
+	return n
+}
+
+// neededNumber returns a whole number that must be there.
+func (p *params) neededNumber(name string) int64 {
+	_ = p.needed(name)
+	return p.number(name, 0)
+}
+
+// flag returns true or false; false if it is absent.
+func (p *params) flag(name string) bool {
+	switch value := strings.TrimSpace(p.text(name)); strings.ToLower(value) {
+	case "", "false":
+		return false
+	case "true":
+		return true
+	default:
+		p.fail("the parameter %s is %.64q, neither true nor false", name, value)
+		return false
+	}
+}
+
+// time returns a time, and whether there is one. Clients write "never" as the
+// first year there is, in some time zone: whatever is before 1970 counts as that.
+// So does what is no time, as with RavenDB: at worst it costs the growth of ranges.
+func (p *params) time(name string) (at time.Time, given bool) {
+	value := p.text(name)
+	if value == "" {
+		return time.Time{}, false
+	}
+	at, ok := parseTime(value)
+	return at, ok && at.Unix() >= 0
+}
+
+// requestID returns the id under which a call counts once, or nil.
+func (p *params) requestID() *service.RequestID {
+	if id := p.text("raft-request-id"); id != "" {
+		return &service.RequestID{ID: id}
+	}
+	return nil
+}

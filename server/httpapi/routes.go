@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/hostcheck"
+	"github.com/idnode/idnode/server/service"
+)
+
+// Parts of paths, and names of parameters, that occur more than once.
+const (
+	databases     = "/databases/{db}"
+	nextRangePath = "/hilo/next"
+	paramTag      = "tag"
+	paramName     = "name"
+)
+
+// api adapts the use cases.
+type api struct {
+	service *service.Service
+	// scheme is that of every node's HTTP port: http or https.
+	scheme string
+	// maxHigh is where ranges must end; 0 for no such bound.
+	maxHigh int64
+	// topology tells the etag of the topology.
+	topology topologyEtag
+	// refused reports each call that did not come to the service.
+	refused func(reason string, calls int)
+	// extend gives an answer that is long more time to be read.
+	extend func(http.ResponseWriter)
+}
+
+// call answers one call: with a body, or with an error before anything is
+// written.
+type call func(w http.ResponseWriter, r *http.Request, p *params) error
+
+// route is one row of the API.
+type route struct {
+	method, path string
+	call         call
+}
+
+func (a *api) routes() []route {
+	return []route{
+		{http.MethodGet, databases + nextRangePath, a.nextRange},
+		{http.MethodPut, databases + "/hilo/return", a.returnRange},
+		{http.MethodPost, databases + "/identity/next", a.nextIdentity},
+		{http.MethodPost, databases + "/identity/seed", a.seedIdentity},
+		{http.MethodGet, databases + "/debug/identities", a.listIdentities},
+		{http.MethodGet, databases + "/docs", a.hiloDocument},
+		{http.MethodGet, databases + "/configuration/client", a.clientConfiguration},
+		{http.MethodGet, databases + "/stats", a.statistics},
+		{http.MethodGet, databases + "/healthcheck", a.healthCheck},
+		{http.MethodGet, "/topology", a.databaseTopology},
+		{http.MethodGet, "/cluster/topology", a.clusterTopology},
+		{http.MethodGet, "/cluster/node-info", a.nodeInfo},
+		{http.MethodGet, "/build/version", a.buildVersion},
+	}
+}
+
+// register puts the calls on a mux, and what answers everything else.
+func (a *api) register(mux *http.ServeMux) {
+	for _, route := range a.routes() {
+		mux.Handle(route.path, a.handler(route))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		// No path of a call needs an escape that RawPath would hold.
+		if folded := foldPath(r.URL.Path); folded != r.URL.Path && r.URL.RawPath == "" {
+			inner := withPath(r, folded)
+			mux.ServeHTTP(w, inner)
+			r.Pattern = inner.Pattern
+			return
+		}
+		noRoute(w, r)
+	})
+}
+
+// noRoute answers what is no call, by its path or by its method. It is what
+// RavenDB answers: clients look for the name of the exception to see that a server
+// has a call not yet, and some take a 404 for an answer that is empty.
+func noRoute(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusBadRequest
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		status = http.StatusNotFound // gRPC's clients take it for "no such call": they have the wrong port.
+	}
+	writeFailure(w, r, failure{
+		status: status, exception: routeNotFoundException,
+		message: "There is no handler for path: " + r.Method + " " + targetOf(r),
+	})
+}
+
+// handler checks what all calls have in common. The method is compared here and
+// not by the mux, to which a HEAD is a GET: it would take a range unseen.
+func (a *api) handler(route route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// It can be of a foreign site's page, and its origin does not show that.
+		if err := hostcheck.Check(r, a.service.CheckHost); err != nil {
+			f := failureOf(err)
+			a.refused(f.reason, 1)
+			writeFailure(w, r, f)
+			return
+		}
+		if r.Method != route.method {
+			wrongMethod(w, r, route)
+			return
+		}
+		a.hintTopology(w, r)
+		p := parseParams(r.URL.RawQuery)
+		p.err = checkDatabase(r.PathValue("db"))
+		err := p.err
+		if err == nil {
+			err = route.call(w, r, p)
+		}
+		if err != nil {
+			a.answerError(w, r, err, p)
+		}
+	})
+}
+
+// answerError answers with an error. The service tells of those that are its own.
+func (a *api) answerError(w http.ResponseWriter, r *http.Request, err error, p *params) {
+	f := failureOf(err)
+	if p.err != nil {
+		a.refused(f.reason, 1)
+	}
+	writeFailure(w, r, f)
+}
+
+func wrongMethod(w http.ResponseWriter, r *http.Request, route route) {
+	if strings.HasSuffix(route.path, "/docs") {
+		writeFailure(w, r, notHiLo())
+		return
+	}
+	noRoute(w, r)
+}
+
+// checkDatabase checks the name of a database in any case; "" is one.
+func checkDatabase(name string) error {
+	_, err := docid.ParseDatabase(name)
+	var bad *docid.Error
+	if errors.As(err, &bad) {
+		return &service.Error{
+			Code: service.InvalidArgument, Reason: bad.Reason, Field: bad.Field, Message: bad.Error(), Err: err,
+		}
+	}
+	return err
+}

@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/service"
+)
+
+// Defaults of Config.
+const (
+	// DefaultMaxHeaderBytes holds the longest name there is, escaped.
+	DefaultMaxHeaderBytes = 16 << 10
+	// DefaultMaxBodyBytes is far above what any call needs: none has a body.
+	DefaultMaxBodyBytes = 64 << 10
+	// DefaultHeaderTimeout bounds the TLS handshake and the headers of a request.
+	DefaultHeaderTimeout = 5 * time.Second
+	// DefaultReadTimeout bounds a request with its body.
+	DefaultReadTimeout = 10 * time.Second
+	// DefaultWriteTimeout bounds a call and the reading of its answer; of an
+	// answer that is written in parts, each part. It is above the service's bound
+	// of a call, so that a slow call still hears why.
+	DefaultWriteTimeout = service.DefaultCallTimeout + 10*time.Second
+	// DefaultIdleTimeout is how long a connection may lie unused: longer than
+	// clients keep theirs for, as a rule, so that the client ends it.
+	DefaultIdleTimeout = 2 * time.Minute
+)
+
+// maxStreams is the requests one connection of HTTP/2 may have in flight.
+const maxStreams = 32
+
+// Config sets the server up. The zero value of a field means its default.
+type Config struct {
+	// TLS is nil for a server without.
+	TLS            *tls.Config
+	MaxHeaderBytes int
+	MaxBodyBytes   int64
+	HeaderTimeout  time.Duration
+	ReadTimeout    time.Duration
+	WriteTimeout   time.Duration
+	IdleTimeout    time.Duration
+	// ExactNumbers says that all clients of RavenDB's calls read whole numbers above
+	// 2^53 exactly; otherwise no range ends above.
+	ExactNumbers bool
+	// ConnState, if set, is told what becomes of each connection; see http.Server.
+	ConnState func(net.Conn, http.ConnState)
+	// Held, if set, returns what is counted for the caller of a connection; nil if
+	// nothing is.
+	Held func(net.Conn) *budget.Connection
+	// Principal names the other side of a connection with TLS; nil names none.
+	Principal func(tls.ConnectionState) string
+	// Accepts says whether the certificate of a connection is good still; nil for all.
+	Accepts func(tls.ConnectionState) bool
+	// Logger gets the log of requests; nil discards it.
+	Logger *slog.Logger
+	// Refused, if set, reports each call that is refused before it comes to the
+	// service, by its reason.
+	Refused func(reason string, calls int)
+	// Around, if set, returns what is put around the handler of all calls.
+	Around func(http.Handler) http.Handler
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, DefaultMaxBodyBytes)
+	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, DefaultReadTimeout)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Refused == nil {
+		c.Refused = func(string, int) {}
+	}
+	return c
+}
+
+// Server is the server of a node's HTTP port.
+type Server struct {
+	http *http.Server
+	mux  *http.ServeMux
+}
+
+// NewServer returns a server with RavenDB's calls on it. More may be added
+// before it serves; see Handle.
+func NewServer(cfg Config, svc *service.Service) *Server {
+	cfg = cfg.withDefaults()
+	s := newServer(cfg)
+	a := &api{service: svc, scheme: "http", refused: cfg.Refused, extend: func(w http.ResponseWriter) {
+		// A writer without deadlines, as in tests, needs none set.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(cfg.WriteTimeout))
+	}}
+	if cfg.TLS != nil {
+		a.scheme = "https"
+	}
+	if !cfg.ExactNumbers {
+		a.maxHigh = maxExact
+	}
+	a.register(s.mux)
+	return s
+}
+
+// NewBareServer returns a server without calls, for what shall have an address
+// of its own; see Handle.
+func NewBareServer(cfg Config) *Server { return newServer(cfg.withDefaults()) }
+
+func newServer(cfg Config) *Server {
+	s := &Server{mux: http.NewServeMux()}
+	handler := newGuard(cfg, s.mux)
+	if cfg.Around != nil {
+		handler = cfg.Around(handler)
+	}
+	s.http = &http.Server{
+		Handler: handler, TLSConfig: cfg.TLS, MaxHeaderBytes: cfg.MaxHeaderBytes,
+		ReadHeaderTimeout: cfg.HeaderTimeout, ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout, ConnState: cfg.ConnState,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
+		// It tells of connections that came to nothing: anybody can cause that.
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Handle adds a handler for a pattern of http.ServeMux. It is called before
+// Serve. The limits of the server, the log of requests and the recovery from
+// panics are around it.
+func (s *Server) Handle(pattern string, handler http.Handler) { s.mux.Handle(pattern, handler) }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.Handler.ServeHTTP(w, r) }
+
+// Serve serves on a listener until Shutdown or Close, and returns nil then. It
+// closes the listener.
+func (s *Server) Serve(listener net.Listener) error {
+	serve := s.http.Serve
+	if s.http.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown takes no new connection and no new call, and waits until those under
+// way have ended or ctx has; what is left then is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+// Close ends all connections at once.
+func (s *Server) Close() error { return s.http.Close() }

@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/service"
+)
+
+func TestMain(m *testing.M) {
+	// net/http waits half a second before it closes a connection on which it has
+	// refused what was still being sent.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
+
+var clusterID = []byte("cluster---------")
+
+// world is a cluster of nothing but its replicated state, with a clock that
+// stands still: operations are applied at once, whichever node they come from.
+type world struct {
+	t     testing.TB
+	state *fsm.State
+
+	mu    sync.Mutex
+	index uint64
+	now   time.Time
+	// fail is what Propose and Linearize return; with applied the operation is
+	// applied all the same. boom makes Propose panic.
+	fail    error
+	applied bool
+	boom    bool
+	// addresses are those of the members that nodes know.
+	addresses []string
+	// voterTags are what nodes believe of Raft's configuration.
+	voterTags []string
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a:7402", "b.example:7402", "c:7402"}, now: time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC)}
+	members := []*raftlogv1.Member{member("A"), member("B"), member("C")}
+	if _, err := w.Propose(context.Background(), fsm.BootstrapOperation(clusterID, members)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func nodeID(tag string) []byte { return []byte("node-" + strings.ToLower(tag) + "----------") }
+
+func member(tag string) *raftlogv1.Member {
+	host := strings.ToLower(tag)
+	return &raftlogv1.Member{
+		Id: nodeID(tag), Tag: tag, Voter: true, LogFormat: 1,
+		GrpcAddress: host + ":7400", RaftAddress: host + ":7401", HttpAddress: host + ":7402",
+	}
+}
+
+// Propose implements service.Proposer.
+func (w *world) Propose(_ context.Context, operation []byte) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.boom {
+		panic("boom")
+	}
+	if w.fail != nil && !w.applied {
+		return nil, w.fail
+	}
+	w.index++
+	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: w.now.UnixNano()}
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
+	if err != nil || w.fail != nil {
+		return nil, errors.Join(err, w.fail)
+	}
+	return slices.Clone(results[0].Results[0]), nil
+}
+
+// Linearize implements service.Linearizer.
+func (w *world) Linearize(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fail
+}
+
+// mustPropose applies an operation.
+func (w *world) mustPropose(operation []byte) {
+	w.t.Helper()
+	answer, err := w.Propose(context.Background(), operation)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if result, err := fsm.DecodeResult(answer); err != nil || result.GetRefusal() != nil {
+		w.t.Fatalf("%v: %v", err, result)
+	}
+}
+
+// knowFormat says that all members know the newest log format, and raiseFormat has
+// it written too.
+func (w *world) knowFormat() {
+	w.t.Helper()
+	for _, tag := range []string{"A", "B", "C"} {
+		m := member(tag)
+		m.LogFormat = fsm.StrictFormat
+		w.mustPropose(fsm.AnnounceOperation(m))
+	}
+}
+
+func (w *world) raiseFormat() {
+	w.t.Helper()
+	w.knowFormat()
+	w.mustPropose(fsm.FormatRaiseOperation(fsm.StrictFormat))
+}
+
+func (w *world) set(change func(*world)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
+}
+
+// Faults of a world.
+var (
+	errNoQuorum = outcome.NewNotApplied(outcome.NoQuorum, errors.New("nobody leads"))
+	errUnknown  = outcome.NewUnknown(outcome.Deadline, context.DeadlineExceeded)
+)
+
+// place is one node's view of the cluster.
+type place struct {
+	*world
+	tag string
+}
+
+// Status implements service.Cluster.
+func (p place) Status() service.ClusterStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	status := service.ClusterStatus{
+		ClusterID: "c1", SelfID: hex.EncodeToString(nodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
+		VoterTags: p.voterTags, Addresses: p.addresses,
+	}
+	if p.fail != nil {
+		status.LeaderTag, status.HasQuorum = "", false
+	}
+	return status
+}
+
+func (place) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (place) Remove(context.Context, string, bool, *string) (uint64, error) {
+	return 0, errors.ErrUnsupported
+}
+func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
+
+// NextBlock implements service.Etags.
+func (place) NextBlock(string, int) (uint64, error) { return 0, errors.ErrUnsupported }
+
+// newServer returns the HTTP port of the node called tag.
+func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
+	w.t.Helper()
+	p := place{w, tag}
+	svc, err := service.New(service.Config{
+		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
+		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return NewServer(cfg, svc)
+}
+
+// do sends one request, with headers as pairs.
+func do(s http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
+	// Straight into the request: httptest would refuse what clients do not escape.
+	r := httptest.NewRequest(method, "/", nil)
+	r.Host, r.RequestURI = "a:7402", target
+	path, query, _ := strings.Cut(target, "?")
+	r.URL.RawQuery = query
+	r.URL.Path, _ = url.PathUnescape(path)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// ProposeAll implements service.Proposer.
+func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
+	for i, operation := range operations {
+		results[i], errs[i] = w.Propose(ctx, operation)
+	}
+	return results, errs
+}

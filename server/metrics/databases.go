@@ -1,0 +1,191 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/server/service"
+)
+
+const (
+	// MaxDatabases is how many databases have a label of their own: the first that
+	// are used since the node was started. All others share OtherDatabases.
+	MaxDatabases = 64
+	// OtherDatabases is the label of the databases beyond that. A database of this
+	// name shares it from the start.
+	OtherDatabases = "other"
+)
+
+// strategies are the labels of the ways to get an id.
+const (
+	strategyGUID       = "guid"
+	strategyServerSide = "server_side"
+	strategyIdentity   = "identity"
+	strategyHiLo       = "hilo"
+	strategySemantic   = "semantic"
+)
+
+// databases has what is counted per database.
+type databases struct {
+	issued, ranges, returns, returned, hits *prometheus.CounterVec
+
+	// known maps the folded name to *database; full says that no further name gets
+	// into it, so that the names callers make up cannot make it grow.
+	known *sync.Map
+	mu    *sync.Mutex
+	count int
+	full  *atomic.Bool
+	other *database
+}
+
+// database are the counters of one label, found once: finding them by their
+// labels would cost each call more than counting does.
+type database struct {
+	label                                         string
+	guid, serverSide, identity, numbers, semantic prometheus.Counter
+	ranges, returns, returned, hits               prometheus.Counter
+}
+
+func newDatabases(registry *prometheus.Registry) databases {
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		registry.MustRegister(c)
+		return c
+	}
+	d := databases{
+		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges. "+
+			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
+		ranges:   vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
+		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
+		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
+		hits: vec("request_id_hits_total", "Calls answered again because their request id is remembered. "+
+			"Every node counts those of the whole cluster.", databaseLabel),
+		known: &sync.Map{}, mu: &sync.Mutex{}, full: &atomic.Bool{},
+	}
+	d.other = d.make(OtherDatabases)
+	d.known.Store(OtherDatabases, d.other)
+	return d
+}
+
+func (d *databases) make(label string) *database {
+	issued := func(strategy string) prometheus.Counter { return d.issued.WithLabelValues(label, strategy) }
+	return &database{
+		label: label,
+		guid:  issued(strategyGUID), serverSide: issued(strategyServerSide), identity: issued(strategyIdentity),
+		numbers: issued(strategyHiLo), semantic: issued(strategySemantic),
+		ranges: d.ranges.WithLabelValues(label), returns: d.returns.WithLabelValues(label),
+		returned: d.returned.WithLabelValues(label), hits: d.hits.WithLabelValues(label),
+	}
+}
+
+// of returns the counters of a folded database.
+func (d *databases) of(name string) *database {
+	if found, ok := d.known.Load(name); ok {
+		return found.(*database)
+	}
+	if d.full.Load() {
+		return d.other
+	}
+	return d.add(name)
+}
+
+func (d *databases) add(name string) *database {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found, ok := d.known.Load(name); ok {
+		return found.(*database)
+	}
+	if d.count == MaxDatabases {
+		d.full.Store(true)
+		return d.other
+	}
+	d.count++
+	added := d.make(name)
+	d.known.Store(name, added)
+	return added
+}
+
+// Service returns what the service is to tell.
+func (m *Metrics) Service() service.Events {
+	return service.Events{
+		Issued: func(database string, kind docid.Kind, n int64) {
+			if c := m.databases.of(database).issued(kind); c != nil {
+				c.Add(float64(n))
+			}
+		},
+		RangeIssued: func(database string, numbers int64) {
+			d := m.databases.of(database)
+			d.ranges.Inc()
+			d.numbers.Add(float64(numbers))
+		},
+		RangeReturned: func(database string, numbers int64) {
+			d := m.databases.of(database)
+			d.returns.Inc()
+			d.returned.Add(float64(max(0, numbers)))
+		},
+		Refused: func(reason string) { m.Refused(reason, 1) },
+	}
+}
+
+// Issued returns how many ids this node has handed out since it was started, in
+// all databases, by strategy; of HiLo, the numbers of its ranges.
+func (m *Metrics) Issued() map[string]uint64 {
+	total := map[string]uint64{}
+	m.databases.known.Range(func(_, value any) bool {
+		for strategy, c := range value.(*database).strategies() {
+			total[strategy] += read(c)
+		}
+		return true
+	})
+	return total
+}
+
+// strategies are the counters of ids by their labels.
+func (d *database) strategies() map[string]prometheus.Counter {
+	return map[string]prometheus.Counter{
+		strategyGUID: d.guid, strategyServerSide: d.serverSide, strategyIdentity: d.identity,
+		strategyHiLo: d.numbers, strategySemantic: d.semantic,
+	}
+}
+
+// read returns the value of a counter of whole things.
+func read(c prometheus.Counter) uint64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		return 0 // A counter on its own has no labels that could be wrong.
+	}
+	return uint64(m.GetCounter().GetValue())
+}
+
+// Refused counts calls that ended with an error, by its reason.
+func (m *Metrics) Refused(reason string, calls int) {
+	m.refused.WithLabelValues(reason).Add(float64(calls))
+}
+
+// ConnectionRefused counts a connection that was refused, by the reason.
+func (m *Metrics) ConnectionRefused(reason string) {
+	m.connectionsRefused.WithLabelValues(reason).Inc()
+}
+
+// AnsweredAgain counts a call whose request id is remembered.
+func (m *Metrics) AnsweredAgain(database string) { m.databases.of(database).hits.Inc() }
+
+// issued returns the counter of a kind of id; nil for one that is not known.
+func (d *database) issued(kind docid.Kind) prometheus.Counter {
+	switch kind {
+	case docid.GUID:
+		return d.guid
+	case docid.ServerSide:
+		return d.serverSide
+	case docid.Identity:
+		return d.identity
+	case docid.Semantic:
+		return d.semantic
+	default:
+		return nil
+	}
+}

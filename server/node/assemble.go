@@ -1,0 +1,205 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/grpcapi"
+	"github.com/idnode/idnode/server/metrics"
+	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/tlsconf"
+)
+
+// assemble makes the parts, from the ground floor up. What it has made when it
+// fails is released by its caller.
+func (n *Node) assemble() error {
+	certificates, err := n.certificates()
+	if err != nil {
+		return err
+	}
+	n.metrics = metrics.New(n.version)
+	n.budget = n.newBudget()
+	n.connections = peer.NewConnections(n.countGRPC)
+	n.certs = certificates
+	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
+	if err := n.openCluster(certificates); err != nil {
+		return err
+	}
+	if n.cfg.CheckGuard(false) != nil {
+		n.log.Warn("no administrators are named (--admin, or --open-to-all-certificates): the node goes on only if its cluster has roles")
+	}
+	if err := n.openEtags(); err != nil {
+		return err
+	}
+	auditor, err := n.openAudit()
+	if err != nil {
+		return err
+	}
+	n.service, err = service.New(service.Config{
+		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.started.Load, OwnEtags: n.ownEtags,
+		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
+		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
+		Audit: auditor, AuditLevel: audit.Level(n.cfg.AuditLevel), Version: n.version, Logger: n.log, Events: n.metrics.Service(),
+	})
+	if err != nil {
+		return err
+	}
+	n.openServer(certificates)
+	if n.listener, err = n.listenForCallers(n.cfg.GRPC); err != nil {
+		return err
+	}
+	if err := n.openHTTP(certificates); err != nil {
+		return err
+	}
+	return n.openMetrics(certificates)
+}
+
+func (n *Node) openCluster(certificates *tlsconf.Material) error {
+	n.pool = peer.NewPool(peer.PoolConfig{
+		Introduce: n.introduce, Credentials: n.peerCredentials(certificates), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
+		Traceparent: n.tracing.Traceparent(), Logger: n.log,
+	})
+	c := n.cfg
+	var err error
+	n.cluster, err = cluster.Open(cluster.Config{
+		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
+		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
+		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates), Stats: n.metrics.Recent,
+		Timings: cluster.Timings{
+			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
+		},
+		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
+		Now: n.now, LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
+		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
+		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(n.cluster.ClusterID()) == 0:
+		return c.CheckFirstStart()
+	case certificates == nil:
+		return nil
+	}
+	// When it was read, the cluster was not known yet.
+	return n.checkCertificate(certificates.Leaf())
+}
+
+// stateMachine is what the log is applied to.
+func (n *Node) stateMachine() cluster.StateMachine {
+	if n.watch == nil {
+		return n.state
+	}
+	return n.watch(n.state)
+}
+
+// peerDialer returns nil for TCP, which package peer dials in its own way.
+func (n *Node) peerDialer() func(ctx context.Context, address string) (net.Conn, error) {
+	if n.network == nil {
+		return nil
+	}
+	return n.network.DialContext
+}
+
+// introduce is how the node speaks of itself to other nodes. It is called only
+// when a call is made, which is after openCluster.
+func (n *Node) introduce() peer.Introduction {
+	self := n.cluster.Self()
+	return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
+}
+
+// announced passes on what the cluster knows of this node's etags. The cluster
+// node announces itself only after Start, when there is a keeper.
+func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
+
+// disconnect ends the connections with a member that was removed, on the gRPC port.
+func (n *Node) disconnect(m *raftlogv1.Member) {
+	n.connections.Disconnect(m.GetId())
+	n.pool.Disconnect(m.GetTag())
+}
+
+// etagFloors passes on where a node's etags must go on, if it is this one. Like
+// announced it is called only after Start.
+func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
+	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
+		n.keeper.Floors(state)
+	}
+}
+
+func (n *Node) openEtags() error {
+	id := n.cluster.ID().Bytes()
+	// The tag is confirmed after the counters were made, and needed to use them.
+	_, used := n.cluster.Tag()
+	open := n.openEtagFile
+	if n.storage != nil {
+		open = n.storage.OpenEtags
+	}
+	store, err := open(id, used)
+	if err != nil {
+		return err
+	}
+	n.counters, err = etag.Open(store, etag.Config{BlockSize: n.cfg.EtagBlockSize, MaxDatabases: n.maxDatabases, Logger: n.log})
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	n.keeper = service.NewEtagKeeper(service.EtagKeeperConfig{
+		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.StartWait, Standing: n.cluster.Standing, Logger: n.log,
+	})
+	return nil
+}
+
+// listen opens a port.
+func (n *Node) listen(address string) (net.Listener, error) {
+	if n.network != nil {
+		return n.network.Listen(address)
+	}
+	return net.Listen("tcp", address)
+}
+
+func (n *Node) openServer(certificates *tlsconf.Material) {
+	var creds credentials.TransportCredentials
+	var authorize peer.Authorize
+	if certificates != nil {
+		creds, authorize = credentials.NewTLS(certificates.Server()), n.namesMember
+	}
+	creds = n.connections.Credentials(creds)
+	guard := peer.NewGuard(n.cluster, authorize)
+	n.health = grpcapi.NewHealth()
+	n.server = grpcapi.NewServer(grpcapi.Config{
+		MaxRecvBytes: n.cfg.MaxMessageBytes, MaxStreams: uint32(n.cfg.MaxConcurrentStreams),
+		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
+		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
+	}, creds, n.service, n.health)
+	peer.NewServer(peerSide{n.cluster, n.service}, n.tracing.Peer()).Register(n.server)
+}
+
+// openAudit returns nil for a node that records nothing.
+func (n *Node) openAudit() (service.Auditor, error) {
+	if n.cfg.Audit == "" {
+		return nil, nil
+	}
+	log, err := audit.Open(n.cfg.Audit)
+	if err != nil {
+		return nil, fmt.Errorf("%w; see 'idnode audit verify', keep the file, and begin another", err)
+	}
+	n.audit = log
+	return log, nil
+}
+
+// callerOf returns the caller of a call over gRPC.
+func callerOf(ctx context.Context) service.Caller { return grpcapi.CallerOf(ctx, tlsconf.Principal) }

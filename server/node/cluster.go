@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"github.com/idnode/idnode/cluster"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/service"
+)
+
+// clusterView shows a cluster.Node to the service, which must not know package
+// cluster.
+type clusterView struct{ node *cluster.Node }
+
+var _ service.Cluster = clusterView{}
+
+// Status implements service.Cluster.
+func (v clusterView) Status() service.ClusterStatus {
+	s := v.node.Status()
+	return service.ClusterStatus{
+		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
+		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
+		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Addresses: addresses(v.node.Members()),
+		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members), ConditionsAt: s.MembersAt,
+	}
+}
+
+// addresses are those that members announce for their callers.
+func addresses(members []*raftlogv1.Member) []string {
+	var all []string
+	for _, m := range members {
+		if !m.GetRemoved() {
+			all = append(all, m.GetHttpAddress(), m.GetGrpcAddress())
+		}
+	}
+	return all
+}
+
+// conditions are how the members are, by tag.
+func conditions(members []cluster.MemberStatus) map[string]service.Condition {
+	all := make(map[string]service.Condition, len(members))
+	for _, m := range members {
+		all[m.Member.GetTag()] = service.Condition{
+			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
+			StorageFull: m.StorageFull, Version: m.Version, CertificateEnds: m.CertificateEnds,
+			StateDiffers: m.StateDiffers, Stats: (*service.Stats)(m.Stats),
+		}
+	}
+	return all
+}
+
+func sinceContact(at time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(at))
+}
+
+// voterTags are the members that vote in Raft's own configuration.
+func voterTags(members []cluster.MemberStatus) []string {
+	var tags []string
+	for _, m := range members {
+		switch m.Role {
+		case cluster.RoleFollower, cluster.RoleCandidate, cluster.RoleLeader:
+			tags = append(tags, m.Member.GetTag())
+		}
+	}
+	return tags
+}
+
+// Join implements service.Cluster.
+func (v clusterView) Join(ctx context.Context, req service.JoinRequest, token string) (*raftlogv1.Member, error) {
+	return v.node.Invite(ctx, req.Address, req.Tag, token, req.Watcher)
+}
+
+// peerSide is what other nodes ask of this one.
+type peerSide struct {
+	*cluster.Node
+	service *service.Service
+}
+
+var _ peer.Node = peerSide{}
+
+// HandleJoin implements peer.Node.
+func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
+	var response *peerv1.JoinResponse
+	newcomer := service.Newcomer{ID: req.GetMember().GetId(), Tag: req.GetMember().GetTag(), Token: req.GetToken()}
+	err := p.service.Admit(ctx, newcomer, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
+		response, err = p.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember(), TokenHash: tokenHash}, principal)
+		return response.GetMember(), err
+	})
+	return response, err
+}
+
+// Remove implements service.Cluster.
+func (v clusterView) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	return v.node.Remove(ctx, tag, force, principal)
+}
+
+// Transfer implements service.Cluster.
+func (v clusterView) Transfer(ctx context.Context, tag string) (string, error) {
+	return v.node.Transfer(ctx, tag)
+}

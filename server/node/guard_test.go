@@ -1,0 +1,66 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/test/tier"
+)
+
+// readyTo runs a node until it is ready, or returns the error with which it ended.
+func readyTo(t *testing.T, c *config.Config) (*running, error) {
+	t.Helper()
+	n := run(t, c)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := n.Ready(ctx)
+	if err != nil {
+		err = <-n.ended
+		n.ended = nil
+	}
+	return n, err
+}
+
+// TestANodeThatNobodyGuards does not start: with TLS it needs administrators, the word
+// that all are, or roles, which are known once the state is.
+func TestANodeThatNobodyGuards(t *testing.T) {
+	tier.Long(t)
+	c := configs(t, "A")["A"]
+	secured(t, c)
+	c.OpenToAllCertificates = false
+	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrUnguarded) {
+		t.Fatalf("at a first start: %v", err)
+	}
+	c.Admin = []string{"ops"}
+	n, err := readyTo(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.stop()
+	c.Admin = nil
+	if _, err := readyTo(t, c); !errors.Is(err, config.ErrUnguarded) {
+		t.Fatalf("at a later start, without roles: %v", err)
+	}
+	c.OpenToAllCertificates = true
+	if n, err = readyTo(t, c); err != nil {
+		t.Fatal(err)
+	}
+	ops := service.WithCaller(t.Context(), service.Caller{Principal: "dns:ops"})
+	all := rights.Role{Name: "all", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Cluster}}}
+	if _, err := n.service.SetRoles(ops, service.SetRolesRequest{Roles: service.Roles{Roles: []rights.Role{all}}}); err != nil {
+		t.Fatal(err)
+	}
+	n.stop()
+	c.OpenToAllCertificates = false
+	if n, err = readyTo(t, c); err != nil {
+		t.Fatalf("with roles: %v", err)
+	}
+	var refused *service.Error
+	if _, err := n.service.SetRoles(ops, service.SetRolesRequest{}); !errors.As(err, &refused) || refused.Reason != service.ReasonInvalidRoles {
+		t.Errorf("the roles can be taken away where there are no administrators: %v", err)
+	}
+}

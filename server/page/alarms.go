@@ -1,0 +1,119 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// alarm is something that is wrong with the cluster now, as far as this node knows by
+// itself: it keeps no history, so what an alert rule tells from that is not among them.
+type alarm struct {
+	// Name is that of the rule in deploy/prometheus; empty if there is none.
+	Name     string `json:"name"`
+	Critical bool   `json:"critical"`
+	Title    string `json:"title"`
+	Text     string `json:"text"`
+	// Millis is for how long it has been so; 0 if that is not known.
+	Millis int64 `json:"millis"`
+}
+
+// The bounds are those of the rules with the same names: by how many log entries a
+// member is behind, and for how many days a certificate is still valid.
+const (
+	lagging            = 5000
+	certificateDays    = 14
+	certificateDaysNow = 2
+)
+
+// alarmsOf returns what is wrong, the worst first.
+func alarmsOf(s service.Status) []alarm {
+	all := []alarm{}
+	add := func(on bool, a alarm) {
+		if on {
+			all = append(all, a)
+		}
+	}
+	add(!s.HasQuorum, noQuorum(s))
+	add(s.HasQuorum && s.LeaderTag == "", alarm{
+		Name: "IdnodeNoLeader", Critical: true, Title: "No leader.", Text: "A majority of the voters is in reach, but none of them is known to lead.",
+	})
+	full := tagsOf(s, func(m service.Member) bool { return m.StorageFull })
+	add(s.StorageFull || full != "", storageFull(s.StorageFull, full))
+	if differing := tagsOf(s, func(m service.Member) bool { return m.StateDiffers }); differing != "" {
+		add(true, alarm{
+			Name: "IdnodeStateDiverged", Critical: true, Title: "Another state on " + differing + ".",
+			Text: "After the same log entry it is not that of this node. The node whose state is the wrong one ends by itself; rebuild it as its last line says.",
+		})
+	}
+	for _, m := range s.Members {
+		add(!m.Reachable && m.SilentFor > 0, alarm{
+			Name: "IdnodeMemberUnreachable", Title: "Member " + m.Tag + " does not answer.",
+			Text: "Until it is back one node fewer may fail. If its machine is gone for good, remove it and let another join.", Millis: m.SilentFor.Milliseconds(),
+		})
+		add(m.Behind > lagging, alarm{
+			Name: "IdnodeLagging", Title: "Member " + m.Tag + " lags.",
+			Text: fmt.Sprintf("It is more than %d log entries behind. ", lagging) + "It catches up by itself after a restart; if it does not, its disk or processor is too slow.",
+		})
+		if days := daysLeft(m); days != nil && *days < certificateDays {
+			add(true, certificateEnds(m, *days))
+		}
+	}
+	for _, warning := range s.Warnings {
+		add(true, alarm{Title: "Warning.", Text: warning})
+	}
+	return all
+}
+
+func noQuorum(s service.Status) alarm {
+	known := ""
+	if voters, reachable := votersOf(s); voters > 0 {
+		known = fmt.Sprintf(" (%d of %d in reach, %d needed)", reachable, voters, voters/2+1)
+	}
+	return alarm{
+		Name: "IdnodeNoQuorum", Critical: true, Title: "No quorum.",
+		Text: "This node is not in touch with a majority of the voters" + known + ". " +
+			"It refuses identities, HiLo ranges, claims and seeds; server-side ids and GUIDs go on.",
+		Millis: s.QuorumMissing.Milliseconds(),
+	}
+}
+
+// storageFull is about disks below the mark, and whether that stops the cluster.
+func storageFull(stopped bool, full string) alarm {
+	a := alarm{Name: "IdnodeStorageFull", Critical: stopped, Title: "A disk is nearly full", Text: "Make room there; it goes on by itself within seconds."}
+	if full != "" {
+		a.Title += ": " + full
+	}
+	a.Title += "."
+	if stopped {
+		a.Text = "Nothing is written to the log, on this node or on a quorum, until there is room. " + a.Text
+	}
+	return a
+}
+
+func certificateEnds(m service.Member, days int) alarm {
+	a := alarm{
+		Name: "IdnodeCertificateEnds", Title: fmt.Sprintf("The certificate of member %s ends within %d days.", m.Tag, days+1),
+		Text: fmt.Sprintf("Put a new one in place of its files before %s: the node takes it without a restart.", m.CertificateEnds.UTC().Format(time.DateOnly)),
+	}
+	if days < certificateDaysNow {
+		a.Name, a.Critical = "IdnodeCertificateEndsNow", true
+	}
+	if days < 0 {
+		a.Title, a.Text = "The certificate of member "+m.Tag+" has ended.", "Others refuse it. Put a new one in place of its files: the node takes it without a restart."
+	}
+	return a
+}
+
+// tagsOf lists the tags of some members.
+func tagsOf(s service.Status, of func(service.Member) bool) string {
+	var tags []string
+	for _, m := range s.Members {
+		if of(m) {
+			tags = append(tags, m.Tag)
+		}
+	}
+	return strings.Join(tags, ", ")
+}

@@ -1,0 +1,252 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/service"
+)
+
+// TestAlarms: what is wrong with the cluster is told, the worst first, and nothing of
+// a sound one.
+func TestAlarms(t *testing.T) {
+	const sound = `[]`
+	condition := func(change func(*service.Condition)) func(*service.ClusterStatus) {
+		return func(s *service.ClusterStatus) {
+			c := s.Conditions["B"]
+			change(&c)
+			s.Conditions["B"] = c
+		}
+	}
+	ends := func(in time.Duration) func(*service.ClusterStatus) {
+		return condition(func(c *service.Condition) { c.CertificateEnds = time.Now().Add(in + time.Hour) })
+	}
+	const day = 24 * time.Hour
+	tests := map[string]struct {
+		change func(*service.ClusterStatus)
+		want   string
+	}{
+		"a sound cluster": {nil, sound},
+		"no leader":       {func(s *service.ClusterStatus) { s.LeaderTag = "" }, `[{"name":"IdnodeNoLeader","critical":true}]`},
+		"a silent member": {
+			func(s *service.ClusterStatus) { s.Conditions["C"] = service.Condition{SilentFor: time.Minute} },
+			`[{"name":"IdnodeMemberUnreachable","critical":false,"title":"Member C does not answer.","millis":60000}]`,
+		},
+		"a full disk": {
+			condition(func(c *service.Condition) { c.StorageFull = true }),
+			`[{"name":"IdnodeStorageFull","critical":false,"title":"A disk is nearly full: B."}]`,
+		},
+		"full disks": {
+			func(s *service.ClusterStatus) { s.StorageFull = true },
+			`[{"name":"IdnodeStorageFull","critical":true,"title":"A disk is nearly full."}]`,
+		},
+		"another state": {
+			condition(func(c *service.Condition) { c.StateDiffers = true }),
+			`[{"name":"IdnodeStateDiverged","critical":true,"title":"Another state on B."}]`,
+		},
+		"a member that lags": {func(s *service.ClusterStatus) {
+			s.Conditions["A"] = service.Condition{Reachable: true, AppliedIndex: 9000}
+		}, `[{"name":"IdnodeLagging"}]`},
+		"a certificate":         {ends(20 * day), sound},
+		"an old certificate":    {ends(3 * day), `[{"name":"IdnodeCertificateEnds","critical":false,"title":"The certificate of member B ends within 4 days."}]`},
+		"an ended certificate":  {ends(-3 * day), `[{"name":"IdnodeCertificateEndsNow","critical":true,"title":"The certificate of member B has ended."}]`},
+		"a wrong list of peers": {func(s *service.ClusterStatus) { s.Warnings = []string{"the lists differ"} }, `[{"name":"","text":"the lists differ"}]`},
+		"two things": {
+			func(s *service.ClusterStatus) {
+				s.HasQuorum, s.Conditions["B"] = false, service.Condition{SilentFor: time.Second}
+			},
+			`[{"name":"IdnodeNoQuorum","critical":true},{"name":"IdnodeMemberUnreachable"}]`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.change = tt.change
+			wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"alarms":`+tt.want+`}`)
+		})
+	}
+}
+
+// TestAlarmsHaveTheNamesOfTheRules: whoever was woken by an alert finds it on the page.
+func TestAlarmsHaveTheNamesOfTheRules(t *testing.T) {
+	rules, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", "idnode-alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("alarms.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`Name(?:: +|, a.Critical = )"(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(names) < 5 {
+		t.Errorf("%d names were found", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(string(rules), "alert: "+name[1]+"\n") {
+			t.Errorf("no rule is named %s", name[1])
+		}
+	}
+}
+
+// TestWhatCannotWork: of each member the page hears why it cannot be handed leadership,
+// or be removed.
+func TestWhatCannotWork(t *testing.T) {
+	const answers = `It answers. Only a member that is gone is removed here; for others there is: idnode cluster remove.`
+	tests := map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"all is well": {func(*world) {}, `[{"no_handover":"It leads.","no_removal":"` + answers + `"},{"no_handover":"","no_removal":"` + answers + `"},
+			{"no_handover":"It does not answer.","no_removal":""}]`},
+		"no right": {func(w *world) { w.admins = []string{"ops"} }, `[{"no_handover":"` + noClusterRight + `","no_removal":"` + noClusterRight + `"},
+			{"no_handover":"` + noClusterRight + `"},{"no_removal":"` + noClusterRight + `"}]`},
+		"no quorum": {func(w *world) { w.loseQuorum() }, `[{"no_handover":"There is no quorum."},{"no_handover":"There is no quorum."},{"no_removal":"There is no quorum."}]`},
+		"no room": {func(w *world) {
+			w.change = func(s *service.ClusterStatus) {
+				s.Conditions["B"] = service.Condition{Reachable: true, StorageFull: true}
+			}
+		}, `[{},{"no_handover":"Its disk is nearly full."},{}]`},
+		"no vote": {func(w *world) {
+			w.change = func(s *service.ClusterStatus) { s.VoterTags = []string{"A", "C"} }
+		}, `[{},{"role":"joining","no_handover":"It does not vote."},{}]`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tt.change(w)
+			wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200, `{"members":`+tt.want+`}`)
+		})
+	}
+}
+
+// TestOperate: leadership is handed over, and a member that is gone is removed; one
+// that answers is not.
+func TestOperate(t *testing.T) {
+	w := newWorld(t)
+	walk(t, w.newServer(httpapi.Config{}), []step{
+		{post, "members/lead", `{"tag":"B","request_id":"r"}`, 200, `{"leader":"B"}`},
+		{post, "members/lead", `{"tag":"b"}`, 400, `{"reason":"INVALID_NODE_TAG","field":"tag"}`},
+		{post, "members/remove", `{"tag":"B"}`, 409, `{"reason":"INVALID_REQUEST","field":"tag"}`},
+		{post, "members/remove", `{"tag":"C"}`, 200, `{"name":"C"}`},
+		{post, "members/remove", `{"tag":"C","force":true}`, 400, `{"reason":"INVALID_REQUEST"}`},
+		{get, "settings", "", 200, `{"next":""}`},
+		{get, "roles", "", 200, `{"Roles":null,"Limits":null}`},
+	})
+	if strings.Join(w.led, " ") != "B" || strings.Join(w.removed, " ") != "C" {
+		t.Errorf("%q led, %q were removed", w.led, w.removed)
+	}
+	w.admins = []string{"ops"}
+	walk(t, w.newServer(httpapi.Config{}), []step{
+		{post, "members/lead", `{"tag":"B"}`, 403, `{"reason":"PERMISSION_DENIED"}`},
+		{post, "members/remove", `{"tag":"C"}`, 403, `{"reason":"PERMISSION_DENIED"}`},
+		{get, "roles", "", 403, `{"reason":"PERMISSION_DENIED"}`},
+	})
+}
+
+// TestBackup: what is downloaded is a backup file, to its last byte.
+func TestBackup(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	wantJSON(t, send(s, post, api+"identities/seed", `{"name":"invoices","value":"7"}`), 200, `{}`)
+	answer := send(s, post, api+"backup", `{"request_id":"r"}`)
+	if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("%d %v", answer.Code, answer.Header())
+	}
+	wantHeaders(t, "backup", answer.Header())
+	file, err := backup.NewReader(bytes.NewReader(answer.Body.Bytes()))
+	if err != nil || file.Header().GetLogIndex() != w.index {
+		t.Fatalf("%v, %v", file.Header(), err)
+	}
+	for err == nil {
+		_, err = file.Next()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	w.loseQuorum()
+	wantJSON(t, send(s, post, api+"backup", `{}`), 503, `{"reason":"NO_QUORUM"}`)
+	if answer := send(s, post, api+"backup", `{"stale":true}`); answer.Code != http.StatusOK || answer.Body.Len() == 0 {
+		t.Errorf("without a quorum: %d", answer.Code)
+	}
+}
+
+// timedWriter is a connection whose deadlines can be set.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	// pieces are those written, each with its deadline.
+	pieces    []time.Duration
+	remaining time.Duration
+}
+
+// SetWriteDeadline is for http.ResponseController.
+func (w *timedWriter) SetWriteDeadline(at time.Time) error {
+	w.remaining = time.Until(at)
+	return nil
+}
+
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.pieces, w.remaining = append(w.pieces, w.remaining), 0
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestAStalledDownloadIsGivenUp: its reader has a time for each piece, so that a long
+// backup takes as long as it takes, and a reader who stops does not hold it.
+func TestAStalledDownloadIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	for i := range 100 {
+		wantJSON(t, send(s, post, api+"claims/claim", fmt.Sprintf(`{"id":"%d%s"}`, i, strings.Repeat("x", 2000))), 200, `{}`)
+	}
+	r := httptest.NewRequest(post, "http://127.0.0.1:7402"+api+"backup", strings.NewReader(`{}`))
+	r.Header.Set("Content-Type", "application/json")
+	answer := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+	s.ServeHTTP(answer, r)
+	if len(answer.pieces) < 3 || answer.Body.Len() < 200_000 {
+		t.Errorf("%d bytes in %d pieces", answer.Body.Len(), len(answer.pieces))
+	}
+	for i, left := range answer.pieces {
+		if left <= 0 || left > pieceTime {
+			t.Errorf("piece %d has %s", i, left)
+		}
+	}
+}
+
+// brokenWriter is a connection that breaks after some bytes.
+type brokenWriter struct {
+	*httptest.ResponseRecorder
+	left int
+}
+
+func (w *brokenWriter) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, errors.New("the connection is gone")
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestABackupThatBreaksOffNeverLooksWhole: its connection ends without the end of the
+// answer.
+func TestABackupThatBreaksOffNeverLooksWhole(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	r := httptest.NewRequest(post, "http://127.0.0.1:7402"+api+"backup", strings.NewReader(`{}`))
+	r.Header.Set("Content-Type", "application/json")
+	defer func() {
+		if got := recover(); got != http.ErrAbortHandler {
+			t.Errorf("it ended with %v", got)
+		}
+	}()
+	s.ServeHTTP(&brokenWriter{httptest.NewRecorder(), 10}, r)
+}

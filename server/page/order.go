@@ -1,0 +1,80 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// maxArranged is how long a list may be in another order than that of names: all of it
+// is looked through for each page.
+const maxArranged = 10_000
+
+// orders are ways to arrange a list, beside that of names.
+type orders[S any] map[string]func(a, b S) int
+
+// arranged answers a list as the parameters sort and descending say: by names if there
+// are none, which is the order it has.
+func arranged[S, T any](
+	r *http.Request, fetch func(service.ListRequest) ([]S, string, error), by orders[S], shown func(S) T,
+) (any, error) {
+	req, err := listRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	key, descending := r.URL.Query().Get("sort"), r.URL.Query().Get("descending") == "true"
+	if by[key] == nil && !descending {
+		all, next, err := fetch(req)
+		return listOf(all, next, shown), err
+	}
+	begin, err := strconv.Atoi("0" + req.PageToken)
+	if err != nil {
+		return nil, &problem{Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageToken, Field: "token", Message: "the token is no place in an arranged list"}
+	}
+	all, err := whole(req, fetch)
+	if err != nil {
+		return nil, err
+	}
+	if by[key] != nil {
+		slices.SortStableFunc(all, by[key])
+	}
+	if descending {
+		slices.Reverse(all)
+	}
+	size := req.PageSize
+	if size <= 0 || size > service.MaxPageSize {
+		size = service.DefaultPageSize
+	}
+	begin = min(begin, len(all))
+	end, next := min(begin+size, len(all)), ""
+	if end < len(all) {
+		next = strconv.Itoa(end)
+	}
+	return listOf(all[begin:end], next, shown), nil
+}
+
+// whole fetches all pages of a list that is not too long.
+func whole[S any](req service.ListRequest, fetch func(service.ListRequest) ([]S, string, error)) ([]S, error) {
+	req.PageSize, req.PageToken = service.MaxPageSize, ""
+	var all []S
+	for {
+		some, next, err := fetch(req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if next == "" {
+			return all, nil
+		}
+		if len(all) >= maxArranged {
+			return nil, &problem{
+				Status: http.StatusBadRequest, Reason: service.ReasonInvalidRequest, Field: "sort",
+				Message: fmt.Sprintf("a list of more than %d is shown in order of its names only; a filter makes it shorter", maxArranged),
+			}
+		}
+		req.PageToken, req.Consistency = next, service.Stale
+	}
+}

@@ -1,0 +1,64 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/service"
+)
+
+// TestOrders: a list is arranged as a whole, not each page by itself.
+func TestOrders(t *testing.T) {
+	s := newWorld(t).newServer(httpapi.Config{})
+	for i, value := range []string{"30", "10", "9223372036854775807", "20", "10"} {
+		wantJSON(t, send(s, post, api+"identities/seed", fmt.Sprintf(`{"name":"n%d","value":%q}`, i, value)), 200, `{}`)
+		wantJSON(t, send(s, post, api+"claims/claim", fmt.Sprintf(`{"id":"c%d"}`, i)), 200, `{}`)
+	}
+	for query, want := range map[string]string{
+		"identities?":                           "[n0 n1 n2 n3 n4]",
+		"identities?sort=name":                  "[n0 n1 n2 n3 n4]",
+		"identities?sort=nothing":               "[n0 n1 n2 n3 n4]",
+		"identities?sort=name&descending=true":  "[n4 n3 n2 n1 n0]",
+		"identities?sort=value":                 "[n1 n4 n3 n0 n2]",
+		"identities?sort=value&descending=true": "[n2 n0 n3 n4 n1]",
+		"identities?sort=value&prefix=n1":       "[n1]",
+		"claims?descending=true":                "[c4 c3 c2 c1 c0]",
+		"etags?sort=last":                       "[default shop]",
+		"etags?sort=last&descending=true":       "[shop default]",
+	} {
+		var names []string
+		for token := ""; ; {
+			var got list[name]
+			answer := send(s, get, api+query+"&size=2&token="+url.QueryEscape(token), "")
+			decodeJSON(t, answer, &got)
+			for _, item := range got.Items {
+				names = append(names, item.Name)
+			}
+			if token = got.Next; token == "" || len(names) > 5 {
+				break
+			}
+		}
+		if got := fmt.Sprint(names); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	walk(t, s, []step{
+		{get, "identities?sort=value&token=x", "", 400, `{"reason":"INVALID_PAGE_TOKEN","field":"token"}`},
+		{get, "identities?sort=value&token=-1", "", 400, `{"reason":"INVALID_PAGE_TOKEN"}`},
+		{get, "identities?sort=value&token=99", "", 200, `{"items":[],"next":""}`},
+	})
+}
+
+// TestALongListIsNotArranged: it is looked through as a whole only up to a bound.
+func TestALongListIsNotArranged(t *testing.T) {
+	fetched := 0
+	_, err := whole(service.ListRequest{}, func(req service.ListRequest) ([]int, string, error) {
+		fetched += req.PageSize
+		return make([]int, req.PageSize), "more", nil
+	})
+	if p := problemOf(err); p.Reason != service.ReasonInvalidRequest || p.Field != "sort" || fetched != maxArranged {
+		t.Errorf("after %d: %v", fetched, err)
+	}
+}

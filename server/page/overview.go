@@ -1,0 +1,180 @@
+package page
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// overview is the page's request of every second: the cluster as this node sees it,
+// its alarms, the size of the state, the ids that the node has handed out, and the
+// viewer's rights. It needs no quorum.
+type overview struct {
+	// Millis is the node's own time, for rates; it begins again with the process. Taken
+	// is when the members were asked how they are, all at once, by the same clock.
+	Millis  int64  `json:"millis"`
+	Taken   int64  `json:"taken_millis"`
+	Version string `json:"version"`
+	Self    member `json:"self"`
+
+	ClusterID     string `json:"cluster_id"`
+	Leader        string `json:"leader"`
+	Term          uint64 `json:"term"`
+	HasQuorum     bool   `json:"has_quorum"`
+	ContactMillis int64  `json:"last_contact_millis"`
+	StorageFull   bool   `json:"storage_full"`
+	// Voters is how many members vote, Quorum how many of them are one, and
+	// Reachable how many answer this node, itself included.
+	Voters    int `json:"voters"`
+	Quorum    int `json:"quorum"`
+	Reachable int `json:"reachable"`
+	// Furthest is the newest log entry that the state of any member in reach had. The
+	// commit index is often some entries above it: Raft's own, which are no state's.
+	Furthest  uint64 `json:"furthest_index"`
+	StateHash string `json:"state_hash"`
+	LogFormat uint32 `json:"log_format"`
+
+	Members []member `json:"members"`
+	Alarms  []alarm  `json:"alarms"`
+	Counts  counts   `json:"counts"`
+	// Issued has numbers since the start of the node.
+	Issued map[string]uint64 `json:"issued"`
+	You    you               `json:"you"`
+}
+
+// you is the viewer of the page, and its rights.
+type you struct {
+	Name string `json:"name"`
+	// Cluster has the rights on the cluster as a whole, Some those on some name of the
+	// viewed database.
+	Cluster string `json:"cluster"`
+	Some    string `json:"some"`
+}
+
+// member is a node of the cluster.
+type member struct {
+	Tag       string `json:"tag"`
+	ID        string `json:"id"`
+	Role      string `json:"role"`
+	Self      bool   `json:"self"`
+	Reachable bool   `json:"reachable"`
+	// SilentMillis is for how long it has not answered.
+	SilentMillis int64  `json:"silent_millis"`
+	Applied      uint64 `json:"applied_index"`
+	// Behind is by how many log entries its state is behind the furthest one.
+	Behind      uint64 `json:"behind"`
+	StorageFull bool   `json:"storage_full"`
+	Version     string `json:"version"`
+	// CertificateDays is for how many days its certificate is still valid, rounded
+	// down; null if it has none, or does not say.
+	CertificateDays *int `json:"certificate_days"`
+	// Stats are null if it does not say.
+	Stats *stats `json:"figures"`
+	GRPC  string `json:"grpc"`
+	Raft  string `json:"raft"`
+	HTTP  string `json:"http"`
+	// NoHandover and NoRemoval say why it cannot be handed leadership, or be removed
+	// from the page; empty if it can.
+	NoHandover string `json:"no_handover"`
+	NoRemoval  string `json:"no_removal"`
+}
+
+// stats are those of a member's last seconds.
+type stats struct {
+	Identities float64 `json:"identities_per_second"`
+	IDs        float64 `json:"ids_per_second"`
+	CommitP99  int64   `json:"commit_p99_micros"`
+	WriteP99   int64   `json:"write_p99_micros"`
+	FreeBytes  uint64  `json:"free_bytes"`
+}
+
+// counts are how much there is in the replicated state.
+type counts struct {
+	Databases  int    `json:"databases"`
+	Identities int    `json:"identities"`
+	Hidden     int    `json:"hidden_identities"`
+	HiLos      int    `json:"hilos"`
+	Claims     int    `json:"claims"`
+	Requests   uint64 `json:"request_ids"`
+	NameBytes  int64  `json:"name_bytes"`
+}
+
+func (p *Page) overview(r *http.Request) (any, error) {
+	s, have := p.service.GetStatus(), p.service.Rights(r.Context(), "", "")
+	o := overview{
+		Millis: time.Since(p.began).Milliseconds(), Taken: max(0, s.ConditionsAt.Sub(p.began).Milliseconds()),
+		Version: s.Version, Self: memberOf(s.Self, s.SelfID),
+		ClusterID: s.ClusterID, Leader: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
+		ContactMillis: s.LastContact.Milliseconds(), StorageFull: s.StorageFull,
+		Furthest: s.Furthest(), StateHash: strconv.FormatUint(s.StateHash, 16), LogFormat: s.LogFormat,
+		Members: make([]member, 0, len(s.Members)), Alarms: alarmsOf(s), Issued: p.issued(),
+		Counts: counts{
+			Databases: s.Counts.Databases, Identities: s.Counts.Identities, Hidden: s.Counts.HiddenIdentities,
+			HiLos: s.Counts.HiLos, Claims: s.Counts.Claims, Requests: s.Counts.Requests, NameBytes: s.Counts.NameBytes,
+		},
+		You: you{
+			Name: p.service.Principal(r.Context()), Cluster: have.String(),
+			Some: p.service.RightsWithin(r.Context(), database(r.URL.Query())).String(),
+		},
+	}
+	o.Voters, o.Reachable = votersOf(s)
+	o.Quorum = o.Voters/2 + 1
+	for _, m := range s.Members {
+		shown := memberOf(m, s.SelfID)
+		shown.NoHandover, shown.NoRemoval = noHandover(m, s, have), noRemoval(m, s, have)
+		o.Members = append(o.Members, shown)
+	}
+	return o, nil
+}
+
+// votersOf returns how many members vote, and how many of them answer.
+func votersOf(s service.Status) (voters, reachable int) {
+	for _, m := range s.Members {
+		if !votes(m) {
+			continue
+		}
+		voters++
+		if m.Reachable {
+			reachable++
+		}
+	}
+	return voters, reachable
+}
+
+func votes(m service.Member) bool {
+	return m.Role == service.RoleLeader || m.Role == service.RoleFollower
+}
+
+func memberOf(m service.Member, self string) member {
+	shown := member{
+		Tag: m.Tag, ID: m.ID, Role: roles[m.Role], Self: m.ID == self,
+		Reachable: m.Reachable, SilentMillis: m.SilentFor.Milliseconds(), Applied: m.AppliedIndex, Behind: m.Behind,
+		StorageFull: m.StorageFull, Version: m.Version, CertificateDays: daysLeft(m),
+		GRPC: m.GRPCAddress, Raft: m.RaftAddress, HTTP: m.HTTPAddress,
+	}
+	if f := m.Stats; f != nil {
+		shown.Stats = &stats{
+			Identities: f.IdentitiesPerSecond, IDs: f.IDsPerSecond,
+			CommitP99: f.CommitP99.Microseconds(), WriteP99: f.WriteP99.Microseconds(), FreeBytes: f.FreeBytes,
+		}
+	}
+	return shown
+}
+
+// daysLeft returns for how many days a member's certificate is still valid; nil if
+// that is not known.
+func daysLeft(m service.Member) *int {
+	if m.CertificateEnds.IsZero() {
+		return nil
+	}
+	days := int(math.Floor(time.Until(m.CertificateEnds).Hours() / 24))
+	return &days
+}
+
+var roles = map[service.Role]string{
+	service.RoleLeader: "leader", service.RoleFollower: "follower", service.RoleJoining: "joining",
+	service.RoleWatcher: "watcher", service.RoleRemoved: "removed", service.RoleUnknown: "unknown",
+}

@@ -1,0 +1,36 @@
+package page
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+// Config is what a Page is made of. All fields are needed.
+type Config struct {
+	Service *service.Service
+	// Issued returns how many ids the node has handed out since it was started, by
+	// strategy.
+	Issued func() map[string]uint64
+}
+
+// Page answers for the page's files and its calls. It is safe for concurrent
+// use.
+type Page struct {
+	service *service.Service
+	issued  func() map[string]uint64
+	// began is what the time of the statistics is counted from.
+	began time.Time
+}
+
+// New returns a Page.
+func New(cfg Config) *Page {
+	return &Page{service: cfg.Service, issued: cfg.Issued, began: time.Now()}
+}
+
+// Handle adds the page by handle, which takes patterns of http.ServeMux.
+func (p *Page) Handle(handle func(pattern string, handler http.Handler)) {
+	p.handleAssets(handle)
+	p.handleCalls(handle)
+}

@@ -1,0 +1,254 @@
+package page
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/service"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	clusterID   = []byte("cluster---------")
+	selfID      = []byte("node-a----------")
+	errNoQuorum = outcome.NewNotApplied(outcome.NoQuorum, errors.New("nobody leads"))
+)
+
+// world is a node whose cluster is nothing but its replicated state: operations
+// are applied at once.
+type world struct {
+	t     testing.TB
+	state *fsm.State
+	// admins are the node's administrators; nil if everybody is one.
+	admins []string
+
+	mu    sync.Mutex
+	index uint64
+	etag  uint64
+	// addresses are those of the members that the node knows.
+	addresses []string
+	// fail is what becomes of proposals and linearizable reads.
+	fail error
+	// change is made to the status.
+	change func(*service.ClusterStatus)
+	// led and removed are the tags of members that were handed leadership, or removed.
+	led, removed []string
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
+	members := []*raftlogv1.Member{
+		{Id: selfID, Tag: "A", Voter: true, LogFormat: 1, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401", HttpAddress: "a.example:7402"},
+		{Id: []byte("node-b----------"), Tag: "B", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.2:7400", RaftAddress: "10.0.0.2:7401"},
+		{Id: []byte("node-c----------"), Tag: "C", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.3:7400", RaftAddress: "10.0.0.3:7401"},
+	}
+	if _, err := w.Propose(context.Background(), fsm.BootstrapOperation(clusterID, members)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Propose implements service.Proposer.
+func (w *world) Propose(_ context.Context, operation []byte) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fail != nil {
+		return nil, w.fail
+	}
+	w.index++
+	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: time.Unix(1_800_000_000, 0).UnixNano()}
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(results[0].Results[0]), nil
+}
+
+// ProposeAll implements service.Proposer; nothing of the page uses it.
+func (w *world) ProposeAll(context.Context, [][]byte) ([][]byte, []error) {
+	return nil, []error{errors.ErrUnsupported}
+}
+
+// Linearize implements service.Linearizer.
+func (w *world) Linearize(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fail
+}
+
+// NextBlock implements service.Etags.
+func (w *world) NextBlock(_ string, n int) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.etag += uint64(n)
+	return w.etag - uint64(n) + 1, nil
+}
+
+// Status implements service.Cluster: node C is out of reach, and B behind. The
+// newest two log entries are Raft's own.
+func (w *world) Status() service.ClusterStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	status := service.ClusterStatus{
+		ClusterID: hex.EncodeToString(clusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
+		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Addresses: w.addresses, Conditions: map[string]service.Condition{
+			"A": {Reachable: true, AppliedIndex: w.index}, "B": {Reachable: true, AppliedIndex: w.index - 1},
+		},
+	}
+	if w.fail != nil {
+		status.LeaderTag, status.HasQuorum, status.QuorumMissing = "", false, 90*time.Second
+	}
+	if w.change != nil {
+		w.change(&status)
+	}
+	return status
+}
+
+func (*world) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (w *world) Remove(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
+	if force {
+		w.t.Error("a member is removed by force")
+	}
+	w.removed = append(w.removed, tag)
+	return 1, nil
+}
+
+func (w *world) Transfer(_ context.Context, tag string) (string, error) {
+	w.led = append(w.led, tag)
+	return tag, nil
+}
+
+// loseQuorum makes the cluster refuse everything, from now on.
+func (w *world) loseQuorum() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail = errNoQuorum
+}
+
+// newServer returns the node's HTTP port with the page on it.
+func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
+	w.t.Helper()
+	svc, err := service.New(service.Config{
+		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins, Hosts: []string{"ids.example"},
+		Tag: func() (string, bool) { return "A", true },
+		OwnEtags: func() []service.OwnEtag {
+			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := httpapi.NewServer(cfg, svc)
+	New(Config{Service: svc, Issued: func() map[string]uint64 { return map[string]uint64{"guid": 7} }}).Handle(server.Handle)
+	return server
+}
+
+// send sends a request as the page does, with further headers as pairs.
+func send(s http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:7402"
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i+1] == "" {
+			r.Header.Del(headers[i])
+		}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// wantJSON compares an answer with JSON text, whatever its order and spaces; of
+// objects only the keys that want has.
+func wantJSON(t *testing.T, w *httptest.ResponseRecorder, status int, want string) {
+	t.Helper()
+	var got, wanted any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	if d := cmp.Diff(wanted, only(got, wanted)); d != "" || w.Code != status {
+		t.Errorf("status %d, want %d (-want +got):\n%s", w.Code, status, d)
+	}
+}
+
+// only returns got without the keys of objects that want does not have.
+func only(got, want any) any {
+	if list, wanted := asLists(got, want); wanted != nil {
+		for i := range list {
+			list[i] = only(list[i], wanted[i])
+		}
+		return list
+	}
+	object, ok := got.(map[string]any)
+	wanted, both := want.(map[string]any)
+	if !ok || !both {
+		return got
+	}
+	kept := map[string]any{}
+	for key, value := range wanted {
+		if has, there := object[key]; there {
+			kept[key] = only(has, value)
+		}
+	}
+	return kept
+}
+
+// asLists returns two lists of the same length, or nil.
+func asLists(got, want any) (list, wanted []any) {
+	list, _ = got.([]any)
+	wanted, _ = want.([]any)
+	if len(list) != len(wanted) {
+		return nil, nil
+	}
+	return list, wanted
+}
+
+func decodeJSON(t *testing.T, w *httptest.ResponseRecorder, v any) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), v); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %v: %s", w.Code, err, w.Body)
+	}
+}
+
+// jsonField returns a field of an answer that is text.
+func jsonField(t *testing.T, w *httptest.ResponseRecorder, name string) string {
+	t.Helper()
+	fields := map[string]any{}
+	decodeJSON(t, w, &fields)
+	text, _ := fields[name].(string)
+	return text
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/idnode/idnode/access/audit"
+)
+
+// Auditor keeps the record of what changed the cluster; *audit.Log is one.
+type Auditor interface {
+	// Write returns when the record is on disk.
+	Write(r audit.Record) error
+}
+
+// change is what a call that is recorded has changed.
+type change struct {
+	// index is the log index of the change, 0 if there is none.
+	index uint64
+	// before and after are what was there and what is there now; nil if nothing is
+	// known of it.
+	before, after any
+	// partly says that all this holds though the call failed.
+	partly bool
+}
+
+// audited makes a call and records it twice: before the call, and with its outcome.
+// r describes the call. A call that cannot be recorded is not made. A call whose
+// outcome cannot be recorded has happened all the same, and the log of the node
+// says so.
+func (s *Service) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
+	if s.cfg.Audit == nil {
+		_, err := call()
+		return err
+	}
+	r.Outcome = audit.OutcomeIntended
+	if err := s.record(ctx, &r); err != nil {
+		return err
+	}
+	done, err := call()
+	r.Outcome, r.Reason = outcomeOf(err)
+	if err != nil && done.partly {
+		r.Outcome = audit.OutcomeUnknown
+	}
+	if err == nil || done.partly {
+		r.Before, r.After, r.Index = done.before, done.after, done.index
+	}
+	if failed := s.cfg.Audit.Write(r); failed != nil {
+		s.cfg.Logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
+	}
+	return err
+}
+
+// record writes a record in the name of the caller.
+func (s *Service) record(ctx context.Context, r *audit.Record) error {
+	who := s.caller(ctx)
+	r.Principal, r.Address, r.Node = who.Principal, who.Address, s.confirmedTag()
+	if err := s.cfg.Audit.Write(*r); err != nil {
+		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
+	}
+	return nil
+}
+
+// recordRead records what the caller is about to be told, if reads are recorded.
+func (s *Service) recordRead(ctx context.Context, r audit.Record) error {
+	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Reads {
+		return nil
+	}
+	r.Outcome = audit.OutcomeDone
+	return s.record(ctx, &r)
+}
+
+// A denied caller can ask as often as it likes: these are the records written a
+// second, and at once.
+const denialsPerSecond, denialsAtOnce = 10, 100
+
+// recordDenial records that the caller had no right to a call, if denials are.
+func (s *Service) recordDenial(ctx context.Context, call, message string) {
+	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Denials && s.cfg.AuditLevel != audit.Reads {
+		return
+	}
+	if !s.denials.Allow() {
+		s.denialsLeftOut.Add(1)
+		return
+	}
+	r := audit.Record{
+		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: ReasonPermissionDenied,
+		Call: call, After: message, LeftOut: s.denialsLeftOut.Swap(0),
+	}
+	if err := s.record(ctx, &r); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "a denied call is not in the audit log", "call", call, "error", err)
+	}
+}
+
+// outcomeOf returns what the record says of a call's error.
+func outcomeOf(err error) (outcome, reason string) {
+	var e *Error
+	switch {
+	case err == nil:
+		return audit.OutcomeDone, ""
+	case !errors.As(err, &e), e.Code == Internal:
+		return audit.OutcomeUnknown, ReasonInternal
+	case e.Reason == ReasonOutcomeUnknown:
+		return audit.OutcomeUnknown, e.Reason
+	default:
+		return audit.OutcomeRefused, e.Reason
+	}
+}

@@ -1,0 +1,284 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// auditor remembers records; after fail it takes none.
+type auditor struct {
+	records []audit.Record
+	fail    error
+}
+
+func (a *auditor) Write(r audit.Record) error {
+	if a.fail == nil {
+		a.records = append(a.records, r)
+	}
+	return a.fail
+}
+
+// take returns the records since the last time, and checks what they share.
+func (a *auditor) take(t *testing.T) []audit.Record {
+	t.Helper()
+	records := a.records
+	a.records = nil
+	for i, r := range records {
+		if r.Principal != "ops" || r.Address != "192.0.2.1:9" || r.Node != "A" {
+			t.Errorf("who, where from and where to: %+v", r)
+		}
+		records[i].Principal, records[i].Address, records[i].Node = "", "", ""
+	}
+	return records
+}
+
+func newAuditedNode(t *testing.T) (node, *auditor) { return newAuditedNodeAt(t, "") }
+
+func newAuditedNodeAt(t *testing.T, level audit.Level) (node, *auditor) {
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	a := &auditor{}
+	return newNode(t, w, func(c *Config) { c.Audit, c.AuditLevel = a, level }), a
+}
+
+// TestWhatIsRecorded: what takes numbers back or changes the cluster is recorded
+// twice, before and after.
+func TestWhatIsRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	ctx := as("ops")
+	seed := func(value int64, force bool) uint64 {
+		res, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: "Orders", Value: value, Force: force})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.LogIndex
+	}
+	seed(10, false)
+	first := audit.Record{Event: audit.EventSeed, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders", After: int64(3)}
+	second := first
+	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(10), seed(3, true)
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	deleted, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Name: "orders", Forget: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first = audit.Record{Event: audit.EventForget, Outcome: audit.OutcomeIntended, Database: "default", Name: "orders"}
+	second = first
+	second.Outcome, second.Before, second.Index = audit.OutcomeDone, int64(3), deleted.LogIndex
+	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	// The roles come last: with them, who takes a node in makes a token for it too.
+	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"join", audit.EventJoin}, {"remove", audit.EventRemove}, {"set roles", audit.EventRoles}} {
+		name, want := made[0], made[1]
+		if err := calls[name].make(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+		got := a.take(t)
+		if len(got) != 2 || got[0].Event != want || got[0].Outcome != audit.OutcomeIntended || got[1].Event != want || got[1].Outcome != audit.OutcomeDone {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	n.setRoles(t, everything(), shop(rights.Read))
+	got := a.take(t)
+	if diff := cmp.Diff(Roles{Roles: []rights.Role{everything()}}, got[1].Before); diff != "" {
+		t.Errorf("the roles before: %s", diff)
+	}
+}
+
+// TestWhoJoinsByItselfIsRecorded, once: it asks until it is a member.
+func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	ctx := as("ops")
+	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
+	admit := func(m *raftlogv1.Member, err error) error {
+		return n.Admit(ctx, Newcomer{ID: m.GetId(), Tag: m.GetTag()}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
+	}
+	if err := admit(newcomer, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.take(t); len(got) != 2 || got[0].Event != audit.EventJoin || got[0].Name != "C" || got[1].Outcome != audit.OutcomeDone {
+		t.Errorf("%+v", got)
+	}
+	member := n.world.state.Members()[0]
+	if err := admit(member, nil); err != nil || len(a.take(t)) > 0 {
+		t.Errorf("a member that asks again is recorded, or refused: %v", err)
+	}
+	a.fail = errors.New("the disk is full")
+	wantError(t, admit(newcomer, errors.New("taken in without a record")), Unavailable, ReasonAuditFailed, "")
+}
+
+// TestBackupsAreRecorded, with how much was read, also of those that were not read to
+// their end.
+func TestBackupsAreRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	var file bytes.Buffer
+	if err := n.Backup(as("ops"), Stale, &file); err != nil {
+		t.Fatal(err)
+	}
+	index, _ := n.world.state.Hash()
+	want := []audit.Record{
+		{Event: audit.EventBackup, Outcome: audit.OutcomeIntended},
+		{Event: audit.EventBackup, Outcome: audit.OutcomeDone, After: audit.Copied{Bytes: int64(file.Len())}, Index: index},
+	}
+	if diff := cmp.Diff(want, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	want[1].Outcome, want[1].Reason, want[1].After = audit.OutcomeUnknown, ReasonStopping, audit.Copied{Bytes: 10}
+	if n.Backup(as("ops"), Stale, brokenWriter{10}) == nil {
+		t.Error("a backup that was not read to its end")
+	}
+	if diff := cmp.Diff(want, a.take(t)); diff != "" {
+		t.Error(diff)
+	}
+	a.fail = errors.New("the disk is full")
+	file.Reset()
+	wantError(t, n.Backup(as("ops"), Stale, &file), Unavailable, ReasonAuditFailed, "")
+	if file.Len() > 0 {
+		t.Errorf("%d bytes were read without a record", file.Len())
+	}
+}
+
+// TestWhatIsNotDoneIsRecordedAsSuch.
+func TestWhatIsNotDoneIsRecordedAsSuch(t *testing.T) {
+	n, a := newAuditedNode(t)
+	_, err := n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	wantError(t, err, NotFound, ReasonIdentityNotFound, "name")
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused || got[1].Reason != ReasonIdentityNotFound {
+		t.Errorf("%+v", got)
+	}
+	n.world.set(func(w *world) { w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("lost")) })
+	_, err = n.DeleteIdentity(as("ops"), DeleteIdentityRequest{Name: "nothing"})
+	wantError(t, err, Aborted, ReasonOutcomeUnknown, "")
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeUnknown {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhatCannotBeRecordedIsNotDone.
+func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+	n, a := newAuditedNode(t)
+	a.fail = errors.New("the disk is full")
+	before := n.world.proposals()
+	for _, name := range []string{"seed by force", "delete", "forget", "setting", "join", "remove", "set roles"} {
+		wantError(t, calls[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
+	}
+	if n.world.proposals() != before || n.cluster.asked != "" {
+		t.Error("it was done all the same")
+	}
+	for _, name := range []string{"next", "seed", "range", "claim"} {
+		if err := calls[name].make(as("ops"), n); err != nil {
+			t.Errorf("%s, which is not recorded: %v", name, err)
+		}
+	}
+}
+
+// TestWhoIsDeniedIsNotRecorded: anybody could otherwise fill the disk.
+func TestWhoIsDeniedIsNotRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	n.setRoles(t, everything())
+	a.records = nil
+	for name, call := range calls {
+		if err := call.make(as("shop"), n); !denied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(a.records) != 0 {
+		t.Errorf("%+v", a.records)
+	}
+}
+
+// TestDenialsAreRecorded, from their level on, with who was denied what.
+func TestDenialsAreRecorded(t *testing.T) {
+	for _, level := range []audit.Level{audit.Denials, audit.Reads} {
+		n, a := newAuditedNodeAt(t, level)
+		n.setRoles(t, everything())
+		for name, call := range calls {
+			a.records = nil
+			if err := call.make(as("shop"), n); !denied(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(a.records) != 1 {
+				t.Fatalf("%s: %+v", name, a.records)
+			}
+			r := a.records[0]
+			if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != ReasonPermissionDenied || r.Principal != "shop" ||
+				r.Address == "" || r.Call == "" || !strings.Contains(r.After.(string), call.need.List()[0].String()) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+}
+
+// TestDenialsDoNotFillTheDisk: beyond a bound they are counted.
+func TestDenialsDoNotFillTheDisk(t *testing.T) {
+	n, a := newAuditedNodeAt(t, audit.Denials)
+	n.setRoles(t, everything())
+	a.records = nil
+	const calls = 5_000
+	began := time.Now()
+	for range calls {
+		if _, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"}); !denied(err) {
+			t.Fatal(err)
+		}
+	}
+	most := denialsAtOnce + denialsPerSecond*time.Since(began).Seconds() + 1
+	if got := len(a.records); got < denialsAtOnce || float64(got) > most {
+		t.Errorf("%d records, want %d to %.0f", got, denialsAtOnce, most)
+	}
+	told := n.denialsLeftOut.Load()
+	for _, r := range a.records {
+		told += 1 + r.LeftOut
+	}
+	if told != calls {
+		t.Errorf("%d calls are recorded or counted, of %d", told, calls)
+	}
+}
+
+// TestReadsAreRecorded at their level alone, before anything is told.
+func TestReadsAreRecorded(t *testing.T) {
+	for _, level := range []audit.Level{"", audit.Changes, audit.Denials, audit.Reads} {
+		n, a := newAuditedNodeAt(t, level)
+		ctx := as("ops")
+		if _, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"}); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls {
+			if call.need != rights.Read && name != "get roles" {
+				continue
+			}
+			a.fail = nil
+			if err := call.make(ctx, n); err != nil && name != "get hilo" {
+				t.Errorf("%s: %v", name, err)
+			}
+			got := a.take(t)
+			if level != audit.Reads {
+				if len(got) > 0 {
+					t.Errorf("%s at %q: %+v", name, level, got)
+				}
+				continue
+			}
+			if len(got) != 1 || got[0].Event != audit.EventRead && got[0].Event != audit.EventReadRoles || got[0].Outcome != audit.OutcomeDone {
+				t.Errorf("%s: %+v", name, got)
+			}
+			if name == "get identity" && (got[0].Database != "shop" || got[0].Name != "orders") {
+				t.Errorf("%+v", got)
+			}
+			a.fail = errors.New("the disk is full")
+			wantError(t, call.make(ctx, n), Unavailable, ReasonAuditFailed, "")
+		}
+	}
+}

@@ -1,0 +1,509 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// as returns the context of a caller.
+func as(principal string) context.Context {
+	return WithCaller(context.Background(), Caller{Principal: principal, Address: "192.0.2.1:9"})
+}
+
+// newFormat brings the world to the log format that knows of roles.
+func (w *world) newFormat() {
+	w.t.Helper()
+	w.raiseFormat(rolesFormat)
+}
+
+// raiseFormat brings the world to a log format.
+func (w *world) raiseFormat(format uint32) {
+	w.t.Helper()
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
+	w.must(fsm.AnnounceOperation(member))
+	w.must(fsm.FormatRaiseOperation(format))
+}
+
+// everything is a role for operators, and shop one for those of a shop.
+func everything() rights.Role {
+	var all rights.Right
+	for _, name := range rights.Names() {
+		right, _ := rights.Parse(name)
+		all |= right
+	}
+	return rights.Role{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: all}}}
+}
+
+func shop(r rights.Right) rights.Role {
+	return rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: "Shop", Prefix: "Orders", Rights: r}}}
+}
+
+// shopWithout has all rights on orders in the database shop, and on the whole cluster
+// those that count only there, but for one.
+func shopWithout(missing rights.Right) rights.Role {
+	whole, have := rights.Cluster|rights.Backup, everything().Grants[0].Rights&^missing
+	role := shop(have &^ whole)
+	role.Grants = append(role.Grants, rights.Grant{Database: rights.Any, Rights: have & whole})
+	return role
+}
+
+func (n node) setRoles(t *testing.T, roles ...rights.Role) {
+	t.Helper()
+	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: roles}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// calls are all use cases that need a right, each with what it needs. Those that
+// name something are about orders in the database shop.
+var calls = map[string]struct {
+	need rights.Right
+	make func(context.Context, node) error
+}{
+	"guid":              {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "", false) }},
+	"server-side":       {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/", false) }},
+	"identity":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "ORDERS|", false) }},
+	"semantic":          {rights.Generate, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/x", false) }},
+	"semantic, claimed": {rights.Generate | rights.Claims, func(ctx context.Context, n node) error { return generate(ctx, n, "orders/y", true) }},
+	"next": {rights.Generate, func(ctx context.Context, n node) error {
+		_, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"})
+		return err
+	}},
+	"next, several": {rights.Generate, func(ctx context.Context, n node) error {
+		_, errs := n.NextIdentities(ctx, []NextIdentityRequest{{Database: "shop", Name: "orders"}})
+		return errs[0]
+	}},
+	"stream": {rights.Generate, func(ctx context.Context, n node) error {
+		_, err := n.ServerSideStream(ctx, ServerSideStreamRequest{Database: "shop", Template: "orders/"})
+		return err
+	}},
+	"range": {rights.Ranges, func(ctx context.Context, n node) error {
+		_, err := n.NextRange(ctx, NextRangeRequest{Database: "shop", Tag: "orders"})
+		return err
+	}},
+	"return": {rights.Ranges, func(ctx context.Context, n node) error {
+		_, err := n.ReturnRange(ctx, ReturnRangeRequest{Database: "shop", Tag: "orders", Low: 1, High: 9, Last: 3, WithoutToken: true})
+		return err
+	}},
+	"seed": {rights.Seed, func(ctx context.Context, n node) error {
+		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100})
+		return err
+	}},
+	"seed by force": {rights.Seed | rights.Force, func(ctx context.Context, n node) error {
+		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Database: "shop", Name: "orders", Value: 100, Force: true})
+		return err
+	}},
+	"hilo": {rights.Seed, func(ctx context.Context, n node) error {
+		_, err := n.SetHiLo(ctx, SetHiLoRequest{Database: "shop", Tag: "orders-seeded", Max: 100})
+		return err
+	}},
+	"delete": {rights.Delete, func(ctx context.Context, n node) error {
+		_, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Database: "shop", Name: "orders"})
+		return err
+	}},
+	"forget": {rights.Delete | rights.Force, func(ctx context.Context, n node) error {
+		_, err := n.DeleteIdentity(ctx, DeleteIdentityRequest{Database: "shop", Name: "orders", Forget: true})
+		return err
+	}},
+	"claim": {rights.Claims, func(ctx context.Context, n node) error {
+		_, err := n.Claim(ctx, ClaimRequest{Database: "shop", ID: "orders/claimed"})
+		return err
+	}},
+	"release": {rights.Claims, func(ctx context.Context, n node) error {
+		_, err := n.Release(ctx, ReleaseRequest{Database: "shop", ID: "orders/9"})
+		return err
+	}},
+	"get identity": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.GetIdentity(ctx, GetIdentityRequest{Database: "shop", Name: "orders"})
+		return err
+	}},
+	"get hilo": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.GetHiLo(ctx, GetHiLoRequest{Database: "shop", Tag: "orders"})
+		return err
+	}},
+	"list": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListIdentities(ctx, ListRequest{Database: "shop", Prefix: "ORDERS/2"})
+		return err
+	}},
+	"list hilo": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListHiLo(ctx, ListRequest{Database: "shop", Prefix: "orders"})
+		return err
+	}},
+	"list claims": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListClaims(ctx, ListRequest{Database: "shop", Prefix: "orders"})
+		return err
+	}},
+	"databases": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListDatabases(ctx, ListRequest{})
+		return err
+	}},
+	"own etags": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListOwnEtags(ctx, ListRequest{})
+		return err
+	}},
+	"setting": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.UpdateSetting(ctx, "max-claims", 7)
+		return err
+	}},
+	"join": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.Join(ctx, JoinRequest{Address: "h:1"})
+		return err
+	}},
+	"invite": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.Invite(ctx, InviteRequest{Tag: "D"})
+		return err
+	}},
+	"remove": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.Remove(ctx, "B", false)
+		return err
+	}},
+	"transfer": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.Transfer(ctx, "B")
+		return err
+	}},
+	"merge counters": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.MergeCounters(ctx, MergeCountersRequest{Database: "shop", Claims: []string{"orders/1"}})
+		return err
+	}},
+	"merge cluster": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.MergeCluster(ctx, MergeClusterRequest{Floor: 1})
+		return err
+	}},
+	"get roles": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.GetRoles(ctx, Linearizable)
+		return err
+	}},
+	"set roles": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.SetRoles(ctx, SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
+		return err
+	}},
+}
+
+// wholeCluster are the calls that need their right on every database.
+var wholeCluster = []string{
+	"guid", "databases", "own etags", "setting", "join", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+}
+
+func generate(ctx context.Context, n node, template string, claim bool) error {
+	_, err := n.Generate(ctx, GenerateRequest{Database: "shop", Template: template, Claim: claim})
+	return err
+}
+
+func denied(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), ReasonPermissionDenied)
+}
+
+// TestEveryCallAtTheDoor: each call goes through with just the rights it needs,
+// and not with all the others.
+func TestEveryCallAtTheDoor(t *testing.T) {
+	for name, call := range calls {
+		for _, missing := range call.need.List() {
+			w := newWorld(t)
+			n := newNode(t, w, nil)
+			w.newFormat()
+			n.setRoles(t, everything(), shopWithout(missing))
+			before := w.proposals()
+			if err := call.make(as("shop"), n); !denied(err) {
+				t.Errorf("%s without %s: %v", name, missing, err)
+			}
+			if n.cluster.asked != "" || w.proposals() != before {
+				t.Errorf("%s without %s reached the cluster", name, missing)
+			}
+			wantError(t, call.make(as(""), n), PermissionDenied, ReasonPermissionDenied, "")
+		}
+		w := newWorld(t)
+		n := newNode(t, w, nil)
+		w.newFormat()
+		role := shop(call.need)
+		role.Principals = append(role.Principals, "ops") // So that the roles can be set again.
+		whole := false
+		for _, all := range wholeCluster {
+			whole = whole || all == name
+		}
+		if whole {
+			role.Grants[0].Database, role.Grants[0].Prefix = rights.Any, ""
+		}
+		n.setRoles(t, everything(), role)
+		if err := call.make(as("shop"), n); denied(err) {
+			t.Errorf("%s with %s: %v", name, call.need, err)
+		}
+	}
+}
+
+// TestAdministratorsGuardWhatIsDangerous as long as there are no roles.
+func TestAdministratorsGuardWhatIsDangerous(t *testing.T) {
+	for name, call := range calls {
+		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
+		guarded := call.need&rights.Guarded != 0
+		if err := call.make(as("shop"), n); denied(err) != guarded {
+			t.Errorf("%s, guarded %v: %v", name, guarded, err)
+		}
+		if err := call.make(as("ops"), n); denied(err) {
+			t.Errorf("%s by an administrator: %v", name, err)
+		}
+		n = newNode(t, newWorld(t), func(c *Config) { c.Guarded = true })
+		if err := call.make(as(""), n); denied(err) != guarded {
+			t.Errorf("%s, guarded %v, without administrators: %v", name, guarded, err)
+		}
+	}
+}
+
+// TestWithoutAdministratorsEverybodyMay, as before there were any.
+func TestWithoutAdministratorsEverybodyMay(t *testing.T) {
+	for name, call := range calls {
+		if err := call.make(context.Background(), newNode(t, newWorld(t), nil)); denied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTakingAllRolesAwayKeepsAnAdministrator: whoever does must have the right to set new
+// ones, or nobody could, and no node that names no administrators would start again.
+func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
+	for name, tt := range map[string]struct {
+		guarded bool
+		admins  []string
+		refused string
+	}{
+		"nobody is named":   {true, nil, "no administrators are named"},
+		"others are":        {true, []string{"root"}, "is not among the administrators"},
+		"the author is":     {true, []string{"ops"}, ""},
+		"everybody may all": {false, nil, ""},
+	} {
+		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = tt.guarded, tt.admins })
+		n.world.newFormat()
+		// As if by a node that everybody may ask.
+		newNode(t, n.world, nil).setRoles(t, everything())
+		limits := Roles{Limits: []rights.Limit{{Principals: []string{rights.Any}, InFlight: 9}}}
+		for _, none := range []Roles{{}, limits} {
+			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: none})
+			if tt.refused == "" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if tt.refused != "" {
+				wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+				if !strings.Contains(err.Error(), tt.refused) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+}
+
+// lateState does not know the roles that its cluster has.
+type lateState struct{ *fsm.State }
+
+func (lateState) Roles() fsm.Roles { return fsm.Roles{} }
+
+// TestANodeThatDoesNotKnowTheRolesYet: its callers are judged by those in force,
+// and named when that is asked for.
+func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
+	w := newWorld(t)
+	w.newFormat()
+	newNode(t, w, nil).setRoles(t, everything(), shop(rights.Generate|rights.Seed))
+	late := newNode(t, w, func(c *Config) { c.State = lateState{w.state} })
+	for _, name := range []string{"identity", "next", "next, several", "seed"} {
+		if err := calls[name].make(as("shop"), late); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"range", "claim", "delete", "setting", "seed by force"} {
+		if err := calls[name].make(as("shop"), late); !denied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// lateFormat does not know the log format that its cluster has.
+type lateFormat struct{ *fsm.State }
+
+func (lateFormat) Format() uint32 { return fsm.MergeFormat }
+
+// TestARequestIDIsItsPrincipals: the same one of another principal is another, also where
+// there are no roles; and each counts once, at whichever nodes it arrives, before, while
+// and after they learn of the format in which that is so.
+func TestARequestIDIsItsPrincipals(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	late := newNode(t, w, func(c *Config) { c.State = lateFormat{w.state} })
+	w.raiseFormat(fsm.MergeFormat)
+	next := func(n node, who, id string) int64 {
+		t.Helper()
+		req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}}
+		one, err := n.NextIdentity(as(who), req)
+		many, errs := n.NextIdentities(as(who), []NextIdentityRequest{req, {Name: "other"}})
+		if err = errors.Join(err, errs[0], errs[1]); err != nil {
+			t.Fatal(err)
+		}
+		if one.Blocks[0] != many[0].Blocks[0] {
+			t.Fatalf("%s of %s counts twice: %v and %v", id, who, one.Blocks[0], many[0].Blocks[0])
+		}
+		return one.Blocks[0].First
+	}
+	before := next(n, "dns:shop", "before")
+	w.raiseFormat(fsm.StrictFormat)
+	for _, at := range []node{n, late} {
+		if again := next(at, "dns:shop", "before"); again != before {
+			t.Errorf("it was %d before the format was raised, and is %d", before, again)
+		}
+	}
+	taken := map[int64]string{}
+	for _, who := range []string{"dns:shop", "dns:till", "uri:shop", ""} {
+		value := next(late, who, "r")
+		if other, twice := taken[value]; twice {
+			t.Errorf("%q has the answer of %q", who, other)
+		}
+		taken[value] = who
+		if again := next(n, who, "r"); again != value {
+			t.Errorf("%q has %d, and %d again", who, value, again)
+		}
+	}
+	seed := func(who string, value int64) error {
+		_, err := n.SeedIdentity(as(who), SeedIdentityRequest{Name: "v", Value: value, RequestID: &RequestID{ID: "s"}})
+		return err
+	}
+	if err := errors.Join(seed("dns:shop", 10), seed("dns:till", 20)); err != nil {
+		t.Error(err)
+	}
+	wantError(t, seed("dns:shop", 30), AlreadyExists, ReasonRequestIDReused, "request_id")
+}
+
+// TestOperationsCarryAPrincipalOnlyWithRoles: what nobody asks for costs nothing.
+func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
+	w := newWorld(t)
+	recorder := &recorder{world: w}
+	n := newNode(t, w, func(c *Config) { c.Proposer = recorder })
+	w.newFormat()
+	names := []string{"next", "next, several", "seed", "range"}
+	for _, name := range names {
+		if err := calls[name].make(as("ops"), n); err != nil {
+			t.Fatal(err)
+		}
+		if p := recorder.principal(t); p != nil {
+			t.Errorf("%s names %q without roles", name, *p)
+		}
+	}
+	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B" {
+		t.Errorf("without roles the cluster was asked: %s: %v", n.cluster.asked, err)
+	}
+	n.setRoles(t, everything())
+	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B for ops" {
+		t.Errorf("with roles the cluster was asked: %s: %v", n.cluster.asked, err)
+	}
+	for _, name := range names {
+		if err := calls[name].make(as("ops"), n); err != nil {
+			t.Fatal(err)
+		}
+		if p := recorder.principal(t); p == nil || *p != "ops" {
+			t.Errorf("%s does not name its caller", name)
+		}
+	}
+}
+
+// TestRolesAreFolded, shown as they are compared, and set only over those expected.
+func TestRolesAreFolded(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	w.newFormat()
+	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Read)}}}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := n.GetRoles(as("ops"), Linearizable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := shop(rights.Read)
+	want.Grants[0].Database, want.Grants[0].Prefix = "shop", "orders"
+	if diff := cmp.Diff([]rights.Role{everything(), want}, res.Roles.Roles); diff != "" {
+		t.Error(diff)
+	}
+	stale := res.SetAt - 1
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: res.Roles, Expected: &stale})
+	wantError(t, err, Aborted, ReasonConcurrency, "expected")
+	if _, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: res.Roles, Expected: &res.SetAt}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{shop(rights.Cluster)}}})
+	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{{Name: "x"}}}})
+	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+}
+
+// TestGrantsOfANameNeedTheirFormat, are folded, and let nobody list what else begins so;
+// rights that a grant would not give are refused.
+func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	named := rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{
+		{Database: "Shop", Name: "Orders", Rights: rights.Read | rights.Generate},
+		{Database: "Shop", Prefix: "Bills", Boundary: true, Rights: rights.Read},
+		{Database: "Shop", Prefix: "Lists/", Boundary: true, Rights: rights.Read},
+	}}
+	w.raiseFormat(rolesFormat)
+	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), named}}})
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	w.raiseFormat(fsm.StrictFormat)
+	n.setRoles(t, everything(), named)
+	stored := w.state.Roles().Table.Roles[1].Grants
+	if stored[0].Name != "orders" || !stored[1].Boundary || stored[1].Prefix != "bills" || stored[2].Boundary {
+		t.Errorf("%+v", stored)
+	}
+	_, err = n.NextIdentity(as("shop"), NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
+	if denied(err) {
+		t.Error(err)
+	}
+	for prefix, allowed := range map[string]bool{"orders": false, "bills": false, "bills/": true, "lists/": true, "": false} {
+		if _, err := n.ListIdentities(as("shop"), ListRequest{Database: "shop", Prefix: prefix}); denied(err) == allowed {
+			t.Errorf("a list of %q: %v", prefix, err)
+		}
+	}
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}})
+	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
+}
+
+// TestRolesNeedTheirFormat: a member that does not know them must not meet them.
+func TestRolesNeedTheirFormat(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	if w.proposals() != 0 {
+		t.Error("it was proposed")
+	}
+}
+
+// recorder remembers the newest operation.
+type recorder struct {
+	*world
+	newest []byte
+}
+
+// Propose implements Proposer.
+func (r *recorder) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	r.newest = operation
+	return r.world.Propose(ctx, operation)
+}
+
+// ProposeAll implements Proposer.
+func (r *recorder) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
+	r.newest = operations[len(operations)-1]
+	return r.world.ProposeAll(ctx, operations)
+}
+
+func (r *recorder) principal(t *testing.T) *string {
+	t.Helper()
+	var op raftlogv1.Operation
+	if err := proto.Unmarshal(r.newest, &op); err != nil {
+		t.Fatal(err)
+	}
+	return op.Principal
+}

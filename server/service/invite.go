@@ -1,0 +1,244 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// defaultInvitation is how long a token is valid by default, maxInvitation the
+	// longest: a forgotten token lets a node in for that long.
+	defaultInvitation = time.Hour
+	maxInvitation     = 30 * 24 * time.Hour
+)
+
+// InviteRequest says whom a token lets in.
+type InviteRequest struct {
+	// Tag is the tag that the node must have; empty for any.
+	Tag string
+	// Watcher says that it shall never vote.
+	Watcher bool
+	// For is how long the token is valid; 0 means one hour, 30 days at most.
+	For time.Duration
+}
+
+// InviteResponse is a token.
+type InviteResponse struct {
+	// Token lets one node in. Nothing but its hash is kept.
+	Token    string
+	Expires  time.Time
+	LogIndex uint64
+}
+
+// Invite makes a token with which one node can join by itself, once.
+func (s *Service) Invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
+	caller, err := s.enter(ctx)
+	if err != nil {
+		return InviteResponse{}, err
+	}
+	defer s.leave(caller)
+	res, err := s.invite(ctx, req)
+	return res, s.finish(ctx, "Invite", err)
+}
+
+func (s *Service) invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
+	if req.Tag != "" {
+		if err := checkNodeTag(req.Tag); err != nil {
+			return InviteResponse{}, err
+		}
+	}
+	if req.For == 0 {
+		req.For = defaultInvitation
+	}
+	if req.For < time.Second || req.For > maxInvitation {
+		return InviteResponse{}, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxInvitation, req.For)
+	}
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return InviteResponse{}, err
+	}
+	if s.cfg.State.Format() < fsm.StrictFormat {
+		return InviteResponse{}, errTooOldForTokens()
+	}
+	res := InviteResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}
+	hash := sha256.Sum256([]byte(res.Token))
+	record := invited{Tag: req.Tag, Watcher: req.Watcher, Expires: res.Expires.UTC(), Token: shownToken(hash[:])}
+	err := s.audited(ctx, audit.Record{Event: audit.EventInvite, Name: req.Tag, After: record}, func() (change, error) {
+		result, err := s.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+			TokenHash: hash[:], Tag: req.Tag, Watcher: req.Watcher, ExpiresUnixNano: res.Expires.UnixNano(),
+		}}}, false)
+		res.LogIndex = result.GetLogIndex()
+		return change{index: res.LogIndex, after: record}, err
+	})
+	return res, err
+}
+
+// invited is what the audit log has of a token, and of a newcomer that has one.
+type invited struct {
+	Tag     string    `json:"tag,omitempty"`
+	Watcher bool      `json:"watcher,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+	// Token is the beginning of the token's hash, by which the lines about one token
+	// find each other.
+	Token string `json:"token,omitempty"`
+}
+
+func shownToken(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
+
+func errTooOldForTokens() error {
+	return &Error{
+		Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
+		Message: "a member is too old for tokens to join by: upgrade all members first",
+	}
+}
+
+// tokenFor returns the token by which a waiting node can join; empty where no token
+// is needed, or the log format knows none. Then the caller admits the node itself.
+func (s *Service) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
+	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && !s.cfg.Guarded {
+		return "", nil
+	}
+	res, err := s.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
+	return res.Token, err
+}
+
+// expected are the tags of the nodes that this one asks to join, each as often as it
+// asks. Below StrictFormat there are no tokens by which to know these nodes when they
+// come; no other member keeps anybody out then.
+type expected struct {
+	mu   sync.Mutex
+	tags map[string]int
+}
+
+// expect lets nodes with a tag in, or with any if it is empty, until done is called.
+func (e *expected) expect(tag string) (done func()) {
+	e.add(tag, 1)
+	return func() { e.add(tag, -1) }
+}
+
+func (e *expected) add(tag string, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tags == nil {
+		e.tags = map[string]int{}
+	}
+	if e.tags[tag] += n; e.tags[tag] == 0 {
+		delete(e.tags, tag)
+	}
+}
+
+// has says whether a node with the tag is expected.
+func (e *expected) has(tag string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tags[tag] > 0 || e.tags[""] > 0
+}
+
+// Newcomer is a node that asks for membership by itself.
+type Newcomer struct {
+	// ID is its raw Raft id.
+	ID []byte
+	// Tag is the tag it asks for.
+	Tag string
+	// Token lets it in; empty if it has none.
+	Token string
+}
+
+// Admit takes in a node that asks for it by itself, which take does, and records
+// it: only the node asked knows of it. The newcomer needs the right to the
+// cluster, or a token; the state judges again, in the order of the log. A node asks
+// until it is in; what is asked of a member changes nothing and is not recorded.
+func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
+	var hash []byte
+	asks := invited{Tag: n.Tag}
+	if n.Token != "" {
+		sum := sha256.Sum256([]byte(n.Token))
+		hash, asks.Token = sum[:], shownToken(sum[:])
+	}
+	member, err := s.judgeNewcomer(ctx, n, hash)
+	if member {
+		_, err := take(nil, s.principal(ctx, false))
+		return err
+	}
+	if err != nil {
+		who := s.caller(ctx)
+		s.cfg.Logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		if r := refusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+			s.recordDenial(ctx, "Join", r.GetDetail())
+		}
+		return err
+	}
+	var failed error // In the words that the newcomer understands.
+	err = s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
+		principal := s.principal(ctx, false)
+		var m *raftlogv1.Member
+		if m, failed = take(hash, principal); unnamed(failed, principal) {
+			m, failed = take(hash, s.author(ctx))
+		}
+		if failed != nil {
+			return change{}, proposalError(failed, false)
+		}
+		return change{after: memberOf(m, s.cfg.Cluster.Status())}, nil
+	})
+	return cmp.Or(failed, err)
+}
+
+// judgeNewcomer says whether a node is a member already, and refuses one that is not
+// and has neither the right to the cluster nor a token that there is. So strangers do
+// not fill the audit log.
+//
+// A refusal ends the node that asks. So it is never that of a state that is behind:
+// the node may have been let in, its token made, or the roles set through another.
+func (s *Service) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
+	judge := func() (bool, error) {
+		if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
+			return true, nil
+		}
+		return false, s.checkNewcomer(ctx, n, hash)
+	}
+	if member, err := judge(); err == nil {
+		return member, nil
+	}
+	if _, err := s.settle(ctx, Linearizable); err != nil {
+		return false, err
+	}
+	return judge()
+}
+
+// checkNewcomer is judgeNewcomer for a node that is no member.
+func (s *Service) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
+	strict := s.cfg.State.Format() >= fsm.StrictFormat
+	switch {
+	case hash == nil && !strict && s.expected.has(n.Tag):
+		return nil
+	case hash == nil:
+		if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
+		}
+		return nil
+	case !strict:
+		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
+	}
+	if refusal := s.cfg.State.Invited(hash, n.Tag, time.Now()); refusal != nil {
+		return &refused{refusal}
+	}
+	return nil
+}
+
+// notAdmitted is a refusal as the state would word it, so that the newcomer need not
+// tell the two apart.
+func notAdmitted(reason raftlogv1.RefusalReason, detail string) error {
+	return &refused{&raftlogv1.Refusal{Reason: reason, Detail: detail}}
+}

@@ -1,0 +1,227 @@
+package service
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// asked is how a node was taken in.
+type asked struct {
+	times     int
+	hash      []byte
+	principal *string
+}
+
+// admit lets node D ask for membership as a principal.
+func (n node) admit(principal, token string) (asked, error) {
+	var a asked
+	err := n.Admit(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token}, func(hash []byte, author *string) (*raftlogv1.Member, error) {
+		a = asked{a.times + 1, hash, author}
+		return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
+	})
+	return a, err
+}
+
+// TestATokenIsNowhereButWithItsOwner: the state gets its hash, and the audit log the
+// beginning of that.
+func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
+	n, a := newAuditedNode(t)
+	before := time.Now()
+	res, err := n.Invite(as("ops"), InviteRequest{Tag: "D", For: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256([]byte(res.Token))
+	if len(res.Token) < 26 || n.world.state.Invited(hash[:], "D", before) != nil || n.world.state.Invited([]byte(res.Token), "D", before) == nil {
+		t.Errorf("%q is not the token of what the state knows", res.Token)
+	}
+	if res.Expires.Before(before.Add(time.Minute)) || res.Expires.After(time.Now().Add(time.Minute)) {
+		t.Errorf("it expires at %s", res.Expires)
+	}
+	got := a.take(t)
+	if len(got) != 2 || got[0].Event != audit.EventInvite || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone || got[1].Index != res.LogIndex {
+		t.Errorf("%+v", got)
+	}
+	if record := got[1].After.(invited); strings.Contains(record.Token, res.Token) || record.Token != shownToken(hash[:]) {
+		t.Errorf("%+v", record)
+	}
+	taken, err := n.admit("ops", res.Token)
+	if err != nil || string(taken.hash) != string(hash[:]) {
+		t.Errorf("%+v, %v", taken, err)
+	}
+	if joined := a.take(t); len(joined) != 2 || joined[0].Event != audit.EventJoin || joined[0].After.(invited).Token != got[1].After.(invited).Token {
+		t.Errorf("%+v", joined)
+	}
+}
+
+// TestWhoHasNeitherTokenNorRightIsNotTakenIn, and is not recorded.
+func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
+	n, a := newAuditedNode(t)
+	n.setRoles(t, everything(), shopWithout(rights.Cluster))
+	a.take(t)
+	for _, who := range []string{"shop", "", "D"} {
+		for _, token := range []string{"", "guessed"} {
+			var r interface{ Refused() *raftlogv1.Refusal }
+			taken, err := n.admit(who, token)
+			if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+				t.Errorf("%q with token %q: %v", who, token, err)
+			}
+		}
+	}
+	if got := a.take(t); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
+		t.Errorf("with the right: %+v, %v", taken, err)
+	}
+}
+
+// TestATokenThatLetsNobodyInIsNotRecorded: one whose time is over, or that is for
+// another node, is refused at the door, in the state's own words.
+func TestATokenThatLetsNobodyInIsNotRecorded(t *testing.T) {
+	n, a := newAuditedNode(t)
+	// The entries' clock is years behind this node's, so the state still takes it.
+	over := sha256.Sum256([]byte("over"))
+	if _, err := n.propose(as("ops"), &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+		TokenHash: over[:], ExpiresUnixNano: time.Now().Add(-time.Minute).UnixNano(),
+	}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	other, err := n.Invite(as("ops"), InviteRequest{Tag: "E", For: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.take(t)
+	for token, want := range map[string]string{"over": "the token is no longer valid", other.Token: "the token is for node E"} {
+		var r interface{ Refused() *raftlogv1.Refusal }
+		taken, err := n.admit("D", token)
+		if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetDetail() != want {
+			t.Errorf("%s: %+v, %v", want, taken, err)
+		}
+	}
+	if got := a.take(t); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestANodeThatIsBehindRefusesNobodyForGood: a refusal ends the node that asks, so the
+// one asked first learns what others have done.
+func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
+	noCluster := shopWithout(rights.Cluster)
+	for name, tt := range map[string]struct {
+		principal, token string
+		// behind is what this node has not heard of yet.
+		behind func(*testing.T, node)
+	}{
+		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
+			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
+			who := "ops"
+			n.world.must(n.world.state.JoinOperation(&raftlogv1.MemberJoin{Member: d}, &who))
+		}},
+		"roles give it the right": {"shop", "", func(t *testing.T, n node) {
+			n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: everything().Grants})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, a := newAuditedNode(t)
+			n.setRoles(t, everything(), noCluster)
+			a.take(t)
+			n.world.set(func(w *world) { w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+			var refused interface{ Refused() *raftlogv1.Refusal }
+			if taken, err := n.admit(tt.principal, tt.token); err == nil || errors.As(err, &refused) || taken.times > 0 {
+				t.Errorf("without a quorum: %+v, %v", taken, err)
+			}
+			n.world.set(func(w *world) {
+				w.unreadable = nil
+				w.catchUp = sync.OnceFunc(func() { tt.behind(t, n) })
+			})
+			if taken, err := n.admit(tt.principal, tt.token); err != nil || taken.times != 1 {
+				t.Errorf("%+v, %v", taken, err)
+			}
+		})
+	}
+}
+
+// TestAWaitingNodeIsGivenAToken where it needs one.
+func TestAWaitingNodeIsGivenAToken(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1"}); err != nil || n.cluster.token != "" {
+		t.Errorf("without roles: token %q, %v", n.cluster.token, err)
+	}
+	w.raiseFormat(fsm.StrictFormat)
+	n.setRoles(t, everything())
+	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: "D"}); err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256([]byte(n.cluster.token))
+	if w.state.Invited(hash[:], "D", time.Now()) != nil {
+		t.Errorf("it was given %q", n.cluster.token)
+	}
+}
+
+// TestAWaitingNodeJoinsBelowTheFormatOfTokens, as it did before there were tokens: the
+// node that was asked is let in while it is asked, and no other.
+func TestAWaitingNodeJoinsBelowTheFormatOfTokens(t *testing.T) {
+	w := newWorld(t)
+	w.newFormat()
+	n := newNode(t, w, nil)
+	n.setRoles(t, everything())
+	for tag, want := range map[string]bool{"D": true, "": true, "E": false} {
+		n.cluster.joining = func() {
+			if taken, err := n.admit("dns:d", ""); (err == nil) != want || (taken.times == 1) != want {
+				t.Errorf("D asks while %q is let in: %+v, %v", tag, taken, err)
+			}
+		}
+		if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: tag}); err != nil || n.cluster.token != "" {
+			t.Errorf("token %q, %v", n.cluster.token, err)
+		}
+		if taken, err := n.admit("dns:d", ""); err == nil || taken.times > 0 {
+			t.Errorf("D asks when nobody is let in any more: %+v", taken)
+		}
+	}
+	w.raiseFormat(fsm.StrictFormat)
+	n.cluster.joining = func() {
+		if taken, err := n.admit("dns:d", ""); err == nil || taken.times > 0 {
+			t.Errorf("D asks without the token that it was given: %+v", taken)
+		}
+	}
+	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: "D"}); err != nil || n.cluster.token == "" {
+		t.Errorf("token %q, %v", n.cluster.token, err)
+	}
+}
+
+// TestARefusalOfTheStateIsRecordedAsOne, and passed on.
+func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
+	n, a := newAuditedNode(t)
+	refusal := &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
+	err := n.Admit(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
+	if !errors.Is(err, refusal) {
+		t.Errorf("%v", err)
+	}
+	if got := a.take(t); len(got) != 2 || got[1].Outcome != audit.OutcomeRefused {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestInvitationsAreBounded in time.
+func TestInvitationsAreBounded(t *testing.T) {
+	n, _ := newAuditedNode(t)
+	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
+		_, err := n.Invite(as("ops"), InviteRequest{For: bad})
+		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
+	}
+	_, err := n.Invite(as("ops"), InviteRequest{Tag: "d"})
+	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
+}

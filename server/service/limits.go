@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+)
+
+// limiter counts, on this node, for the callers that have limits.
+type limiter struct {
+	mu sync.Mutex
+	// setAt is the log index of the limits that the counters belong to: with new
+	// limits all begin again.
+	setAt   uint64
+	callers map[string]*limited
+}
+
+// limited is one caller that has limits.
+type limited struct {
+	limit    rights.Limit
+	inFlight atomic.Int64
+	// ids is nil without a limit on ids.
+	ids *rate.Limiter
+}
+
+// maxLimited bounds the memory of callers that share one limit for every principal:
+// beyond it all counters begin again.
+const maxLimited = 100_000
+
+// of returns the counters of a caller, or nil if it has no limits.
+func (l *limiter) of(roles fsm.Roles, principal string) *limited {
+	limit, ok := roles.Table.Limit(principal)
+	if !ok {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.setAt != roles.SetAt || len(l.callers) >= maxLimited {
+		l.setAt, l.callers = roles.SetAt, map[string]*limited{}
+	}
+	c := l.callers[principal]
+	if c == nil {
+		c = &limited{limit: limit}
+		if limit.IDsPerSecond > 0 {
+			c.ids = rate.NewLimiter(rate.Limit(limit.IDsPerSecond), int(min(max(limit.IDsPerSecond, minBurst), maxBurst)))
+		}
+		l.callers[principal] = c
+	}
+	return c
+}
+
+// A caller may be ahead by a second, or by minBurst ids if that is more, so that
+// counting a large call takes few steps. maxBurst keeps it within int on all
+// machines.
+const minBurst, maxBurst = 1_000, 1 << 30
+
+// limitsOf returns the counters of the call's caller; nil, and quickly so, if
+// there are no limits.
+func (s *Service) limitsOf(ctx context.Context) *limited {
+	roles := s.cfg.State.Roles()
+	if roles.Table == nil || len(roles.Table.Limits) == 0 {
+		return nil
+	}
+	return s.limiter.of(roles, s.caller(ctx).Principal)
+}
+
+// enter counts one more call in flight.
+func (c *limited) enter() *Error {
+	if c == nil || c.limit.InFlight == 0 {
+		return nil
+	}
+	if c.inFlight.Add(1) > c.limit.InFlight {
+		c.inFlight.Add(-1)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller has %d calls in flight, as many as its limit allows", c.limit.InFlight), retryBusy, nil)
+	}
+	return nil
+}
+
+func (c *limited) leave() {
+	if c != nil && c.limit.InFlight != 0 {
+		c.inFlight.Add(-1)
+	}
+}
+
+// takeIDs counts ids. One call may ask for more than a second's worth: it goes
+// through if the caller has no debt, and those after it wait until that is paid. So
+// the rate holds in the long run, for calls of any size.
+func (c *limited) takeIDs(now time.Time, n int64) *Error {
+	if c == nil || c.ids == nil || n <= 0 {
+		return nil
+	}
+	burst := int64(c.ids.Burst())
+	if first := int(min(n, burst)); !c.ids.AllowN(now, first) {
+		after := c.ids.ReserveN(now, first)
+		wait := after.DelayFrom(now)
+		after.CancelAt(now)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond), max(wait, retryBusy), nil)
+	}
+	c.owe(now, n-min(n, burst))
+	return nil
+}
+
+// owe counts ids that were given already.
+func (c *limited) owe(now time.Time, n int64) {
+	if c == nil || c.ids == nil {
+		return
+	}
+	for burst := int64(c.ids.Burst()); n > 0; n -= burst {
+		c.ids.ReserveN(now, int(min(n, burst)))
+	}
+}
+
+// giveBack takes ids off what was counted. No caller comes to be further ahead by it
+// than takeIDs allows.
+func (c *limited) giveBack(now time.Time, n int64) {
+	if c == nil || c.ids == nil || n <= 0 {
+		return
+	}
+	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds what it holds when it is asked next.
+}
+
+// limitIDs refuses ids beyond the caller's limit.
+func (s *Service) limitIDs(ctx context.Context, n int64) error {
+	if c := s.limitsOf(ctx); c != nil {
+		if err := c.takeIDs(time.Now(), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

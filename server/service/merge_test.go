@@ -1,0 +1,226 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// newMergeWorld is a world whose cluster knows how to merge.
+func newMergeWorld(t *testing.T) (*world, *Service) {
+	t.Helper()
+	w := newWorld(t)
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: fsm.MergeFormat}
+	w.must(fsm.AnnounceOperation(member))
+	w.must(fsm.FormatRaiseOperation(fsm.MergeFormat))
+	return w, newNode(t, w, nil).Service
+}
+
+func TestMergedNamesAreCheckedAndFolded(t *testing.T) {
+	w, s := newMergeWorld(t)
+	res, err := s.MergeCounters(t.Context(), MergeCountersRequest{
+		Database: "Shop", Identities: []IdentityValue{{Name: "Invoices|", Value: 7}}, HiLos: []HiLoValue{{Tag: "Users", Max: 64}},
+		Claims: []string{"Users/Ayende"},
+	})
+	if err != nil || res.Created != 2 || res.Claimed != 1 || res.LogIndex == 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if c, ok := w.state.Identity("shop", "invoices"); !ok || c.Last != 7 {
+		t.Errorf("%v %v", c, ok)
+	}
+	if c, ok := w.state.HiLo("shop", "users"); !ok || c.Max != 64 {
+		t.Errorf("%v %v", c, ok)
+	}
+	if !w.state.Claimed("shop", "users/ayende") {
+		t.Error("not claimed")
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	w, s := newMergeWorld(t)
+	_, before := w.state.Hash()
+	res, err := s.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{{Name: "users", Value: 7}}, DryRun: true})
+	want := []MergeChange{{Identity: "users", Created: true, After: 7}}
+	if err != nil || res.Created != 1 || !slices.Equal(res.Changes, want) || res.LogIndex != 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if _, after := w.state.Hash(); before != after {
+		t.Error("the state changed")
+	}
+}
+
+func TestMergesThatAreRefused(t *testing.T) {
+	w, s := newMergeWorld(t)
+	many := make([]string, MaxMergeNames+1)
+	for i := range many {
+		many[i] = "x"
+	}
+	for name, c := range map[string]struct {
+		req    MergeCountersRequest
+		reason string
+	}{
+		"a bad name":      {MergeCountersRequest{Identities: []IdentityValue{{Name: ""}}}, "INVALID_NAME"},
+		"a bad tag":       {MergeCountersRequest{HiLos: []HiLoValue{{Tag: "a|"}}}, "INVALID_TAG"},
+		"a bad claim":     {MergeCountersRequest{Claims: []string{`a\b`}}, "INVALID_ID"},
+		"a negative Max":  {MergeCountersRequest{HiLos: []HiLoValue{{Tag: "a", Max: -1}}}, "INVALID_MAX"},
+		"a bad database":  {MergeCountersRequest{Database: "a b"}, "INVALID_DATABASE"},
+		"too many names":  {MergeCountersRequest{Claims: many}, "INVALID_MERGE"},
+		"too long at all": {MergeCountersRequest{Claims: slices.Repeat([]string{strings.Repeat("x", 1000)}, 50)}, "INVALID_MERGE"},
+	} {
+		proposed := w.proposed
+		_, err := s.MergeCounters(t.Context(), c.req)
+		if e := new(Error); !errors.As(err, &e) || e.Reason != c.reason || w.proposed != proposed {
+			t.Errorf("%s: %v, proposed %d times", name, err, w.proposed-proposed)
+		}
+	}
+	for name, req := range map[string]MergeClusterRequest{
+		"a negative floor": {Floor: -1},
+		"a bad tag":        {Tags: []GivenTag{{Tag: "a", ID: strings.Repeat("0", 32)}}},
+		"a bad id":         {Tags: []GivenTag{{Tag: "D", ID: "0"}}},
+		"too many tags":    {Tags: make([]GivenTag, MaxMergeTags+1)},
+	} {
+		if _, err := s.MergeCluster(t.Context(), req); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// A member of the first format would not know what a merge is.
+func TestMergesWaitForTheUpgrade(t *testing.T) {
+	w := newWorld(t)
+	s := newNode(t, w, nil).Service
+	_, err := s.MergeCounters(t.Context(), MergeCountersRequest{Claims: []string{"x"}})
+	_, other := s.MergeCluster(t.Context(), MergeClusterRequest{Floor: 1})
+	for _, err := range []error{err, other} {
+		if e := new(Error); !errors.As(err, &e) || e.Code != FailedPrecondition || e.Reason != ReasonFormatUnsupported {
+			t.Errorf("got %v", err)
+		}
+	}
+	if w.proposed > 0 {
+		t.Errorf("%d operations were proposed", w.proposed)
+	}
+}
+
+func TestABackupIsTheState(t *testing.T) {
+	w, s := newMergeWorld(t)
+	if _, err := s.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{{Name: "users", Value: 7}}}); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := s.Backup(t.Context(), Linearizable, &file); err != nil {
+		t.Fatal(err)
+	}
+	r, err := backup.NewReader(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, hash := w.state.Hash()
+	if r.Header().GetLogIndex() != index || r.Header().GetStateHash() != hash {
+		t.Errorf("header %v at index %d", r.Header(), index)
+	}
+	found := false
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || m.GetIdentity().GetName() == "users" && m.GetIdentity().GetLast() == 7
+	}
+	if !found {
+		t.Error("the identity is not in it")
+	}
+}
+
+// writerFunc is a reader of backups.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestABackupEndsWithTheRight: a caller that loses it while it reads gets nothing more.
+func TestABackupEndsWithTheRight(t *testing.T) {
+	w := newWorld(t)
+	n := newNode(t, w, nil)
+	w.raiseFormat(fsm.MergeFormat)
+	for i := range 400 {
+		long := IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
+		if _, err := n.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{long}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copying := rights.Role{Name: "copying", Principals: []string{"shop"}, Grants: []rights.Grant{{Database: rights.Any, Rights: rights.Backup}}}
+	n.setRoles(t, everything(), copying)
+	read := 0
+	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+		if read == 0 {
+			n.setRoles(t, everything())
+		}
+		read += len(b)
+		return len(b), nil
+	}))
+	if wantError(t, err, PermissionDenied, ReasonPermissionDenied, ""); read == 0 || read > 1<<19 {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
+// TestOneBackupForEachCaller: whoever begins several and reads none takes no other's place.
+func TestOneBackupForEachCaller(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	begun := false
+	err := n.Backup(as("shop"), Linearizable, writerFunc(func(b []byte) (int, error) {
+		if !begun {
+			begun = true
+			wantError(t, n.Backup(as("shop"), Linearizable, io.Discard), ResourceExhausted, ReasonOverloaded, "")
+			if err := n.Backup(as("depot"), Linearizable, io.Discard); err != nil {
+				t.Errorf("another caller: %v", err)
+			}
+		}
+		return len(b), nil
+	}))
+	if err != nil || !begun {
+		t.Errorf("begun %v: %v", begun, err)
+	}
+	if err := n.Backup(as("shop"), Linearizable, io.Discard); err != nil {
+		t.Errorf("the next: %v", err)
+	}
+}
+
+func TestBackupsThatAreRefused(t *testing.T) {
+	w, s := newMergeWorld(t)
+	w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil)
+	if err := s.Backup(t.Context(), Linearizable, io.Discard); err == nil {
+		t.Error("a linearizable backup without a quorum")
+	}
+	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
+		t.Errorf("a stale backup without a quorum: %v", err)
+	}
+	s.backups.Store(maxBackups - 1)
+	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
+		t.Errorf("a backup beside others: %v", err)
+	}
+	s.backups.Store(maxBackups)
+	if e := new(Error); !errors.As(s.Backup(t.Context(), Stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
+		t.Errorf("one backup more than may be: %v", e)
+	}
+	s.backups.Store(0)
+	if err := s.Backup(t.Context(), Stale, brokenWriter{0}); err == nil {
+		t.Error("a backup that nobody reads")
+	}
+}
+
+// brokenWriter takes so many bytes.
+type brokenWriter struct{ bytes int }
+
+func (w brokenWriter) Write([]byte) (int, error) { return w.bytes, errors.New("gone") }

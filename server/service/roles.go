@@ -1,0 +1,175 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// rolesFormat is the log format that knows of roles.
+const rolesFormat = 2
+
+// Roles is the table of roles and limits.
+type Roles struct {
+	Roles  []rights.Role
+	Limits []rights.Limit
+}
+
+// GetRolesResponse shows the roles.
+type GetRolesResponse struct {
+	Roles
+	// SetAt is the log index at which they were set, 0 if there are none.
+	SetAt    uint64
+	LogIndex uint64
+}
+
+// GetRoles shows the roles and limits.
+func (s *Service) GetRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
+	caller, err := s.enter(ctx)
+	if err != nil {
+		return GetRolesResponse{}, err
+	}
+	defer s.leave(caller)
+	res, err := s.getRoles(ctx, consistency)
+	return res, s.finish(ctx, "GetRoles", err)
+}
+
+func (s *Service) getRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
+	index, err := s.settle(ctx, consistency)
+	if err != nil {
+		return GetRolesResponse{}, err
+	}
+	// Settled first, so that roles that were set meanwhile guard themselves.
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return GetRolesResponse{}, err
+	}
+	if err := s.recordRead(ctx, audit.Record{Event: audit.EventReadRoles}); err != nil {
+		return GetRolesResponse{}, err
+	}
+	res := GetRolesResponse{LogIndex: index}
+	if now := s.cfg.State.Roles(); now.Table != nil {
+		res.Roles, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}, now.SetAt
+	}
+	return res, nil
+}
+
+// SetRolesRequest replaces all roles and limits.
+type SetRolesRequest struct {
+	// Roles may be empty: then only administrators are told from others.
+	Roles
+	// Expected, if set, is the log index at which the present ones must have been
+	// set, 0 for none.
+	Expected *uint64
+}
+
+// SetRoles replaces all roles and limits and returns the index of the log entry.
+func (s *Service) SetRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+	caller, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.leave(caller)
+	index, err := s.setRoles(ctx, req)
+	return index, s.finish(ctx, "SetRoles", err)
+}
+
+func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return 0, err
+	}
+	table, exact, err := encodeRoles(req.Roles)
+	if err != nil {
+		return 0, err
+	}
+	if len(req.Roles.Roles) == 0 {
+		if err := s.keepsAdministrator(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if format := s.cfg.State.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
+		return 0, &Error{
+			Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
+			Message: "a member is too old for roles, or for a grant with a name or a boundary: upgrade all members first",
+		}
+	}
+	var index uint64
+	err = s.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {
+		before := s.cfg.State.Roles()
+		var replaced uint64
+		index, replaced, err = s.proposeRoles(ctx, table, req.Expected)
+		if before.SetAt == replaced && before.Table != nil {
+			// Others may have set roles meanwhile, which their own record shows.
+			done.before = Roles{Roles: before.Table.Roles, Limits: before.Table.Limits}
+		}
+		done.index, done.after = index, req.Roles
+		return done, err
+	})
+	return index, err
+}
+
+// keepsAdministrator refuses a caller that takes all roles away and is no administrator:
+// a caller that changes the roles must be able to change them again. Each node has its
+// own administrators, so the state cannot judge that.
+func (s *Service) keepsAdministrator(ctx context.Context) error {
+	if err := s.authorizeGuarded(ctx, rights.Cluster); err == nil {
+		return nil
+	} else if len(s.cfg.Admins) > 0 {
+		return invalidRoles(fmt.Errorf("without roles its author is shut out: %w", err))
+	}
+	return invalidRoles(errors.New("without roles everybody is shut out, for no administrators are named: start the nodes with --admin first"))
+}
+
+// proposeRoles sets roles, and returns the index of the log entry and that of the
+// roles before.
+func (s *Service) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
+	// Named also where there are no roles yet: the state refuses roles that shut
+	// their author out.
+	result, err := s.propose(ctx, &raftlogv1.Operation{
+		Principal: s.author(ctx),
+		Op:        &raftlogv1.Operation_RolesSet{RolesSet: &raftlogv1.RolesSet{Table: table, Expected: expected}},
+	}, expected != nil)
+	return result.GetLogIndex(), result.GetRolesBefore(), err
+}
+
+// encodeRoles folds what is compared and returns the table for the log, and whether
+// only nodes of fsm.StrictFormat know all that is in it.
+func encodeRoles(r Roles) (data []byte, exact bool, err error) {
+	roles := slices.Clone(r.Roles)
+	for i := range roles {
+		roles[i].Grants = slices.Clone(roles[i].Grants)
+		for j := range roles[i].Grants {
+			g := &roles[i].Grants[j]
+			g.Prefix, g.Name = docid.Fold(g.Prefix), docid.Fold(g.Name)
+			g.Boundary = g.Boundary && !rights.EndsAtBoundary(g.Prefix)
+			if g.Database == rights.Any {
+				continue
+			}
+			database, err := databaseKey(g.Database)
+			if err != nil {
+				return nil, false, invalidRoles(err)
+			}
+			g.Database = database
+		}
+	}
+	table, err := rights.New(roles, r.Limits)
+	if err == nil {
+		err = table.Check()
+	}
+	if err != nil {
+		return nil, false, invalidRoles(err)
+	}
+	data, err = rights.Encode(table)
+	if err != nil {
+		return nil, false, invalidRoles(err)
+	}
+	return data, table.Exact(), nil
+}
+
+func invalidRoles(err error) error { return invalid(ReasonInvalidRoles, "table", "%v", err) }

@@ -1,0 +1,131 @@
+package tlsconf_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/server/tlsconf"
+)
+
+// certificate is one for the given uses, with DNS names and URIs.
+func certificate(t *testing.T, names string, usages ...x509.ExtKeyUsage) *x509.Certificate {
+	t.Helper()
+	cert := &x509.Certificate{ExtKeyUsage: usages}
+	for name := range strings.FieldsSeq(names) {
+		if !strings.Contains(name, ":") {
+			cert.DNSNames = append(cert.DNSNames, name)
+			continue
+		}
+		uri, err := url.Parse(name)
+		must(t, err)
+		cert.URIs = append(cert.URIs, uri)
+	}
+	return cert
+}
+
+const (
+	serves = x509.ExtKeyUsageServerAuth
+	calls  = x509.ExtKeyUsageClientAuth
+)
+
+// TestOnlyANodesCertificateMakesANode: it needs the URI of a node of this cluster,
+// and both uses by name.
+func TestOnlyANodesCertificateMakesANode(t *testing.T) {
+	own := strings.Repeat("0a", 16)
+	nodes := tlsconf.Nodes{Cluster: func() string { return own }}
+	for names, is := range map[string]string{
+		"idnode://*/node/SHOP": "SHOP", "idnode://*/node/shop SHOP": "SHOP",
+		"idnode://" + own + "/node/B": "B", "idnode://" + strings.ToUpper(own) + "/node/B": "B",
+		"spiffe://x/y idnode://*/node/B": "B",
+		"SHOP":                           "", "shop": "", "a b c d": "", "idnode": "", "": "",
+		"idnode://" + strings.Repeat("0b", 16) + "/node/B B": "",
+		"idnode:///node/B":             "",
+		"idnode:/node/B":               "",
+		"idnode://*/node/":             "",
+		"idnode://*/node/ABCDE":        "",
+		"idnode://*/node/B/C":          "",
+		"idnode://*/client/B":          "",
+		"idnode://x@*/node/B":          "",
+		"idnode://*/node/B?C":          "",
+		"idnode://*/node/B#C":          "",
+		"spiffe://*/node/B":            "",
+		"https://x/idnode://*/node/B":  "",
+		"idnode://**/node/B":           "",
+		"idnode://" + own + "0/node/B": "",
+	} {
+		cert := certificate(t, names, serves, calls)
+		for _, tag := range []string{"SHOP", "B", "A"} {
+			if err := nodes.Check(cert, tag); (err == nil) != (is == tag) {
+				t.Errorf("%q as node %s: %v", names, tag, err)
+			}
+		}
+		if err := nodes.Check(cert, ""); (err == nil) != (is != "") {
+			t.Errorf("%q as any node: %v", names, err)
+		}
+	}
+	for _, usages := range [][]x509.ExtKeyUsage{{}, {serves}, {calls}, {x509.ExtKeyUsageAny}, {serves, x509.ExtKeyUsageAny}} {
+		if err := nodes.Check(certificate(t, "idnode://*/node/B B", usages...), "B"); err == nil {
+			t.Errorf("a certificate for %v is a node's", usages)
+		}
+	}
+	if err := (tlsconf.Nodes{Cluster: func() string { return "" }}).Check(certificate(t, "idnode://"+own+"/node/B", serves, calls), "B"); err != nil {
+		t.Errorf("before there is a cluster: %v", err)
+	}
+}
+
+// TestOldCertificatesOfNodes: where they are accepted, they are told of, and one
+// that says which node it is has no say by its other names.
+func TestOldCertificatesOfNodes(t *testing.T) {
+	var told []string
+	nodes := tlsconf.Nodes{Plain: func(tag string) { told = append(told, tag) }}
+	for names, is := range map[string]bool{
+		"b": true, "idnode-b B": true, "spiffe://x/y B": true, "idnode://*/node/C B": false, "C": false, "localhost": false, "": false,
+	} {
+		told = nil
+		for _, usages := range [][]x509.ExtKeyUsage{{}, {serves}, {serves, calls}, {x509.ExtKeyUsageAny}} {
+			if err := nodes.Check(certificate(t, names, usages...), "B"); (err == nil) != is {
+				t.Errorf("%q for %v: %v", names, usages, err)
+			}
+		}
+		if (len(told) == 4) != is {
+			t.Errorf("%q: told of %v", names, told)
+		}
+		if err := nodes.Check(certificate(t, names, calls), "B"); err == nil {
+			t.Errorf("%q for a client alone is a node's", names)
+		}
+	}
+	told = nil
+	if err := nodes.Check(certificate(t, "idnode://*/node/B B", serves, calls), "B"); err != nil || told != nil {
+		t.Errorf("a new certificate: %v, told of %v", err, told)
+	}
+}
+
+// TestAnOldCertificateIsToldOfByTheTagAskedFor, whatever other short names it has; by
+// its first where any node will do.
+func TestAnOldCertificateIsToldOfByTheTagAskedFor(t *testing.T) {
+	var told []string
+	nodes := tlsconf.Nodes{Plain: func(tag string) { told = append(told, tag) }}
+	for _, tag := range []string{"B", "b", "A", ""} {
+		must(t, nodes.Check(certificate(t, "a b", serves, calls), tag))
+	}
+	if want := []string{"B", "B", "A", "A"}; !slices.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+}
+
+// TestWhatNobodyVerifiedIsNoNode whatever it says.
+func TestWhatNobodyVerifiedIsNoNode(t *testing.T) {
+	cert := certificate(t, "idnode://*/node/B", serves, calls)
+	state := tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
+	if err := (tlsconf.Nodes{}).Peer(state, "B"); err == nil {
+		t.Error("a certificate that was not verified made a node")
+	}
+	state.VerifiedChains = [][]*x509.Certificate{{cert}}
+	if err := (tlsconf.Nodes{}).Peer(state, "B"); err != nil {
+		t.Error(err)
+	}
+}

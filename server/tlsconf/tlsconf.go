@@ -1,0 +1,323 @@
+// Package tlsconf is the one home for TLS: it turns a certificate, a key and a
+// CA from files into the *tls.Config of each listener and each dialler, says
+// which nodes a certificate names, and makes certificates for a new cluster.
+//
+// A node's certificate says in a URI that it is one, and carries its node tag as a
+// DNS name too. Between nodes these are checked, not the host name: a node keeps its
+// identity on any host. See Nodes.
+//
+// Certificates sit behind callbacks, and Watch reads the files again when they
+// change, so that renewing them needs no restart. The package neither listens nor
+// dials.
+package tlsconf
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/access/rights"
+)
+
+var (
+	// ErrHalfGiven means a certificate without its key, a key without its
+	// certificate, or a CA where a certificate is needed as well.
+	ErrHalfGiven = errors.New("tlsconf: certificate and key go together")
+	// ErrNoCA means a configuration for use between nodes was asked for without
+	// a CA: nothing could then tell a member from a stranger.
+	ErrNoCA = errors.New("tlsconf: connections between nodes need a CA")
+)
+
+// Files names the PEM files of one party; empty names are files not given.
+type Files struct {
+	// Cert is the certificate, with intermediates after it if there are any.
+	Cert string
+	// Key is the certificate's private key.
+	Key string
+	// CA holds the certificates of the authorities that sign for the other side.
+	CA string
+}
+
+// Empty says that no file is given: TLS is not wanted.
+func (f Files) Empty() bool { return f == Files{} }
+
+// Material is what was read from Files, the newest that was good. It is safe for
+// concurrent use.
+type Material struct {
+	files Files
+	now   atomic.Pointer[loaded]
+	// first is the content of the files just before they were read.
+	first [sha256.Size]byte
+}
+
+// loaded is what was read at one time.
+type loaded struct {
+	// cert is nil for a client that only checks the server.
+	cert *tls.Certificate
+	// ca is nil without one; caUntil is then zero, else the first time at which one
+	// of its certificates ends.
+	ca      *x509.CertPool
+	caUntil time.Time
+	// roots are the certificates in ca.
+	roots []*x509.Certificate
+}
+
+// LoadServer reads the files of a node: certificate and key are needed, the CA
+// is not. Errors name the file at fault.
+func LoadServer(f Files) (*Material, error) {
+	if f.Cert == "" {
+		return nil, fmt.Errorf("%w: no certificate is given", ErrHalfGiven)
+	}
+	return load(f)
+}
+
+// LoadClient reads the files of an application or a command: each of a pair of
+// certificate and key, and a CA, may be missing. Without a CA the system's
+// roots decide about the server. Errors name the file at fault.
+func LoadClient(f Files) (*Material, error) { return load(f) }
+
+func load(f Files) (*Material, error) {
+	if (f.Cert == "") != (f.Key == "") {
+		return nil, fmt.Errorf("%w: certificate %q, key %q", ErrHalfGiven, f.Cert, f.Key)
+	}
+	sum, _ := f.sum() // What cannot be read is told by read.
+	l, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	m := &Material{files: f, first: sum}
+	m.now.Store(l)
+	return m, nil
+}
+
+// read reads and parses all files.
+func (f Files) read() (*loaded, error) {
+	l := &loaded{}
+	if f.Cert != "" {
+		cert, err := loadPair(f.Cert, f.Key)
+		if err != nil {
+			return nil, err
+		}
+		l.cert = cert
+	}
+	if f.CA != "" {
+		if err := l.loadPool(f.CA); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// loadPair reads the two files one after the other, so that an error can name
+// the right one.
+func loadPair(certFile, keyFile string) (*tls.Certificate, error) {
+	certPEM, err := os.ReadFile(certFile)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: certificate: %w", err)
+	}
+	keyPEM, err := os.ReadFile(keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: key: %w", err)
+	}
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("tlsconf: certificate %s with key %s: %w", certFile, keyFile, err)
+	}
+	return &cert, nil
+}
+
+// loadPool reads a CA's certificates. Blocks of other kinds are passed over; a
+// certificate that cannot be read is an error, since those it has signed would
+// be refused.
+func (l *loaded) loadPool(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("tlsconf: CA: %w", err)
+	}
+	l.ca = x509.NewCertPool()
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return fmt.Errorf("tlsconf: CA %s: %w", file, err)
+		}
+		l.ca.AddCert(cert)
+		l.roots = append(l.roots, cert)
+		if l.caUntil.IsZero() || cert.NotAfter.Before(l.caUntil) {
+			l.caUntil = cert.NotAfter
+		}
+	}
+	if l.caUntil.IsZero() {
+		return fmt.Errorf("tlsconf: CA %s holds no certificate in PEM form", file)
+	}
+	return nil
+}
+
+// Accepts says whether the certificate of a connection, which was verified when that was
+// made, is good still: neither has it or what signed it ended, nor is their CA gone. It
+// verifies no signature, and so can be asked often.
+func (m *Material) Accepts(state tls.ConnectionState) bool {
+	now, roots := time.Now(), m.now.Load().roots
+	if roots == nil {
+		return true // No certificate was asked for.
+	}
+	return slices.ContainsFunc(state.VerifiedChains, func(chain []*x509.Certificate) bool {
+		ended := slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return usable(cert, now) != nil })
+		return !ended && slices.ContainsFunc(roots, chain[len(chain)-1].Equal)
+	})
+}
+
+// HasCA says whether a CA was given.
+func (m *Material) HasCA() bool { return m.now.Load().ca != nil }
+
+// Leaf returns the node's or client's own certificate, or nil.
+func (m *Material) Leaf() *x509.Certificate {
+	if cert := m.now.Load().cert; cert != nil {
+		return cert.Leaf
+	}
+	return nil
+}
+
+// suites are those of TLS 1.2 that encrypt and authenticate in one, with keys of the
+// moment. All clients have one of them since Java 8, OpenSSL 1.0.1 and Windows Server
+// 2016; TLS 1.3 has none that do not.
+func suites() []uint16 {
+	return []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}
+}
+
+// Server returns the configuration of a listener that applications use, with
+// TLS 1.2 or later. With a CA every client must show a certificate signed by
+// it. Certificate and CA are those of the moment of each handshake; protocols are
+// those to be agreed on in it.
+func (m *Material) Server(protocols ...string) *tls.Config {
+	cfg := m.server(tls.VersionTLS12, protocols)
+	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return m.server(tls.VersionTLS12, protocols), nil
+	}
+	return cfg
+}
+
+// server returns the current configuration of a listener. No session is resumed: a
+// caller that resumes one would not be asked for its certificate again, also if the
+// CA is gone by then.
+func (m *Material) server(version uint16, protocols []string) *tls.Config {
+	cfg := &tls.Config{
+		MinVersion: version, CipherSuites: suites(), GetCertificate: m.getCertificate, NextProtos: protocols, SessionTicketsDisabled: true,
+	}
+	if ca := m.now.Load().ca; ca != nil {
+		cfg.ClientAuth = tls.RequireAndVerifyClientCert
+		cfg.ClientCAs = ca
+	}
+	return cfg
+}
+
+// Client returns the configuration of an application, with TLS 1.2 or later.
+// The server's certificate must name the host dialled, or serverName if that is
+// not empty. The CA is the current one: a caller that dials for long asks again each time.
+func (m *Material) Client(serverName string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, CipherSuites: suites(), RootCAs: m.now.Load().ca, ServerName: serverName,
+		GetClientCertificate: m.getClientCertificate,
+	}
+}
+
+// PeerServer returns the configuration of the Raft listener, with TLS 1.3. The
+// dialler must show a certificate signed by the CA; the caller checks its identity
+// with Nodes. It returns ErrNoCA.
+func (m *Material) PeerServer() (*tls.Config, error) {
+	if !m.HasCA() {
+		return nil, ErrNoCA
+	}
+	return m.server(tls.VersionTLS13, nil), nil
+}
+
+// PeerClient returns the configuration for dialling the node with a tag, on its
+// Raft or its gRPC port, with TLS 1.3. The certificate there must be signed by
+// the CA and name the tag; host names do not matter. That it is a node's, is for the
+// caller to find out with Nodes. It returns ErrNoCA.
+func (m *Material) PeerClient(tag string) (*tls.Config, error) {
+	if !m.HasCA() {
+		return nil, ErrNoCA
+	}
+	if !isTag(tag) {
+		// An empty server name would be filled in by gRPC with the address.
+		return nil, fmt.Errorf("tlsconf: %q is no node tag", tag)
+	}
+	// A tag is a valid host name of one label, so the usual check of the server
+	// name does just what is wanted, also when a session is resumed.
+	cfg := m.Client(tag)
+	cfg.MinVersion = tls.VersionTLS13
+	return cfg, nil
+}
+
+func (m *Material) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if cert := m.now.Load().cert; cert != nil {
+		return cert, nil
+	}
+	return nil, ErrHalfGiven
+}
+
+// getClientCertificate answers a server that asks for a certificate. The empty
+// certificate means there is none; the server decides what that is worth.
+func (m *Material) getClientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	if cert := m.now.Load().cert; cert != nil {
+		return cert, nil
+	}
+	return &tls.Certificate{}, nil
+}
+
+// Principal returns the name of the other side, with its kind, as its verified
+// certificate has it: the first URI, else the first DNS name, else the first mail
+// address among its alternative names. It is empty without any, or without a
+// certificate that was verified. The common name does not count, and neither does
+// the URI of a node, which is called by its tag.
+func Principal(state tls.ConnectionState) string {
+	if len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
+		return ""
+	}
+	cert := state.VerifiedChains[0][0]
+	name := ""
+	isNodes := func(uri *url.URL) bool { return uri.Scheme == nodeScheme }
+	uris := slices.DeleteFunc(slices.Clone(cert.URIs), isNodes)
+	switch {
+	case len(uris) > 0:
+		name = rights.URI + uris[0].String()
+	case len(cert.DNSNames) > 0:
+		name = rights.DNS + cert.DNSNames[0]
+	case len(cert.EmailAddresses) > 0:
+		name = rights.Email + cert.EmailAddresses[0]
+	}
+	if !utf8.ValidString(name) {
+		return ""
+	}
+	return name
+}
+
+// isTag says whether a DNS name has the form of a node tag: one to four ASCII
+// letters.
+func isTag(name string) bool {
+	if len(name) < 1 || len(name) > 4 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c |= 0x20; c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
