@@ -10,7 +10,7 @@ import (
 
 	"github.com/idnode/idnode/bench/generator"
 	"github.com/idnode/idnode/bench/machine"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 )
 
 // Record is one line. Of the fields below Run, one is set.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/idnode/idnode/bench/generator"
 	"github.com/idnode/idnode/bench/machine"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 )
 
 func TestSpread(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 )
 
 // Etcd is a cluster of three etcd members, each a process of its own: etcd's

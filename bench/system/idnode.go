@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 

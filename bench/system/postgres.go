@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 )
 
 // Postgres is one PostgreSQL server with its defaults, which are durable. It is

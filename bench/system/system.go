@@ -11,7 +11,7 @@ import (
 	"errors"
 
 	"github.com/idnode/idnode/bench/load"
-	"github.com/idnode/idnode/internal/bench"
+	"github.com/idnode/idnode/client/bench"
 )
 
 // ErrMissing says that a system is not installed on this machine.

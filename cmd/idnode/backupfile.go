@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/backup"
-	"github.com/idnode/idnode/internal/counterfile"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 // backupFile is a backup that was checked from end to end.

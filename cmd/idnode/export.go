@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/counterfile"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 // exportBackup writes the counters of a backup into a file, or to the standard output.

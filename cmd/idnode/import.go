@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/idnode/idnode/internal/counterfile"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 // The forms of files that are imported and exported.

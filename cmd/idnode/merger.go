@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/counterfile"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 // Bounds of one merge, below what a server takes.

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
-	"github.com/idnode/idnode/internal/counterfile"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 // restoreFlags say how a backup is restored.

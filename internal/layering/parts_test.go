@@ -63,15 +63,15 @@ var parts = []part{
 	{folder: "backup", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/outcome", floor: 0},
-	{folder: "internal/counterfile", floor: 0},
+	{folder: "transfer/counterfile", floor: 0},
 	{folder: "internal/boltfile", floor: 0},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/logbuffer", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
-	{folder: "internal/hostcheck", floor: 0},
+	{folder: "server/budget", floor: 0},
+	{folder: "server/hostcheck", floor: 0},
 	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
-	{folder: "internal/budget", floor: 0},
 	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/layering", floor: 0},
 
@@ -107,6 +107,9 @@ var parts = []part{
 		not: []string{"access", "internal", "server", "etag", "identity", "raftlog", "proto/raftlog/v1", "proto/peer/v1"},
 	},
 
+	// A load and its statistics, over the public API.
+	{folder: "client/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
+
 	// The use cases, which know no Raft, and the calls between nodes.
 	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
 	{folder: "server/calllog", floor: 2},
@@ -121,9 +124,6 @@ var parts = []part{
 	{folder: "server/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},
 	{folder: "server/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "server/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
-
-	// A load and its statistics, over the public API.
-	{folder: "internal/bench", floor: 4, modules: []string{hdr, genproto, grpc, protobuf}},
 
 	// One server put together, and the program around it.
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},

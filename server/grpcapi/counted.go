@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/budget"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
 )
 

@@ -19,12 +19,12 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/service"
 )

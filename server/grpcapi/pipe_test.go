@@ -16,8 +16,8 @@ import (
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
-	"github.com/idnode/idnode/internal/budget"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // pipe is both ends of an Exchange stream without a network, for tests in a

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
 )

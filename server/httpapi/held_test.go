@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // slowReader is an answer that nobody reads before it is told to be. It takes what is

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/internal/hostcheck"
+	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/service"
 )
 

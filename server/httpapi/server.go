@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/service"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 

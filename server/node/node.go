@@ -17,7 +17,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/grpcapi"

@@ -7,7 +7,7 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/idnode/idnode/internal/hostcheck"
+	"github.com/idnode/idnode/server/hostcheck"
 	"github.com/idnode/idnode/server/service"
 )
 

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	grpcpeer "google.golang.org/grpc/peer"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // Connections are those of a gRPC server. It knows on which of them members have made

@@ -12,10 +12,10 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/idnode/idnode/internal/budget"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // TestAMembersConnectionsAreEnded: those of the member that is meant, with the stream

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/idnode/idnode/internal/budget"
+	"github.com/idnode/idnode/server/budget"
 )
 
 // frame returns an HTTP/2 frame.

@@ -3,7 +3,7 @@ package service
 import (
 	"slices"
 
-	"github.com/idnode/idnode/internal/hostcheck"
+	"github.com/idnode/idnode/server/hostcheck"
 )
 
 // CheckHost refuses a call over HTTP under a host name that a foreign site may own:

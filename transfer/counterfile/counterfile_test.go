@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/idnode/idnode/internal/counterfile"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
 
 func read(t *testing.T, f func(io.Reader, counterfile.Each) error, text string) ([]counterfile.Counter, error) {
