@@ -53,8 +53,8 @@ func (c *contents) warm(operations [][]byte) {
 	var keys [table.Ahead]table.Key
 	n := 0
 	for _, data := range operations {
-		if op, err := decodeOperation(data); err == nil && op.kind == opIdentityNext {
-			keys[n] = table.Key{Database: c.databaseNumber(&op), Name: nameIn(op.payload)}
+		if o, err := decodeOperation(data); err == nil && o.kind == opIdentityNext {
+			keys[n] = table.Key{Database: c.databaseNumber(&o), Name: nameIn(o.payload)}
 			n++
 		}
 	}
@@ -64,29 +64,29 @@ func (c *contents) warm(operations [][]byte) {
 // applyOperation applies one operation, appending its result to dst, which is
 // empty.
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
-	op, err := decodeOperation(data)
-	if err == nil && c.format < op.format() {
+	o, err := decodeOperation(data)
+	if err == nil && c.format < o.format() {
 		err = errOperation // Nodes that do not know its format answer the same.
 	}
 	if err != nil {
 		return appendRefused(dst, now, invalid("", "%v", err))
 	}
-	if err := c.checkFormed(&op); err != nil {
+	if err := c.checkFormed(&o); err != nil {
 		return appendRefused(dst, now, err)
 	}
-	if err := c.checkRights(&op); err != nil {
+	if err := c.checkRights(&o); err != nil {
 		return appendRefused(dst, now, err)
 	}
-	if !op.keyed {
-		result, _ := c.run(dst, now, &op)
+	if !o.keyed {
+		result, _ := c.run(dst, now, &o)
 		return result
 	}
-	return c.runOnce(dst, now, &op)
+	return c.runOnce(dst, now, &o)
 }
 
 // checkFormed refuses everything but Bootstrap until the cluster is formed.
-func (c *contents) checkFormed(op *operation) *refusal {
-	if c.formed() || op.kind == opBootstrap {
+func (c *contents) checkFormed(o *operation) *refusal {
+	if c.formed() || o.kind == opBootstrap {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is not formed yet")
@@ -94,8 +94,8 @@ func (c *contents) checkFormed(op *operation) *refusal {
 
 // run runs an operation, appending its result to dst, which is empty. It reports whether
 // the operation was applied; otherwise the result is a refusal.
-func (c *contents) run(dst []byte, now moment, op *operation) (result []byte, applied bool) {
-	result, refused := c.dispatch(appendLogIndex(dst, now.index), now, op)
+func (c *contents) run(dst []byte, now moment, o *operation) (result []byte, applied bool) {
+	result, refused := c.dispatch(appendLogIndex(dst, now.index), now, o)
 	if refused != nil {
 		return appendRefused(dst, now, refused), false
 	}
@@ -109,58 +109,58 @@ func appendRefused(dst []byte, now moment, r *refusal) []byte {
 
 // dispatch runs an operation, appending its answer to dst. A handler that refuses has
 // changed nothing, and its dst is ignored.
-func (c *contents) dispatch(dst []byte, now moment, op *operation) ([]byte, *refusal) {
-	switch op.kind {
+func (c *contents) dispatch(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+	switch o.kind {
 	case opIdentityNext:
-		return c.identityNext(dst, op)
+		return c.identityNext(dst, o)
 	case opIdentitySeed:
-		return c.identitySeed(dst, op)
+		return c.identitySeed(dst, o)
 	case opIdentityDelete:
-		return c.identityDelete(dst, op)
+		return c.identityDelete(dst, o)
 	case opHiLoNext:
-		return c.hiloNext(dst, now, op)
+		return c.hiloNext(dst, now, o)
 	case opHiLoReturn:
-		return c.hiloReturn(dst, op)
+		return c.hiloReturn(dst, o)
 	case opHiLoSet:
-		return c.hiloSet(dst, op)
+		return c.hiloSet(dst, o)
 	case opClaim:
-		return c.claim(dst, op)
+		return c.claim(dst, o)
 	case opRelease:
-		return c.release(dst, op)
+		return c.release(dst, o)
 	case opSettingSet:
-		return c.settingSet(dst, op)
+		return c.settingSet(dst, o)
 	case opMerge:
-		return c.merge(dst, op)
+		return c.merge(dst, o)
 	default:
-		return c.dispatchCluster(dst, now, op)
+		return c.dispatchCluster(dst, now, o)
 	}
 }
 
 // dispatchCluster is dispatch for operations on the cluster itself.
-func (c *contents) dispatchCluster(dst []byte, now moment, op *operation) ([]byte, *refusal) {
-	switch op.kind {
+func (c *contents) dispatchCluster(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+	switch o.kind {
 	case opBootstrap:
-		return c.bootstrap(dst, now, op)
+		return c.bootstrap(dst, now, o)
 	case opMemberJoin:
-		return c.memberJoin(dst, now, op)
+		return c.memberJoin(dst, now, o)
 	case opMemberInvite:
-		return c.memberInvite(dst, now, op)
+		return c.memberInvite(dst, now, o)
 	case opMemberAnnounce:
-		return c.memberAnnounce(dst, now, op)
+		return c.memberAnnounce(dst, now, o)
 	case opMemberPromote:
-		return c.memberPromote(dst, op)
+		return c.memberPromote(dst, o)
 	case opMemberRemove:
-		return c.memberRemove(dst, op)
+		return c.memberRemove(dst, o)
 	case opFormatRaise:
-		return c.formatRaise(dst, op)
+		return c.formatRaise(dst, o)
 	case opEtagRaise:
-		return c.etagRaise(dst, op)
+		return c.etagRaise(dst, o)
 	case opEtagCleanStop:
-		return c.etagCleanStop(dst, op)
+		return c.etagCleanStop(dst, o)
 	case opMergeCluster:
-		return c.mergeCluster(dst, op)
+		return c.mergeCluster(dst, o)
 	case opRolesSet:
-		return c.rolesSet(dst, now, op)
+		return c.rolesSet(dst, now, o)
 	default:
 		return dst, invalid("", "%v", errOperation)
 	}

@@ -11,9 +11,9 @@ const clusterIDBytes = 16
 
 // bootstrap forms the cluster. The same Bootstrap again changes nothing and is no error:
 // the node that proposed it may not know the outcome of the first one.
-func (c *contents) bootstrap(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) bootstrap(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var b raftlogv1.Bootstrap
-	if err := decodePayload(op, &b); err != nil {
+	if err := decodePayload(o, &b); err != nil {
 		return dst, err
 	}
 	if c.formed() && bytes.Equal(c.clusterID, b.GetClusterId()) {

@@ -129,29 +129,29 @@ func (c *contents) removeClaim(item claimItem, ref table.Ref) {
 }
 
 // claim claims an id: the first one wins.
-func (c *contents) claim(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) claim(dst []byte, o *operation) ([]byte, *refusal) {
 	var claim raftlogv1.Claim
-	if err := decodePayload(op, &claim); err != nil {
+	if err := decodePayload(o, &claim); err != nil {
 		return dst, err
 	}
-	if err := checkClaim(op, claim.GetId()); err != nil {
+	if err := checkClaim(o, claim.GetId()); err != nil {
 		return dst, err
 	}
-	item := claimItem{db: c.databaseNumber(op), id: claim.GetId()}
+	item := claimItem{db: c.databaseNumber(o), id: claim.GetId()}
 	if err := c.checkFree(item); err != nil {
 		return dst, err
 	}
-	if err := c.checkNew(op, settingMaxClaims, c.claims.Len(), "id", item.id); err != nil {
+	if err := c.checkNew(o, settingMaxClaims, c.claims.Len(), "id", item.id); err != nil {
 		return dst, err
 	}
-	c.useDatabase(op)
+	c.useDatabase(o)
 	c.addClaim(item, c.dropReleased(item))
 	return dst, nil
 }
 
 // checkClaim refuses a request with a bad database or id.
-func checkClaim(op *operation, id string) *refusal {
-	if err := checkDatabase(op); err != nil {
+func checkClaim(o *operation, id string) *refusal {
+	if err := checkDatabase(o); err != nil {
 		return err
 	}
 	return checkText("id", id, docid.MaxIDBytes)
@@ -180,15 +180,15 @@ func (c *contents) checkFree(item claimItem) *refusal {
 }
 
 // release gives a claimed id free.
-func (c *contents) release(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) release(dst []byte, o *operation) ([]byte, *refusal) {
 	var release raftlogv1.Release
-	if err := decodePayload(op, &release); err != nil {
+	if err := decodePayload(o, &release); err != nil {
 		return dst, err
 	}
-	if err := checkClaim(op, release.GetId()); err != nil {
+	if err := checkClaim(o, release.GetId()); err != nil {
 		return dst, err
 	}
-	item := claimItem{db: c.databaseNumber(op), id: release.GetId()}
+	item := claimItem{db: c.databaseNumber(o), id: release.GetId()}
 	ref, ok := c.claims.Find(item.db, item.id)
 	if !ok {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())

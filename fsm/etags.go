@@ -88,9 +88,9 @@ func (e *etagRecord) withoutLast() []etagCounter {
 
 // etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
 // the answer names them, and the others are raised anyway.
-func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) etagRaise(dst []byte, o *operation) ([]byte, *refusal) {
 	var raise raftlogv1.EtagRaise
-	if err := decodePayload(op, &raise); err != nil {
+	if err := decodePayload(o, &raise); err != nil {
 		return dst, err
 	}
 	to := make([]etagCounter, 0, len(raise.GetRaise()))
@@ -116,9 +116,9 @@ func (c *contents) etagRaise(dst []byte, op *operation) ([]byte, *refusal) {
 // A stop of many databases comes in parts. It takes effect with the last one. A lost
 // part, or a database beyond the limit, makes it differ from the node's disk, and then
 // the next start continues above the ceilings.
-func (c *contents) etagCleanStop(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) etagCleanStop(dst []byte, o *operation) ([]byte, *refusal) {
 	var stop raftlogv1.EtagCleanStop
-	if err := decodePayload(op, &stop); err != nil {
+	if err := decodePayload(o, &stop); err != nil {
 		return dst, err
 	}
 	if stop.GetPartial() && !c.strict() {

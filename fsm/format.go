@@ -18,11 +18,11 @@ const (
 func (c *contents) strict() bool { return c.format >= StrictFormat }
 
 // format is the log format from which on nodes can read the operation.
-func (op *operation) format() uint32 {
+func (o *operation) format() uint32 {
 	switch {
-	case op.request.before != 0 || op.kind == opMemberInvite:
+	case o.request.before != 0 || o.kind == opMemberInvite:
 		return StrictFormat
-	case op.kind == opMerge || op.kind == opMergeCluster:
+	case o.kind == opMerge || o.kind == opMergeCluster:
 		return MergeFormat
 	default:
 		return firstFormat
@@ -31,9 +31,9 @@ func (op *operation) format() uint32 {
 
 // formatRaise raises the log format that leaders write. Raising it to its present value
 // changes nothing.
-func (c *contents) formatRaise(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) formatRaise(dst []byte, o *operation) ([]byte, *refusal) {
 	var raise raftlogv1.FormatRaise
-	if err := decodePayload(op, &raise); err != nil {
+	if err := decodePayload(o, &raise); err != nil {
 		return dst, err
 	}
 	if raise.GetFormat() < c.format {

@@ -52,43 +52,43 @@ func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
 }
 
 // changeHiLo stores a changed counter, and its database if the counter is new.
-func (c *contents) changeHiLo(op *operation, f foundHiLo, now hilo.Counter) {
-	c.useDatabase(op)
+func (c *contents) changeHiLo(o *operation, f foundHiLo, now hilo.Counter) {
+	c.useDatabase(o)
 	c.putHiLo(f, now)
 }
 
 // findHiLoFor looks up the counter that an operation is about to change; it
 // refuses a bad tag, and a new one as checkNew does.
-func (c *contents) findHiLoFor(op *operation, tag string) (foundHiLo, *refusal) {
-	if err := checkHiLo(op, tag); err != nil {
+func (c *contents) findHiLoFor(o *operation, tag string) (foundHiLo, *refusal) {
+	if err := checkHiLo(o, tag); err != nil {
 		return foundHiLo{}, err
 	}
-	found := c.findHiLo(c.databaseNumber(op), tag)
+	found := c.findHiLo(c.databaseNumber(o), tag)
 	if found.exists {
 		return found, nil
 	}
-	return found, c.checkNew(op, settingMaxHiLos, c.hilos.Len(), "tag", tag)
+	return found, c.checkNew(o, settingMaxHiLos, c.hilos.Len(), "tag", tag)
 }
 
 // checkHiLo refuses a request with a bad database or tag.
-func checkHiLo(op *operation, tag string) *refusal {
-	if err := checkDatabase(op); err != nil {
+func checkHiLo(o *operation, tag string) *refusal {
+	if err := checkDatabase(o); err != nil {
 		return err
 	}
 	return checkText("tag", tag, docid.MaxNameBytes)
 }
 
 // hiloNext reserves a range.
-func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) hiloNext(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var next raftlogv1.HiLoNext
-	if err := decodePayload(op, &next); err != nil {
+	if err := decodePayload(o, &next); err != nil {
 		return dst, err
 	}
 	size, err := hiloSize(now, &next)
 	if err != nil {
 		return dst, err
 	}
-	found, err := c.findHiLoFor(op, next.GetTag())
+	found, err := c.findHiLoFor(o, next.GetTag())
 	if err != nil {
 		return dst, err
 	}
@@ -100,7 +100,7 @@ func (c *contents) hiloNext(dst []byte, now moment, op *operation) ([]byte, *ref
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
 			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
 	}
-	c.changeHiLo(op, found, counter)
+	c.changeHiLo(o, found, counter)
 	return appendMessage(dst, resultHiLoNext, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,
 		TimeUnixNano: now.unixNano,
@@ -138,15 +138,15 @@ func idleTime(now, then int64) time.Duration {
 
 // hiloReturn takes a range back if that is possible. Otherwise it does not refuse, but
 // answers that nothing was done.
-func (c *contents) hiloReturn(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) hiloReturn(dst []byte, o *operation) ([]byte, *refusal) {
 	var ret raftlogv1.HiLoReturn
-	if err := decodePayload(op, &ret); err != nil {
+	if err := decodePayload(o, &ret); err != nil {
 		return dst, err
 	}
-	if err := checkHiLo(op, ret.GetTag()); err != nil {
+	if err := checkHiLo(o, ret.GetTag()); err != nil {
 		return dst, err
 	}
-	found := c.findHiLo(c.databaseNumber(op), ret.GetTag())
+	found := c.findHiLo(c.databaseNumber(o), ret.GetTag())
 	r := hilo.Range{Low: ret.GetLow(), High: ret.GetHigh()}
 	counter, returned := found.counter.Return(r, ret.GetLast(), ret.GetToken(), ret.GetCheckToken())
 	if returned {
@@ -156,15 +156,15 @@ func (c *contents) hiloReturn(dst []byte, op *operation) ([]byte, *refusal) {
 }
 
 // hiloSet raises Max for a client that runs the whole algorithm on its own side.
-func (c *contents) hiloSet(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) hiloSet(dst []byte, o *operation) ([]byte, *refusal) {
 	var set raftlogv1.HiLoSet
-	if err := decodePayload(op, &set); err != nil {
+	if err := decodePayload(o, &set); err != nil {
 		return dst, err
 	}
 	if set.GetMax() < 0 {
 		return dst, invalid("max", "is %d, must not be negative", set.GetMax())
 	}
-	found, err := c.findHiLoFor(op, set.GetTag())
+	found, err := c.findHiLoFor(o, set.GetTag())
 	if err != nil {
 		return dst, err
 	}
@@ -177,7 +177,7 @@ func (c *contents) hiloSet(dst []byte, op *operation) ([]byte, *refusal) {
 		// comes back.
 		counter.Outstanding = nil
 	}
-	c.changeHiLo(op, found, counter)
+	c.changeHiLo(o, found, counter)
 	return appendValue(dst, counter.Max), nil
 }
 

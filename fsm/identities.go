@@ -79,16 +79,16 @@ func (c *contents) identityTable(hidden bool) *table.Table[identityValue] {
 func (c *contents) identityCount() int { return c.identities.Len() + c.hidden.Len() }
 
 // identityNext hands out values.
-func (c *contents) identityNext(dst []byte, op *operation) ([]byte, *refusal) {
-	next, err := decodeIdentityNext(op.payload)
+func (c *contents) identityNext(dst []byte, o *operation) ([]byte, *refusal) {
+	next, err := decodeIdentityNext(o.payload)
 	if err != nil {
 		return dst, invalid("", "%v", err)
 	}
-	if err := checkIdentityNext(op, next); err != nil {
+	if err := checkIdentityNext(o, next); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(op), string(next.name))
-	if err := c.checkNewIdentity(op, found); err != nil {
+	found := c.findIdentity(c.databaseNumber(o), string(next.name))
+	if err := c.checkNewIdentity(o, found); err != nil {
 		return dst, err
 	}
 	if c.full.has(found, next) {
@@ -99,7 +99,7 @@ func (c *contents) identityNext(dst []byte, op *operation) ([]byte, *refusal) {
 		c.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
 	}
-	c.useDatabase(op)
+	c.useDatabase(o)
 	if c.strict() && c.numbered.Len() > 0 {
 		separator, _ := utf8.DecodeRune(next.separator)
 		c.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
@@ -109,8 +109,8 @@ func (c *contents) identityNext(dst []byte, op *operation) ([]byte, *refusal) {
 }
 
 // checkIdentityNext refuses a malformed request.
-func checkIdentityNext(op *operation, next identityNextOp) *refusal {
-	if err := checkIdentity(op, next.name); err != nil {
+func checkIdentityNext(o *operation, next identityNextOp) *refusal {
+	if err := checkIdentity(o, next.name); err != nil {
 		return err
 	}
 	if next.count < 1 || next.count > identity.MaxCount {
@@ -123,19 +123,19 @@ func checkIdentityNext(op *operation, next identityNextOp) *refusal {
 }
 
 // checkIdentity refuses a request with a bad database or name.
-func checkIdentity[T ~string | ~[]byte](op *operation, name T) *refusal {
-	if err := checkDatabase(op); err != nil {
+func checkIdentity[T ~string | ~[]byte](o *operation, name T) *refusal {
+	if err := checkDatabase(o); err != nil {
 		return err
 	}
 	return checkText("name", name, docid.MaxNameBytes)
 }
 
 // checkNewIdentity is checkNew for an identity, if it is new.
-func (c *contents) checkNewIdentity(op *operation, f foundIdentity) *refusal {
+func (c *contents) checkNewIdentity(o *operation, f foundIdentity) *refusal {
 	if f.exists {
 		return nil
 	}
-	return c.checkNew(op, settingMaxIdentities, c.identityCount(), "name", f.name)
+	return c.checkNew(o, settingMaxIdentities, c.identityCount(), "name", f.name)
 }
 
 // claimedValues returns the claimed values of an identity under a separator, as
@@ -157,23 +157,23 @@ func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from in
 // hidden identity is seeded from its kept value, which is also compared with expected,
 // and is shown again: a caller that does not know of it must not set it back without
 // force.
-func (c *contents) identitySeed(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) identitySeed(dst []byte, o *operation) ([]byte, *refusal) {
 	var seed raftlogv1.IdentitySeed
-	if err := decodePayload(op, &seed); err != nil {
+	if err := decodePayload(o, &seed); err != nil {
 		return dst, err
 	}
-	if err := checkIdentity(op, seed.GetName()); err != nil {
+	if err := checkIdentity(o, seed.GetName()); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(op), seed.GetName())
-	if err := c.checkNewIdentity(op, found); err != nil {
+	found := c.findIdentity(c.databaseNumber(o), seed.GetName())
+	if err := c.checkNewIdentity(o, found); err != nil {
 		return dst, err
 	}
 	counter, err := found.counter().Seed(seed.GetValue(), seed.GetForce(), seed.Expected)
 	if err != nil {
 		return dst, refuseIdentity(err, found)
 	}
-	c.useDatabase(op)
+	c.useDatabase(o)
 	c.putIdentity(found, counter)
 	return appendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
 }
@@ -190,15 +190,15 @@ func (c *contents) appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found 
 
 // identityDelete hides an identity, or forgets it. Only forgetting finds one
 // that is hidden already.
-func (c *contents) identityDelete(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) identityDelete(dst []byte, o *operation) ([]byte, *refusal) {
 	var del raftlogv1.IdentityDelete
-	if err := decodePayload(op, &del); err != nil {
+	if err := decodePayload(o, &del); err != nil {
 		return dst, err
 	}
-	if err := checkIdentity(op, del.GetName()); err != nil {
+	if err := checkIdentity(o, del.GetName()); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(op), del.GetName())
+	found := c.findIdentity(c.databaseNumber(o), del.GetName())
 	if !found.exists || found.hidden && !del.GetForget() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND, "name", "there is no identity %q", del.GetName())
 	}

@@ -31,9 +31,9 @@ type invitation struct {
 }
 
 // memberInvite records a token. A known one stays as it is.
-func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) memberInvite(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var invite raftlogv1.MemberInvite
-	if err := decodePayload(op, &invite); err != nil {
+	if err := decodePayload(o, &invite); err != nil {
 		return dst, err
 	}
 	if len(invite.GetTokenHash()) != len(tokenHash{}) {
@@ -63,7 +63,7 @@ func (c *contents) memberInvite(dst []byte, now moment, op *operation) ([]byte, 
 // or a token, which then decides what it becomes. Below StrictFormat every node is
 // admitted, and the token is ignored: nodes of format 2 do not know that field, and this
 // one must reach the same state.
-func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) *refusal {
+func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *refusal {
 	hash := join.GetTokenHash()
 	switch {
 	case !c.strict():
@@ -72,10 +72,10 @@ func (c *contents) admit(now moment, op *operation, join *raftlogv1.MemberJoin) 
 		return c.admitByToken(now, hash, join.GetMember())
 	case c.roles == nil || !c.roles.table.Set():
 		return nil
-	case op.named && c.allows(c.roles.table, op, rights.Cluster, nil, nil):
+	case o.named && c.allows(c.roles.table, o, rights.Cluster, nil, nil):
 		return nil
 	}
-	return notAdmitted("no role gives %.200q the right cluster, and it has no token", op.principal)
+	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.principal)
 }
 
 // admitByToken gives a new node the properties of its token.

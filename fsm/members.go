@@ -98,9 +98,9 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 }
 
 // memberJoin registers a node that may then be added to Raft's configuration.
-func (c *contents) memberJoin(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) memberJoin(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var join raftlogv1.MemberJoin
-	if err := decodePayload(op, &join); err != nil {
+	if err := decodePayload(o, &join); err != nil {
 		return dst, err
 	}
 	m := join.GetMember()
@@ -110,7 +110,7 @@ func (c *contents) memberJoin(dst []byte, now moment, op *operation) ([]byte, *r
 	if have := c.members[nodeID(m.GetId())]; have != nil {
 		return joinAgain(dst, m, have)
 	}
-	if err := c.admit(now, op, &join); err != nil {
+	if err := c.admit(now, o, &join); err != nil {
 		return dst, err
 	}
 	tag, err := c.tagFor(m.GetTag())
@@ -182,9 +182,9 @@ func tagTaken(tag string) *refusal {
 
 // memberAnnounce records a member's start: its addresses, and the formats it reads. It
 // opens a session, and answers with the previous record of the node's etags.
-func (c *contents) memberAnnounce(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) memberAnnounce(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var announce raftlogv1.MemberAnnounce
-	if err := decodePayload(op, &announce); err != nil {
+	if err := decodePayload(o, &announce); err != nil {
 		return dst, err
 	}
 	said := announce.GetMember()
@@ -236,9 +236,9 @@ func startedBefore(said, have *raftlogv1.Member) bool {
 }
 
 // memberPromote lets a member vote; one that may already is left as it is.
-func (c *contents) memberPromote(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) memberPromote(dst []byte, o *operation) ([]byte, *refusal) {
 	var promote raftlogv1.MemberPromote
-	if err := decodePayload(op, &promote); err != nil {
+	if err := decodePayload(o, &promote); err != nil {
 		return dst, err
 	}
 	_, m := c.presentMember(promote.GetId())
@@ -257,9 +257,9 @@ func (c *contents) memberPromote(dst []byte, op *operation) ([]byte, *refusal) {
 // nothing. A checked removal is valid only in the membership for which it was checked: of
 // two concurrent removals, each safe alone, the second must be checked again. Below
 // StrictFormat there is no index of it.
-func (c *contents) memberRemove(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) memberRemove(dst []byte, o *operation) ([]byte, *refusal) {
 	var remove raftlogv1.MemberRemove
-	if err := decodePayload(op, &remove); err != nil {
+	if err := decodePayload(o, &remove); err != nil {
 		return dst, err
 	}
 	m := c.memberByTag(remove.GetTag())

@@ -18,19 +18,19 @@ const (
 
 // merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
 // commute.
-func (c *contents) merge(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) merge(dst []byte, o *operation) ([]byte, *refusal) {
 	var m raftlogv1.Merge
-	if err := decodePayload(op, &m); err != nil {
+	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	if err := checkMerge(op, &m); err != nil {
+	if err := checkMerge(o, &m); err != nil {
 		return dst, err
 	}
-	db := c.databaseNumber(op)
-	if err := c.roomForMerge(op, db, &m); err != nil {
+	db := c.databaseNumber(o)
+	if err := c.roomForMerge(o, db, &m); err != nil {
 		return dst, err
 	}
-	c.useDatabase(op)
+	c.useDatabase(o)
 	merging := merging{contents: c, db: db}
 	merging.all(&m)
 	return appendMessage(dst, resultMerge, &merging.result), nil
@@ -154,8 +154,8 @@ func (m *merging) count(exists, changed bool) bool {
 }
 
 // checkMerge refuses what no state holds.
-func checkMerge(op *operation, m *raftlogv1.Merge) *refusal {
-	if err := checkDatabase(op); err != nil {
+func checkMerge(o *operation, m *raftlogv1.Merge) *refusal {
+	if err := checkDatabase(o); err != nil {
 		return err
 	}
 	if n := len(m.GetIdentities()) + len(m.GetHilos()) + len(m.GetClaims()); n > MaxMerge {
@@ -183,7 +183,7 @@ func checkMerge(op *operation, m *raftlogv1.Merge) *refusal {
 }
 
 // roomForMerge refuses new names if a limit would be passed.
-func (c *contents) roomForMerge(op *operation, db uint32, m *raftlogv1.Merge) *refusal {
+func (c *contents) roomForMerge(o *operation, db uint32, m *raftlogv1.Merge) *refusal {
 	identities := wanted{limit: settingMaxIdentities, used: c.identityCount()}
 	for _, i := range m.GetIdentities() {
 		identities.want(!c.findIdentity(db, i.GetName()).exists, i.GetName())
@@ -207,7 +207,7 @@ func (c *contents) roomForMerge(op *operation, db uint32, m *raftlogv1.Merge) *r
 		if w.names == 0 {
 			continue
 		}
-		if err := c.room(op, w.limit, w.used+w.names-1, bytes); err != nil {
+		if err := c.room(o, w.limit, w.used+w.names-1, bytes); err != nil {
 			return err
 		}
 	}
@@ -242,8 +242,8 @@ func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var changes []MergeChange
-	op := &operation{database: []byte(database)}
-	preview := merging{contents: s.contents, db: s.contents.databaseNumber(op)}
+	o := &operation{database: []byte(database)}
+	preview := merging{contents: s.contents, db: s.contents.databaseNumber(o)}
 	preview.changed = func(c MergeChange) { changes = append(changes, c) }
 	preview.all(m)
 	return changes, &preview.result

@@ -9,9 +9,9 @@ import (
 
 // mergeCluster merges the cluster part of another state, such as a backup's: a tag that
 // was given there stays given here.
-func (c *contents) mergeCluster(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) mergeCluster(dst []byte, o *operation) ([]byte, *refusal) {
 	var m raftlogv1.MergeCluster
-	if err := decodePayload(op, &m); err != nil {
+	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
 	if m.GetResume() != "" && !c.strict() {

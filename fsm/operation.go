@@ -68,30 +68,30 @@ var errOperation = errors.New("malformed operation")
 
 // decodeOperation decodes the envelope of an operation. Unknown fields are refused: a
 // node that knows them would act differently.
-func decodeOperation(data []byte) (op operation, err error) {
+func decodeOperation(data []byte) (o operation, err error) {
 	err = eachField(data, func(num protowire.Number, f field) bool {
 		switch num {
 		case opDatabase:
-			op.database = f.bytes
+			o.database = f.bytes
 			return f.typ == protowire.BytesType
 		case opRequest:
-			again := op.keyed
-			op.keyed = true
-			op.request, err = decodeRequestKey(f.bytes)
+			again := o.keyed
+			o.keyed = true
+			o.request, err = decodeRequestKey(f.bytes)
 			return f.typ == protowire.BytesType && err == nil && !again
 		case opPrincipal:
-			again := op.named
-			op.named, op.principal = true, f.bytes
+			again := o.named
+			o.named, o.principal = true, f.bytes
 			return f.typ == protowire.BytesType && !again
 		}
-		known := isKind(num) && op.kind == 0
-		op.kind, op.payload = num, f.bytes
+		known := isKind(num) && o.kind == 0
+		o.kind, o.payload = num, f.bytes
 		return known && f.typ == protowire.BytesType
 	})
-	if err == nil && op.kind == 0 {
+	if err == nil && o.kind == 0 {
 		err = errOperation
 	}
-	return op, err
+	return o, err
 }
 
 // isKind reports whether a field is one of what an operation may do.
@@ -171,36 +171,36 @@ type identityNextOp struct {
 	separator []byte
 }
 
-func decodeIdentityNext(data []byte) (op identityNextOp, err error) {
+func decodeIdentityNext(data []byte) (o identityNextOp, err error) {
 	err = eachField(data, func(num protowire.Number, f field) bool {
 		switch num {
 		case 1:
-			op.name = f.bytes
+			o.name = f.bytes
 			return f.typ == protowire.BytesType
 		case 2:
-			op.count = int64(f.number)
+			o.count = int64(f.number)
 			return f.typ == protowire.VarintType
 		case 3:
-			op.separator = f.bytes
+			o.separator = f.bytes
 			return f.typ == protowire.BytesType
 		}
 		return false
 	})
-	return op, err
+	return o, err
 }
 
 // decodePayload decodes the payload of an operation that is not frequent enough
 // for code by hand.
-func decodePayload(op *operation, m proto.Message) *refusal {
-	if err := proto.Unmarshal(op.payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
+func decodePayload(o *operation, m proto.Message) *refusal {
+	if err := proto.Unmarshal(o.payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return invalid("", "%v", errOperation)
 	}
 	return nil
 }
 
 // checkDatabase refuses an operation without a proper database.
-func checkDatabase(op *operation) *refusal {
-	return checkText("database", op.database, docid.MaxDatabaseBytes)
+func checkDatabase(o *operation) *refusal {
+	return checkText("database", o.database, docid.MaxDatabaseBytes)
 }
 
 // checkText refuses a name that is empty, too long or no UTF-8. The service has

@@ -108,8 +108,8 @@ func KeyedOperation(operation []byte, key [16]byte) []byte {
 
 // encodeOperation encodes an operation. It fails only for text that is not UTF-8:
 // members' addresses and tags come from a checked configuration.
-func encodeOperation(op *raftlogv1.Operation) []byte {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(op)
+func encodeOperation(o *raftlogv1.Operation) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(o)
 	if err != nil {
 		panic(fmt.Sprintf("fsm: an operation cannot be encoded: %v", err))
 	}

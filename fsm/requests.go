@@ -90,37 +90,37 @@ func (w *requestWindow) pop() {
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
 // first answer. Only success is remembered: a refused operation changed nothing, and may
 // succeed at the next attempt.
-func (c *contents) runOnce(dst []byte, now moment, op *operation) []byte {
-	given := op.request.key
-	if op.isCallers() && c.strict() {
-		if !op.named {
+func (c *contents) runOnce(dst []byte, now moment, o *operation) []byte {
+	given := o.request.key
+	if o.isCallers() && c.strict() {
+		if !o.named {
 			return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 				"the request id does not say whose it is"))
 		}
-		op.request.key = ownKey(given, op.principal)
+		o.request.key = ownKey(given, o.principal)
 	}
-	position, ok := c.requests.positions[op.request.key]
+	position, ok := c.requests.positions[o.request.key]
 	if !ok {
 		// As it was remembered before the format had its principal.
 		position, ok = c.requests.positions[given]
 	}
 	if ok {
-		return c.answerAgain(dst, now, op, position)
+		return c.answerAgain(dst, now, o, position)
 	}
-	if c.forgotten(&op.request) {
+	if c.forgotten(&o.request) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
-	result, applied := c.run(dst, now, op)
+	result, applied := c.run(dst, now, o)
 	if applied {
-		c.remember(&op.request, now.index, result)
+		c.remember(&o.request, now.index, result)
 	}
 	return result
 }
 
 // isCallers reports whether a request key is made from a caller's request id. Those of
 // operations on the cluster itself are random, and their nodes' own.
-func (op *operation) isCallers() bool { return op.kind <= opRelease }
+func (o *operation) isCallers() bool { return o.kind <= opRelease }
 
 // ownKey returns the key under which a principal's request is remembered, so that the
 // same request id of two principals is two. It is a hash again: no caller can choose a
@@ -148,14 +148,14 @@ func (c *contents) forgotten(k *requestKey) bool {
 }
 
 // answerAgain answers a call whose request id is remembered.
-func (c *contents) answerAgain(dst []byte, now moment, op *operation, position uint64) []byte {
+func (c *contents) answerAgain(dst []byte, now moment, o *operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
-	if !op.request.fits(e.fingerprint) {
+	if !o.request.fits(e.fingerprint) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
 	if c.answeredAgain != nil {
-		c.answeredAgain(string(op.database))
+		c.answeredAgain(string(o.database))
 	}
 	return append(dst, chunk.result(e)...)
 }

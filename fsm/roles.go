@@ -49,9 +49,9 @@ func (s *State) publishRoles() {
 
 // rolesSet replaces all roles and limits. The caller must still be able to change them
 // afterwards: a mistake would otherwise lock all callers out permanently.
-func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *refusal) {
+func (c *contents) rolesSet(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var set raftlogv1.RolesSet
-	if err := decodePayload(op, &set); err != nil {
+	if err := decodePayload(o, &set); err != nil {
 		return dst, err
 	}
 	if c.format < rolesFormat {
@@ -68,9 +68,9 @@ func (c *contents) rolesSet(dst []byte, now moment, op *operation) ([]byte, *ref
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}
-	if !c.allows(table, op, rights.Cluster, nil, nil) {
+	if !c.allows(table, o, rights.Cluster, nil, nil) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
-			"it would shut its author out: no role gives %q the right cluster on every database", op.principal)
+			"it would shut its author out: no role gives %q the right cluster on every database", o.principal)
 	}
 	if table.Empty() {
 		c.putRoles(nil)
@@ -115,49 +115,49 @@ func (c *contents) restoreRoles(m *raftlogv1.RolesRecord) error {
 //
 // An operation without a principal comes from a node that did not know of the roles yet.
 // It is refused too; the node retries with the principal.
-func (c *contents) checkRights(op *operation) *refusal {
+func (c *contents) checkRights(o *operation) *refusal {
 	if c.roles == nil || !c.roles.table.Set() {
 		return nil
 	}
-	need, name := needOf(op)
+	need, name := needOf(o)
 	if need == 0 {
 		return nil
 	}
-	database := op.database
+	database := o.database
 	if need == rights.Cluster && c.strict() {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if op.named && c.allows(c.roles.table, op, need, database, name) {
+	if o.named && c.allows(c.roles.table, o, need, database, name) {
 		return nil
 	}
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", op.principal, need)
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.principal, need)
 }
 
 // allows reports whether a table gives an operation's principal a right. Below
 // StrictFormat some nodes know no kinds of principals, and compare the texts.
-func (c *contents) allows(table *rights.Table, op *operation, need rights.Right, database, name []byte) bool {
+func (c *contents) allows(table *rights.Table, o *operation, need rights.Right, database, name []byte) bool {
 	if !c.strict() {
-		return rights.AllowsAsWritten(table, string(op.principal), need, database, name)
+		return rights.AllowsAsWritten(table, string(o.principal), need, database, name)
 	}
-	return rights.Allows(table, string(op.principal), need, database, name)
+	return rights.Allows(table, string(o.principal), need, database, name)
 }
 
 // needOf returns the rights an operation needs, and the name it is about; none
 // for what nodes propose by themselves.
-func needOf(op *operation) (rights.Right, []byte) {
-	switch op.kind {
+func needOf(o *operation) (rights.Right, []byte) {
+	switch o.kind {
 	case opIdentityNext:
-		return rights.Generate, nameIn(op.payload)
+		return rights.Generate, nameIn(o.payload)
 	case opIdentitySeed:
-		return forced(rights.Seed, op.payload, 3), nameIn(op.payload)
+		return forced(rights.Seed, o.payload, 3), nameIn(o.payload)
 	case opIdentityDelete:
-		return forced(rights.Delete, op.payload, 2), nameIn(op.payload)
+		return forced(rights.Delete, o.payload, 2), nameIn(o.payload)
 	case opHiLoNext, opHiLoReturn:
-		return rights.Ranges, nameIn(op.payload)
+		return rights.Ranges, nameIn(o.payload)
 	case opHiLoSet:
-		return rights.Seed, nameIn(op.payload)
+		return rights.Seed, nameIn(o.payload)
 	case opClaim, opRelease:
-		return rights.Claims, nameIn(op.payload)
+		return rights.Claims, nameIn(o.payload)
 	case opSettingSet, opRolesSet, opMerge, opMergeCluster, opMemberRemove, opMemberInvite:
 		return rights.Cluster, nil
 	default:

@@ -102,9 +102,9 @@ func settingByKey(key string) (settingID, bool) {
 
 // settingSet changes a setting. A limit below the present use stops growth and
 // takes nothing away; only the window of request ids shrinks, oldest first.
-func (c *contents) settingSet(dst []byte, op *operation) ([]byte, *refusal) {
+func (c *contents) settingSet(dst []byte, o *operation) ([]byte, *refusal) {
 	var set raftlogv1.SettingSet
-	if err := decodePayload(op, &set); err != nil {
+	if err := decodePayload(o, &set); err != nil {
 		return dst, err
 	}
 	id, ok := settingByKey(set.GetKey())
