@@ -117,11 +117,7 @@ func (e *engine) inRaft(tag string) bool {
 
 // leader returns the leader that this node knows of.
 func (e *engine) leader() (*raftlogv1.Member, bool) {
-	name, ok := e.route.Leader()
-	if !ok {
-		return nil, false
-	}
-	return e.node.roster.byServerID(name)
+	return e.node.roster.byServerID(e.gatherer.Leader())
 }
 
 // Transfer hands leadership to the voter with this tag, or to the one Raft chooses if tag

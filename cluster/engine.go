@@ -43,7 +43,6 @@ type engine struct {
 	gatherer      *commit.Gatherer
 	local         *readindex.Local
 	reads         *readindex.Reader
-	route         *route
 	hint          hint
 	announcer     *announcer
 	voterReplies  *voterReplies
@@ -98,7 +97,7 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.record.get().ID.String(), route: newRoute(), announcer: newAnnouncer(n), voterReplies: newVoterReplies(), leaderSignal: newLeaderSignal(), states: &states{}}
+	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), voterReplies: newVoterReplies(), leaderSignal: newLeaderSignal(), states: &states{}}
 	e.pinger = newMemberPinger(e)
 	e.stuckTransfer = &stuckTransfer{limit: stuckTransferLimit, fatal: n.lifecycle.fail}
 	var err error
@@ -183,7 +182,7 @@ func (e *engine) startWork() error {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	e.gatherer, err = commit.New(commit.Config{
-		Route: e.route, Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
+		Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
 		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
 		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
 	})

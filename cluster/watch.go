@@ -42,7 +42,7 @@ func (e *engine) watchQuorum(ctx context.Context) {
 		_, leader := e.raft.LeaderWithID()
 		leaders.saw(string(leader))
 		now := time.Now()
-		e.route.set(e.hint.choose(now, string(leader), e.name))
+		e.gatherer.SetLeader(e.hint.choose(now, string(leader), e.name))
 		evidence := e.evidence(now, string(leader))
 		if now.Sub(evidence) > pingAfter && now.Sub(pinged) > pingEvery && e.raft.State() != raft.Leader {
 			pinged = now

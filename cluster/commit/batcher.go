@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
@@ -15,23 +14,13 @@ import (
 type Batcher struct {
 	cfg BatcherConfig
 
-	mu sync.Mutex
-	// work wakes the writers that wait for something to do.
-	work    sync.Cond
+	loops
 	waiting []*submission
 	// bytes and operations are those of the groups that wait.
 	bytes      int
 	operations int
-	linger     linger
 	// leadership is the present one; nil if the node does not lead.
 	leadership *leadership
-	closing    bool
-	stopped    bool
-
-	// halt ends with the Batcher.
-	halt     context.Context
-	haltNow  context.CancelFunc
-	finished chan struct{}
 }
 
 // submission is one group and its submitter.
@@ -62,17 +51,9 @@ func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Batcher{cfg: cfg, finished: make(chan struct{})}
-	b.work.L = &b.mu
-	b.halt, b.haltNow = context.WithCancel(context.Background())
-	var writing sync.WaitGroup
-	for range cfg.InFlight {
-		writing.Go(b.write)
-	}
-	go func() {
-		writing.Wait()
-		close(b.finished)
-	}()
+	b := &Batcher{cfg: cfg}
+	b.init()
+	b.start(slices.Repeat([]func(){b.write}, cfg.InFlight)...)
 	return b, nil
 }
 
@@ -219,18 +200,7 @@ func (b *Batcher) leave(s *submission, cause error) (raftlog.GroupResult, error)
 // Close refuses new groups, commits those that wait, and waits for entries in flight,
 // until ctx ends. Then the rest is answered: NotApplied(Stopping) if it is in no entry,
 // Unknown(Stopping) otherwise. It may be called more than once; each call waits.
-func (b *Batcher) Close(ctx context.Context) {
-	b.mu.Lock()
-	b.closing = true
-	b.work.Broadcast()
-	b.mu.Unlock()
-	select {
-	case <-b.finished:
-	case <-ctx.Done():
-	}
-	b.stop()
-	<-b.finished
-}
+func (b *Batcher) Close(ctx context.Context) { b.close(ctx, b.stop) }
 
 // stop ends all waits at once.
 func (b *Batcher) stop() {

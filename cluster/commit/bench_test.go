@@ -11,12 +11,6 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// fixedRoute is a route to one leader that never changes.
-type fixedRoute struct{ changed chan struct{} }
-
-func (r fixedRoute) Leader() (string, bool)   { return "a", true }
-func (r fixedRoute) Changed() <-chan struct{} { return r.changed }
-
 // fixedOpener opens session 1.
 type fixedOpener struct{}
 
@@ -62,11 +56,12 @@ func (s batcherSender) Send(ctx context.Context, _ string, group []byte) (raftlo
 }
 
 func benchmarkPropose(b *testing.B, sender Sender, goroutines int) {
-	g, err := New(Config{Route: fixedRoute{}, Sender: sender, Opener: fixedOpener{}})
+	g, err := New(Config{Sender: sender, Opener: fixedOpener{}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	g.SetQuorum(true)
+	g.SetLeader("a")
 	defer g.Close(context.Background())
 	operation := make([]byte, 48)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)

@@ -25,17 +25,6 @@ const (
 	MaxInFlight = 4
 )
 
-// Route tells which node leads. Ids are Raft server ids. It is safe for
-// concurrent use.
-type Route interface {
-	// Leader returns the leader this node knows of; ok is false if it knows none. It is a
-	// hint: that node may no longer lead.
-	Leader() (id string, ok bool)
-	// Changed returns a channel that is closed at the next change of Leader's result.
-	// Callers take it before they call Leader, so that no change is missed.
-	Changed() <-chan struct{}
-}
-
 // Sender sends an encoded group to a leader: to this node's own Batcher, or over the
 // stream to another node. It is safe for concurrent use.
 type Sender interface {
@@ -73,7 +62,6 @@ type Events struct {
 
 // Config is what a Gatherer needs. Zero values get defaults.
 type Config struct {
-	Route  Route
 	Sender Sender
 	Opener SessionOpener
 	Logger *slog.Logger
@@ -117,8 +105,8 @@ type Config struct {
 // withDefaults returns c with defaults filled in, or an error that names what
 // is missing or contradictory.
 func (c Config) withDefaults() (Config, error) {
-	if c.Route == nil || c.Sender == nil || c.Opener == nil {
-		return c, errors.New("commit: Route, Sender and Opener are required")
+	if c.Sender == nil || c.Opener == nil {
+		return c, errors.New("commit: Sender and Opener are required")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -11,38 +11,6 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// testRoute is a Route that a test moves.
-type testRoute struct {
-	mu      sync.Mutex
-	leader  string
-	changed chan struct{}
-}
-
-func newTestRoute(leader string) *testRoute {
-	return &testRoute{leader: leader, changed: make(chan struct{})}
-}
-
-func (r *testRoute) Leader() (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.leader, r.leader != ""
-}
-
-func (r *testRoute) Changed() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.changed
-}
-
-// set changes the leader; empty means none.
-func (r *testRoute) set(leader string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.leader = leader
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
 // countingOpener gives out sessions 1, 2, 3…, or err.
 type countingOpener struct {
 	mu       sync.Mutex
@@ -118,7 +86,6 @@ func (m manualSender) Send(ctx context.Context, leader string, group []byte) (ra
 type rig struct {
 	t      *testing.T
 	g      *Gatherer
-	route  *testRoute
 	sender manualSender
 	opener *countingOpener
 }
@@ -127,8 +94,17 @@ type rig struct {
 // end of the test. It is made for a synctest bubble.
 func newRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, route: newTestRoute("a"), sender: make(manualSender), opener: &countingOpener{}}
-	cfg := Config{Route: r.route, Sender: r.sender, Opener: r.opener}
+	r := newLeaderlessRig(t, change)
+	r.g.SetLeader("a")
+	synctest.Wait()
+	return r
+}
+
+// newLeaderlessRig is newRig without a leader.
+func newLeaderlessRig(t *testing.T, change func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, sender: make(manualSender), opener: &countingOpener{}}
+	cfg := Config{Sender: r.sender, Opener: r.opener}
 	if change != nil {
 		change(&cfg)
 	}

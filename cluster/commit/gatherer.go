@@ -15,13 +15,10 @@ type Gatherer struct {
 	cfg  Config
 	pool waiterPool
 
-	mu sync.Mutex
-	// work wakes the loops that wait for something to do.
-	work sync.Cond
+	loops
 	// idle is how many loops wait on work.
 	idle    int
 	waiting queue
-	linger  linger
 	// senders hold the groups in flight, so that a lost quorum ends their callers' wait
 	// without asking the network.
 	senders []*groupSender
@@ -32,49 +29,28 @@ type Gatherer struct {
 	reach   reach
 	// made is when the Gatherer was made.
 	made time.Time
-	// closing means that nothing new is taken; stopped that nothing is left.
-	closing bool
-	stopped bool
-
-	// halt ends with the Gatherer and cancels all waits.
-	halt    context.Context
-	haltNow context.CancelFunc
-	// finished is closed when all senders have ended; watching waits for the other
-	// loops.
-	finished chan struct{}
-	watching sync.WaitGroup
+	// expiring waits for expire.
+	expiring sync.WaitGroup
 }
 
-// New starts a Gatherer; Close ends it. Until SetQuorum says otherwise there is
-// no quorum.
+// New starts a Gatherer; Close ends it. Until SetQuorum and SetLeader say
+// otherwise there is no quorum, and no leader.
 func New(cfg Config) (*Gatherer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	g := &Gatherer{cfg: cfg, made: time.Now(), finished: make(chan struct{})}
-	g.work.L = &g.mu
-	g.halt, g.haltNow = context.WithCancel(context.Background())
+	g := &Gatherer{cfg: cfg, made: time.Now()}
+	g.init()
 	g.reach.init(cfg.LeaderWait, g.unreachable)
-	g.start()
+	var senders []func()
+	for range cfg.InFlight {
+		s := &groupSender{g: g}
+		g.senders, senders = append(g.senders, s), append(senders, s.run)
+	}
+	g.start(senders...)
+	g.expiring.Go(g.expire)
 	return g, nil
-}
-
-// start starts the goroutines that Close waits for.
-func (g *Gatherer) start() {
-	for range g.cfg.InFlight {
-		g.senders = append(g.senders, &groupSender{g: g})
-	}
-	var sending sync.WaitGroup
-	for _, s := range g.senders {
-		sending.Go(s.run)
-	}
-	go func() {
-		sending.Wait()
-		close(g.finished)
-	}()
-	g.watching.Go(g.watch)
-	g.watching.Go(g.expire)
 }
 
 // Propose commits one operation and returns the state machine's result. The operation
@@ -192,17 +168,8 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 // Unknown(Stopping) otherwise. Its callers do not wait for Send and Open to return; Close
 // does. It may be called more than once; each call waits.
 func (g *Gatherer) Close(ctx context.Context) {
-	g.mu.Lock()
-	g.closing = true
-	g.work.Broadcast()
-	g.mu.Unlock()
-	select {
-	case <-g.finished:
-	case <-ctx.Done():
-	}
-	g.stop()
-	<-g.finished
-	g.watching.Wait()
+	g.close(ctx, g.stop)
+	g.expiring.Wait()
 }
 
 // stop ends all waits at once.

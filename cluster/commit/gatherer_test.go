@@ -179,13 +179,13 @@ func TestARefusedGroupGoesToTheNextLeaderUnderANewNumber(t *testing.T) {
 		stays, leaves := r.propose(bg, "stays"), r.propose(ctx, "leaves")
 		first := r.next()
 		first.fail(notLead)
-		r.route.set("")
+		r.g.SetLeader("")
 		synctest.Wait()
 		time.Sleep(time.Second)
 		r.none()
 		cancel()
 		want(t, get(t, leaves).err, outcome.NotApplied, outcome.Deadline)
-		r.route.set("b")
+		r.g.SetLeader("b")
 		s := r.next()
 		if s.leader != "b" || s.group.Sequence != 2 || s.group.Acknowledged != 1 || len(s.group.Operations) != 1 {
 			t.Fatalf("sent to %s: %+v", s.leader, s.group)
@@ -207,7 +207,7 @@ func TestAnUnknownGroupIsSentAgainByteForByte(t *testing.T) {
 		}
 		again.fail(outcome.NewUnknown(outcome.LeadershipLost, nil))
 		r.none()
-		r.route.set("b")
+		r.g.SetLeader("b")
 		again = r.next()
 		if again.raw != first.raw || again.leader != "b" {
 			t.Fatalf("sent again to %s: %+v", again.leader, again.group)
@@ -230,11 +230,11 @@ func TestANewLeaderEndsTheWaitForTheOldOne(t *testing.T) {
 		r := newRig(t, nil)
 		c := r.propose(bg, "x")
 		first := r.next() // and never an answer
-		r.route.set("")
+		r.g.SetLeader("")
 		r.none()
-		r.route.set("a")
+		r.g.SetLeader("a")
 		r.none()
-		r.route.set("b")
+		r.g.SetLeader("b")
 		again := r.next()
 		if again.raw != first.raw || again.leader != "b" {
 			t.Fatalf("sent again to %s: %+v", again.leader, again.group)

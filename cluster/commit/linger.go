@@ -1,9 +1,6 @@
 package commit
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 const (
 	// lingerShare bounds the linger as a multiple of the last round. A caller comes back
@@ -18,7 +15,7 @@ const (
 // linger is the bounded wait for the callers that were just answered. They come back
 // soon, but the next group is cut sooner: without the wait it takes only those that
 // arrived in between, and the callers stay split into two parts that alternate. It has no
-// lock: its owner's guards it.
+// lock: that of the loops guards it.
 type linger struct {
 	// want is how many the next round waits for; 0 is any.
 	want  int
@@ -32,21 +29,21 @@ func (c *linger) stop() {
 	}
 }
 
-// expect starts a wait for want items, after a round that took this long; limit bounds it
-// too. Its end wakes all waiters on work. A late timer cuts the next wait short, which is
-// harmless.
-func (c *linger) expect(want int, took, limit time.Duration, mu *sync.Mutex, work *sync.Cond) {
-	c.want = want
+// lingerFor starts a wait for want items, after a round that took this long; limit bounds
+// it too. Its end wakes all loops. A late timer cuts the next wait short, which is
+// harmless. The caller holds the lock.
+func (l *loops) lingerFor(want int, took, limit time.Duration) {
+	l.linger.want = want
 	bound := min(limit, lingerShare*took)
-	if c.timer != nil {
-		c.timer.Reset(bound)
+	if l.linger.timer != nil {
+		l.linger.timer.Reset(bound)
 		return
 	}
-	c.timer = time.AfterFunc(bound, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		c.want = 0
-		work.Broadcast()
+	l.linger.timer = time.AfterFunc(bound, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.linger.want = 0
+		l.work.Broadcast()
 	})
 }
 
@@ -55,7 +52,7 @@ func (c *linger) expect(want int, took, limit time.Duration, mu *sync.Mutex, wor
 func (g *Gatherer) expect(answered int, took time.Duration) {
 	want := answered + g.waiting.length
 	if g.cfg.Linger > 0 && want >= g.cfg.LingerMin && !g.closing {
-		g.linger.expect(min(want, lingerEnough), took, g.cfg.Linger, &g.mu, &g.work)
+		g.lingerFor(min(want, lingerEnough), took, g.cfg.Linger)
 	}
 }
 
@@ -69,7 +66,7 @@ func (g *Gatherer) gathered() bool {
 func (b *Batcher) expect(answered int, took time.Duration) {
 	want := answered + len(b.waiting)
 	if b.cfg.Linger > 0 && want > 1 && !b.closing {
-		b.linger.expect(want, took, b.cfg.Linger, &b.mu, &b.work)
+		b.lingerFor(want, took, b.cfg.Linger)
 	}
 }
 

@@ -106,14 +106,13 @@ func TestSessionAcknowledgesOnlyWhatIsSettled(t *testing.T) {
 }
 
 func TestConfigDefaultsAndRelations(t *testing.T) {
-	good := Config{Route: fixedRoute{}, Sender: echoSender{}, Opener: fixedOpener{}}
+	good := Config{Sender: echoSender{}, Opener: fixedOpener{}}
 	tests := []struct {
 		name   string
 		change func(*Config)
 		ok     bool
 	}{
 		{"defaults", func(*Config) {}, true},
-		{"no route", func(c *Config) { c.Route = nil }, false},
 		{"no sender", func(c *Config) { c.Sender = nil }, false},
 		{"no opener", func(c *Config) { c.Opener = nil }, false},
 		{"four in flight", func(c *Config) { c.InFlight = 4 }, true},

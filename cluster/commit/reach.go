@@ -13,8 +13,8 @@ import (
 // Invariant: expired implies lost, and lost implies that the timer runs or has
 // ended in expired.
 type reach struct {
+	// leader is empty if none is known.
 	leader string
-	known  bool
 	quorum bool
 	// lost means that there is no quorum or no leader; expired that this has lasted for
 	// LeaderWait.
@@ -38,7 +38,7 @@ func (r *reach) init(wait time.Duration, elapsed func(outage uint64)) {
 
 // update applies a change.
 func (r *reach) update() {
-	lost := !r.quorum || !r.known
+	lost := !r.quorum || r.leader == ""
 	switch {
 	case lost && !r.lost:
 		r.outage++
@@ -64,37 +64,34 @@ func (r *reach) stop() {
 	}
 }
 
-// watch follows the route until the Gatherer halts.
-func (g *Gatherer) watch() {
-	for {
-		changed := g.cfg.Route.Changed()
-		g.setLeader(g.cfg.Route.Leader())
-		select {
-		case <-changed:
-		case <-g.halt.Done():
-			return
-		}
-	}
-}
-
-// setLeader records the leader. Attempts at another node are ended: the old leader may
-// never answer. An attempt outlasts a moment without a leader, because the same one often
-// comes back.
-func (g *Gatherer) setLeader(leader string, known bool) {
-	known = known && leader != ""
+// SetLeader tells the Gatherer which node leads, by its Raft server id; empty if none is
+// known. It is a hint: that node may no longer lead. Attempts at another node are ended:
+// the old leader may never answer. An attempt outlasts a moment without a leader, because
+// the same one often comes back.
+func (g *Gatherer) SetLeader(leader string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.stopped || leader == g.reach.leader && known == g.reach.known {
+	if leader == g.reach.leader {
 		return
 	}
-	g.reach.leader, g.reach.known = leader, known
+	g.reach.leader = leader
+	if g.stopped {
+		return
+	}
 	g.reach.update()
-	if known {
+	if leader != "" {
 		for _, s := range g.senders {
 			s.redirect(leader)
 		}
 	}
 	g.work.Broadcast()
+}
+
+// Leader returns what SetLeader was told last.
+func (g *Gatherer) Leader() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reach.leader
 }
 
 // SetQuorum tells the Gatherer whether a quorum can be reached. When it is lost, callers

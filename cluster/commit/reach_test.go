@@ -72,7 +72,7 @@ func TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait(t *testing.T) {
 		tainted := r.propose(bg, "tainted")
 		s := r.next()
 		waits := r.propose(bg, "waits")
-		r.route.set("")
+		r.g.SetLeader("")
 		synctest.Wait()
 		s.fail(errLost)
 		time.Sleep(DefaultLeaderWait - time.Millisecond)
@@ -84,7 +84,7 @@ func TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait(t *testing.T) {
 		_, err := r.g.WaitLeader(bg)
 		want(t, err, outcome.NotApplied, outcome.NoQuorum)
 
-		r.route.set("b")
+		r.g.SetLeader("b")
 		synctest.Wait()
 		c := r.propose(bg, "healed")
 		s = r.next()
@@ -98,7 +98,7 @@ func TestWithoutALeaderEverybodyIsAnsweredAfterLeaderWait(t *testing.T) {
 
 func TestBeforeTheFirstLeaderOperationsWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Route = newTestRoute("") })
+		r := newLeaderlessRig(t, nil)
 		c := r.propose(bg, "x")
 		time.Sleep(DefaultLeaderWait)
 		want(t, get(t, c).err, outcome.NotApplied, outcome.NoQuorum)
@@ -111,7 +111,7 @@ func TestWaitLeaderWaits(t *testing.T) {
 		if leader, err := r.g.WaitLeader(bg); leader != "a" || err != nil {
 			t.Fatalf("got %q, %v", leader, err)
 		}
-		r.route.set("")
+		r.g.SetLeader("")
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
@@ -119,7 +119,7 @@ func TestWaitLeaderWaits(t *testing.T) {
 		want(t, err, outcome.NotApplied, outcome.Deadline)
 		go func() {
 			time.Sleep(time.Second / 2)
-			r.route.set("b")
+			r.g.SetLeader("b")
 		}()
 		if leader, err := r.g.WaitLeader(bg); leader != "b" || err != nil {
 			t.Fatalf("got %q, %v", leader, err)
@@ -149,7 +149,7 @@ func TestCloseBringsHomeWhatWaits(t *testing.T) {
 		_, err := r.g.WaitLeader(bg)
 		want(t, err, outcome.NotApplied, outcome.Stopping)
 		r.g.SetQuorum(false)
-		r.route.set("b")
+		r.g.SetLeader("b")
 	})
 }
 
@@ -174,7 +174,7 @@ func TestCloseEndsEveryWaitInTime(t *testing.T) {
 func TestCloseWithoutALeaderWaitsNoLongerThanItsCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.InFlight = 3 })
-		r.route.set("")
+		r.g.SetLeader("")
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
@@ -205,9 +205,9 @@ func TestProposeIdempotentIsSentUntilThereIsAnAnswer(t *testing.T) {
 		r.next().fail(errLost)
 		time.Sleep(lastBackoff)
 		r.next() // and never an answer: until another node leads
-		r.route.set("")
+		r.g.SetLeader("")
 		r.none()
-		r.route.set("b")
+		r.g.SetLeader("b")
 		synctest.Wait()
 		time.Sleep(lastBackoff)
 		r.next().apply()
@@ -221,7 +221,7 @@ func TestProposeIdempotentTellsTheTruth(t *testing.T) {
 	leaderless := func(err error) step {
 		return func(r *rig) {
 			s := r.next()
-			r.route.set("")
+			r.g.SetLeader("")
 			synctest.Wait()
 			s.fail(err)
 			time.Sleep(DefaultLeaderWait)

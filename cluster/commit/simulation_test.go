@@ -115,7 +115,6 @@ type simulation struct {
 type simNode struct {
 	sim      *simulation
 	name     string
-	route    *testRoute
 	gatherer *Gatherer
 	batcher  *Batcher
 	resign   context.CancelFunc
@@ -284,7 +283,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	s := &simulation{faults: f, random: rand.New(rand.NewPCG(seed, 1))}
 	s.machine.sessions, s.machine.applied = make(map[string]*sessionState), make(map[string]int)
 	for i := range 3 {
-		n := &simNode{sim: s, name: string(rune('A' + i)), route: newTestRoute(""), resign: func() {}}
+		n := &simNode{sim: s, name: string(rune('A' + i)), resign: func() {}}
 		s.nodes = append(s.nodes, n)
 		m, err := NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
@@ -297,7 +296,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	}
 	for i, n := range s.nodes {
 		g, err := New(Config{
-			Route: n.route, Sender: n, Opener: n, InFlight: inFlight,
+			Sender: n, Opener: n, InFlight: inFlight,
 			MaxOperations: 4, LingerMin: 2, Linger: time.Duration(i) * time.Millisecond,
 			SendTimeout: 2 * time.Second, GiveUp: 5 * time.Second, CallLimit: time.Duration(i) * 3 * time.Second,
 		})
@@ -327,7 +326,7 @@ func (s *simulation) elect(n *simNode) {
 	for _, other := range s.nodes {
 		s.background.Go(func() {
 			time.Sleep(s.between(0, 300*time.Millisecond))
-			other.route.set(n.name)
+			other.gatherer.SetLeader(n.name)
 		})
 	}
 }
@@ -340,9 +339,9 @@ func (s *simulation) disturb() {
 		s.elect(n)
 	case 3:
 		n.resign()
-		n.route.set("")
+		n.gatherer.SetLeader("")
 	case 4:
-		n.route.set(s.nodes[s.intN(len(s.nodes))].name)
+		n.gatherer.SetLeader(s.nodes[s.intN(len(s.nodes))].name)
 	case 5:
 		n.gatherer.SetQuorum(false)
 		heal := s.between(0, 3*time.Second)

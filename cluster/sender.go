@@ -3,49 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/raftlog"
 )
-
-// route is the leader for group commit.
-type route struct {
-	mu      sync.Mutex
-	leader  string
-	changed chan struct{}
-}
-
-var _ commit.Route = (*route)(nil)
-
-func newRoute() *route { return &route{changed: make(chan struct{})} }
-
-// set records the leader's Raft name; empty if none is known.
-func (r *route) set(leader string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if leader == r.leader {
-		return
-	}
-	r.leader = leader
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-// Leader implements commit.Route.
-func (r *route) Leader() (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.leader, r.leader != ""
-}
-
-// Changed implements commit.Route.
-func (r *route) Changed() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.changed
-}
 
 // sender sends groups to a leader: to this node's own Batcher, or to a peer.
 type sender struct{ e *engine }
