@@ -70,6 +70,12 @@ var (
 	ErrCorrupt = errors.New("etag: stored state is damaged")
 )
 
+// StartingError says why it is not known yet where the counters go on.
+type StartingError string
+
+// Error implements error.
+func (e StartingError) Error() string { return string(e) }
+
 // Config sets the counters up. The zero value of a field means its default.
 type Config struct {
 	// BlockSize is how many etags one durable write reserves, 1 to 2^40. A crash leaves a

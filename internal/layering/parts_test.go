@@ -112,6 +112,7 @@ var parts = []part{
 
 	// The use cases, which know no Raft, and the calls between nodes.
 	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
+	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},
 	{folder: "server/calllog", floor: 2},
 	{folder: "server/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 

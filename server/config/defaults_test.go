@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -32,7 +33,7 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout
 	want.MaxInFlight = service.DefaultMaxInFlight
-	want.StartWait = service.DefaultStartWait
+	want.StartWait = etags.DefaultStartWait
 	want.EtagBlockSize = etag.DefaultBlockSize
 	want.MaxMessageBytes = grpcapi.DefaultMaxMessageBytes
 	want.MaxConcurrentStreams = grpcapi.DefaultMaxStreams

@@ -16,6 +16,7 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
@@ -157,7 +158,7 @@ func (n *Node) openEtags() error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	n.keeper = service.NewEtagKeeper(service.EtagKeeperConfig{
+	n.keeper = etags.NewKeeper(etags.Config{
 		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.StartWait, Standing: n.cluster.Standing, Logger: n.log,
 	})
 	return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/metrics"
@@ -80,7 +81,7 @@ type Node struct {
 	refused  calllog.Budget
 	cluster  *cluster.Node
 	counters *etag.Counters
-	keeper   *service.EtagKeeper
+	keeper   *etags.Keeper
 	service  *service.Service
 	health   *grpcapi.Health
 	// certs is nil on a node without TLS.

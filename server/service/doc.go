@@ -5,8 +5,7 @@
 // the result into an answer; or it reads the local state, after making sure
 // that the state is new enough. The package also owns what goes with that: the
 // one translation of everything that can go wrong into *Error, the keys under
-// which request ids are remembered, page tokens, the limit on calls in flight,
-// and the keeper of the ceilings of server-side etags.
+// which request ids are remembered, page tokens, and the limit on calls in flight.
 //
 // It knows neither gRPC nor HTTP, neither Raft nor the disk: what it needs of
 // the node it declares as small interfaces. Invariant: nothing is proposed for

@@ -78,6 +78,7 @@ func TestServerSideEtagErrors(t *testing.T) {
 		code   Code
 		reason string
 	}{
+		{etag.StartingError("the node waits"), Unavailable, ReasonStarting},
 		{etag.ErrExhausted, OutOfRange, ReasonCounterExhausted},
 		{etag.ErrTooManyDatabases, ResourceExhausted, ReasonQuota},
 		{etag.ErrStalled, Unavailable, ReasonOverloaded},

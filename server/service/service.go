@@ -45,8 +45,8 @@ type Linearizer interface {
 	Linearize(ctx context.Context) error
 }
 
-// Etags gives this node's own counters; *EtagKeeper is one. The database is
-// folded. Errors are those of package etag, or *Error.
+// Etags gives this node's own counters; *etags.Keeper is one. The database is
+// folded. Errors are those of package etag.
 type Etags interface {
 	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ MaxBlockSize.
 	NextBlock(database string, n int) (first uint64, err error)

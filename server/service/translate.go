@@ -80,10 +80,10 @@ func readError(err error) *Error {
 
 // etagError translates why a server-side etag was not given.
 func etagError(err error) *Error {
-	var known *Error
+	var starting etag.StartingError
 	switch {
-	case errors.As(err, &known):
-		return known
+	case errors.As(err, &starting):
+		return unavailable(ReasonStarting, starting.Error(), retryStarting, nil)
 	case errors.Is(err, etag.ErrExhausted):
 		return &Error{Code: OutOfRange, Reason: ReasonCounterExhausted, Message: "the server-side etags of this database are used up", Err: err}
 	case errors.Is(err, etag.ErrTooManyDatabases):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
@@ -16,6 +17,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a cluster of nothing but its replicated state: operations are encoded
 // into entries and applied at once.
@@ -65,13 +68,6 @@ func (w *world) must(operation []byte) *raftlogv1.Result {
 		w.t.Fatalf("%v: %v", err, result)
 	}
 	return result
-}
-
-// announce starts the node again, as far as the cluster knows.
-func (w *world) announce() *raftlogv1.MemberResult {
-	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
-	return w.must(fsm.AnnounceOperation(member)).GetMember()
 }
 
 // Propose implements Proposer.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idnode/idnode/server/service"
+	"github.com/idnode/idnode/server/etags"
 )
 
 // ceilingLimit is how soon a node has a ceiling for a database, with no fault
@@ -91,7 +91,7 @@ func (h ceilingHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h ceilingHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == service.MessageCeiling {
+	if r.Message == etags.MessageCeiling {
 		r.Attrs(func(a slog.Attr) bool {
 			if a.Key == "database" {
 				h.ceilings.keep(a.Value.String())

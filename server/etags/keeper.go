@@ -1,4 +1,6 @@
-package service
+// Package etags keeps this node's own counters in step with the cluster: it tells the
+// cluster how far they may have come, and where they go on after a start.
+package etags
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// EtagCounters are this node's durable counters; *etag.Counters is one.
-type EtagCounters interface {
+// Counters are this node's durable counters; *etag.Counters is one.
+type Counters interface {
 	NextBlock(database string, n int) (first uint64, err error)
 	Opened() etag.State
 	Raise(database string, floor uint64) (raised bool)
@@ -26,7 +28,13 @@ type EtagCounters interface {
 	Close() error
 }
 
-// Defaults of EtagKeeperConfig.
+// Proposer takes an encoded operation through the replicated log and returns its
+// encoded result. Its errors are *outcome.Error.
+type Proposer interface {
+	Propose(ctx context.Context, operation []byte) ([]byte, error)
+}
+
+// Defaults of Config.
 const (
 	// DefaultStartWait is longer than an election under load, so that a node
 	// that starts beside a healthy cluster does hear from it.
@@ -45,10 +53,10 @@ const (
 	raiseMaxBackoff = 5 * time.Second
 )
 
-// EtagKeeperConfig is what an EtagKeeper is made of.
-type EtagKeeperConfig struct {
+// Config is what a Keeper is made of.
+type Config struct {
 	// Counters are closed by the keeper's Stop.
-	Counters EtagCounters
+	Counters Counters
 	Proposer Proposer
 	// NodeID is this node's Raft id, 16 bytes.
 	NodeID []byte
@@ -66,7 +74,7 @@ type EtagKeeperConfig struct {
 	Logger *slog.Logger
 }
 
-func (c EtagKeeperConfig) withDefaults() EtagKeeperConfig {
+func (c Config) withDefaults() Config {
 	if c.StartWait == 0 {
 		c.StartWait = DefaultStartWait
 	}
@@ -85,16 +93,16 @@ func (c EtagKeeperConfig) withDefaults() EtagKeeperConfig {
 	return c
 }
 
-// keeperPhase is how far a keeper's life has come. It only rises.
-type keeperPhase = int32
+// phase is how far a keeper's life has come. It only rises.
+type phase = int32
 
 const (
-	keeperWaiting keeperPhase = iota // for the first announcement
-	keeperServing
-	keeperStopped
+	waiting phase = iota // for the first announcement
+	serving
+	stopped
 )
 
-// EtagKeeper stands between this node's counters and the cluster, which keeps a
+// Keeper stands between this node's counters and the cluster, which keeps a
 // ceiling for each of them: so that a data directory which was set back to an
 // older copy is noticed, and gives nothing twice.
 //
@@ -102,8 +110,8 @@ const (
 // and the cluster agree, or, after StartWait without a cluster, from the disk
 // alone. From then on it never waits for the cluster: ceilings rise in the
 // background. It is safe for concurrent use.
-type EtagKeeper struct {
-	cfg   EtagKeeperConfig
+type Keeper struct {
+	cfg   Config
 	phase atomic.Int32
 
 	// first is closed when the first announcement is there.
@@ -138,11 +146,11 @@ type EtagKeeper struct {
 	ceilings map[string]uint64
 }
 
-// NewEtagKeeper returns a keeper whose loop is running. Its owner calls Stop, which
+// NewKeeper returns a keeper whose loop is running. Its owner calls Stop, which
 // also closes the counters.
-func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
+func NewKeeper(cfg Config) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &EtagKeeper{
+	k := &Keeper{
 		cfg:       cfg.withDefaults(),
 		first:     make(chan struct{}),
 		announced: make(chan struct{}, 1),
@@ -154,32 +162,33 @@ func NewEtagKeeper(cfg EtagKeeperConfig) *EtagKeeper {
 	return k
 }
 
-// NextBlock implements Etags.
-func (k *EtagKeeper) NextBlock(database string, n int) (uint64, error) {
+// NextBlock returns the first of n consecutive etags of a folded database, 1 ≤ n ≤
+// etag.MaxBlock. Its errors are those of package etag.
+func (k *Keeper) NextBlock(database string, n int) (uint64, error) {
 	switch k.phase.Load() {
-	case keeperServing:
+	case serving:
 		if err := k.cfg.Standing(); err != nil {
-			return 0, unavailable(ReasonStarting, err.Error(), retryStarting, nil)
+			return 0, etag.StartingError(err.Error())
 		}
 		if k.isBeyond(database) {
 			return 0, etag.ErrTooManyDatabases
 		}
 		return k.cfg.Counters.NextBlock(database, n)
-	case keeperWaiting:
-		return 0, unavailable(ReasonStarting, "the node waits for the cluster before it gives server-side ids", retryStarting, nil)
+	case waiting:
+		return 0, etag.StartingError("the node waits for the cluster before it gives server-side ids")
 	default:
-		return 0, unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
+		return 0, etag.ErrClosed
 	}
 }
 
 // Ready says whether etags are given.
-func (k *EtagKeeper) Ready() bool { return k.phase.Load() == keeperServing }
+func (k *Keeper) Ready() bool { return k.phase.Load() == serving }
 
 // Announced takes the answer to an announcement of this node. The first one
 // decides where the counters go on; of a later one only the start number counts,
 // since the cluster then no longer knows how the run before ended. It does not
 // block.
-func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
+func (k *Keeper) Announced(m *raftlogv1.MemberResult) {
 	state := m.GetEtags()
 	if state == nil {
 		state = &raftlogv1.EtagState{}
@@ -201,7 +210,7 @@ func (k *EtagKeeper) Announced(m *raftlogv1.MemberResult) {
 // Floors takes where the etags of this node must go on because it shares its tag
 // with a node of another cluster. It is called when the state learns that, which is
 // before the caller that asked for it has an answer. It does not block.
-func (k *EtagKeeper) Floors(state *raftlogv1.EtagState) {
+func (k *Keeper) Floors(state *raftlogv1.EtagState) {
 	for _, d := range state.GetDatabases() {
 		k.cfg.Counters.Raise(d.GetDatabase(), d.GetFloor())
 	}
@@ -222,11 +231,11 @@ func viewOf(state *raftlogv1.EtagState) *etag.ClusterView {
 }
 
 // run is the keeper's loop: it owns everything below "belongs to the loop".
-func (k *EtagKeeper) run(ctx context.Context) {
+func (k *Keeper) run(ctx context.Context) {
 	defer close(k.done)
 	k.awaitCluster(ctx)
 	k.takeOver()
-	k.phase.CompareAndSwap(keeperWaiting, keeperServing)
+	k.phase.CompareAndSwap(waiting, serving)
 	backoff := raiseMinBackoff
 	for {
 		var again <-chan time.Time
@@ -253,7 +262,7 @@ func (k *EtagKeeper) run(ctx context.Context) {
 
 // logFailure warns of the first failure in a row only: a node that is cut off
 // goes on trying for as long as that lasts.
-func (k *EtagKeeper) logFailure(ctx context.Context, err error, pause time.Duration) {
+func (k *Keeper) logFailure(ctx context.Context, err error, pause time.Duration) {
 	level := slog.LevelDebug
 	if pause == raiseMinBackoff {
 		level = slog.LevelWarn
@@ -262,7 +271,7 @@ func (k *EtagKeeper) logFailure(ctx context.Context, err error, pause time.Durat
 		"error", err, "pause", pause)
 }
 
-func (k *EtagKeeper) awaitCluster(ctx context.Context) {
+func (k *Keeper) awaitCluster(ctx context.Context) {
 	timer := time.NewTimer(max(k.cfg.StartWait, 0))
 	defer timer.Stop()
 	select {
@@ -282,7 +291,7 @@ func (k *EtagKeeper) awaitCluster(ctx context.Context) {
 }
 
 // work does what there is to do: take announcements over, then raise ceilings.
-func (k *EtagKeeper) work(ctx context.Context) error {
+func (k *Keeper) work(ctx context.Context) error {
 	if !k.takeOver() {
 		return nil
 	}
@@ -293,7 +302,7 @@ func (k *EtagKeeper) work(ctx context.Context) error {
 // takeOver reconciles the counters with the first announcement, once, and says
 // whether there was one. One that comes late has the same effect as one in time:
 // the disk is compared as it was at the start.
-func (k *EtagKeeper) takeOver() bool {
+func (k *Keeper) takeOver() bool {
 	k.mu.Lock()
 	view := k.view
 	k.mu.Unlock()
@@ -314,7 +323,7 @@ func (k *EtagKeeper) takeOver() bool {
 	return true
 }
 
-func (k *EtagKeeper) logDecision(d etag.Decision) {
+func (k *Keeper) logDecision(d etag.Decision) {
 	for _, b := range d.Behind {
 		k.cfg.Logger.Warn("the data directory was set back to an older copy: server-side ids go on above the cluster's ceiling",
 			"database", b.Database, "disk", b.Disk, "known", b.Known)
@@ -328,7 +337,7 @@ func (k *EtagKeeper) logDecision(d etag.Decision) {
 
 // recordStart writes a new start number to the disk, so that the next start can
 // tell an older copy.
-func (k *EtagKeeper) recordStart() error {
+func (k *Keeper) recordStart() error {
 	start := k.startNumber()
 	if start <= k.recorded {
 		return nil
@@ -340,7 +349,7 @@ func (k *EtagKeeper) recordStart() error {
 	return nil
 }
 
-func (k *EtagKeeper) startNumber() uint64 {
+func (k *Keeper) startNumber() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.start
@@ -352,13 +361,13 @@ func (k *EtagKeeper) startNumber() uint64 {
 // while the node can still propose, so before leadership is handed over. The
 // error says that the next start will leave a gap; nothing worse. It may be
 // called again and then returns the same.
-func (k *EtagKeeper) Stop(ctx context.Context) error {
+func (k *Keeper) Stop(ctx context.Context) error {
 	k.stopOnce.Do(func() { k.stopErr = k.stop(ctx) })
 	return k.stopErr
 }
 
-func (k *EtagKeeper) stop(ctx context.Context) error {
-	k.phase.Store(keeperStopped)
+func (k *Keeper) stop(ctx context.Context) error {
+	k.phase.Store(stopped)
 	k.cancel()
 	compared := k.awaitLoop(ctx)
 	if err := k.cfg.Counters.Close(); err != nil {
@@ -383,7 +392,7 @@ var errNotCompared = errors.New("the etags on disk were not compared with what t
 // with the cluster. A loop that is held up, by the disk or by a proposer that
 // does not heed its context, counts as one that has not; closing the counters is
 // safe beside it.
-func (k *EtagKeeper) awaitLoop(ctx context.Context) (compared bool) {
+func (k *Keeper) awaitLoop(ctx context.Context) (compared bool) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.StopTimeout)
 	defer cancel()
 	select {

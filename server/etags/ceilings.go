@@ -1,13 +1,17 @@
-package service
+package etags
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -27,7 +31,7 @@ const MessageCeiling = "the cluster keeps a ceiling of server-side etags"
 // raiseCeilings asks the cluster for ceilings ahead of what is reserved, for all
 // databases that need one, in batches. It returns at the first failure. New
 // databases come last: there may be no room for them.
-func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
+func (k *Keeper) raiseCeilings(ctx context.Context) error {
 	var known, fresh []*raftlogv1.EtagRaiseTo
 	for database, reserved := range k.cfg.Counters.Reserved() {
 		ceiling, isKnown := k.ceilings[database]
@@ -55,7 +59,7 @@ func (k *EtagKeeper) raiseCeilings(ctx context.Context) error {
 // raiseFresh asks for the first ceilings of databases. Once the cluster has no room
 // for one it has none for those that follow: they are beyond its limit, and get no
 // etags until it has room for them.
-func (k *EtagKeeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
+func (k *Keeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
 	size := raiseBatch
 	if k.beyond.Load() != nil {
 		size = 1 // Most likely there is no room yet.
@@ -63,7 +67,8 @@ func (k *EtagKeeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRais
 	for len(fresh) > 0 {
 		batch := fresh[:min(size, len(fresh))]
 		beyond, err := k.raise(ctx, batch)
-		full := refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
+		var refused refusedError
+		full := errors.As(err, &refused) && refused.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
 		switch {
 		case full && len(batch) > 1:
 			size = len(batch) / 2 // Below log format 3 all are refused for one.
@@ -84,7 +89,7 @@ func (k *EtagKeeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRais
 }
 
 // setBeyond says which databases are beyond the cluster's limit.
-func (k *EtagKeeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
+func (k *Keeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaiseTo) {
 	before := k.beyond.Load()
 	if len(refused)+len(notAsked) == 0 {
 		k.beyond.Store(nil)
@@ -106,7 +111,7 @@ func (k *EtagKeeper) setBeyond(refused []string, notAsked []*raftlogv1.EtagRaise
 
 // isBeyond says whether the cluster keeps no ceiling for a database, for want of
 // room.
-func (k *EtagKeeper) isBeyond(database string) bool {
+func (k *Keeper) isBeyond(database string) bool {
 	beyond := k.beyond.Load()
 	if beyond == nil {
 		return false
@@ -117,10 +122,10 @@ func (k *EtagKeeper) isBeyond(database string) bool {
 
 // raise asks for the ceilings of a batch, and returns the databases for which there
 // is no room.
-func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
+func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
 	defer cancel()
-	result, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+	result, err := k.propose(ctx, &raftlogv1.Operation{
 		Op: &raftlogv1.Operation_EtagRaise{EtagRaise: &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch}},
 	})
 	if err != nil {
@@ -138,7 +143,7 @@ func (k *EtagKeeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) 
 }
 
 // tellCleanStop records the last etags in the cluster, in as many parts as it takes.
-func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
+func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) error {
 	start := k.startNumber()
 	if start == 0 {
 		return errors.New("the cluster never answered an announcement")
@@ -152,11 +157,35 @@ func (k *EtagKeeper) tellCleanStop(ctx context.Context, last map[string]uint64) 
 			size += len(databases[0]) + lastBytes
 		}
 		stop.Partial = len(databases) > 0
-		_, err := proposeTo(ctx, k.cfg.Proposer, &raftlogv1.Operation{
+		_, err := k.propose(ctx, &raftlogv1.Operation{
 			Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop},
 		})
 		if err != nil || !stop.Partial {
 			return err
 		}
 	}
+}
+
+// refusedError is an operation that the state refused.
+type refusedError struct{ *raftlogv1.Refusal }
+
+func (r refusedError) Error() string {
+	return fmt.Sprintf("refused: %s %s", r.GetReason(), r.GetDetail())
+}
+
+// propose takes op through the log. A refusal is a refusedError.
+func (k *Keeper) propose(ctx context.Context, op *raftlogv1.Operation) (*raftlogv1.Result, error) {
+	data, err := proto.Marshal(op)
+	if err != nil {
+		return nil, fmt.Errorf("encode an operation: %w", err)
+	}
+	answer, err := k.cfg.Proposer.Propose(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	result, err := fsm.DecodeResult(answer)
+	if refusal := result.GetRefusal(); refusal != nil {
+		return nil, refusedError{refusal}
+	}
+	return result, err
 }

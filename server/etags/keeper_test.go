@@ -1,4 +1,4 @@
-package service
+package etags
 
 import (
 	"context"
@@ -66,13 +66,13 @@ func (d *disk) Close() error { return nil }
 // run is one run of a node's etags, from start to stop.
 type run struct {
 	t        *testing.T
-	keeper   *EtagKeeper
+	keeper   *Keeper
 	counters *etag.Counters
 	log      *logbuffer.Buffer
 }
 
 // start opens the counters on d. With announced the cluster answers at once.
-func start(t *testing.T, w *world, d *disk, announced bool, change func(*EtagKeeperConfig)) *run {
+func start(t *testing.T, w *world, d *disk, announced bool, change func(*Config)) *run {
 	t.Helper()
 	counters, err := etag.Open(d, etag.Config{
 		BlockSize: 100, MaxDatabases: w.maxDatabases,
@@ -82,14 +82,14 @@ func start(t *testing.T, w *world, d *disk, announced bool, change func(*EtagKee
 		t.Fatal(err)
 	}
 	r := &run{t: t, counters: counters, log: &logbuffer.Buffer{}}
-	cfg := EtagKeeperConfig{
+	cfg := Config{
 		Counters: counters, Proposer: w, NodeID: nodeA, StartWait: time.Minute,
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	r.keeper = NewEtagKeeper(cfg)
+	r.keeper = NewKeeper(cfg)
 	t.Cleanup(func() { _ = r.keeper.Stop(context.Background()) })
 	if announced {
 		r.keeper.Announced(w.announce())
@@ -129,7 +129,7 @@ func (r *run) stop() {
 func (r *run) crash(d *disk) {
 	r.t.Helper()
 	before := d.copy()
-	r.keeper.phase.Store(keeperStopped)
+	r.keeper.phase.Store(stopped)
 	r.keeper.cancel()
 	<-r.keeper.done
 	_ = r.counters.Close()
@@ -217,9 +217,9 @@ func TestDiskSetBack(t *testing.T) {
 func TestNoEtagsAtTheWrongPlace(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	var doubt error = errors.New("who is there")
-	r := start(t, w, d, true, func(c *EtagKeeperConfig) { c.Standing = func() error { return doubt } })
+	r := start(t, w, d, true, func(c *Config) { c.Standing = func() error { return doubt } })
 	_, err := r.keeper.NextBlock("default", 1)
-	wantError(t, err, Unavailable, ReasonStarting, "")
+	wantStarting(t, err)
 	doubt = nil
 	r.next()
 }
@@ -229,7 +229,7 @@ func TestStartWaits(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	r := start(t, w, d, false, nil)
 	_, err := r.keeper.NextBlock("default", 1)
-	wantError(t, err, Unavailable, ReasonStarting, "")
+	wantStarting(t, err)
 	r.keeper.Announced(w.announce())
 	await(t, r.keeper.Ready)
 	r.next()
@@ -247,7 +247,7 @@ func TestStartWithoutCluster(t *testing.T) {
 	last := r.take(5000)
 	await(t, func() bool { return ceiling(w) > last })
 	r.stop()
-	hurry := func(c *EtagKeeperConfig) { c.StartWait = time.Millisecond }
+	hurry := func(c *Config) { c.StartWait = time.Millisecond }
 
 	t.Run("clean", func(t *testing.T) {
 		r := start(t, w, d, false, hurry)
@@ -358,7 +358,7 @@ func TestStopWithoutCluster(t *testing.T) {
 // of holds a stop up.
 func TestStopIsBounded(t *testing.T) {
 	w, d := newWorld(t), &disk{}
-	r := start(t, w, d, true, func(c *EtagKeeperConfig) { c.StopTimeout = 10 * time.Millisecond })
+	r := start(t, w, d, true, func(c *Config) { c.StopTimeout = 10 * time.Millisecond })
 	w.set(func(w *world) { w.block = make(chan struct{}) })
 	r.take(5)
 	if err := r.keeper.Stop(context.Background()); err == nil {

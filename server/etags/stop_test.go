@@ -1,4 +1,4 @@
-package service
+package etags
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestStopWithAnnouncementNotTakenOver(t *testing.T) {
 
 	d.setBack(old)
 	var late *run
-	late = start(t, w, d, false, func(c *EtagKeeperConfig) {
+	late = start(t, w, d, false, func(c *Config) {
 		c.Counters = beforeClose{c.Counters.(*etag.Counters), func() { late.keeper.Announced(w.announce()) }}
 	})
 	if err := late.keeper.Stop(context.Background()); err == nil {

@@ -1,4 +1,4 @@
-package service
+package etags
 
 import (
 	"context"
@@ -11,42 +11,8 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/test/tier"
 )
-
-// maxDatabases is the limit, as a node asks for it.
-func (w *world) maxDatabases() int {
-	limit, _ := w.state.Setting("max-databases")
-	return int(limit.Value)
-}
-
-func (w *world) setMaxDatabases(most int64) {
-	w.t.Helper()
-	w.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_SettingSet{
-		SettingSet: &raftlogv1.SettingSet{Key: "max-databases", Value: most},
-	}})
-}
-
-// do applies an operation that the test itself needs.
-func (w *world) do(op *raftlogv1.Operation) *raftlogv1.Result {
-	w.t.Helper()
-	data, err := encodeForTest(op)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.must(data)
-}
-
-// ceilings counts the databases for which the cluster keeps a ceiling.
-func (w *world) ceilings() (n int) {
-	for _, d := range w.state.Etags(nodeA).GetDatabases() {
-		if d.GetCeiling() > 0 {
-			n++
-		}
-	}
-	return n
-}
 
 // tenant names one of many databases.
 func tenant(i int) string { return fmt.Sprintf("tenant-%05d", i) }
@@ -167,7 +133,7 @@ func TestTenThousandDatabasesRestartExactly(t *testing.T) {
 	const many = 10_000
 	w, d := newWorld(t), &disk{}
 	w.raiseFormat(fsm.StrictFormat)
-	bySize := func(c *EtagKeeperConfig) { c.Proposer = sized{w} }
+	bySize := func(c *Config) { c.Proposer = sized{w} }
 	r := start(t, w, d, true, bySize)
 	r.takeEach(many, 3, 1)
 	begin, before := time.Now(), w.proposals()

@@ -1,0 +1,169 @@
+package etags
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// world is a cluster of nothing but its replicated state: operations are encoded
+// into entries and applied at once.
+type world struct {
+	t     testing.TB
+	state *fsm.State
+	id    []byte
+
+	mu       sync.Mutex
+	index    uint64
+	now      time.Time
+	proposed int
+	// fail, if set, is what Propose returns.
+	fail error
+	// block, if set, holds Propose up until it is closed or the call ends.
+	block chan struct{}
+}
+
+var nodeA = []byte("node-a----------")
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, state: fsm.New(fsm.Config{}), id: []byte("cluster---------"), now: time.Unix(1_700_000_000, 0)}
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
+	w.must(fsm.BootstrapOperation(w.id, []*raftlogv1.Member{member}))
+	w.proposed = 0
+	return w
+}
+
+// must applies an operation that the test itself needs.
+func (w *world) must(operation []byte) *raftlogv1.Result {
+	w.t.Helper()
+	answer, err := w.Propose(context.Background(), operation)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	result, err := fsm.DecodeResult(answer)
+	if err != nil || result.GetRefusal() != nil {
+		w.t.Fatalf("%v: %v", err, result)
+	}
+	return result
+}
+
+// announce starts the node again, as far as the cluster knows.
+func (w *world) announce() *raftlogv1.MemberResult {
+	w.t.Helper()
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
+	return w.must(fsm.AnnounceOperation(member)).GetMember()
+}
+
+// Propose implements Proposer.
+func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
+	w.mu.Lock()
+	block := w.block
+	w.mu.Unlock()
+	if block != nil {
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.proposed++
+	if w.fail != nil {
+		return nil, w.fail
+	}
+	w.index++
+	header := raftlog.Header{Format: 1, ClusterID: w.id, TimeUnixNano: w.now.UnixNano()}
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
+	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
+	if err != nil {
+		w.t.Errorf("apply: %v", err)
+		return nil, err
+	}
+	return slices.Clone(results[0].Results[0]), nil
+}
+
+func (w *world) set(change func(*world)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(w)
+}
+
+func (w *world) proposals() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.proposed
+}
+
+// raiseFormat brings the world to a log format.
+func (w *world) raiseFormat(format uint32) {
+	w.t.Helper()
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
+	w.must(fsm.AnnounceOperation(member))
+	w.must(fsm.FormatRaiseOperation(format))
+}
+
+// maxDatabases is the limit, as a node asks for it.
+func (w *world) maxDatabases() int {
+	limit, _ := w.state.Setting("max-databases")
+	return int(limit.Value)
+}
+
+func (w *world) setMaxDatabases(most int64) {
+	w.t.Helper()
+	w.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_SettingSet{
+		SettingSet: &raftlogv1.SettingSet{Key: "max-databases", Value: most},
+	}})
+}
+
+// do applies an operation that the test itself needs.
+func (w *world) do(op *raftlogv1.Operation) *raftlogv1.Result {
+	w.t.Helper()
+	data, err := proto.Marshal(op)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.must(data)
+}
+
+// ceilings counts the databases for which the cluster keeps a ceiling.
+func (w *world) ceilings() (n int) {
+	for _, d := range w.state.Etags(nodeA).GetDatabases() {
+		if d.GetCeiling() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// wantStarting checks that an error says that the node starts.
+func wantStarting(t *testing.T, err error) {
+	t.Helper()
+	var starting etag.StartingError
+	if !errors.As(err, &starting) {
+		t.Fatalf("error %v, want an etag.StartingError", err)
+	}
+}
+
+// await polls until the condition holds.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !condition(); {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
