@@ -3,8 +3,6 @@ package etag
 import (
 	"fmt"
 	"time"
-
-	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // enqueue asks for a reservation of ctr, unless one is in flight.
@@ -41,9 +39,7 @@ func (c *Counters) reserveLoop() {
 	defer close(c.done)
 	for range c.wake {
 		if r, batch := c.nextReservation(); r != nil {
-			failpoint.Hit(failpoint.EtagBefore)
 			err := c.store.Reserve(*r)
-			failpoint.Hit(failpoint.EtagAfter)
 			c.finish(r, batch, err)
 		}
 		if c.isClosing() {

@@ -29,6 +29,7 @@ import (
 
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 const (
@@ -194,6 +195,8 @@ func (s *Store) Load() (state etag.State, err error) {
 
 // Reserve implements etag.Store.
 func (s *Store) Reserve(r etag.Reservation) error {
+	failpoint.Hit(failpoint.EtagBefore)
+	defer failpoint.Hit(failpoint.EtagAfter)
 	if err := s.update(func(tx *bolt.Tx) error { return reserve(tx, r) }); err != nil {
 		return err
 	}
