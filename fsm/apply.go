@@ -74,7 +74,7 @@ func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 	if err := c.checkFormed(&o); err != nil {
 		return appendRefused(dst, now, err)
 	}
-	if err := c.checkRights(&o); err != nil {
+	if err := c.roles.check(&o, c.strict()); err != nil {
 		return appendRefused(dst, now, err)
 	}
 	if !o.keyed {

@@ -25,7 +25,7 @@ func (c *contents) bootstrap(dst []byte, now moment, o *operation) ([]byte, *ref
 	if err := checkBootstrap(now, &b); err != nil {
 		return dst, err
 	}
-	c.setCluster(bytes.Clone(b.GetClusterId()))
+	c.clusterID = bytes.Clone(b.GetClusterId())
 	for _, m := range b.GetMembers() {
 		first := newMember(m, m.GetTag())
 		first.Voter = !m.GetWatcher()
@@ -65,10 +65,4 @@ func checkBootstrap(now moment, b *raftlogv1.Bootstrap) *refusal {
 		return invalid("members", "none of them votes")
 	}
 	return nil
-}
-
-// setCluster stores the id of the cluster, which makes it formed.
-func (c *contents) setCluster(id []byte) {
-	c.clusterID = id
-	c.hash.add(hashCluster(id))
 }

@@ -98,7 +98,7 @@ func (c *contents) addClaim(item claimItem, steppedOver claimValue) {
 		c.numbered.Set(n)
 	}
 	c.countName(item.db, item.id, 1)
-	c.hash.add(hashClaim(item, steppedOver))
+	c.stored.add(hashClaim(item, steppedOver))
 }
 
 // stepOver marks the claims of one identity and separator, from the item's value up
@@ -110,16 +110,16 @@ func (c *contents) stepOver(from numberedItem, last int64) {
 		}
 		item := claimItem{db: from.db, id: from.name + string(from.separator) + strconv.FormatInt(value, 10)}
 		if ref, ok := c.claims.Find(item.db, item.id); ok && !bool(c.claims.Value(ref)) {
-			c.hash.remove(hashClaim(item, false))
+			c.stored.remove(hashClaim(item, false))
 			c.claims.Set(ref, true)
-			c.hash.add(hashClaim(item, true))
+			c.stored.add(hashClaim(item, true))
 		}
 	}
 }
 
 // removeClaim removes a claim that exists.
 func (c *contents) removeClaim(item claimItem, ref table.Ref) {
-	c.hash.remove(hashClaim(item, c.claims.Value(ref)))
+	c.stored.remove(hashClaim(item, c.claims.Value(ref)))
 	c.claims.Delete(ref)
 	if n, ok := item.numbered(); ok {
 		c.numbered.Delete(n)

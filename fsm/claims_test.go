@@ -134,7 +134,7 @@ func TestAReleasedIDCanBeClaimedAgain(t *testing.T) {
 			if l.claimRefused("users/1") != true || l.claimRefused("users/2") == again {
 				t.Fatalf("users/2 can be claimed again: %v", !again)
 			}
-			diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 			if !again {
 				return
 			}
@@ -153,7 +153,7 @@ func TestAReleasedIDCanBeClaimedAgain(t *testing.T) {
 			}
 			l.mustApplied(l.do(opReleaseID("users/2")))
 			l.mustApplied(l.do(opClaimID("users/2")))
-			diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestAnIssuedIDStaysIssued(t *testing.T) {
 			if !l.claimRefused("users/50") {
 				t.Error("an id that may have been issued was claimed")
 			}
-			diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 // contents is the replicated state itself, without lock or waiters.
 type contents struct {
 	applied uint64
-	hash    stateHash
+	stored  stateHash
 
 	// clusterID is nil until the cluster is formed.
 	clusterID []byte
@@ -96,6 +96,23 @@ func newTree[T any](less func(a, b T) bool) tree[T] {
 
 // formed reports whether the cluster is formed.
 func (c *contents) formed() bool { return c.clusterID != nil }
+
+// hash is the hash of the whole state. The stores keep those of their many records; the
+// few single ones are hashed here.
+func (c *contents) hash() uint64 {
+	h := c.stored + c.requests.hash + c.settings.hash()
+	if c.formed() {
+		h.add(hashCluster(c.clusterID))
+	}
+	if c.roles != nil {
+		h.add(c.roles.hash)
+	}
+	h.add(hashFormat(c.format))
+	h.add(hashFloor(c.floor))
+	h.add(hashMembership(c.membership))
+	h.add(hashRequestFloor(c.requests.floor))
+	return uint64(h)
+}
 
 // apply applies a decoded entry.
 func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult, error) {

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/docid"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // databases gives each database a number, in order of first use, so that the many names
@@ -49,7 +48,7 @@ func (c *contents) addDatabase(name string) {
 	c.databases.names = append(c.databases.names, name)
 	c.databases.used = append(c.databases.used, databaseUse{})
 	c.databases.numbers[name] = n
-	c.hash.add(hashDatabase(n, name))
+	c.stored.add(hashDatabase(n, name))
 }
 
 // countName counts a name that is added, or with -1 one that is removed.
@@ -81,9 +80,9 @@ func (c *contents) databaseRoom(db uint32, names, bytes int) *refusal {
 	}
 	switch {
 	case used.names+int64(names) > c.settings.value(settingMaxDatabaseNames):
-		return c.quota(settingMaxDatabaseNames)
+		return c.settings.quota(settingMaxDatabaseNames)
 	case used.bytes+int64(bytes) > c.settings.value(settingMaxDatabaseNameBytes):
-		return c.quota(settingMaxDatabaseNameBytes)
+		return c.settings.quota(settingMaxDatabaseNameBytes)
 	}
 	return nil
 }
@@ -95,17 +94,11 @@ func (c *contents) room(o *operation, limit settingID, used, size int) *refusal 
 	_, known := c.databases.numbers[string(o.database)]
 	switch {
 	case int64(used) >= c.settings.value(limit):
-		return c.quota(limit)
+		return c.settings.quota(limit)
 	case c.nameBytes+int64(size) > c.settings.value(settingMaxNameBytes):
-		return c.quota(settingMaxNameBytes)
+		return c.settings.quota(settingMaxNameBytes)
 	case !known && int64(len(c.databases.names)) >= c.settings.value(settingMaxDatabases):
-		return c.quota(settingMaxDatabases)
+		return c.settings.quota(settingMaxDatabases)
 	}
 	return nil
-}
-
-// quota is the refusal that names a limit.
-func (c *contents) quota(limit settingID) *refusal {
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
-		"the limit %s of %d is reached", settingTable[limit].Key, c.settings.value(limit))
 }

@@ -45,13 +45,13 @@ func (c *contents) etagsOf(node nodeID) *etagRecord {
 func (c *contents) putEtags(node nodeID, e *etagRecord) {
 	c.dropEtags(node)
 	c.etags[node] = e
-	c.hash.add(hashEtags(node, e))
+	c.stored.add(hashEtags(node, e))
 }
 
 // dropEtags forgets a node's record, if it has one.
 func (c *contents) dropEtags(node nodeID) {
 	if e := c.etags[node]; e != nil {
-		c.hash.remove(hashEtags(node, e))
+		c.stored.remove(hashEtags(node, e))
 		delete(c.etags, node)
 	}
 }
@@ -194,7 +194,7 @@ func (c *contents) mergeEtags(counters, changes []etagCounter) (merged []etagCou
 		}
 	}
 	if len(beyond) > 0 && !c.strict() {
-		return nil, nil, c.quota(settingMaxDatabases)
+		return nil, nil, c.settings.quota(settingMaxDatabases)
 	}
 	return append(merged, counters...), beyond, nil
 }

@@ -70,7 +70,7 @@ func TestACleanStopComesInParts(t *testing.T) {
 		{Database: "d", Ceiling: 4, Last: 4},
 	}}
 	diff(t, want, l.state.Etags(nodeNamed("node A")))
-	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 	l.announceMerging("A")
 	l.mustApplied(l.do(opPartialStop("A", 2, map[string]uint64{"a": 50})))
 	l.announceMerging("A")

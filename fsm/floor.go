@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/hilo"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // floor covers what is unknown after a disaster. After a restore into another cluster, or
@@ -20,11 +21,14 @@ type floor struct {
 // hilo returns the HiLo counter of an unknown tag.
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
 
-// setFloor stores the floor.
-func (c *contents) setFloor(f floor) {
-	c.hash.remove(hashFloor(c.floor))
-	c.floor = f
-	c.hash.add(hashFloor(f))
+// restore takes over the floor of a snapshot.
+func (f *floor) restore(m *raftlogv1.FloorRecord, format uint32) error {
+	restored := floor{names: m.GetNames(), epoch: m.GetEpoch()}
+	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 || format < MergeFormat {
+		return corrupt("a floor of %d in epoch %d, or two", restored.names, restored.epoch)
+	}
+	*f = restored
+	return nil
 }
 
 // hashFloor is 0 without a floor, which has no record.

@@ -20,7 +20,7 @@ func TestAFloorHoldsForNamesThatAreKnown(t *testing.T) {
 			l.do(opSeed("far", 5000, false, nil))
 			issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
 			l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})))
-			diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 			if _, shown := l.state.Identity("db", "hidden"); shown {
 				t.Error("a hidden identity is shown")
 			}
@@ -79,7 +79,7 @@ func TestAFloorHoldsForNamesThatChangeMeanwhile(t *testing.T) {
 			t.Errorf("%s goes on at %d", name, got[0])
 		}
 	}
-	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 }
 
 // TestAFloorIsRaisedInBatches: one entry does not hold up the others, however many
@@ -122,7 +122,7 @@ func TestAFloorIsRaisedInBatches(t *testing.T) {
 	for _, h := range l.state.HiLos("db", "", "", MaxPage) {
 		raised(h.Tag, h.Max)
 	}
-	diff(t, hashFromScratch(l.state.contents), uint64(l.state.contents.hash))
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 	for _, bad := range []string{"x", "1", "1/2", "-1/0/a", "01/0/a", "1/-2/a", "1/2 /a"} {
 		l.mustRefuse(bad, opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1, Resume: bad}))
 	}

@@ -160,9 +160,8 @@ func TestTheHeaderStaysAsItWas(t *testing.T) {
 func membershipHash(format uint32, index uint64) uint64 {
 	c := newContents()
 	c.setFormat(format)
-	c.setMembership(index)
-	c.hash.add(hashRequestFloor(0))
-	return uint64(c.hash)
+	c.membership = index
+	return c.hash()
 }
 
 // asRecord wraps a piece of state.

@@ -65,10 +65,8 @@ func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
 
 // setFormat stores the log format.
 func (c *contents) setFormat(format uint32) {
-	c.hash.remove(hashFormat(c.format))
 	// Clients have topologies from before, which the nodes did not order alike.
 	c.membershipMoved = c.membershipMoved || !c.strict() && format >= StrictFormat
 	c.format = format
-	c.hash.add(hashFormat(format))
 	c.hashResultsAgain()
 }

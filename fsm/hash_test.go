@@ -45,7 +45,7 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashEtags(node, e))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
-		h.add(c.requestHash(position))
+		h.add(c.requests.hashAt(position))
 	}
 	h.add(hashRequestFloor(c.requests.floor))
 	for id := range settingCount {
@@ -80,7 +80,7 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 1, [][]byte{applied, refused, applied})
 		c.setFormat(format)
 		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 2, [][]byte{refused})
-		if uint64(c.hash) != hashFromScratch(c) {
+		if c.hash() != hashFromScratch(c) {
 			t.Errorf("format %d: the hash is not that of what is stored", format)
 		}
 		return c
@@ -88,15 +88,15 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 	const claimed, exhausted = raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED
 	for format, want := range map[uint32]bool{MergeFormat: false, StrictFormat: true} {
 		one, two := with(format, "id", "is claimed", claimed, 9), with(format, "ID", "is claimed already", claimed, 9)
-		if (one.hash == two.hash) != want {
+		if (one.hash() == two.hash()) != want {
 			t.Errorf("format %d: equal hashes %v, want %v", format, !want, want)
 		}
 	}
 	one := with(StrictFormat, "id", "x", claimed, 9)
-	if one.hash == with(StrictFormat, "id", "x", exhausted, 9).hash {
+	if one.hash() == with(StrictFormat, "id", "x", exhausted, 9).hash() {
 		t.Error("the reason is not in the hash")
 	}
-	if one.hash == with(StrictFormat, "id", "x", claimed, 10).hash {
+	if one.hash() == with(StrictFormat, "id", "x", claimed, 10).hash() {
 		t.Error("the log index is not in the hash")
 	}
 }

@@ -38,9 +38,9 @@ func (c *contents) putHiLo(f foundHiLo, now hilo.Counter) {
 		return
 	}
 	packed := packHiLo(now)
-	c.hash.remove(hashHiLo(f.db, f.tag, f.packed))
+	c.stored.remove(hashHiLo(f.db, f.tag, f.packed))
 	c.hilos.Set(f.ref, packed)
-	c.hash.add(hashHiLo(f.db, f.tag, packed))
+	c.stored.add(hashHiLo(f.db, f.tag, packed))
 }
 
 // addHiLo stores a counter that does not exist.
@@ -48,7 +48,7 @@ func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
 	packed := packHiLo(now)
 	c.hilos.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
 	c.countName(db, tag, 1)
-	c.hash.add(hashHiLo(db, tag, packed))
+	c.stored.add(hashHiLo(db, tag, packed))
 }
 
 // changeHiLo stores a changed counter, and its database if the counter is new.

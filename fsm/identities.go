@@ -49,9 +49,9 @@ func (c *contents) findIdentity(db uint32, name string) foundIdentity {
 // putIdentity stores the new counter of what findIdentity returned.
 func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
 	if f.exists && f.hidden == now.Hidden {
-		c.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+		c.stored.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 		c.identityTable(f.hidden).Set(f.ref, identityValue(now.Last))
-		c.hash.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
+		c.stored.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
 		return
 	}
 	if f.exists {
@@ -64,7 +64,7 @@ func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
 func (c *contents) addIdentity(db uint32, name string, now identity.Counter) {
 	c.identityTable(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
 	c.countName(db, name, 1)
-	c.hash.add(hashIdentity(db, name, now.Last, now.Hidden))
+	c.stored.add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
 // identityTable returns the table of hidden or of other identities.
@@ -217,7 +217,7 @@ func (c *contents) identityDelete(dst []byte, o *operation) ([]byte, *refusal) {
 // forgetIdentity removes an identity that exists.
 func (c *contents) forgetIdentity(f foundIdentity) {
 	c.identityTable(f.hidden).Delete(f.ref)
-	c.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+	c.stored.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 	c.countName(f.db, f.name, -1)
 }
 

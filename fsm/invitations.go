@@ -70,9 +70,9 @@ func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *
 		return nil
 	case len(hash) > 0:
 		return c.admitByToken(now, hash, join.GetMember())
-	case c.roles == nil || !c.roles.table.Set():
+	case !c.roles.set():
 		return nil
-	case o.named && c.allows(c.roles.table, o, rights.Cluster, nil, nil):
+	case o.named && allows(c.roles.table, o, rights.Cluster, nil, nil, true):
 		return nil
 	}
 	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.principal)
@@ -125,14 +125,14 @@ func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refus
 // putInvitation stores an invitation.
 func (c *contents) putInvitation(hash tokenHash, i invitation) {
 	c.invitations[hash] = i
-	c.hash.add(hashInvitation(hash, i))
+	c.stored.add(hashInvitation(hash, i))
 }
 
 // dropInvitation removes an invitation, if there is one.
 func (c *contents) dropInvitation(hash tokenHash) {
 	if i, ok := c.invitations[hash]; ok {
 		delete(c.invitations, hash)
-		c.hash.remove(hashInvitation(hash, i))
+		c.stored.remove(hashInvitation(hash, i))
 	}
 }
 

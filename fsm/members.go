@@ -23,11 +23,11 @@ func (c *contents) putMember(m *raftlogv1.Member) {
 	id := nodeID(m.GetId())
 	old := c.members[id]
 	if old != nil {
-		c.hash.remove(hashMember(old))
+		c.stored.remove(hashMember(old))
 	}
 	c.membershipMoved = c.membershipMoved || publicOf(old) != publicOf(m)
 	c.members[id] = m
-	c.hash.add(hashMember(m))
+	c.stored.add(hashMember(m))
 }
 
 // changeMember stores a member with changes.

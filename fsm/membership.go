@@ -23,15 +23,9 @@ func publicOf(m *raftlogv1.Member) publicMember {
 // one with the higher index is newer.
 func (c *contents) settleMembership(index uint64) {
 	if c.membershipMoved && c.strict() {
-		c.setMembership(max(index, c.membership+1))
+		c.membership = max(index, c.membership+1)
 	}
 	c.membershipMoved = false
-}
-
-func (c *contents) setMembership(index uint64) {
-	c.hash.remove(hashMembership(c.membership))
-	c.membership = index
-	c.hash.add(hashMembership(index))
 }
 
 // restoreMembership restores the index of the newest change, which a snapshot has at most
@@ -40,6 +34,6 @@ func (c *contents) restoreMembership(index uint64) error {
 	if !c.strict() || index == 0 || c.membership != 0 {
 		return corrupt("a change of the membership at %d after one at %d in log format %d", index, c.membership, c.format)
 	}
-	c.setMembership(index)
+	c.membership = index
 	return nil
 }

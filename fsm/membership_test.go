@@ -92,8 +92,8 @@ func wantMembership(t *testing.T, when string, s *State, want uint64) {
 	if _, got := s.Membership(); got != want {
 		t.Errorf("%s: the membership is of index %d, want %d", when, got, want)
 	}
-	if want := hashFromScratch(s.contents); want != uint64(s.contents.hash) {
-		t.Errorf("%s: hash %x, from scratch %x", when, uint64(s.contents.hash), want)
+	if want := hashFromScratch(s.contents); want != s.contents.hash() {
+		t.Errorf("%s: hash %x, from scratch %x", when, s.contents.hash(), want)
 	}
 }
 

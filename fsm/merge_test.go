@@ -130,8 +130,8 @@ func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
 			diff(t, c.first, l.giveBack("orders", issued[1]))
 			diff(t, c.returned, l.giveBack("orders", issued[0]))
 			diff(t, c.low, l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
-			if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
-				t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+			if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
+				t.Errorf("hash %x, from scratch %x", l.state.contents.hash(), want)
 			}
 		})
 	}
@@ -332,8 +332,8 @@ func TestMergesAreMaxima(t *testing.T) {
 					}
 				}
 			}
-			if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
-				r.Fatalf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+			if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
+				r.Fatalf("hash %x, from scratch %x", l.state.contents.hash(), want)
 			}
 			return l.state
 		}

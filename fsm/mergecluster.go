@@ -105,7 +105,7 @@ func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *r
 		return err
 	}
 	if len(beyond) > 0 {
-		return c.quota(settingMaxDatabases)
+		return c.settings.quota(settingMaxDatabases)
 	}
 	p.etags[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
 	return nil
@@ -113,7 +113,7 @@ func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *r
 
 // carryOut makes the planned changes.
 func (c *contents) carryOut(p *clusterPlan, names int64) {
-	c.setFloor(floor{names: max(c.floor.names, names), epoch: c.floor.epoch})
+	c.floor.names = max(c.floor.names, names)
 	for _, m := range p.retired {
 		c.putMember(m)
 	}

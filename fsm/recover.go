@@ -60,9 +60,8 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	// different members still differ in this too.
 	c.settleMembership(0)
 	done.Raised = c.skipAhead(r.SkipAhead)
-	c.setFloor(floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch})
-	c.hash.remove(hashCluster(c.clusterID))
-	c.setCluster(slices.Clone(done.ClusterID))
+	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch}
+	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil
 }
 

@@ -56,8 +56,8 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 	if counts.Members != 1 || counts.RemovedMembers != 2 || counts.Sessions != 0 || counts.Requests == 0 {
 		t.Errorf("%+v", counts)
 	}
-	if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
-		t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+	if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
+		t.Errorf("hash %x, from scratch %x", l.state.contents.hash(), want)
 	}
 	_, want := l.state.Hash()
 	if _, got := restored(t, snapshotOf(t, l.state)).Hash(); got != want {
@@ -82,8 +82,8 @@ func TestARecoveryDropsInvitations(t *testing.T) {
 	if l.state.Invited(hash[:], "D", l.now) == nil {
 		t.Error("the token lets a node in")
 	}
-	if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
-		t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+	if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
+		t.Errorf("hash %x, from scratch %x", l.state.contents.hash(), want)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
 			t.Errorf("%v", m)
 		}
 	}
-	if want := hashFromScratch(l.state.contents); want != uint64(l.state.contents.hash) {
-		t.Errorf("hash %x, from scratch %x", uint64(l.state.contents.hash), want)
+	if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {
+		t.Errorf("hash %x, from scratch %x", l.state.contents.hash(), want)
 	}
 }

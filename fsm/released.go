@@ -22,7 +22,7 @@ func (c *contents) addReleased(item claimItem) {
 	}
 	c.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
 	c.numbered.Set(n)
-	c.hash.add(hashReleased(item))
+	c.stored.add(hashReleased(item))
 }
 
 // dropReleased forgets an id that is claimed again, and reports whether it was released:
@@ -33,6 +33,6 @@ func (c *contents) dropReleased(item claimItem) claimValue {
 		return false
 	}
 	c.released.Delete(ref)
-	c.hash.remove(hashReleased(item))
+	c.stored.remove(hashReleased(item))
 	return true
 }

@@ -24,6 +24,8 @@ type requestWindow struct {
 	base, first, next uint64
 	// floor is the newest log index that something forgotten was applied at.
 	floor uint64
+	// hash is that of the remembered entries.
+	hash stateHash
 }
 
 // requestChunk holds successive entries and the bytes of their results.
@@ -71,11 +73,13 @@ func (w *requestWindow) push(k *requestKey, index uint64, result []byte) {
 	})
 	chunk.data = append(chunk.data, result...)
 	w.positions[k.key] = w.next
+	w.hash.add(w.hashAt(w.next))
 	w.next++
 }
 
 // pop forgets the oldest entry.
 func (w *requestWindow) pop() {
+	w.hash.remove(w.hashAt(w.first))
 	_, e := w.at(w.first)
 	delete(w.positions, e.key)
 	w.floor = e.index // Entries come in the order of the log.
@@ -85,6 +89,46 @@ func (w *requestWindow) pop() {
 		w.chunks = w.chunks[1:]
 		w.base = w.first
 	}
+}
+
+// evict forgets the oldest entries until no more than a limit are left.
+func (w *requestWindow) evict(limit uint64) {
+	for w.size() > limit {
+		w.pop()
+	}
+}
+
+// forgot reports whether an earlier attempt of a request id that is not remembered may
+// have been applied: the window does not reach back to where the caller knew of none. A
+// first attempt may arrive late, after its retry was applied and forgotten, so it carries
+// the applied index of the node that accepted it.
+func (w *requestWindow) forgot(k *requestKey, strict bool) bool {
+	if k.since >= w.floor {
+		return false
+	}
+	if k.retry {
+		return true
+	}
+	return strict && k.since != 0
+}
+
+// restore takes over a request id of a snapshot.
+func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {
+	k := requestKey{fingerprint: m.GetFingerprint()}
+	if copy(k.key[:], m.GetKey()) != len(k.key) || len(m.GetKey()) != len(k.key) {
+		return corrupt("request key of %d bytes", len(m.GetKey()))
+	}
+	if _, twice := w.positions[k.key]; twice {
+		return corrupt("request key %x twice", k.key)
+	}
+	w.push(&k, m.GetLogIndex(), m.GetResult())
+	return nil
+}
+
+// hashAt returns the hash of the entry at a position.
+func (w *requestWindow) hashAt(position uint64) uint64 {
+	chunk, e := w.at(position)
+	return hashRequest(position, e, chunk.result(e))
 }
 
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
@@ -107,13 +151,14 @@ func (c *contents) runOnce(dst []byte, now moment, o *operation) []byte {
 	if ok {
 		return c.answerAgain(dst, now, o, position)
 	}
-	if c.forgotten(&o.request) {
+	if c.requests.forgot(&o.request, c.strict()) {
 		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
 	result, applied := c.run(dst, now, o)
 	if applied {
-		c.remember(&o.request, now.index, result)
+		c.requests.push(&o.request, now.index, result)
+		c.requests.evict(c.settings.requestWindow())
 	}
 	return result
 }
@@ -133,20 +178,6 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// forgotten reports whether an earlier attempt of a request id that is not remembered may
-// have been applied: the window does not reach back to where the caller knew of none. A
-// first attempt may arrive late, after its retry was applied and forgotten, so it carries
-// the applied index of the node that accepted it.
-func (c *contents) forgotten(k *requestKey) bool {
-	if k.since >= c.requests.floor {
-		return false
-	}
-	if k.retry {
-		return true
-	}
-	return c.strict() && k.since != 0
-}
-
 // answerAgain answers a call whose request id is remembered.
 func (c *contents) answerAgain(dst []byte, now moment, o *operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
@@ -163,32 +194,4 @@ func (c *contents) answerAgain(dst []byte, now moment, o *operation, position ui
 // fits reports whether a request that is remembered with a fingerprint is this one.
 func (k *requestKey) fits(fingerprint uint64) bool {
 	return fingerprint == k.fingerprint || k.before != 0 && fingerprint == k.before
-}
-
-// remember stores the result of a request id that is not remembered.
-func (c *contents) remember(k *requestKey, index uint64, result []byte) {
-	c.requests.push(k, index, result)
-	c.hash.add(c.requestHash(c.requests.next - 1))
-	c.evictRequests()
-}
-
-// evictRequests forgets the oldest request ids until as many are left as the
-// setting allows.
-func (c *contents) evictRequests() {
-	limit := uint64(c.settings.value(settingRequestWindow))
-	if c.requests.size() <= limit {
-		return
-	}
-	c.hash.remove(hashRequestFloor(c.requests.floor))
-	for c.requests.size() > limit {
-		c.hash.remove(c.requestHash(c.requests.first))
-		c.requests.pop()
-	}
-	c.hash.add(hashRequestFloor(c.requests.floor))
-}
-
-// requestHash returns the hash of the entry at a position.
-func (c *contents) requestHash(position uint64) uint64 {
-	chunk, e := c.requests.at(position)
-	return hashRequest(position, e, chunk.result(e))
 }

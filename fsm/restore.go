@@ -61,8 +61,8 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	if err := in.trailer(); err != nil {
 		return nil, err
 	}
-	if uint64(c.hash) != header.GetStateHash() {
-		return nil, corrupt("the state's hash is %016x, the header says %016x", uint64(c.hash), header.GetStateHash())
+	if hash := c.hash(); hash != header.GetStateHash() {
+		return nil, corrupt("the state's hash is %016x, the header says %016x", hash, header.GetStateHash())
 	}
 	c.membershipMoved = false
 	return c, nil
@@ -73,7 +73,7 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	switch len(h.GetClusterId()) {
 	case 0:
 	case clusterIDBytes:
-		c.setCluster(h.GetClusterId())
+		c.clusterID = h.GetClusterId()
 	default:
 		return corrupt("cluster id of %d bytes", len(h.GetClusterId()))
 	}
@@ -85,7 +85,6 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	c.requests.floor = h.GetRequestFloor()
 	first := h.GetRequestFirst()
 	c.requests.base, c.requests.first, c.requests.next = first, first, first
-	c.hash.add(hashRequestFloor(c.requests.floor))
 	return nil
 }
 
@@ -105,17 +104,19 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	case *raftlogv1.SnapshotRecord_Member:
 		return c.restoreMember(r.Member)
 	case *raftlogv1.SnapshotRecord_Request:
-		return c.restoreRequest(r.Request)
+		return c.requests.restore(r.Request)
 	case *raftlogv1.SnapshotRecord_Session:
 		return c.restoreSession(r.Session)
 	case *raftlogv1.SnapshotRecord_Setting:
-		return c.restoreSetting(r.Setting)
+		return c.settings.restore(r.Setting)
 	case *raftlogv1.SnapshotRecord_Etag:
 		return c.restoreEtags(r.Etag)
 	case *raftlogv1.SnapshotRecord_Floor:
-		return c.restoreFloor(r.Floor)
+		return c.floor.restore(r.Floor, c.format)
 	case *raftlogv1.SnapshotRecord_Roles:
-		return c.restoreRoles(r.Roles)
+		var err error
+		c.roles, err = restoredRoles(c.roles, r.Roles, c.format)
+		return err
 	case *raftlogv1.SnapshotRecord_Invitation:
 		return c.restoreInvitation(r.Invitation)
 	case *raftlogv1.SnapshotRecord_MembershipIndex:

@@ -103,19 +103,6 @@ func (c *contents) restoreMember(m *raftlogv1.Member) error {
 	return nil
 }
 
-func (c *contents) restoreRequest(m *raftlogv1.RequestRecord) error {
-	k := requestKey{fingerprint: m.GetFingerprint()}
-	if copy(k.key[:], m.GetKey()) != len(k.key) || len(m.GetKey()) != len(k.key) {
-		return corrupt("request key of %d bytes", len(m.GetKey()))
-	}
-	if _, twice := c.requests.positions[k.key]; twice {
-		return corrupt("request key %x twice", k.key)
-	}
-	c.requests.push(&k, m.GetLogIndex(), m.GetResult())
-	c.hash.add(c.requestHash(c.requests.next - 1))
-	return nil
-}
-
 func (c *contents) restoreSession(m *raftlogv1.SessionRecord) error {
 	origin, member := c.presentMember(m.GetOrigin())
 	if member == nil {
@@ -139,15 +126,6 @@ func (c *contents) restoreSession(m *raftlogv1.SessionRecord) error {
 	return nil
 }
 
-func (c *contents) restoreSetting(m *raftlogv1.SettingRecord) error {
-	id, ok := settingByKey(m.GetKey())
-	if !ok || checkSetting(id, m.GetValue()) != nil || c.settings.changed(id) {
-		return corrupt("setting %q of %d", m.GetKey(), m.GetValue())
-	}
-	c.putSetting(id, m.GetValue())
-	return nil
-}
-
 func (c *contents) restoreEtags(m *raftlogv1.EtagRecord) error {
 	node, member := c.presentMember(m.GetNode())
 	if member == nil || c.etags[node] != nil {
@@ -160,14 +138,5 @@ func (c *contents) restoreEtags(m *raftlogv1.EtagRecord) error {
 		})
 	}
 	c.putEtags(node, e)
-	return nil
-}
-
-func (c *contents) restoreFloor(m *raftlogv1.FloorRecord) error {
-	f := floor{names: m.GetNames(), epoch: m.GetEpoch()}
-	if c.floor != (floor{}) || f == (floor{}) || f.names < 0 || c.format < MergeFormat {
-		return corrupt("a floor of %d in epoch %d, or two", f.names, f.epoch)
-	}
-	c.setFloor(f)
 	return nil
 }

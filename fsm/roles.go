@@ -21,6 +21,14 @@ type roles struct {
 	encoded []byte
 	// setAt is the log index at which the roles were set.
 	setAt uint64
+	// hash is that of the record: Hash is called after each entry, and a table may be large.
+	hash uint64
+}
+
+func newRoles(table *rights.Table, encoded []byte, setAt uint64) *roles {
+	r := &roles{table: table, encoded: encoded, setAt: setAt}
+	r.hash = hashRoles(r)
+	return r
 }
 
 // Roles are the roles and limits in force.
@@ -57,7 +65,7 @@ func (c *contents) rolesSet(dst []byte, now moment, o *operation) ([]byte, *refu
 	if c.format < rolesFormat {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "", "the cluster writes log format %d, roles need %d", c.format, rolesFormat)
 	}
-	before := c.rolesSetAt()
+	before := c.roles.index()
 	if set.Expected != nil && set.GetExpected() != before {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d", set.GetExpected(), before)
 	}
@@ -68,55 +76,47 @@ func (c *contents) rolesSet(dst []byte, now moment, o *operation) ([]byte, *refu
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}
-	if !c.allows(table, o, rights.Cluster, nil, nil) {
+	if !allows(table, o, rights.Cluster, nil, nil, c.strict()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
 			"it would shut its author out: no role gives %q the right cluster on every database", o.principal)
 	}
 	if table.Empty() {
-		c.putRoles(nil)
+		c.roles = nil
 	} else {
-		c.putRoles(&roles{table: table, encoded: bytes.Clone(set.GetTable()), setAt: now.index})
+		c.roles = newRoles(table, bytes.Clone(set.GetTable()), now.index)
 	}
 	dst = protowire.AppendTag(dst, resultRolesBefore, protowire.VarintType)
 	return protowire.AppendVarint(dst, before), nil
 }
 
-// putRoles stores the roles; nil for none.
-func (c *contents) putRoles(r *roles) {
-	if c.roles != nil {
-		c.hash.remove(hashRoles(c.roles))
-	}
-	c.roles = r
-	if r != nil {
-		c.hash.add(hashRoles(r))
-	}
-}
-
-func (c *contents) rolesSetAt() uint64 {
-	if c.roles == nil {
+// index is the log index at which the roles were set, 0 if there are none.
+func (r *roles) index() uint64 {
+	if r == nil {
 		return 0
 	}
-	return c.roles.setAt
+	return r.setAt
 }
 
-// restoreRoles restores the roles of a snapshot.
-func (c *contents) restoreRoles(m *raftlogv1.RolesRecord) error {
+// set reports whether there are roles, and not limits alone: only then is a right needed.
+func (r *roles) set() bool { return r != nil && r.table.Set() }
+
+// restoredRoles returns the roles of a snapshot; before are those it had already.
+func restoredRoles(before *roles, m *raftlogv1.RolesRecord, format uint32) (*roles, error) {
 	table, err := rights.Decode(m.GetTable())
-	if err != nil || table.Empty() || c.roles != nil || m.GetLogIndex() == 0 || c.format < rolesFormat {
-		return corrupt("roles twice, empty, malformed, or in log format %d: %v", c.format, err)
+	if err != nil || table.Empty() || before != nil || m.GetLogIndex() == 0 || format < rolesFormat {
+		return before, corrupt("roles twice, empty, malformed, or in log format %d: %v", format, err)
 	}
-	c.putRoles(&roles{table: table, encoded: m.GetTable(), setAt: m.GetLogIndex()})
-	return nil
+	return newRoles(table, m.GetTable(), m.GetLogIndex()), nil
 }
 
-// checkRights refuses operations that no role allows. Here a change of the roles is
+// check refuses operations that no role allows. Here a change of the roles is
 // ordered with all other operations: later ones in the log are checked against it,
 // whatever the caller's node knew.
 //
 // An operation without a principal comes from a node that did not know of the roles yet.
 // It is refused too; the node retries with the principal.
-func (c *contents) checkRights(o *operation) *refusal {
-	if c.roles == nil || !c.roles.table.Set() {
+func (r *roles) check(o *operation, strict bool) *refusal {
+	if !r.set() {
 		return nil
 	}
 	need, name := needOf(o)
@@ -124,10 +124,10 @@ func (c *contents) checkRights(o *operation) *refusal {
 		return nil
 	}
 	database := o.database
-	if need == rights.Cluster && c.strict() {
+	if need == rights.Cluster && strict {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if o.named && c.allows(c.roles.table, o, need, database, name) {
+	if o.named && allows(r.table, o, need, database, name, strict) {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.principal, need)
@@ -135,8 +135,8 @@ func (c *contents) checkRights(o *operation) *refusal {
 
 // allows reports whether a table gives an operation's principal a right. Below
 // StrictFormat some nodes know no kinds of principals, and compare the texts.
-func (c *contents) allows(table *rights.Table, o *operation, need rights.Right, database, name []byte) bool {
-	if !c.strict() {
+func allows(table *rights.Table, o *operation, need rights.Right, database, name []byte, strict bool) bool {
+	if !strict {
 		return rights.AllowsAsWritten(table, string(o.principal), need, database, name)
 	}
 	return rights.Allows(table, string(o.principal), need, database, name)

@@ -89,7 +89,7 @@ func (c *contents) keepResults(origin nodeID, s *session, sequence uint64, resul
 	}
 	place, _ := s.find(sequence)
 	s.results = slices.Insert(s.results, place, kept)
-	c.hash.add(kept.hash)
+	c.stored.add(kept.hash)
 }
 
 // hashResultsAgain computes the hashes of all results, after the format has changed their
@@ -98,9 +98,9 @@ func (c *contents) hashResultsAgain() {
 	for origin, s := range c.sessions {
 		for i := range s.results {
 			r := &s.results[i]
-			c.hash.remove(r.hash)
+			c.stored.remove(r.hash)
 			r.hash = c.hashGroup(origin, s.number, r.sequence, r.results)
-			c.hash.add(r.hash)
+			c.stored.add(r.hash)
 		}
 	}
 }
@@ -110,12 +110,12 @@ func (c *contents) acknowledge(origin nodeID, s *session, acknowledged uint64) {
 	if acknowledged <= s.acknowledged {
 		return
 	}
-	c.hash.remove(hashSession(origin, s))
+	c.stored.remove(hashSession(origin, s))
 	s.acknowledged = acknowledged
-	c.hash.add(hashSession(origin, s))
+	c.stored.add(hashSession(origin, s))
 	have := 0
 	for have < len(s.results) && s.results[have].sequence <= acknowledged {
-		c.hash.remove(s.results[have].hash)
+		c.stored.remove(s.results[have].hash)
 		have++
 	}
 	s.results = slices.Delete(s.results, 0, have)
@@ -130,7 +130,7 @@ func (c *contents) openSession(node nodeID, number uint64) {
 // addSession stores a session without results.
 func (c *contents) addSession(node nodeID, s *session) {
 	c.sessions[node] = s
-	c.hash.add(hashSession(node, s))
+	c.stored.add(hashSession(node, s))
 }
 
 // dropSession ends a node's session, if it has one.
@@ -139,9 +139,9 @@ func (c *contents) dropSession(node nodeID) {
 	if s == nil {
 		return
 	}
-	c.hash.remove(hashSession(node, s))
+	c.stored.remove(hashSession(node, s))
 	for _, r := range s.results {
-		c.hash.remove(r.hash)
+		c.stored.remove(r.hash)
 	}
 	delete(c.sessions, node)
 }

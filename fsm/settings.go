@@ -87,6 +87,9 @@ func newSettings() settings {
 // value returns a setting's value.
 func (s *settings) value(id settingID) int64 { return s.values[id] }
 
+// requestWindow is how many request ids are remembered.
+func (s *settings) requestWindow() uint64 { return uint64(s.value(settingRequestWindow)) }
+
 // changed reports whether a setting differs from its default.
 func (s *settings) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
 
@@ -114,8 +117,8 @@ func (c *contents) settingSet(dst []byte, o *operation) ([]byte, *refusal) {
 	if err := checkSetting(id, set.GetValue()); err != nil {
 		return dst, err
 	}
-	c.putSetting(id, set.GetValue())
-	c.evictRequests()
+	c.settings.values[id] = set.GetValue()
+	c.requests.evict(c.settings.requestWindow())
 	return appendValue(dst, set.GetValue()), nil
 }
 
@@ -129,13 +132,28 @@ func checkSetting(id settingID, value int64) *refusal {
 		"%s is %d, must be from %d to %d", info.Key, value, info.Min, info.Max)
 }
 
-// putSetting stores a value within the setting's range.
-func (c *contents) putSetting(id settingID, value int64) {
-	if c.settings.changed(id) {
-		c.hash.remove(hashSetting(id, c.settings.values[id]))
+// quota is the refusal that names a limit.
+func (s *settings) quota(limit settingID) *refusal {
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
+		"the limit %s of %d is reached", settingTable[limit].Key, s.value(limit))
+}
+
+// restore takes over a setting of a snapshot.
+func (s *settings) restore(m *raftlogv1.SettingRecord) error {
+	id, ok := settingByKey(m.GetKey())
+	if !ok || checkSetting(id, m.GetValue()) != nil || s.changed(id) {
+		return corrupt("setting %q of %d", m.GetKey(), m.GetValue())
 	}
-	c.settings.values[id] = value
-	if c.settings.changed(id) {
-		c.hash.add(hashSetting(id, value))
+	s.values[id] = m.GetValue()
+	return nil
+}
+
+// hash is the settings' part of the state's hash.
+func (s *settings) hash() (h stateHash) {
+	for id := range settingCount {
+		if s.changed(id) {
+			h.add(hashSetting(id, s.value(id)))
+		}
 	}
+	return h
 }

@@ -103,7 +103,7 @@ func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
 		Format:       snapshotFormat,
 		ClusterId:    c.clusterID,
 		AppliedIndex: c.applied,
-		StateHash:    uint64(c.hash),
+		StateHash:    c.hash(),
 		LogFormat:    c.format,
 		FoldVersion:  docid.FoldVersion,
 		RequestFloor: c.requests.floor,

@@ -137,5 +137,5 @@ func (s *State) WaitApplied(ctx context.Context, index uint64) error {
 func (s *State) Hash() (index, hash uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.contents.applied, uint64(s.contents.hash)
+	return s.contents.applied, s.contents.hash()
 }

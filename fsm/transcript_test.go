@@ -69,8 +69,8 @@ func (p *transcript) directive(d *datadriven.TestData) string {
 	default:
 		p.t.Fatalf("unknown directive %q", d.Cmd)
 	}
-	if want := hashFromScratch(p.state.contents); want != uint64(p.state.contents.hash) {
-		p.t.Fatalf("the hash is %x, from scratch %x", uint64(p.state.contents.hash), want)
+	if want := hashFromScratch(p.state.contents); want != p.state.contents.hash() {
+		p.t.Fatalf("the hash is %x, from scratch %x", p.state.contents.hash(), want)
 	}
 	return out.String()
 }
