@@ -29,7 +29,7 @@ func (c *contents) bootstrap(dst []byte, now moment, o *operation) ([]byte, *ref
 	for _, m := range b.GetMembers() {
 		first := newMember(m, m.GetTag())
 		first.Voter = !m.GetWatcher()
-		c.putMember(first)
+		c.members.put(first)
 	}
 	return dst, nil
 }

@@ -37,31 +37,19 @@ type contents struct {
 	// and claims. It is derived.
 	nameBytes int64
 
-	// members are present and removed ones. A Member is never changed, only
-	// replaced, so that a snapshot can share it; likewise an etagRecord.
-	members map[nodeID]*raftlogv1.Member
-	// membership is the index of the log entry that last changed the membership, as
-	// clients see it; 0 below StrictFormat. Clients order topologies by it.
-	membership uint64
-	// membershipMoved means that the current entry changes it. It is not part of the
-	// state.
-	membershipMoved bool
-
-	sessions map[nodeID]*session
-	etags    map[nodeID]*etagRecord
-	requests requestWindow
-	settings settings
+	members     members
+	sessions    sessions
+	etags       etags
+	requests    requestWindow
+	invitations invitations
+	settings    settings
 	// floor is where unknown names begin.
 	floor floor
 	// roles is nil if there are none.
 	roles *roles
-	// invitations are the tokens by which nodes may become members.
-	invitations map[tokenHash]invitation
 
 	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
 	answeredAgain func(database string)
-	// etagFloors is no part of the state either, and may be nil.
-	etagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
 }
 
 func newContents() *contents {
@@ -75,13 +63,13 @@ func newContents() *contents {
 		released:   table.New[struct{}](),
 		numbered:   newTree(numberedItem.less),
 		full:       fullIdentities{},
-		members:    map[nodeID]*raftlogv1.Member{},
-		sessions:   map[nodeID]*session{},
-		etags:      map[nodeID]*etagRecord{},
-		requests:   newRequestWindow(),
-		settings:   newSettings(),
 
-		invitations: map[tokenHash]invitation{},
+		members:     members{byID: map[nodeID]*raftlogv1.Member{}},
+		sessions:    sessions{byOrigin: map[nodeID]*session{}},
+		etags:       etags{byNode: map[nodeID]*etagRecord{}},
+		requests:    newRequestWindow(),
+		invitations: newInvitations(),
+		settings:    newSettings(),
 	}
 }
 
@@ -100,7 +88,7 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // hash is the hash of the whole state. The stores keep those of their many records; the
 // few single ones are hashed here.
 func (c *contents) hash() uint64 {
-	h := c.stored + c.requests.hash + c.settings.hash()
+	h := c.stored + c.members.hash + c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.settings.hash()
 	if c.formed() {
 		h.add(hashCluster(c.clusterID))
 	}
@@ -109,7 +97,7 @@ func (c *contents) hash() uint64 {
 	}
 	h.add(hashFormat(c.format))
 	h.add(hashFloor(c.floor))
-	h.add(hashMembership(c.membership))
+	h.add(hashMembership(c.members.index))
 	h.add(hashRequestFloor(c.requests.floor))
 	return uint64(h)
 }
@@ -122,7 +110,7 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
 	results := c.applyGroups(now, e.Groups)
 	c.applied = index
-	c.settleMembership(index)
+	c.members.settle(index, c.strict())
 	return results, nil
 }
 

@@ -33,27 +33,75 @@ type etagCounter struct {
 	floor uint64
 }
 
-// etagsOf returns a node's record, empty for an unknown node.
-func (c *contents) etagsOf(node nodeID) *etagRecord {
-	if e := c.etags[node]; e != nil {
+// etags are the records of all nodes' etags.
+type etags struct {
+	byNode map[nodeID]*etagRecord
+	hash   stateHash
+	// floors is no part of the state: it learns of records with floors, and may be nil.
+	floors func(nodeID []byte, etags *raftlogv1.EtagState)
+}
+
+// of returns a node's record, empty for an unknown node.
+func (s *etags) of(node nodeID) *etagRecord {
+	if e := s.byNode[node]; e != nil {
 		return e
 	}
 	return &etagRecord{}
 }
 
-// putEtags stores a node's new record.
-func (c *contents) putEtags(node nodeID, e *etagRecord) {
-	c.dropEtags(node)
-	c.etags[node] = e
-	c.stored.add(hashEtags(node, e))
+// put stores a node's new record.
+func (s *etags) put(node nodeID, e *etagRecord) {
+	s.drop(node)
+	s.byNode[node] = e
+	s.hash.add(hashEtags(node, e))
 }
 
-// dropEtags forgets a node's record, if it has one.
-func (c *contents) dropEtags(node nodeID) {
-	if e := c.etags[node]; e != nil {
-		c.stored.remove(hashEtags(node, e))
-		delete(c.etags, node)
+// drop forgets a node's record, if it has one.
+func (s *etags) drop(node nodeID) {
+	if e := s.byNode[node]; e != nil {
+		s.hash.remove(hashEtags(node, e))
+		delete(s.byNode, node)
 	}
+}
+
+// views returns the records of all nodes, by node.
+func (s *etags) views() []etagView {
+	views := make([]etagView, 0, len(s.byNode))
+	for node, e := range s.byNode {
+		views = append(views, etagView{node: node, record: e})
+	}
+	slices.SortFunc(views, func(a, b etagView) int { return compareNodes(a.node, b.node) })
+	return views
+}
+
+// tell passes on above which values a node's etags must continue.
+func (s *etags) tell(node nodeID) {
+	if e := s.byNode[node]; s.floors != nil && e.hasFloor() {
+		s.floors(slices.Clone(node[:]), e.state())
+	}
+}
+
+// skipAhead gives all nodes floors above every etag that they may have used, by far.
+func (s *etags) skipAhead(by uint64) {
+	for _, v := range s.views() {
+		s.put(v.node, v.record.past(by))
+	}
+}
+
+// restore takes over a record of a snapshot.
+func (s *etags) restore(m *raftlogv1.EtagRecord, members *members) error {
+	node, member := members.present(m.GetNode())
+	if member == nil || s.byNode[node] != nil {
+		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
+	}
+	e := &etagRecord{start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
+	for _, ceiling := range m.GetCeilings() {
+		e.counters = append(e.counters, etagCounter{
+			database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast(), floor: ceiling.GetFloor(),
+		})
+	}
+	s.put(node, e)
+	return nil
 }
 
 // state returns the record as the API says it.
@@ -65,13 +113,13 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 	return s
 }
 
-// startEtags records that a node started. It returns what was known before, with
+// start records that a node started. It returns what was known before, with
 // the number of this start: whether the node had stopped cleanly counts for this
 // start only.
-func (c *contents) startEtags(node nodeID) *raftlogv1.EtagState {
-	before := c.etagsOf(node)
+func (s *etags) start(node nodeID) *raftlogv1.EtagState {
+	before := s.of(node)
 	now := &etagRecord{start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
-	c.putEtags(node, now)
+	s.put(node, now)
 	state := before.state()
 	state.Start = now.start
 	return state
@@ -97,16 +145,16 @@ func (c *contents) etagRaise(dst []byte, o *operation) ([]byte, *refusal) {
 	for _, r := range raise.GetRaise() {
 		to = append(to, etagCounter{database: r.GetDatabase(), ceiling: r.GetCeiling()})
 	}
-	node, err := c.etagNode(raise.GetNode())
+	node, err := c.members.node(raise.GetNode())
 	if err != nil {
 		return dst, err
 	}
-	e := c.etagsOf(node)
-	counters, beyond, err := c.mergeEtags(e.counters, to)
+	e := c.etags.of(node)
+	counters, beyond, err := mergeEtags(e.counters, to, &c.settings, c.strict())
 	if err != nil {
 		return dst, err
 	}
-	c.putEtags(node, &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters})
+	c.etags.put(node, &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters})
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -129,11 +177,11 @@ func (c *contents) etagCleanStop(dst []byte, o *operation) ([]byte, *refusal) {
 		// A partitioned node may have passed its ceiling.
 		at = append(at, etagCounter{database: l.GetDatabase(), ceiling: l.GetLast(), last: l.GetLast()})
 	}
-	node, err := c.etagNode(stop.GetNode())
+	node, err := c.members.node(stop.GetNode())
 	if err != nil {
 		return dst, err
 	}
-	e := c.etagsOf(node)
+	e := c.etags.of(node)
 	if stop.GetStart() != e.start {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
 			"is %d, the node is in its start %d", stop.GetStart(), e.start)
@@ -142,11 +190,11 @@ func (c *contents) etagCleanStop(dst []byte, o *operation) ([]byte, *refusal) {
 	if !c.strict() {
 		known = e.withoutLast()
 	}
-	counters, beyond, err := c.mergeEtags(known, at)
+	counters, beyond, err := mergeEtags(known, at, &c.settings, c.strict())
 	if err != nil {
 		return dst, err
 	}
-	c.putEtags(node, &etagRecord{start: e.start, clean: !stop.GetPartial(), floor: e.floor, counters: counters})
+	c.etags.put(node, &etagRecord{start: e.start, clean: !stop.GetPartial(), floor: e.floor, counters: counters})
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -158,9 +206,9 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	return appendMessage(dst, resultEtag, &raftlogv1.EtagResult{Refused: beyond})
 }
 
-// etagNode returns the id of a present member.
-func (c *contents) etagNode(id []byte) (nodeID, *refusal) {
-	node, m := c.presentMember(id)
+// node returns the id of a present member.
+func (s *members) node(id []byte) (nodeID, *refusal) {
+	node, m := s.present(id)
 	if m == nil {
 		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
 	}
@@ -170,14 +218,14 @@ func (c *contents) etagNode(id []byte) (nodeID, *refusal) {
 // mergeEtags returns the counters with the changes, of each database the maxima, and the
 // databases without room: new ones are taken in their order. Below the strict format
 // there is room for all, or a refusal. It sorts changes.
-func (c *contents) mergeEtags(counters, changes []etagCounter) (merged []etagCounter, beyond []string, _ *refusal) {
+func mergeEtags(counters, changes []etagCounter, limits *settings, strict bool) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
 			return nil, nil, err
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b etagCounter) int { return cmp.Compare(a.database, b.database) })
-	room := c.settings.value(settingMaxDatabases) - int64(len(counters))
+	room := limits.value(settingMaxDatabases) - int64(len(counters))
 	merged = make([]etagCounter, 0, len(counters)+len(changes))
 	for _, change := range combineEtags(changes) {
 		n, known := slices.BinarySearchFunc(counters, change.database, func(e etagCounter, name string) int {
@@ -193,8 +241,8 @@ func (c *contents) mergeEtags(counters, changes []etagCounter) (merged []etagCou
 			beyond = append(beyond, change.database)
 		}
 	}
-	if len(beyond) > 0 && !c.strict() {
-		return nil, nil, c.settings.quota(settingMaxDatabases)
+	if len(beyond) > 0 && !strict {
+		return nil, nil, limits.quota(settingMaxDatabases)
 	}
 	return append(merged, counters...), beyond, nil
 }

@@ -160,7 +160,7 @@ func TestTheHeaderStaysAsItWas(t *testing.T) {
 func membershipHash(format uint32, index uint64) uint64 {
 	c := newContents()
 	c.setFormat(format)
-	c.membership = index
+	c.members.index = index
 	return c.hash()
 }
 

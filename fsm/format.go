@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"github.com/idnode/idnode/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -40,7 +39,7 @@ func (c *contents) formatRaise(dst []byte, o *operation) ([]byte, *refusal) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
 			"is %d, and the cluster writes %d already", raise.GetFormat(), c.format)
 	}
-	if m := c.memberBelow(raise.GetFormat()); m != nil {
+	if m := c.members.below(raise.GetFormat()); m != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "format",
 			"is %d, and %s knows formats up to %d", raise.GetFormat(), m.GetTag(), knownFormat(m))
 	}
@@ -48,25 +47,10 @@ func (c *contents) formatRaise(dst []byte, o *operation) ([]byte, *refusal) {
 	return dst, nil
 }
 
-// memberBelow returns a present member that does not know a format: the one with the
-// lowest tag, because the answer is part of the state.
-func (c *contents) memberBelow(format uint32) *raftlogv1.Member {
-	var lowest *raftlogv1.Member
-	for _, m := range c.members {
-		if m.GetRemoved() || knownFormat(m) >= format {
-			continue
-		}
-		if lowest == nil || docid.CompareNodeTags(m.GetTag(), lowest.GetTag()) < 0 {
-			lowest = m
-		}
-	}
-	return lowest
-}
-
 // setFormat stores the log format.
 func (c *contents) setFormat(format uint32) {
 	// Clients have topologies from before, which the nodes did not order alike.
-	c.membershipMoved = c.membershipMoved || !c.strict() && format >= StrictFormat
+	c.members.moved = c.members.moved || !c.strict() && format >= StrictFormat
 	c.format = format
-	c.hashResultsAgain()
+	c.sessions.hashAgain(c.strict())
 }

@@ -121,34 +121,24 @@ func hashMember(m *raftlogv1.Member) uint64 {
 	return r.sum()
 }
 
-func hashSession(origin nodeID, session *session) uint64 {
+func hashSession(session *session) uint64 {
 	var s recordSpace
-	return s.begin(recordSession).data(origin[:]).
+	return s.begin(recordSession).data(session.origin[:]).
 		number(session.number).number(session.acknowledged).sum()
 }
 
-// hashGroup returns the hash of a group's results as the format has it.
-func (c *contents) hashGroup(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
-	if c.strict() {
-		return hashSessionResult(origin, session, sequence, results)
+// hashGroup takes, from StrictFormat on, of a refusal the reason alone: its words are for
+// people, and releases may differ in them.
+func hashGroup(session *session, sequence uint64, results [][]byte, strict bool) uint64 {
+	if strict {
+		results = withoutWords(results)
 	}
-	return hashWithWords(origin, session, sequence, results)
-}
-
-// hashSessionResult takes of a refusal the reason alone: its words are for people,
-// and releases may differ in them.
-func hashSessionResult(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
-	return hashWithWords(origin, session, sequence, withoutWords(results))
-}
-
-// hashWithWords is what hashSessionResult was before StrictFormat.
-func hashWithWords(origin nodeID, session, sequence uint64, results [][]byte) uint64 {
 	size := len(recordSpace{})
 	for _, result := range results {
 		size += 8 + len(result)
 	}
 	r := append(make(record, 0, size), byte(recordSessionResult))
-	r = r.data(origin[:]).number(session).number(sequence)
+	r = r.data(session.origin[:]).number(session.number).number(sequence)
 	for _, result := range results {
 		r = r.data(result)
 	}

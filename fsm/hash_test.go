@@ -32,16 +32,16 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashReleased(claimItem{db: e.Database, id: e.Name}))
 		return true
 	})
-	for _, m := range c.members {
+	for _, m := range c.members.byID {
 		h.add(hashMember(m))
 	}
-	for origin, s := range c.sessions {
-		h.add(hashSession(origin, s))
+	for _, s := range c.sessions.byOrigin {
+		h.add(hashSession(s))
 		for _, r := range s.results {
-			h.add(c.hashGroup(origin, s.number, r.sequence, r.results))
+			h.add(hashGroup(s, r.sequence, r.results, c.strict()))
 		}
 	}
-	for node, e := range c.etags {
+	for node, e := range c.etags.byNode {
 		h.add(hashEtags(node, e))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
@@ -57,9 +57,9 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashCluster(c.clusterID))
 	}
 	h.add(hashFormat(c.format))
-	h.add(hashMembership(c.membership))
+	h.add(hashMembership(c.members.index))
 	h.add(hashFloor(c.floor))
-	for hash, i := range c.invitations {
+	for hash, i := range c.invitations.byToken {
 		h.add(hashInvitation(hash, i))
 	}
 	if c.roles != nil {
@@ -74,12 +74,12 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 	with := func(format uint32, field, words string, reason raftlogv1.RefusalReason, index uint64) *contents {
 		c := newContents()
 		c.setFormat(MergeFormat)
-		c.openSession(nodeID{1}, 5)
+		c.sessions.open(nodeID{1}, 5)
 		applied := appendValue(appendLogIndex(nil, 9), 1)
 		refused := appendRefused(nil, moment{index: index}, refuse(reason, field, "%s", words))
-		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 1, [][]byte{applied, refused, applied})
+		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 1, [][]byte{applied, refused, applied}, c.strict())
 		c.setFormat(format)
-		c.keepResults(nodeID{1}, c.sessions[nodeID{1}], 2, [][]byte{refused})
+		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 2, [][]byte{refused}, c.strict())
 		if c.hash() != hashFromScratch(c) {
 			t.Errorf("format %d: the hash is not that of what is stored", format)
 		}

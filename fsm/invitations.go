@@ -30,6 +30,14 @@ type invitation struct {
 	expires int64
 }
 
+// invitations are the tokens by which nodes may become members.
+type invitations struct {
+	byToken map[tokenHash]invitation
+	hash    stateHash
+}
+
+func newInvitations() invitations { return invitations{byToken: map[tokenHash]invitation{}} }
+
 // memberInvite records a token. A known one stays as it is.
 func (c *contents) memberInvite(dst []byte, now moment, o *operation) ([]byte, *refusal) {
 	var invite raftlogv1.MemberInvite
@@ -47,15 +55,15 @@ func (c *contents) memberInvite(dst []byte, now moment, o *operation) ([]byte, *
 	if invite.GetExpiresUnixNano() <= now.unixNano {
 		return dst, invalid("expires_unix_nano", "is in the past")
 	}
-	c.dropExpired(now)
+	c.invitations.dropExpired(now.unixNano)
 	hash := tokenHash(invite.GetTokenHash())
-	if _, known := c.invitations[hash]; known {
+	if _, known := c.invitations.byToken[hash]; known {
 		return dst, nil
 	}
-	if len(c.invitations) >= maxInvitations {
+	if len(c.invitations.byToken) >= maxInvitations {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there are %d invitations already", maxInvitations)
 	}
-	c.putInvitation(hash, invitation{tag: invite.GetTag(), watcher: invite.GetWatcher(), expires: invite.GetExpiresUnixNano()})
+	c.invitations.put(hash, invitation{tag: invite.GetTag(), watcher: invite.GetWatcher(), expires: invite.GetExpiresUnixNano()})
 	return dst, nil
 }
 
@@ -69,7 +77,7 @@ func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *
 	case !c.strict():
 		return nil
 	case len(hash) > 0:
-		return c.admitByToken(now, hash, join.GetMember())
+		return c.invitations.admit(hash, join.GetMember(), now.unixNano)
 	case !c.roles.set():
 		return nil
 	case o.named && allows(c.roles.table, o, rights.Cluster, nil, nil, true):
@@ -78,9 +86,9 @@ func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *
 	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.principal)
 }
 
-// admitByToken gives a new node the properties of its token.
-func (c *contents) admitByToken(now moment, hash []byte, m *raftlogv1.Member) *refusal {
-	i, err := c.invited(hash, m.GetTag(), now.unixNano)
+// admit gives a new node the properties of its token.
+func (s *invitations) admit(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
+	i, err := s.find(hash, m.GetTag(), unixNano)
 	if err != nil {
 		return err
 	}
@@ -89,13 +97,13 @@ func (c *contents) admitByToken(now moment, hash []byte, m *raftlogv1.Member) *r
 	return nil
 }
 
-// invited returns the invitation of a node with a tag, empty for one without, by the
+// find returns the invitation of a node with a tag, empty for one without, by the
 // hash of its token.
-func (c *contents) invited(hash []byte, tag string, unixNano int64) (invitation, *refusal) {
+func (s *invitations) find(hash []byte, tag string, unixNano int64) (invitation, *refusal) {
 	if len(hash) != len(tokenHash{}) {
 		return invitation{}, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
 	}
-	i, ok := c.invitations[tokenHash(hash)]
+	i, ok := s.byToken[tokenHash(hash)]
 	switch {
 	case !ok:
 		return i, notAdmitted("there is no such token, or a node has joined by it")
@@ -116,62 +124,55 @@ func notAdmitted(format string, args ...any) *refusal {
 func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if _, err := s.contents.invited(hash, tag, now.UnixNano()); err != nil {
+	if _, err := s.contents.invitations.find(hash, tag, now.UnixNano()); err != nil {
 		return &raftlogv1.Refusal{Reason: err.reason, Field: err.field, Detail: err.detail}
 	}
 	return nil
 }
 
-// putInvitation stores an invitation.
-func (c *contents) putInvitation(hash tokenHash, i invitation) {
-	c.invitations[hash] = i
-	c.stored.add(hashInvitation(hash, i))
+// put stores an invitation.
+func (s *invitations) put(hash tokenHash, i invitation) {
+	s.byToken[hash] = i
+	s.hash.add(hashInvitation(hash, i))
 }
 
-// dropInvitation removes an invitation, if there is one.
-func (c *contents) dropInvitation(hash tokenHash) {
-	if i, ok := c.invitations[hash]; ok {
-		delete(c.invitations, hash)
-		c.stored.remove(hashInvitation(hash, i))
+// drop removes an invitation, if there is one.
+func (s *invitations) drop(hash tokenHash) {
+	if i, ok := s.byToken[hash]; ok {
+		delete(s.byToken, hash)
+		s.hash.remove(hashInvitation(hash, i))
 	}
 }
 
-// dropExpired removes the expired invitations.
-func (c *contents) dropExpired(now moment) {
-	for hash, i := range c.invitations {
-		if i.expires <= now.unixNano {
-			c.dropInvitation(hash)
+// dropExpired removes the invitations that have expired by a time.
+func (s *invitations) dropExpired(unixNano int64) {
+	for hash, i := range s.byToken {
+		if i.expires <= unixNano {
+			s.drop(hash)
 		}
 	}
 }
 
-// dropInvitations forgets all of them.
-func (c *contents) dropInvitations() {
-	for hash := range c.invitations {
-		c.dropInvitation(hash)
-	}
-}
-
-// invitationRecords returns all invitations, by the hashes of their tokens.
-func (c *contents) invitationRecords() []*raftlogv1.MemberInvite {
+// records returns all invitations, by the hashes of their tokens.
+func (s *invitations) records() []*raftlogv1.MemberInvite {
 	var records []*raftlogv1.MemberInvite
-	for _, hash := range slices.SortedFunc(maps.Keys(c.invitations), func(a, b tokenHash) int { return bytes.Compare(a[:], b[:]) }) {
-		i := c.invitations[hash]
+	for _, hash := range slices.SortedFunc(maps.Keys(s.byToken), func(a, b tokenHash) int { return bytes.Compare(a[:], b[:]) }) {
+		i := s.byToken[hash]
 		records = append(records, &raftlogv1.MemberInvite{TokenHash: hash[:], Tag: i.tag, Watcher: i.watcher, ExpiresUnixNano: i.expires})
 	}
 	return records
 }
 
-// restoreInvitation restores an invitation of a snapshot.
-func (c *contents) restoreInvitation(m *raftlogv1.MemberInvite) error {
-	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || !c.strict() || len(c.invitations) >= maxInvitations {
-		return corrupt("an invitation with a bad hash or tag, one too many, or in log format %d", c.format)
+// restore takes over an invitation of a snapshot.
+func (s *invitations) restore(m *raftlogv1.MemberInvite, format uint32) error {
+	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || format < StrictFormat || len(s.byToken) >= maxInvitations {
+		return corrupt("an invitation with a bad hash or tag, one too many, or in log format %d", format)
 	}
 	hash := tokenHash(m.GetTokenHash())
-	if _, twice := c.invitations[hash]; twice {
+	if _, twice := s.byToken[hash]; twice {
 		return corrupt("an invitation twice")
 	}
-	c.putInvitation(hash, invitation{tag: m.GetTag(), watcher: m.GetWatcher(), expires: m.GetExpiresUnixNano()})
+	s.put(hash, invitation{tag: m.GetTag(), watcher: m.GetWatcher(), expires: m.GetExpiresUnixNano()})
 	return nil
 }
 

@@ -2,6 +2,8 @@ package fsm
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -18,29 +20,47 @@ const (
 	maxMembers = 1 << 16
 )
 
-// putMember stores a member, which is never changed afterwards.
-func (c *contents) putMember(m *raftlogv1.Member) {
-	id := nodeID(m.GetId())
-	old := c.members[id]
-	if old != nil {
-		c.stored.remove(hashMember(old))
-	}
-	c.membershipMoved = c.membershipMoved || publicOf(old) != publicOf(m)
-	c.members[id] = m
-	c.stored.add(hashMember(m))
+// members are the present and the removed ones. A Member is never changed, only
+// replaced, so that a snapshot can share it.
+type members struct {
+	byID map[nodeID]*raftlogv1.Member
+	// index is that of the log entry that last changed the membership, as clients see
+	// it; 0 below StrictFormat. Clients order topologies by it.
+	index uint64
+	// moved means that the current entry changes it. It is not part of the state.
+	moved bool
+	// hash is that of byID.
+	hash stateHash
 }
 
-// changeMember stores a member with changes.
-func (c *contents) changeMember(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
+// put stores a member, which is never changed afterwards.
+func (s *members) put(m *raftlogv1.Member) {
+	id := nodeID(m.GetId())
+	old := s.byID[id]
+	if old != nil {
+		s.hash.remove(hashMember(old))
+	}
+	s.moved = s.moved || publicOf(old) != publicOf(m)
+	s.byID[id] = m
+	s.hash.add(hashMember(m))
+}
+
+// change stores a member with changes.
+func (s *members) change(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
 	changed := proto.CloneOf(m)
 	change(changed)
-	c.putMember(changed)
+	s.put(changed)
 	return changed
 }
 
-// memberByTag returns the member that was ever given a tag.
-func (c *contents) memberByTag(tag string) *raftlogv1.Member {
-	for _, m := range c.members {
+// remove makes a member a removed one.
+func (s *members) remove(m *raftlogv1.Member) *raftlogv1.Member {
+	return s.change(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
+}
+
+// byTag returns the member that was ever given a tag.
+func (s *members) byTag(tag string) *raftlogv1.Member {
+	for _, m := range s.byID {
 		if m.GetTag() == tag {
 			return m
 		}
@@ -48,14 +68,60 @@ func (c *contents) memberByTag(tag string) *raftlogv1.Member {
 	return nil
 }
 
-// presentMember returns a member that was not removed.
-func (c *contents) presentMember(id []byte) (nodeID, *raftlogv1.Member) {
+// present returns a member that was not removed.
+func (s *members) present(id []byte) (nodeID, *raftlogv1.Member) {
 	node, ok := nodeIDOf(id)
-	m := c.members[node]
+	m := s.byID[node]
 	if !ok || m == nil || m.GetRemoved() {
 		return nodeID{}, nil
 	}
 	return node, m
+}
+
+// sorted returns all members, by tag.
+func (s *members) sorted() []*raftlogv1.Member {
+	return slices.SortedFunc(maps.Values(s.byID), func(a, b *raftlogv1.Member) int {
+		return docid.CompareNodeTags(a.GetTag(), b.GetTag())
+	})
+}
+
+// voters counts the present members that vote.
+func (s *members) voters() int {
+	n := 0
+	for _, m := range s.byID {
+		if m.GetVoter() && !m.GetRemoved() {
+			n++
+		}
+	}
+	return n
+}
+
+// below returns a present member that does not know a format: the one with the lowest
+// tag, because the answer is part of the state.
+func (s *members) below(format uint32) *raftlogv1.Member {
+	var lowest *raftlogv1.Member
+	for _, m := range s.byID {
+		if m.GetRemoved() || knownFormat(m) >= format {
+			continue
+		}
+		if lowest == nil || docid.CompareNodeTags(m.GetTag(), lowest.GetTag()) < 0 {
+			lowest = m
+		}
+	}
+	return lowest
+}
+
+// restore takes over a member of a snapshot.
+func (s *members) restore(m *raftlogv1.Member) error {
+	id, ok := nodeIDOf(m.GetId())
+	if !ok || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {
+		return corrupt("member %x with tag %q", m.GetId(), m.GetTag())
+	}
+	if len(s.byID) >= maxMembers {
+		return corrupt("more than %d members", maxMembers)
+	}
+	s.put(m)
+	return nil
 }
 
 // checkMember refuses a member with a bad id or addresses, or one that cannot
@@ -107,23 +173,23 @@ func (c *contents) memberJoin(dst []byte, now moment, o *operation) ([]byte, *re
 	if err := checkMember(m, c.format); err != nil {
 		return dst, err
 	}
-	if have := c.members[nodeID(m.GetId())]; have != nil {
+	if have := c.members.byID[nodeID(m.GetId())]; have != nil {
 		return joinAgain(dst, m, have)
 	}
 	if err := c.admit(now, o, &join); err != nil {
 		return dst, err
 	}
-	tag, err := c.tagFor(m.GetTag())
+	tag, err := c.members.tagFor(m.GetTag())
 	if err != nil {
 		return dst, err
 	}
-	if len(c.members) >= maxMembers {
+	if len(c.members.byID) >= maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
 	joined := newMember(m, tag)
-	c.putMember(joined)
+	c.members.put(joined)
 	if hash := join.GetTokenHash(); c.strict() && len(hash) > 0 {
-		c.dropInvitation(tokenHash(hash)) // It lets one node in.
+		c.invitations.drop(tokenHash(hash)) // It lets one node in.
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
 }
@@ -146,23 +212,23 @@ func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
 // above all that were ever given.
 //
 // Invariant: no tag is given twice, even after its member was removed.
-func (c *contents) tagFor(wanted string) (string, *refusal) {
+func (s *members) tagFor(wanted string) (string, *refusal) {
 	if wanted == "" {
-		return c.nextTag()
+		return s.nextTag()
 	}
 	if err := checkTag(wanted); err != nil {
 		return "", err
 	}
-	if owner := c.memberByTag(wanted); owner != nil {
+	if owner := s.byTag(wanted); owner != nil {
 		return "", tagTaken(wanted)
 	}
 	return wanted, nil
 }
 
 // nextTag returns the next free tag.
-func (c *contents) nextTag() (string, *refusal) {
+func (s *members) nextTag() (string, *refusal) {
 	highest := ""
-	for _, m := range c.members {
+	for _, m := range s.byID {
 		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {
 			highest = m.GetTag()
 		}
@@ -191,26 +257,26 @@ func (c *contents) memberAnnounce(dst []byte, now moment, o *operation) ([]byte,
 	if err := checkMember(said, c.format); err != nil {
 		return dst, err
 	}
-	node, have := c.presentMember(said.GetId())
-	if err := c.checkAnnounced(said, have); err != nil {
+	node, have := c.members.present(said.GetId())
+	if err := c.members.checkAnnounced(said, have, c.strict()); err != nil {
 		return dst, err
 	}
-	m := c.changeMember(have, func(m *raftlogv1.Member) {
+	m := c.members.change(have, func(m *raftlogv1.Member) {
 		m.GrpcAddress, m.RaftAddress, m.HttpAddress = said.GetGrpcAddress(), said.GetRaftAddress(), said.GetHttpAddress()
 		m.LogFormat = knownFormat(said)
 		if c.strict() {
 			m.Starts, m.Process = said.GetStarts(), said.GetProcess()
 		}
 	})
-	c.openSession(node, now.index)
-	before := c.startEtags(node)
+	c.sessions.open(node, now.index)
+	before := c.etags.start(node)
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m, Session: now.index, Etags: before}), nil
 }
 
 // checkAnnounced refuses a node that is not the present member of its tag; have
 // is the present member of its id, if there is one.
-func (c *contents) checkAnnounced(said, have *raftlogv1.Member) *refusal {
-	owner := c.memberByTag(said.GetTag())
+func (s *members) checkAnnounced(said, have *raftlogv1.Member, strict bool) *refusal {
+	owner := s.byTag(said.GetTag())
 	switch {
 	case owner != nil && !bytes.Equal(owner.GetId(), said.GetId()):
 		return tagTaken(said.GetTag())
@@ -218,7 +284,7 @@ func (c *contents) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id", "the node is not a member")
 	case owner == nil:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "the node is registered as %s", have.GetTag())
-	case c.strict() && startedBefore(said, have):
+	case strict && startedBefore(said, have):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK, "starts",
 			"is %d, and the node announced start %d already", said.GetStarts(), have.GetStarts())
 	}
@@ -241,14 +307,14 @@ func (c *contents) memberPromote(dst []byte, o *operation) ([]byte, *refusal) {
 	if err := decodePayload(o, &promote); err != nil {
 		return dst, err
 	}
-	_, m := c.presentMember(promote.GetId())
+	_, m := c.members.present(promote.GetId())
 	if m == nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "id", "there is no such member")
 	}
 	if m.GetWatcher() {
 		return dst, invalid("id", "%s is a watcher and never votes", m.GetTag())
 	}
-	m = c.changeMember(m, func(m *raftlogv1.Member) { m.Voter = true })
+	m = c.members.change(m, func(m *raftlogv1.Member) { m.Voter = true })
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
 }
 
@@ -262,33 +328,22 @@ func (c *contents) memberRemove(dst []byte, o *operation) ([]byte, *refusal) {
 	if err := decodePayload(o, &remove); err != nil {
 		return dst, err
 	}
-	m := c.memberByTag(remove.GetTag())
+	m := c.members.byTag(remove.GetTag())
 	if m == nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %q", remove.GetTag())
 	}
 	if !m.GetRemoved() {
-		if judged := remove.GetMembershipIndex(); judged != 0 && c.strict() && (judged != c.membership || c.membershipMoved) {
+		if judged := remove.GetMembershipIndex(); judged != 0 && c.strict() && (judged != c.members.index || c.members.moved) {
 			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "tag", "the members have changed meanwhile")
 		}
-		if m.GetVoter() && c.voters() == 1 {
+		if m.GetVoter() && c.members.voters() == 1 {
 			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
 		}
-		m = c.changeMember(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
-		c.dropSession(nodeID(m.GetId()))
-		c.dropEtags(nodeID(m.GetId()))
+		m = c.members.remove(m)
+		c.sessions.drop(nodeID(m.GetId()))
+		c.etags.drop(nodeID(m.GetId()))
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
-}
-
-// voters counts the present members that vote.
-func (c *contents) voters() int {
-	n := 0
-	for _, m := range c.members {
-		if m.GetVoter() && !m.GetRemoved() {
-			n++
-		}
-	}
-	return n
 }
 
 // appendMember appends the answer of operations on a member.

@@ -16,24 +16,24 @@ func publicOf(m *raftlogv1.Member) publicMember {
 	return publicMember{tag: m.GetTag(), address: m.GetHttpAddress(), watcher: m.GetWatcher(), voter: m.GetVoter()}
 }
 
-// settleMembership ends an entry that may have changed the membership. Below
+// settle ends an entry that may have changed the membership. Below
 // StrictFormat there is no index of it.
 //
 // Invariant: it rises with each change, so that of two topologies, from any nodes, the
 // one with the higher index is newer.
-func (c *contents) settleMembership(index uint64) {
-	if c.membershipMoved && c.strict() {
-		c.membership = max(index, c.membership+1)
+func (s *members) settle(index uint64, strict bool) {
+	if s.moved && strict {
+		s.index = max(index, s.index+1)
 	}
-	c.membershipMoved = false
+	s.moved = false
 }
 
-// restoreMembership restores the index of the newest change, which a snapshot has at most
+// restoreIndex restores the index of the newest change, which a snapshot has at most
 // once.
-func (c *contents) restoreMembership(index uint64) error {
-	if !c.strict() || index == 0 || c.membership != 0 {
-		return corrupt("a change of the membership at %d after one at %d in log format %d", index, c.membership, c.format)
+func (s *members) restoreIndex(index uint64, format uint32) error {
+	if format < StrictFormat || index == 0 || s.index != 0 {
+		return corrupt("a change of the membership at %d after one at %d in log format %d", index, s.index, format)
 	}
-	c.membership = index
+	s.index = index
 	return nil
 }

@@ -289,7 +289,7 @@ func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
 			told = append(told, e)
 		}
 	}
-	l.state.contents.etagFloors = l.state.etagFloors
+	l.state.contents.etags.floors = l.state.etagFloors
 	l.announceMerging("B")
 	merge := &raftlogv1.MergeCluster{ShareTags: true, EtagFloor: 50, Tags: []*raftlogv1.GivenTag{
 		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}},

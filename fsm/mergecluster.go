@@ -30,7 +30,7 @@ func (c *contents) mergeCluster(dst []byte, o *operation) ([]byte, *refusal) {
 			return dst, err
 		}
 	}
-	if len(c.members)+len(plan.retired) > maxMembers {
+	if len(c.members.byID)+len(plan.retired) > maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
 	c.carryOut(&plan, m.GetFloor())
@@ -60,7 +60,7 @@ func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raf
 	if err := checkTag(given.GetTag()); err != nil {
 		return err
 	}
-	owner, known := c.memberByTag(given.GetTag()), c.members[id]
+	owner, known := c.members.byTag(given.GetTag()), c.members.byID[id]
 	switch {
 	case known != nil && known.GetTag() != given.GetTag():
 		return invalid("tag", "is %s, and the node of this id is registered as %s", given.GetTag(), known.GetTag())
@@ -93,14 +93,14 @@ func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeID) *refusal {
 	e := p.etags[node]
 	if e == nil {
-		e = c.etagsOf(node)
+		e = c.etags.of(node)
 		p.shared = append(p.shared, given.GetTag())
 	}
 	changes := make([]etagCounter, 0, len(given.GetEtags()))
 	for _, g := range given.GetEtags() {
 		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
 	}
-	counters, beyond, err := c.mergeEtags(e.counters, changes)
+	counters, beyond, err := mergeEtags(e.counters, changes, &c.settings, c.strict())
 	if err != nil {
 		return err
 	}
@@ -115,19 +115,12 @@ func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *r
 func (c *contents) carryOut(p *clusterPlan, names int64) {
 	c.floor.names = max(c.floor.names, names)
 	for _, m := range p.retired {
-		c.putMember(m)
+		c.members.put(m)
 	}
 	for _, tag := range p.shared {
-		node := nodeID(c.memberByTag(tag).GetId())
-		c.putEtags(node, p.etags[node])
-		c.tellEtagFloors(node)
-	}
-}
-
-// tellEtagFloors passes on above which values nodes' etags must continue.
-func (c *contents) tellEtagFloors(node nodeID) {
-	if e := c.etags[node]; c.etagFloors != nil && e.hasFloor() {
-		c.etagFloors(slices.Clone(node[:]), e.state())
+		node := nodeID(c.members.byTag(tag).GetId())
+		c.etags.put(node, p.etags[node])
+		c.etags.tell(node)
 	}
 }
 

@@ -193,16 +193,16 @@ func (s *State) Counts() Counts {
 	counts := Counts{
 		Databases: len(c.databases.names), Identities: c.identities.Len(), HiddenIdentities: c.hidden.Len(),
 		HiLos: c.hilos.Len(), Claims: c.claims.Len(), NameBytes: c.nameBytes,
-		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions),
+		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions.byOrigin),
 	}
-	for _, m := range c.members {
+	for _, m := range c.members.byID {
 		if m.GetRemoved() {
 			counts.RemovedMembers++
 		} else {
 			counts.Members++
 		}
 	}
-	for _, session := range c.sessions {
+	for _, session := range c.sessions.byOrigin {
 		counts.SessionResults += len(session.results)
 	}
 	return counts

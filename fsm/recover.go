@@ -54,11 +54,11 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	done := Recovered{ClusterID: c.recoveredID(keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
 	c.setFormat(max(c.format, MergeFormat))
 	done.Removed = c.removeOthers(keep)
-	c.forgetStarts(keep)
-	c.dropInvitations() // One may have admitted a node that only the lost members know.
+	c.members.forgetStarts(keep)
+	c.invitations = newInvitations() // One may have admitted a node that only the lost members know.
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
-	c.settleMembership(0)
+	c.members.settle(0, c.strict())
 	done.Raised = c.skipAhead(r.SkipAhead)
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch}
 	c.clusterID = slices.Clone(done.ClusterID)
@@ -70,7 +70,7 @@ func (c *contents) kept(r Recovery) ([]*raftlogv1.Member, error) {
 	var keep []*raftlogv1.Member
 	voters := 0
 	for _, tag := range slices.Compact(slices.Sorted(slices.Values(r.Keep))) {
-		m := c.memberByTag(tag)
+		m := c.members.byTag(tag)
 		if m == nil || m.GetRemoved() {
 			return nil, fmt.Errorf("fsm: there is no member %s", tag)
 		}
@@ -106,13 +106,13 @@ func (c *contents) recoveredID(keep []*raftlogv1.Member, skip int64) []byte {
 // removeOthers removes all members but those that go on, ends all sessions, and
 // returns the tags that were removed.
 func (c *contents) removeOthers(keep []*raftlogv1.Member) (removed []string) {
-	for _, m := range c.sortedMembers() {
-		c.dropSession(nodeID(m.GetId()))
+	for _, m := range c.members.sorted() {
+		c.sessions.drop(nodeID(m.GetId()))
 		if m.GetRemoved() || slices.ContainsFunc(keep, func(k *raftlogv1.Member) bool { return proto.Equal(k, m) }) {
 			continue
 		}
-		c.changeMember(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
-		c.dropEtags(nodeID(m.GetId()))
+		c.members.remove(m)
+		c.etags.drop(nodeID(m.GetId()))
 		removed = append(removed, m.GetTag())
 	}
 	return removed
@@ -121,9 +121,9 @@ func (c *contents) removeOthers(keep []*raftlogv1.Member) (removed []string) {
 // forgetStarts drops the survivors' numbers of starts. A survivor's directory may have
 // been set back in the old cluster; an operator decided to keep it, and the new cluster
 // must not refuse it for that.
-func (c *contents) forgetStarts(keep []*raftlogv1.Member) {
+func (s *members) forgetStarts(keep []*raftlogv1.Member) {
 	for _, m := range keep {
-		c.changeMember(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
+		s.change(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
 	}
 }
 
@@ -148,9 +148,7 @@ func (c *contents) skipAhead(by int64) (raised int) {
 		raised++
 		return true
 	})
-	for _, v := range c.etagViews() {
-		c.putEtags(v.node, v.record.past(uint64(by)))
-	}
+	c.etags.skipAhead(uint64(by))
 	return raised
 }
 

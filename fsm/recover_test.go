@@ -179,7 +179,7 @@ func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tag := range []string{"A", "B"} {
-		if m := l.state.contents.memberByTag(tag); m.GetRemoved() || m.GetStarts() != 0 || m.GetProcess() != 0 {
+		if m := l.state.contents.members.byTag(tag); m.GetRemoved() || m.GetStarts() != 0 || m.GetProcess() != 0 {
 			t.Errorf("%v", m)
 		}
 	}

@@ -30,11 +30,11 @@ func (s *State) Members() []*raftlogv1.Member {
 func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	members = s.contents.sortedMembers()
+	members = s.contents.members.sorted()
 	for i, m := range members {
 		members[i] = proto.CloneOf(m)
 	}
-	return members, s.contents.membership
+	return members, s.contents.members.index
 }
 
 // Etags returns the cluster's record of a node's etags, by its Raft id; nil if there is
@@ -43,7 +43,7 @@ func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
 	node, ok := nodeIDOf(nodeID)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.contents.etags[node]
+	e := s.contents.etags.byNode[node]
 	if !ok || e == nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ func readContents(r io.Reader, maxFormat uint32) (*contents, error) {
 	if hash := c.hash(); hash != header.GetStateHash() {
 		return nil, corrupt("the state's hash is %016x, the header says %016x", hash, header.GetStateHash())
 	}
-	c.membershipMoved = false
+	c.members.moved = false
 	return c, nil
 }
 
@@ -102,15 +102,15 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	case *raftlogv1.SnapshotRecord_Released:
 		return c.restoreReleased(r.Released)
 	case *raftlogv1.SnapshotRecord_Member:
-		return c.restoreMember(r.Member)
+		return c.members.restore(r.Member)
 	case *raftlogv1.SnapshotRecord_Request:
 		return c.requests.restore(r.Request)
 	case *raftlogv1.SnapshotRecord_Session:
-		return c.restoreSession(r.Session)
+		return c.sessions.restore(r.Session, &c.members, c.strict())
 	case *raftlogv1.SnapshotRecord_Setting:
 		return c.settings.restore(r.Setting)
 	case *raftlogv1.SnapshotRecord_Etag:
-		return c.restoreEtags(r.Etag)
+		return c.etags.restore(r.Etag, &c.members)
 	case *raftlogv1.SnapshotRecord_Floor:
 		return c.floor.restore(r.Floor, c.format)
 	case *raftlogv1.SnapshotRecord_Roles:
@@ -118,9 +118,9 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		c.roles, err = restoredRoles(c.roles, r.Roles, c.format)
 		return err
 	case *raftlogv1.SnapshotRecord_Invitation:
-		return c.restoreInvitation(r.Invitation)
+		return c.invitations.restore(r.Invitation, c.format)
 	case *raftlogv1.SnapshotRecord_MembershipIndex:
-		return c.restoreMembership(r.MembershipIndex)
+		return c.members.restoreIndex(r.MembershipIndex, c.format)
 	default:
 		return corrupt("a record of no known kind")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -14,6 +15,7 @@ const maxUnacknowledged = 64
 // session is the record of one start of a node, so that its groups count once however
 // often it sends them.
 type session struct {
+	origin nodeID
 	// number is the log index of the announcement that opened it.
 	number uint64
 	// acknowledged is the sequence number up to which the node has all results.
@@ -21,6 +23,12 @@ type session struct {
 	// results are those of the groups above acknowledged, by sequence number,
 	// ascending.
 	results []sessionResult
+}
+
+// sessions are the open ones.
+type sessions struct {
+	byOrigin map[nodeID]*session
+	hash     stateHash
 }
 
 // sessionResult is the outcome of one group.
@@ -45,15 +53,14 @@ func (c *contents) applyGroup(now moment, g *raftlog.Group) raftlog.GroupResult 
 	if len(g.Origin) == 0 {
 		return raftlog.GroupResult{Status: raftlog.Applied, Results: c.applyOperations(now, g.Operations)}
 	}
-	origin, ok := nodeIDOf(g.Origin)
-	s := c.sessions[origin]
-	if !ok || s == nil || s.number != g.Session {
+	s := c.sessions.of(g)
+	if s == nil {
 		return raftlog.GroupResult{Status: raftlog.StaleSession}
 	}
 	if s.stale(g) {
 		return raftlog.GroupResult{Status: raftlog.StaleSequence}
 	}
-	results := c.applyInSession(now, origin, s, g)
+	results := c.applyInSession(now, s, g)
 	return raftlog.GroupResult{Status: raftlog.Applied, Results: results}
 }
 
@@ -65,83 +72,129 @@ func (s *session) stale(g *raftlog.Group) bool {
 }
 
 // applyInSession applies a group of a session, or finds its results.
-func (c *contents) applyInSession(now moment, origin nodeID, s *session, g *raftlog.Group) [][]byte {
+func (c *contents) applyInSession(now moment, s *session, g *raftlog.Group) [][]byte {
 	if place, found := s.find(g.Sequence); found {
 		results := s.results[place].results
-		c.acknowledge(origin, s, g.Acknowledged)
+		c.sessions.acknowledge(s, g.Acknowledged)
 		return results
 	}
 	results := c.applyOperations(now, g.Operations)
 	// An operation of the group may have removed its own origin, or announced it again:
 	// then its results are never requested again.
-	if c.sessions[origin] == s {
-		c.keepResults(origin, s, g.Sequence, results)
-		c.acknowledge(origin, s, g.Acknowledged)
+	if c.sessions.byOrigin[s.origin] == s {
+		c.sessions.keep(s, g.Sequence, results, c.strict())
+		c.sessions.acknowledge(s, g.Acknowledged)
 	}
 	return results
 }
 
-// keepResults keeps the results of a group until they are acknowledged.
-func (c *contents) keepResults(origin nodeID, s *session, sequence uint64, results [][]byte) {
+// of returns the session of a group; nil if it is not open.
+func (a *sessions) of(g *raftlog.Group) *session {
+	origin, ok := nodeIDOf(g.Origin)
+	if s := a.byOrigin[origin]; ok && s != nil && s.number == g.Session {
+		return s
+	}
+	return nil
+}
+
+// keep keeps the results of a group until they are acknowledged.
+func (a *sessions) keep(s *session, sequence uint64, results [][]byte, strict bool) {
 	kept := sessionResult{
 		sequence: sequence, results: results,
-		hash: c.hashGroup(origin, s.number, sequence, results),
+		hash: hashGroup(s, sequence, results, strict),
 	}
 	place, _ := s.find(sequence)
 	s.results = slices.Insert(s.results, place, kept)
-	c.stored.add(kept.hash)
+	a.hash.add(kept.hash)
 }
 
-// hashResultsAgain computes the hashes of all results, after the format has changed their
+// hashAgain computes the hashes of all results, after the format has changed their
 // content.
-func (c *contents) hashResultsAgain() {
-	for origin, s := range c.sessions {
+func (a *sessions) hashAgain(strict bool) {
+	for _, s := range a.byOrigin {
 		for i := range s.results {
 			r := &s.results[i]
-			c.stored.remove(r.hash)
-			r.hash = c.hashGroup(origin, s.number, r.sequence, r.results)
-			c.stored.add(r.hash)
+			a.hash.remove(r.hash)
+			r.hash = hashGroup(s, r.sequence, r.results, strict)
+			a.hash.add(r.hash)
 		}
 	}
 }
 
 // acknowledge drops results that the origin has.
-func (c *contents) acknowledge(origin nodeID, s *session, acknowledged uint64) {
+func (a *sessions) acknowledge(s *session, acknowledged uint64) {
 	if acknowledged <= s.acknowledged {
 		return
 	}
-	c.stored.remove(hashSession(origin, s))
+	a.hash.remove(hashSession(s))
 	s.acknowledged = acknowledged
-	c.stored.add(hashSession(origin, s))
+	a.hash.add(hashSession(s))
 	have := 0
 	for have < len(s.results) && s.results[have].sequence <= acknowledged {
-		c.stored.remove(s.results[have].hash)
+		a.hash.remove(s.results[have].hash)
 		have++
 	}
 	s.results = slices.Delete(s.results, 0, have)
 }
 
-// openSession begins a node's session and ends the one before it.
-func (c *contents) openSession(node nodeID, number uint64) {
-	c.dropSession(node)
-	c.addSession(node, &session{number: number})
+// open begins a node's session and ends the one before it.
+func (a *sessions) open(node nodeID, number uint64) {
+	a.drop(node)
+	a.add(&session{origin: node, number: number})
 }
 
-// addSession stores a session without results.
-func (c *contents) addSession(node nodeID, s *session) {
-	c.sessions[node] = s
-	c.stored.add(hashSession(node, s))
+// add stores a session without results.
+func (a *sessions) add(s *session) {
+	a.byOrigin[s.origin] = s
+	a.hash.add(hashSession(s))
 }
 
-// dropSession ends a node's session, if it has one.
-func (c *contents) dropSession(node nodeID) {
-	s := c.sessions[node]
+// drop ends a node's session, if it has one.
+func (a *sessions) drop(node nodeID) {
+	s := a.byOrigin[node]
 	if s == nil {
 		return
 	}
-	c.stored.remove(hashSession(node, s))
+	a.hash.remove(hashSession(s))
 	for _, r := range s.results {
-		c.stored.remove(r.hash)
+		a.hash.remove(r.hash)
 	}
-	delete(c.sessions, node)
+	delete(a.byOrigin, node)
+}
+
+// views returns copies of all sessions, by origin. The list of results is copied: the
+// state takes out and puts in.
+func (a *sessions) views() []session {
+	views := make([]session, 0, len(a.byOrigin))
+	for _, s := range a.byOrigin {
+		frozen := *s
+		frozen.results = slices.Clone(s.results)
+		views = append(views, frozen)
+	}
+	slices.SortFunc(views, func(a, b session) int { return compareNodes(a.origin, b.origin) })
+	return views
+}
+
+// restore takes over a record of a snapshot.
+func (a *sessions) restore(m *raftlogv1.SessionRecord, members *members, strict bool) error {
+	origin, member := members.present(m.GetOrigin())
+	if member == nil {
+		return corrupt("session of %x, which is not a member", m.GetOrigin())
+	}
+	s := a.byOrigin[origin]
+	if s == nil {
+		s = &session{origin: origin, number: m.GetSession(), acknowledged: m.GetAcknowledged()}
+		a.add(s)
+	}
+	if s.number != m.GetSession() || s.acknowledged != m.GetAcknowledged() {
+		return corrupt("two sessions of %x", m.GetOrigin())
+	}
+	for _, r := range m.GetResults() {
+		_, twice := s.find(r.GetSequence())
+		if twice || r.GetSequence() <= s.acknowledged || r.GetSequence()-s.acknowledged > maxUnacknowledged {
+			return corrupt("result of group %d of a session acknowledged up to %d", r.GetSequence(), s.acknowledged)
+		}
+		a.keep(s, r.GetSequence(), r.GetResults(), strict)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package fsm
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/idnode/idnode/docid"
@@ -28,21 +27,15 @@ type Snapshot struct {
 	claims     table.Frozen[claimValue]
 	released   table.Frozen[struct{}]
 	members    []*raftlogv1.Member
-	sessions   []sessionView
+	sessions   []session
 	etags      []etagView
 	requests   requestView
 	settings   settings
 	floor      floor
 	roles      *roles
 
-	membership  uint64 // contents.membership
+	membership  uint64
 	invitations []*raftlogv1.MemberInvite
-}
-
-// sessionView is a session, frozen.
-type sessionView struct {
-	origin nodeID
-	session
 }
 
 // etagView is the record of one node's etags.
@@ -85,16 +78,16 @@ func (c *contents) snapshot() *Snapshot {
 		hilos:      c.hilos.Freeze(),
 		claims:     c.claims.Freeze(),
 		released:   c.released.Freeze(),
-		members:    c.sortedMembers(),
-		sessions:   c.sessionViews(),
-		etags:      c.etagViews(),
+		members:    c.members.sorted(),
+		sessions:   c.sessions.views(),
+		etags:      c.etags.views(),
 		requests:   c.requests.view(),
 		settings:   c.settings,
 		floor:      c.floor,
 		roles:      c.roles,
 
-		membership:  c.membership,
-		invitations: c.invitationRecords(),
+		membership:  c.members.index,
+		invitations: c.invitations.records(),
 	}
 }
 
@@ -109,36 +102,6 @@ func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
 		RequestFloor: c.requests.floor,
 		RequestFirst: c.requests.first,
 	}
-}
-
-// sortedMembers returns all members, by tag.
-func (c *contents) sortedMembers() []*raftlogv1.Member {
-	return slices.SortedFunc(maps.Values(c.members), func(a, b *raftlogv1.Member) int {
-		return docid.CompareNodeTags(a.GetTag(), b.GetTag())
-	})
-}
-
-// sessionViews returns all sessions, by origin. The list of results is copied:
-// the state takes out and puts in.
-func (c *contents) sessionViews() []sessionView {
-	views := make([]sessionView, 0, len(c.sessions))
-	for origin, s := range c.sessions {
-		frozen := *s
-		frozen.results = slices.Clone(s.results)
-		views = append(views, sessionView{origin: origin, session: frozen})
-	}
-	slices.SortFunc(views, func(a, b sessionView) int { return compareNodes(a.origin, b.origin) })
-	return views
-}
-
-// etagViews returns the records of all nodes' etags, by node.
-func (c *contents) etagViews() []etagView {
-	views := make([]etagView, 0, len(c.etags))
-	for node, e := range c.etags {
-		views = append(views, etagView{node: node, record: e})
-	}
-	slices.SortFunc(views, func(a, b etagView) int { return compareNodes(a.node, b.node) })
-	return views
 }
 
 func compareNodes(a, b nodeID) int { return bytes.Compare(a[:], b[:]) }

@@ -124,7 +124,7 @@ func (v etagView) message() *raftlogv1.EtagRecord {
 
 // write writes a session: a record without results, then one record for each
 // group's, so that none is larger than one group makes it.
-func (v *sessionView) write(out *snapshotWriter) {
+func (v *session) write(out *snapshotWriter) {
 	out.session(&raftlogv1.SessionRecord{Origin: v.origin[:], Session: v.number, Acknowledged: v.acknowledged})
 	for _, r := range v.results {
 		result := &raftlogv1.SessionResult{Sequence: r.sequence, Results: r.results}

@@ -74,9 +74,9 @@ func New(cfg Config) *State {
 // use makes c the contents. The caller holds the lock if s is shared.
 func (s *State) use(c *contents) {
 	c.answeredAgain = s.answeredAgain
-	c.etagFloors = s.etagFloors
-	for node := range c.etags {
-		c.tellEtagFloors(node)
+	c.etags.floors = s.etagFloors
+	for node := range c.etags.byNode {
+		c.etags.tell(node)
 	}
 	s.contents = c
 	s.publishRoles()
