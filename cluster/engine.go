@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
 	"github.com/idnode/idnode/cluster/transport"
@@ -45,7 +46,7 @@ type engine struct {
 	reads         *readindex.Reader
 	hint          hint
 	announcer     *announcer
-	voterReplies  *voterReplies
+	quorum        *quorum.Monitor
 	pinger        *memberPinger
 	stuckTransfer *stuckTransfer
 	states        *states
@@ -97,7 +98,7 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), voterReplies: newVoterReplies(), leaderSignal: newLeaderSignal(), states: &states{}}
+	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), leaderSignal: newLeaderSignal(), states: &states{}}
 	e.pinger = newMemberPinger(e)
 	e.stuckTransfer = &stuckTransfer{limit: stuckTransferLimit, fatal: n.lifecycle.fail}
 	var err error
@@ -190,6 +191,9 @@ func (e *engine) startWork() error {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	e.announcer.propose = e.gatherer.ProposeIdempotent
+	e.quorum = quorum.NewMonitor(quorum.Config{
+		Self: string(e.id()), Lease: c.Timings.Lease, Raft: e.raft, Ping: e.pingVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
+	})
 	e.local = readindex.NewLocal(leaderReads{e}, readindex.LocalConfig{})
 	e.reads, err = readindex.New(readindex.Config{
 		Self: e.name, Leaders: e.gatherer, Local: e.local, Remote: remoteReads{e}, State: c.StateMachine, Limit: c.LeaderWait,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,29 +24,6 @@ func TestSuccession(t *testing.T) {
 		}
 	}
 	(&succession{last: "a"}).saw("b") // Nobody to tell.
-}
-
-// TestQuorumMissing: the time counts from the start, or from the loss.
-func TestQuorumMissing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := newQuorumState()
-		missing := func(want time.Duration) {
-			t.Helper()
-			if d := v.missing(time.Now()); d != want {
-				t.Errorf("missing for %v, want %v", d, want)
-			}
-		}
-		time.Sleep(3 * time.Second)
-		missing(3 * time.Second)
-		v.set(true)
-		time.Sleep(time.Second)
-		missing(0)
-		v.set(false)
-		time.Sleep(time.Second)
-		v.set(false)
-		time.Sleep(time.Second)
-		missing(2 * time.Second)
-	})
 }
 
 // threeBytes is a snapshot.

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/quorum"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -77,7 +78,7 @@ func (p *memberPinger) ask(ctx context.Context) {
 		wg.Go(func() {
 			sent := time.Now()
 			reply, err := p.e.ping(ctx, m)
-			p.e.voterReplies.heard(string(m.GetId()), sent, err == nil)
+			p.e.quorum.Heard(string(m.GetId()), sent, err == nil)
 			p.record(m, sent, reply, err)
 		})
 	}
@@ -150,7 +151,7 @@ func (p *memberPinger) quorumFull() bool {
 
 // progress returns a member's applied index.
 func (p *memberPinger) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, quorum.PingTimeout)
 	defer cancel()
 	reply, err := p.e.ping(ctx, m)
 	return reply.GetAppliedIndex(), err
@@ -176,6 +177,16 @@ func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRes
 	e.hint.heard(time.Now(), reply.GetLeader())
 	e.meet(ctx, m, reply.GetLeader())
 	return reply, nil
+}
+
+// pingVoter pings a voter by its raw Raft id.
+func (e *engine) pingVoter(ctx context.Context, id string) error {
+	m, ok := e.node.roster.byID([]byte(id))
+	if !ok {
+		return errOtherNode
+	}
+	_, err := e.ping(ctx, m)
+	return err
 }
 
 // meet learns of an unknown leader through the member that named it. The leader itself

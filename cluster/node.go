@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -26,7 +27,7 @@ type Node struct {
 	space     *space
 	store     Store
 
-	quorum   *quorumState
+	quorum   *quorum.State
 	standing standing
 	// warnings are for callers; the log has them too.
 	warnings warnings
@@ -58,7 +59,7 @@ func Open(cfg Config) (*Node, error) {
 		record:      newNodeRecord(cfg.Storage, record),
 		invitations: make(chan member.Invitation),
 	}
-	n.quorum = newQuorumState()
+	n.quorum = quorum.NewState()
 	n.roster = newRoster(cfg.Registry, n.record)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
@@ -143,20 +144,14 @@ func (n *Node) ProposeAll(ctx context.Context, operations [][]byte) (results [][
 
 // HasQuorum reports whether a quorum is in reach, as far as this node knows. It notices a
 // loss within half a second.
-func (n *Node) HasQuorum() bool {
-	present, _ := n.quorum.get()
-	return present
-}
+func (n *Node) HasQuorum() bool { return n.quorum.Present() }
 
 // QuorumMissing returns for how long no quorum has been in reach; 0 if one is.
-func (n *Node) QuorumMissing() time.Duration { return n.quorum.missing(time.Now()) }
+func (n *Node) QuorumMissing() time.Duration { return n.quorum.Missing() }
 
 // QuorumChanges returns a channel that is closed at the next change of HasQuorum's
 // result. Callers take it before they call HasQuorum, so that no change is missed.
-func (n *Node) QuorumChanges() <-chan struct{} {
-	_, changed := n.quorum.get()
-	return changed
-}
+func (n *Node) QuorumChanges() <-chan struct{} { return n.quorum.Changed() }
 
 // Done is closed when the node has ended, by itself or by Shutdown.
 func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }

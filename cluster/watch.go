@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/quorum"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -27,10 +28,8 @@ func (e *engine) watchQuorum(ctx context.Context) {
 	})
 	e.raft.RegisterObserver(observer)
 	defer e.raft.DeregisterObserver(observer)
-	tick := time.NewTicker(quorumTick)
+	tick := time.NewTicker(quorum.Tick)
 	defer tick.Stop()
-	seen := quorumMonitor{grace: graceFor(e.node.cfg.Timings.Lease)}
-	var pinged time.Time
 	leaders := succession{changed: e.node.cfg.Events.LeaderChanged}
 	for {
 		select {
@@ -41,14 +40,8 @@ func (e *engine) watchQuorum(ctx context.Context) {
 		}
 		_, leader := e.raft.LeaderWithID()
 		leaders.saw(string(leader))
-		now := time.Now()
-		e.gatherer.SetLeader(e.hint.choose(now, string(leader), e.name))
-		evidence := e.evidence(now, string(leader))
-		if now.Sub(evidence) > pingAfter && now.Sub(pinged) > pingEvery && e.raft.State() != raft.Leader {
-			pinged = now
-			e.pingVoters(ctx)
-		}
-		e.updateQuorum(&seen, now, evidence)
+		e.gatherer.SetLeader(e.hint.choose(time.Now(), string(leader), e.name))
+		e.lookForQuorum(ctx, leader != "" && string(leader) != e.name)
 		e.checkRaft()
 	}
 }
@@ -71,50 +64,16 @@ func (s *succession) saw(leader string) {
 	s.last = leader
 }
 
-// evidence returns the newest moment at which Raft knew of a quorum. A leader steps down
-// one lease after it last heard from a quorum, so while it leads, that moment is at most
-// a lease ago. The last contact counts only while another node leads: Raft also sets it
-// when a leader steps down, and when it grants a vote.
-func (e *engine) evidence(now time.Time, leader string) time.Time {
-	switch {
-	case e.raft.State() == raft.Leader:
-		return now.Add(-e.node.cfg.Timings.Lease)
-	case leader == "" || leader == e.name:
-		return time.Time{}
-	}
-	return e.raft.LastContact()
-}
-
-// updateQuorum evaluates the evidence, and passes the result on.
-func (e *engine) updateQuorum(seen *quorumMonitor, now, evidence time.Time) {
+// lookForQuorum passes on whether a quorum is in reach.
+func (e *engine) lookForQuorum(ctx context.Context, follows bool) {
 	self, voters := string(e.id()), e.voters()
-	if m := e.voterReplies.majority(now, self, voters); m.After(evidence) {
-		evidence = m
-	}
-	present := seen.look(now, evidence)
+	present, changed := e.quorum.Look(ctx, voters, follows)
 	if present {
 		e.node.standing.quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
 	}
 	e.gatherer.SetQuorum(present)
-	if e.node.quorum.set(present) {
+	if changed {
 		e.node.log.Info("the reachability of a quorum has changed", "in_reach", present)
-	}
-}
-
-// pingVoters pings the other voters, without waiting for the answers.
-func (e *engine) pingVoters(ctx context.Context) {
-	for _, id := range e.voters() {
-		m, ok := e.node.roster.byID([]byte(id))
-		if !ok || e.isSelf(m) || !e.voterReplies.ask(id) {
-			continue
-		}
-		e.node.lifecycle.loops.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-			defer cancel()
-			sent := time.Now()
-			_, err := e.ping(ctx, m)
-			e.voterReplies.answered(id, sent, err == nil)
-		})
 	}
 }
 

@@ -87,6 +87,7 @@ var parts = []part{
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
 	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
+	{folder: "cluster/quorum", floor: 1, modules: []string{raft}},
 	{folder: "cluster/raftlogger", floor: 1, modules: []string{hclog}},
 	{folder: "cluster/readindex", floor: 1, modules: []string{raft}},
 	{folder: "cluster/store", floor: 1, beside: []string{"cluster/raftlogger", "cluster/store/wal"}, modules: []string{bbolt, raft, raftBolt}},
@@ -96,7 +97,7 @@ var parts = []part{
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
 		beside: []string{
-			"cluster/commit", "cluster/member", "cluster/raftlogger",
+			"cluster/commit", "cluster/member", "cluster/quorum", "cluster/raftlogger",
 			"cluster/readindex", "cluster/store", "cluster/transport", "cluster/witness",
 		},
 	},

@@ -1,0 +1,111 @@
+// Package quorum tells whether a quorum is in reach of one node.
+//
+// Evidence is a moment at which a quorum certainly was in reach: a leader has it by its
+// lease, a follower by messages of its leader, and a node without a leader by answers of
+// a majority, because then an election is in progress and will end. A quorum counts as in
+// reach while the newest evidence is young enough.
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// pingAfter is how old Raft's own evidence may be before peers are pinged, pingEvery
+	// the time between two pings.
+	pingAfter = 100 * time.Millisecond
+	pingEvery = 100 * time.Millisecond
+	// PingTimeout is the time a voter has to answer.
+	PingTimeout = 300 * time.Millisecond
+)
+
+// Raft is what the library knows.
+type Raft interface {
+	State() raft.RaftState
+	// LastContact is when a follower last heard from the leader.
+	LastContact() time.Time
+}
+
+// Config is what a Monitor needs. Voters are named by their raw Raft ids.
+type Config struct {
+	// Self is this node.
+	Self string
+	// Lease is how long a leader leads without contact with a quorum.
+	Lease time.Duration
+	Raft  Raft
+	// Ping asks a voter for an answer. It ends soon after ctx.
+	Ping func(ctx context.Context, voter string) error
+	// Go runs a function on a goroutine of its own.
+	Go func(func())
+	// State learns what Look finds.
+	State *State
+}
+
+// Monitor judges from evidence whether a quorum can be reached. Look is called by one
+// goroutine, every Tick; Heard is safe for concurrent use.
+type Monitor struct {
+	cfg      Config
+	evidence evidence
+	replies  *replies
+	pinged   time.Time
+}
+
+// NewMonitor returns a Monitor that has no evidence.
+func NewMonitor(cfg Config) *Monitor {
+	return &Monitor{cfg: cfg, evidence: evidence{grace: Grace(cfg.Lease)}, replies: newReplies()}
+}
+
+// Look reports whether a quorum of the voters is in reach, and whether that has changed.
+// follows says that Raft knows another node as the leader. Where Raft's own evidence is
+// old, the other voters are pinged, without waiting for the answers.
+func (m *Monitor) Look(ctx context.Context, voters []string, follows bool) (present, changed bool) {
+	now := time.Now()
+	newest := m.ofRaft(now, follows)
+	if now.Sub(newest) > pingAfter && now.Sub(m.pinged) > pingEvery && m.cfg.Raft.State() != raft.Leader {
+		m.pinged = now
+		m.ping(ctx, voters)
+	}
+	if answered := m.replies.majority(now, m.cfg.Self, voters); answered.After(newest) {
+		newest = answered
+	}
+	present = m.evidence.look(now, newest)
+	return present, m.cfg.State.set(present)
+}
+
+// Heard takes the end of a ping that was sent to a voter by others than the Monitor.
+func (m *Monitor) Heard(voter string, sent time.Time, answered bool) {
+	m.replies.heard(voter, sent, answered)
+}
+
+// ofRaft returns the newest moment at which Raft knew of a quorum. A leader steps down
+// one lease after it last heard from a quorum, so while it leads, that moment is at most
+// a lease ago. The last contact counts only while another node leads: Raft also sets it
+// when a leader steps down, and when it grants a vote.
+func (m *Monitor) ofRaft(now time.Time, follows bool) time.Time {
+	switch {
+	case m.cfg.Raft.State() == raft.Leader:
+		return now.Add(-m.cfg.Lease)
+	case !follows:
+		return time.Time{}
+	}
+	return m.cfg.Raft.LastContact()
+}
+
+// ping pings the other voters.
+func (m *Monitor) ping(ctx context.Context, voters []string) {
+	for _, id := range voters {
+		if id == m.cfg.Self || !m.replies.ask(id) {
+			continue
+		}
+		m.cfg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, PingTimeout)
+			defer cancel()
+			sent := time.Now()
+			err := m.cfg.Ping(ctx, id)
+			m.replies.answered(id, sent, err == nil)
+		})
+	}
+}
