@@ -1,29 +1,19 @@
 package cluster
 
 import (
-	"log/slog"
 	"testing"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/cluster/store"
 )
 
-func openTestStore(t *testing.T) Store {
+// openStoreFiles opens the store of a new data directory.
+func openStoreFiles(t *testing.T) Store {
 	t.Helper()
-	s, err := store.Open(store.Config{
-		Dir: t.TempDir(), NodeID: "a", Logger: slog.New(slog.DiscardHandler),
-		Watchdog: store.Watchdog{Fatal: func(err error) { t.Error(err) }},
-	})
+	f, _, err := openFiles(t, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return fileStore{s}
+	return fileStore{f.store}
 }
 
 func bootstrapTestStore(t *testing.T, s Store) error {
@@ -38,7 +28,7 @@ func bootstrapTestStore(t *testing.T, s Store) error {
 // TestACrashWithinTheBootstrap: a simulated crash between the two writes of the
 // library left a founder that took its term for a whole state, and no cluster.
 func TestACrashWithinTheBootstrap(t *testing.T) {
-	s := openTestStore(t)
+	s := openStoreFiles(t)
 	if err := s.SetUint64(keyTerm, 1); err != nil { // what the library writes first
 		t.Fatal(err)
 	}
@@ -54,11 +44,11 @@ func TestACrashWithinTheBootstrap(t *testing.T) {
 }
 
 func TestWhoMustBootstrap(t *testing.T) {
-	if needed, err := mustBootstrap(openTestStore(t)); err != nil || !needed {
+	if needed, err := mustBootstrap(openStoreFiles(t)); err != nil || !needed {
 		t.Errorf("an empty store: %v, %v", needed, err)
 	}
 	// A later term says that this node took part in elections.
-	s := openTestStore(t)
+	s := openStoreFiles(t)
 	if err := s.SetUint64(keyTerm, 2); err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 )
 
 // told takes the state of a member that pinged this node.
-func (p *memberPinger) told(id string, at stateAt) {
+func (p *memberPinger) told(id string, at apply.StateAt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.heard(id, at)
@@ -20,17 +21,17 @@ func (p *memberPinger) told(id string, at stateAt) {
 
 // heard takes a member's state and compares it at once: a busy node soon drops its own at
 // that index. The caller holds the lock.
-func (p *memberPinger) heard(id string, at stateAt) {
-	p.divergence.heard(id, at)
+func (p *memberPinger) heard(id string, at apply.StateAt) {
+	p.divergence.Heard(id, at)
 	p.compare()
 }
 
 // compare compares the states of members with this node's, and reports those that begin
 // to differ. The caller holds the lock.
 func (p *memberPinger) compare() {
-	for id, found := range p.divergence.compare(time.Now(), p.e.states) {
+	for id, found := range p.divergence.Compare(time.Now(), p.e.machine.States()) {
 		p.e.node.log.Error("another member's state differs from this node's", "member", p.tag(id),
-			"index", found.index, "own_hash", hashText(found.own), "its_hash", hashText(found.other))
+			"index", found.Index, "own_hash", hashText(found.Own), "its_hash", hashText(found.Other))
 		if differs := p.e.node.cfg.Events.StateDiffers; differs != nil {
 			differs()
 		}
@@ -42,12 +43,12 @@ func (p *memberPinger) compare() {
 func (p *memberPinger) judgeState(ctx context.Context) {
 	p.mu.Lock()
 	p.compare() // The node may have caught up with a waiting state.
-	id, found, wrong := p.divergence.against(time.Now(), string(p.e.id()), p.otherLeader(), p.e.voters())
+	id, found, wrong := p.divergence.Against(time.Now(), string(p.e.id()), p.otherLeader(), p.e.voters())
 	p.mu.Unlock()
 	if wrong {
 		p.ask(ctx)
 		p.e.node.diverged(fmt.Sprintf("at log entry %d the hash of its state is %s, that of node %s is %s",
-			found.index, hashText(found.own), p.tag(id), hashText(found.other)))
+			found.Index, hashText(found.Own), p.tag(id), hashText(found.Other)))
 	}
 }
 

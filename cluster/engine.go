@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/cluster/raftlogger"
@@ -37,7 +38,7 @@ type engine struct {
 	// name is the node's Raft name.
 	name          string
 	raft          *raft.Raft
-	appliedBytes  *appliedBytes
+	machine       *apply.Machine
 	witness       *diskWitness
 	transport     *transport.Transport
 	batcher       *commit.Batcher
@@ -49,7 +50,6 @@ type engine struct {
 	quorum        *quorum.Monitor
 	pinger        *memberPinger
 	stuckTransfer *stuckTransfer
-	states        *states
 	offers        offers
 	// abstention belongs to the current leadership's work.
 	abstention abstention
@@ -66,7 +66,7 @@ func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store,
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the store: %w", err)
 	}
-	bounded, err := newBoundaryStore(s)
+	bounded, err := apply.NewBoundaryStore(s)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cluster: opening the store: %w", err), s.Close())
 	}
@@ -98,7 +98,7 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), leaderSignal: newLeaderSignal(), states: &states{}}
+	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), leaderSignal: newLeaderSignal()}
 	e.pinger = newMemberPinger(e)
 	e.stuckTransfer = &stuckTransfer{limit: stuckTransferLimit, fatal: n.lifecycle.fail}
 	var err error
@@ -130,18 +130,19 @@ func (e *engine) startRaft() error {
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
-	e.appliedBytes = newAppliedBytes(n.cfg.SnapshotBytes)
-	machine := &machine{appliedBytes: e.appliedBytes, states: e.states, ctx: n.lifecycle.ctx, state: n.cfg.StateMachine, freeze: n.cfg.TakeSnapshot, fatal: n.lifecycle.fail, log: n.log, events: n.cfg.Events}
-	store := &raftStore{Store: n.store, fatal: n.lifecycle.fail, committed: func() uint64 {
-		return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex())
-	}}
-	snapshots := boundedSnapshots{n.store.Snapshots(), n.space, n.cfg.Events.SnapshotRefused}
-	r, err := raft.NewRaft(config, machine, store, store, snapshots, e.transport)
+	e.machine = apply.NewMachine(n.lifecycle.ctx, apply.Config{
+		State: n.cfg.StateMachine, Freeze: n.cfg.TakeSnapshot, SnapshotBytes: n.cfg.SnapshotBytes,
+		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
+	})
+	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
+	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail)
+	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.mark, n.cfg.Events.SnapshotRefused)
+	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
 	e.witness.raft.Store(r)
-	store.running.Store(true)
+	store.Started()
 	e.raft = r
 	return nil
 }

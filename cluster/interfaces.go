@@ -2,38 +2,25 @@ package cluster
 
 import (
 	"context"
-	"io"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
-// StateMachine is the replicated state. Apply, Skip and Restore are called from
-// one goroutine; the others may be called at any time.
+// StateMachine is the replicated state. The methods below may be called at any time.
 type StateMachine interface {
-	// Apply runs the log entry at index and returns one result per group. An error means
-	// that the entry can never be applied here: the node ends.
-	Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error)
-	// Skip moves the applied index over an entry that is not for the state.
-	Skip(index uint64)
-	// Restore replaces the state by a snapshot.
-	Restore(r io.Reader) error
+	apply.State
 	// AppliedIndex is the index of the newest entry the state has seen.
 	AppliedIndex() uint64
-	// Hash returns that index and the hash of the state at it. States that applied the
-	// same log have equal hashes.
-	Hash() (index, hash uint64)
 	// WaitApplied waits until AppliedIndex is at least index, or ctx ends.
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Snapshot is a frozen copy of the state. WriteTo may run beside Apply.
-type Snapshot interface {
-	io.WriterTo
-	Close()
-}
+// Snapshot is a frozen copy of the state.
+type Snapshot = apply.Snapshot
 
 // Registry is the table of members in the replicated state, and the operations that
 // change it. It is safe for concurrent use.

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/raftlog"
 )
 
 func TestHint(t *testing.T) {
@@ -98,57 +95,6 @@ func TestStuckTransfer(t *testing.T) {
 func refuse(w *stuckTransfer, d time.Duration) {
 	for begin := time.Now(); time.Since(begin) <= d; time.Sleep(time.Second) {
 		w.saw(raft.ErrLeadershipTransferInProgress)
-	}
-}
-
-// fakeState fails when it is told to.
-type fakeState struct {
-	applied uint64
-	err     error
-}
-
-func (s *fakeState) Apply(index uint64, _ []byte) ([]raftlog.GroupResult, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	s.applied = index
-	return []raftlog.GroupResult{{Status: raftlog.Applied}}, nil
-}
-
-func (s *fakeState) Skip(index uint64)                         { s.applied = index }
-func (s *fakeState) Restore(io.Reader) error                   { return s.err }
-func (s *fakeState) AppliedIndex() uint64                      { return s.applied }
-func (s *fakeState) Hash() (index, hash uint64)                { return s.applied, 0 }
-func (s *fakeState) WaitApplied(context.Context, uint64) error { return nil }
-
-// TestMachineStopsForGood applies nothing after an entry that cannot be applied,
-// gives no results, and ends the node once.
-func TestMachineStopsForGood(t *testing.T) {
-	bad := errors.New("unknown format")
-	state := &fakeState{}
-	fatal := 0
-	m := &machine{appliedBytes: newAppliedBytes(1), states: &states{}, ctx: context.Background(), state: state, freeze: func() Snapshot { t.Error("a snapshot of a broken state"); return nil }, fatal: func(error) { fatal++ }, log: slog.New(slog.DiscardHandler)}
-	m.StoreConfiguration(1, raft.Configuration{})
-	if r, ok := m.Apply(&raft.Log{Index: 2}).([]raftlog.GroupResult); !ok || len(r) != 1 || state.applied != 2 {
-		t.Errorf("results %v, applied %d", r, state.applied)
-	}
-	state.err = bad
-	if err, ok := m.Apply(&raft.Log{Index: 3}).(error); !ok || !errors.Is(err, bad) {
-		t.Errorf("response %v, want the error", err)
-	}
-	state.err = nil
-	if err, ok := m.Apply(&raft.Log{Index: 4}).(error); !ok || !errors.Is(err, bad) {
-		t.Errorf("response %v after the error, want the error again", err)
-	}
-	m.StoreConfiguration(5, raft.Configuration{})
-	if _, err := m.Snapshot(); !errors.Is(err, bad) {
-		t.Errorf("Snapshot: %v, want the error", err)
-	}
-	if err := m.Restore(io.NopCloser(bytes.NewReader(nil))); !errors.Is(err, bad) {
-		t.Errorf("Restore: %v, want the error", err)
-	}
-	if state.applied != 2 || fatal != 1 {
-		t.Errorf("applied %d, ended %d times; want 2 and once", state.applied, fatal)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -34,7 +35,7 @@ type memberPinger struct {
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
 	silent     map[string]time.Time
-	divergence *divergence
+	divergence *apply.Divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[round]
 }
@@ -50,7 +51,7 @@ type round struct {
 }
 
 func newMemberPinger(e *engine) *memberPinger {
-	return &memberPinger{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: newDivergence()}
+	return &memberPinger{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: apply.NewDivergence()}
 }
 
 // run pings all members periodically, until ctx ends.
@@ -89,7 +90,7 @@ func (p *memberPinger) ask(ctx context.Context) {
 func (p *memberPinger) round(at time.Time, own *peerv1.PingResponse) *round {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &round{at: at, replies: maps.Clone(p.replies), differing: p.divergence.differing(time.Now())}
+	r := &round{at: at, replies: maps.Clone(p.replies), differing: p.divergence.Differing(time.Now())}
 	r.replies[string(own.GetId())] = own
 	return r
 }
@@ -117,7 +118,7 @@ func (p *memberPinger) record(m *raftlogv1.Member, sent time.Time, reply *peerv1
 	}
 	delete(p.silent, id)
 	p.replies[id] = reply
-	p.heard(id, stateAt{reply.GetStateIndex(), reply.GetStateHash()})
+	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
 // reply returns what the member said last.
@@ -163,8 +164,8 @@ var errOtherNode = errors.New("another node answers at this member's address")
 // ping pings a member. The member itself must answer: its address may belong to another
 // node by now.
 func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
-	own := e.states.newest()
-	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.index, StateHash: own.hash})
+	own := e.machine.States().Newest()
+	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.Index, StateHash: own.Hash})
 	switch {
 	case err != nil:
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/transport"
 )
@@ -126,12 +127,12 @@ func (p *paper) start() {
 	if !p.options.stands {
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	}
-	bounded, err := newBoundaryStore(p.disk)
+	bounded, err := apply.NewBoundaryStore(p.disk)
 	p.must(err)
-	store := &raftStore{Store: bounded, fatal: func(err error) { p.t.Error(err) }, committed: func() uint64 { return p.machine.last() }}
+	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) })
 	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
-	store.running.Store(true)
+	store.Started()
 	p.disk.forget()
 }
 

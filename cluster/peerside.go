@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -56,11 +57,11 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 	reply.CallerRemoved = ok && m.GetRemoved()
 	if e := n.up.Load(); e != nil {
 		if ok && !m.GetRemoved() {
-			e.pinger.told(string(caller), stateAt{req.GetStateIndex(), req.GetStateHash()})
+			e.pinger.told(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
 		}
-		// Only a state after an applied entry is sent: see states.replace.
-		state := e.states.newest()
-		reply.StateIndex, reply.StateHash = state.index, state.hash
+		// Only a state after an applied entry is sent: see apply.States.
+		state := e.machine.States().Newest()
+		reply.StateIndex, reply.StateHash = state.Index, state.Hash
 		own := e.witness.Own()
 		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
 		if leader, ok := e.leader(); ok {

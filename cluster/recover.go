@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/store"
@@ -124,10 +125,9 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 	config.Logger = raftlogger.New(r.Logger.With("part", "raft"))
 	_, network := raft.NewInmemTransport(raft.ServerAddress(config.LocalID)) // It only names addresses.
 	m := &recovering{
-		machine: machine{
-			ctx: ctx, state: r.StateMachine, freeze: r.TakeSnapshot, fatal: func(error) {}, log: r.Logger,
-			appliedBytes: newAppliedBytes(math.MaxInt64), states: &states{},
-		},
+		Machine: apply.NewMachine(ctx, apply.Config{
+			State: r.StateMachine, Freeze: r.TakeSnapshot, SnapshotBytes: math.MaxInt64, Fatal: func(error) {}, Logger: r.Logger,
+		}),
 		Recovery: r, record: record, servers: servers,
 	}
 	return raft.RecoverCluster(config, m, s, s, s.Snapshots(), network, raft.Configuration{Servers: servers})
@@ -136,7 +136,7 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 // recovering is a state machine that becomes that of a new cluster when all that
 // was stored has been applied: when Raft takes the snapshot.
 type recovering struct {
-	machine
+	*apply.Machine
 	Recovery
 	record  *member.Record
 	servers []raft.Server
@@ -151,7 +151,7 @@ func (m *recovering) changed() bool {
 
 // Snapshot implements raft.FSM.
 func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
-	if err := m.failure(); err != nil {
+	if err := m.Failure(); err != nil {
 		return nil, err
 	}
 	if !m.changed() {
@@ -162,7 +162,7 @@ func (m *recovering) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.settleServers(); err != nil {
 		return nil, err
 	}
-	return m.machine.Snapshot()
+	return m.Machine.Snapshot()
 }
 
 // settleServers takes the voters from the state: the record may be older. Raft stores the

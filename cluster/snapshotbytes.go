@@ -3,52 +3,39 @@ package cluster
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// appliedBytes counts the bytes of the entries applied since the state was last frozen
-// for a snapshot. The Raft library counts entries only. Only the goroutine that
-// applies uses it, but for full.
-type appliedBytes struct {
-	bytes, limit int64
-	// full holds a value when the limit was passed.
-	full chan struct{}
-}
+// maxTurn bounds the time between the snapshots of two nodes.
+const maxTurn = 10 * time.Second
 
-func newAppliedBytes(limit int64) *appliedBytes {
-	return &appliedBytes{limit: limit, full: make(chan struct{}, 1)}
-}
-
-// applied counts an entry. Each time the limit is passed the count restarts, so that a
-// failed snapshot is tried again.
-func (v *appliedBytes) applied(bytes int) {
-	v.bytes += int64(bytes)
-	if v.bytes < v.limit {
-		return
-	}
-	v.bytes = 0
-	select {
-	case v.full <- struct{}{}:
-	default:
-	}
-}
-
-// frozen says that a snapshot has begun.
-func (v *appliedBytes) frozen() { v.bytes = 0 }
-
-// snapshotByBytes takes a snapshot each time enough has been applied.
+// snapshotByBytes takes a snapshot each time enough has been applied. All nodes want it at
+// the same entry, so each waits for its turn.
 func (e *engine) snapshotByBytes(ctx context.Context) {
 	for {
 		select {
-		case <-e.appliedBytes.full:
+		case <-e.machine.Full():
 		case <-ctx.Done():
 			return
 		}
-		e.awaitTurn(ctx)
+		sleep(ctx, turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
 		err := awaitFuture(ctx, func() raft.Future { return e.raft.Snapshot() })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			e.node.log.Warn("a snapshot failed", "error", err)
 		}
 	}
+}
+
+// turn is how long a node waits: the nodes' turns are spread over half an interval, in
+// the order of their ids.
+func turn(servers []raft.Server, self raft.ServerID, interval time.Duration) time.Duration {
+	place := 0
+	for _, s := range servers {
+		if s.ID < self {
+			place++
+		}
+	}
+	return time.Duration(place) * min(interval/time.Duration(2*max(1, len(servers))), maxTurn)
 }

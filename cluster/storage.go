@@ -4,8 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hashicorp/raft"
-
+	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 )
 
@@ -44,12 +43,5 @@ type StoreOptions struct {
 	Wrote func(took time.Duration)
 }
 
-// Store is Raft's log, votes and snapshots. A method's write is durable when it returns
-// nil; after an error for which StoreOptions.Fatal was called, every call fails.
-type Store interface {
-	raft.LogStore
-	raft.StableStore
-	Snapshots() raft.SnapshotStore
-	// Close is called once, when Raft has ended.
-	Close() error
-}
+// Store is Raft's log, votes and snapshots.
+type Store = apply.Store

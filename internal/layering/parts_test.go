@@ -85,6 +85,7 @@ var parts = []part{
 	// The replicated state and the Raft node, which do not know each other.
 	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf, xxhash}},
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
+	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
 	{folder: "cluster/member", floor: 1, modules: []string{protobuf, raft}},
 	{folder: "cluster/quorum", floor: 1, modules: []string{raft}},
@@ -97,7 +98,7 @@ var parts = []part{
 	{
 		folder: "cluster", floor: 1, modules: []string{protobuf, raft, xsync},
 		beside: []string{
-			"cluster/commit", "cluster/member", "cluster/quorum", "cluster/raftlogger",
+			"cluster/apply", "cluster/commit", "cluster/member", "cluster/quorum", "cluster/raftlogger",
 			"cluster/readindex", "cluster/store", "cluster/transport", "cluster/witness",
 		},
 	},

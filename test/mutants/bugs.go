@@ -55,7 +55,7 @@ var bugs = []bug{
 	{name: "snapshot-misses-hidden"},
 	{name: "restore-merges"},
 	// The cluster heals itself with the next snapshot, so the simulation seldom sees it.
-	{name: "anchor-forgotten", others: test("cluster", "TestEntriesAfterAnInstalledSnapshot")},
+	{name: "anchor-forgotten", others: test("cluster/apply", "TestEntriesAfterAnInstalledSnapshot")},
 	{name: "bootstrap-broken"},
 
 	// What callers are told.

@@ -1,9 +1,7 @@
-package cluster
+package apply
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -14,17 +12,23 @@ const (
 	// smallPart is the part of the free space that a snapshot may always take, even below
 	// the mark: without any snapshot the log would never shrink.
 	smallPart = 8
-	// maxTurn bounds the time between the snapshots of two nodes.
-	maxTurn = 10 * time.Second
 )
 
 // boundedSnapshots is a raft.SnapshotStore that keeps the mark of free space free. A disk
 // that a snapshot fills ends the node: its log can no longer be written.
 type boundedSnapshots struct {
 	raft.SnapshotStore
-	space *space
+	// free returns the free space in bytes, of which mark are to stay free.
+	free func() (uint64, error)
+	mark uint64
 	// refused is called for each snapshot that was refused or given up; it may be nil.
 	refused func()
+}
+
+// BoundedSnapshots returns s without the snapshots that would leave less than mark of the
+// free space in bytes. refused is called for each of these; it may be nil.
+func BoundedSnapshots(s raft.SnapshotStore, free func() (uint64, error), mark uint64, refused func()) raft.SnapshotStore {
+	return boundedSnapshots{s, free, mark, refused}
 }
 
 // Create implements raft.SnapshotStore. A snapshot is assumed to be as large as the
@@ -63,22 +67,21 @@ type room struct {
 // look fails if that many more bytes would cross the mark of free space. Unknown free
 // space counts as enough.
 func (r *room) look(more uint64) error {
-	space := r.snapshots.space
-	free, err := space.free()
+	free, err := r.snapshots.free()
 	if err != nil {
 		return nil
 	}
 	if r.begin == 0 {
 		r.begin = free
 	}
-	if r.written+more <= r.begin/smallPart || free >= space.mark && more <= free-space.mark {
+	if r.written+more <= r.begin/smallPart || free >= r.snapshots.mark && more <= free-r.snapshots.mark {
 		return nil
 	}
 	if r.snapshots.refused != nil {
 		r.snapshots.refused()
 	}
 	return fmt.Errorf("too little space for a snapshot: %d bytes are free, of which %d are to stay free, and about %d more would be written",
-		free, space.mark, more)
+		free, r.snapshots.mark, more)
 }
 
 // boundedSink checks the free space while a snapshot is written.
@@ -96,21 +99,4 @@ func (k *boundedSink) Write(b []byte) (int, error) {
 	}
 	k.room.looked = k.room.written
 	return n, k.room.look(0)
-}
-
-// awaitTurn waits before a snapshot that all nodes want at the same entry.
-func (e *engine) awaitTurn(ctx context.Context) {
-	sleep(ctx, turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
-}
-
-// turn is how long a node waits: the nodes' turns are spread over half an interval, in
-// the order of their ids.
-func turn(servers []raft.Server, self raft.ServerID, interval time.Duration) time.Duration {
-	place := 0
-	for _, s := range servers {
-		if s.ID < self {
-			place++
-		}
-	}
-	return time.Duration(place) * min(interval/time.Duration(2*max(1, len(servers))), maxTurn)
 }

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// boundaryStore is a Store whose log knows which entry its newest snapshot ends
+// BoundaryStore is a Store whose log knows which entry its newest snapshot ends
 // with, whether it holds that entry or not.
 //
 // When the Raft library (v1.7.3) installs a leader's snapshot, it keeps the log as it is.
@@ -24,7 +24,7 @@ import (
 // The entries of such a log up to the end of the snapshot may also be uncommitted, and
 // must not reach other nodes if this one leads. So they are deleted, and the end of the
 // snapshot stands in for the last of them.
-type boundaryStore struct {
+type BoundaryStore struct {
 	Store
 	// moving holds a value while a snapshot becomes the boundary, one at a time. It is
 	// not a mutex because its holder waits for the disk: virtual time does not advance
@@ -43,9 +43,9 @@ func (a boundary) newer(b boundary) bool {
 	return a.term > b.term || a.term == b.term && a.index > b.index
 }
 
-// newBoundaryStore repairs what a crash left between a snapshot's end and the log.
-func newBoundaryStore(s Store) (*boundaryStore, error) {
-	a := &boundaryStore{Store: s, moving: make(chan struct{}, 1)}
+// NewBoundaryStore returns s with its boundary. It repairs what a crash left between a snapshot's end and the log.
+func NewBoundaryStore(s Store) (*BoundaryStore, error) {
+	a := &BoundaryStore{Store: s, moving: make(chan struct{}, 1)}
 	metas, err := s.Snapshots().List()
 	if err != nil || len(metas) == 0 {
 		return a, err
@@ -54,7 +54,7 @@ func newBoundaryStore(s Store) (*boundaryStore, error) {
 }
 
 // move makes the end of a new snapshot the boundary.
-func (s *boundaryStore) move(to boundary) error {
+func (s *BoundaryStore) move(to boundary) error {
 	s.moving <- struct{}{}
 	defer func() { <-s.moving }()
 	if at := s.at.Load(); at != nil && !to.newer(*at) {
@@ -68,7 +68,7 @@ func (s *boundaryStore) move(to boundary) error {
 }
 
 // forget deletes the log up to the boundary unless it leads there.
-func (s *boundaryStore) forget(to boundary) error {
+func (s *BoundaryStore) forget(to boundary) error {
 	first, err := s.FirstIndex()
 	if err != nil || first == 0 || first > to.index {
 		return err
@@ -87,7 +87,7 @@ func (s *boundaryStore) forget(to boundary) error {
 // may return one without contents. The library reads only its term, since it never sends
 // an entry without the one before it; the first entry has none before it, and is not
 // synthesized.
-func (s *boundaryStore) GetLog(index uint64, log *raft.Log) error {
+func (s *BoundaryStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	at := s.at.Load()
 	if !errors.Is(err, raft.ErrLogNotFound) || at == nil || at.index != index || index == 1 {
@@ -98,7 +98,7 @@ func (s *boundaryStore) GetLog(index uint64, log *raft.Log) error {
 }
 
 // Snapshots implements Store.
-func (s *boundaryStore) Snapshots() raft.SnapshotStore {
+func (s *BoundaryStore) Snapshots() raft.SnapshotStore {
 	return boundarySnapshots{s.Store.Snapshots(), s}
 }
 
@@ -106,7 +106,7 @@ func (s *boundaryStore) Snapshots() raft.SnapshotStore {
 // boundary.
 type boundarySnapshots struct {
 	raft.SnapshotStore
-	store *boundaryStore
+	store *BoundaryStore
 }
 
 // errOlderSnapshot is the error for a snapshot that would set the state back.
@@ -130,7 +130,7 @@ func (s boundarySnapshots) Create(version raft.SnapshotVersion, index, term uint
 }
 
 // beyond reports whether the boundary is newer than the end of a snapshot.
-func (s *boundaryStore) beyond(end boundary) bool {
+func (s *BoundaryStore) beyond(end boundary) bool {
 	at := s.at.Load()
 	return at != nil && at.newer(end)
 }
@@ -138,7 +138,7 @@ func (s *boundaryStore) beyond(end boundary) bool {
 // boundarySink moves the boundary when its snapshot is complete.
 type boundarySink struct {
 	raft.SnapshotSink
-	store     *boundaryStore
+	store     *BoundaryStore
 	end       boundary
 	cancelled bool
 }

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"time"
@@ -12,62 +12,63 @@ const (
 	leaderGrace = 3 * time.Second
 )
 
-// comparison is the newest one of this node's state with another member's, both at
+// Comparison is the newest one of this node's state with another member's, both at
 // the same log index.
-type comparison struct {
-	index, own, other uint64
+type Comparison struct {
+	Index, Own, Other uint64
 	// made is when they were compared, differs since when they have differed.
 	made, differs time.Time
 }
 
-func (c comparison) same() bool { return c.own == c.other }
+func (c Comparison) same() bool { return c.Own == c.Other }
 
-func (c comparison) fresh(now time.Time) bool {
+func (c Comparison) fresh(now time.Time) bool {
 	return !c.made.IsZero() && now.Sub(c.made) <= comparisonAge
 }
 
-// divergence compares this node's state with those of other members, and decides
+// Divergence compares this node's state with those of other members, and decides
 // whether this node's is the wrong one. It has no clock and no lock of its own.
-type divergence struct {
+type Divergence struct {
 	// waiting are states of members at indexes that this node has not applied yet, by raw
 	// Raft id. A state stays until it is compared: a node that is always behind would
 	// otherwise never compare one.
-	waiting map[string]stateAt
-	newest  map[string]comparison
+	waiting map[string]StateAt
+	newest  map[string]Comparison
 	// restores is how often the state had been replaced when it was last compared.
 	restores uint64
 }
 
-func newDivergence() *divergence {
-	return &divergence{waiting: map[string]stateAt{}, newest: map[string]comparison{}}
+// NewDivergence returns a Divergence that has compared nothing.
+func NewDivergence() *Divergence {
+	return &Divergence{waiting: map[string]StateAt{}, newest: map[string]Comparison{}}
 }
 
-// heard takes a member's state. An index of 0 is from a release that does not send it, or
+// Heard takes a member's state. An index of 0 is from a release that does not send it, or
 // from a member that has applied nothing since its snapshot.
-func (d *divergence) heard(id string, at stateAt) {
-	if _, waits := d.waiting[id]; !waits && at.index > 0 {
+func (d *Divergence) Heard(id string, at StateAt) {
+	if _, waits := d.waiting[id]; !waits && at.Index > 0 {
 		d.waiting[id] = at
 	}
 }
 
-// compare compares the waiting states with the node's own, and returns the comparisons,
+// Compare compares the waiting states with the node's own, and returns the comparisons,
 // by id, that are the first to differ.
-func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
+func (d *Divergence) Compare(now time.Time, own *States) map[string]Comparison {
 	if n := own.replaced(); n != d.restores {
 		// The compared state is no longer this node's.
 		d.restores = n
 		clear(d.newest)
 	}
-	var began map[string]comparison
+	var began map[string]Comparison
 	for id, theirs := range d.waiting {
-		hash, what := own.at(theirs.index)
+		hash, what := own.at(theirs.Index)
 		if what == notYet {
 			continue
 		}
 		delete(d.waiting, id)
-		if what == known && d.made(now, id, comparison{index: theirs.index, own: hash, other: theirs.hash, made: now}) {
+		if what == known && d.made(now, id, Comparison{Index: theirs.Index, Own: hash, Other: theirs.Hash, made: now}) {
 			if began == nil {
-				began = map[string]comparison{}
+				began = map[string]Comparison{}
 			}
 			began[id] = d.newest[id]
 		}
@@ -75,8 +76,8 @@ func (d *divergence) compare(now time.Time, own *states) map[string]comparison {
 	return began
 }
 
-// made records a comparison and reports whether a difference begins with it.
-func (d *divergence) made(now time.Time, id string, c comparison) bool {
+// made records a Comparison and reports whether a difference begins with it.
+func (d *Divergence) made(now time.Time, id string, c Comparison) bool {
 	before := d.newest[id]
 	begins := !c.same() && (before.same() || !before.fresh(now))
 	switch {
@@ -89,8 +90,8 @@ func (d *divergence) made(now time.Time, id string, c comparison) bool {
 	return begins
 }
 
-// differing returns those whose state differs from the node's, by id.
-func (d *divergence) differing(now time.Time) map[string]bool {
+// Differing returns those whose state differs from the node's, by id.
+func (d *Divergence) Differing(now time.Time) map[string]bool {
 	all := map[string]bool{}
 	for id, c := range d.newest {
 		if c.fresh(now) && !c.same() {
@@ -100,12 +101,12 @@ func (d *divergence) differing(now time.Time) map[string]bool {
 	return all
 }
 
-// against returns the comparison that proves this node's state wrong, and the other
+// Against returns the Comparison that proves this node's state wrong, and the other
 // member. A state is wrong if a majority of the voters have another one; or if the leader
 // has another one and no majority is known to have this node's. For the leader only the
 // first rule holds: of two that differ it stays. leader is empty if it is this node, or
 // unknown.
-func (d *divergence) against(now time.Time, self, leader string, voters []string) (id string, c comparison, wrong bool) {
+func (d *Divergence) Against(now time.Time, self, leader string, voters []string) (id string, c Comparison, wrong bool) {
 	same, other := 0, 0
 	for _, voter := range voters {
 		switch v := d.newest[voter]; {

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 )
 
-// raftStore is the node's store for the running Raft library (v1.7.3). The library panics
+// RaftStore is the node's store for the running Raft library (v1.7.3). The library panics
 // if it cannot write a term, or read an entry to apply: the process would end with a
 // stack trace, and with the exit code of a wrong command line. A store that fails has
 // ended the node already. So the calling goroutine ends here, with its deferred calls,
 // and the node shuts down in order.
-type raftStore struct {
+type RaftStore struct {
 	Store
 	// running is set when the library runs: before that its calls come from the
 	// goroutine that starts the node, and errors are returned.
@@ -27,8 +27,16 @@ type raftStore struct {
 	fatal     func(error)
 }
 
+// NewRaftStore returns s for a library that does not run yet.
+func NewRaftStore(s Store, committed func() uint64, fatal func(error)) *RaftStore {
+	return &RaftStore{Store: s, committed: committed, fatal: fatal}
+}
+
+// Started says that the library runs.
+func (s *RaftStore) Started() { s.running.Store(true) }
+
 // survive ends the goroutine if the library would panic because of err.
-func (s *raftStore) survive(err error) error {
+func (s *RaftStore) survive(err error) error {
 	if err != nil && s.running.Load() {
 		runtime.Goexit()
 	}
@@ -36,12 +44,12 @@ func (s *raftStore) survive(err error) error {
 }
 
 // SetUint64 implements raft.StableStore.
-func (s *raftStore) SetUint64(key []byte, value uint64) error {
+func (s *RaftStore) SetUint64(key []byte, value uint64) error {
 	return s.survive(s.Store.SetUint64(key, value))
 }
 
 // GetLog implements raft.LogStore.
-func (s *raftStore) GetLog(index uint64, log *raft.Log) error {
+func (s *RaftStore) GetLog(index uint64, log *raft.Log) error {
 	err := s.Store.GetLog(index, log)
 	if errors.Is(err, raft.ErrLogNotFound) {
 		return err
@@ -52,7 +60,7 @@ func (s *raftStore) GetLog(index uint64, log *raft.Log) error {
 // DeleteRange implements raft.LogStore. The library deletes the beginning of the log when
 // it has a snapshot, and keeps the newest entries. It deletes the end of the log when the
 // leader has other entries there, without a check whether they are applied.
-func (s *raftStore) DeleteRange(first, last uint64) error {
+func (s *RaftStore) DeleteRange(first, last uint64) error {
 	end, err := s.LastIndex()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"maps"
@@ -52,13 +52,13 @@ func TestWhoseStateIsTheWrongOne(t *testing.T) {
 		{"a member that does not tell", "1", "2", "123", []look{{1000, "2: 3:"}, {9000, "2: 3:"}}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			own, d := &states{}, newDivergence()
+			own, d := &States{}, NewDivergence()
 			own.add(10, 'a')
 			ended := 0
 			for _, l := range tt.looks {
 				now := time.Unix(1000, 0).Add(time.Duration(l.at) * time.Millisecond)
 				d.see(now, own, l.states)
-				if _, _, wrong := d.against(now, tt.self, tt.leader, strings.Split(tt.voters, "")); wrong && ended == 0 {
+				if _, _, wrong := d.Against(now, tt.self, tt.leader, strings.Split(tt.voters, "")); wrong && ended == 0 {
 					ended = l.at
 				}
 			}
@@ -70,38 +70,38 @@ func TestWhoseStateIsTheWrongOne(t *testing.T) {
 }
 
 // see hears the states and compares them.
-func (d *divergence) see(now time.Time, own *states, said string) map[string]comparison {
+func (d *Divergence) see(now time.Time, own *States, said string) map[string]Comparison {
 	for _, one := range strings.Fields(said) {
 		id, hash, _ := strings.Cut(one, ":")
-		at := stateAt{}
+		at := StateAt{}
 		if hash != "" {
-			at = stateAt{10, uint64(hash[0])}
+			at = StateAt{10, uint64(hash[0])}
 		}
-		d.heard(id, at)
+		d.Heard(id, at)
 	}
-	return d.compare(now, own)
+	return d.Compare(now, own)
 }
 
 // TestAStateAheadIsComparedWhenTheNodeGetsThere: and what comes meanwhile does not
 // take its place, or a node that is always behind would compare nothing.
 func TestAStateAheadIsComparedWhenTheNodeGetsThere(t *testing.T) {
 	now := time.Unix(1000, 0)
-	own, d := &states{}, newDivergence()
+	own, d := &States{}, NewDivergence()
 	own.add(5, 5)
-	d.heard("2", stateAt{10, 1})
-	if began := d.compare(now, own); len(began) > 0 {
+	d.Heard("2", StateAt{10, 1})
+	if began := d.Compare(now, own); len(began) > 0 {
 		t.Errorf("compared with a state that is not there: %v", began)
 	}
-	d.heard("2", stateAt{1000, 1})
+	d.Heard("2", StateAt{1000, 1})
 	own.add(9, 9)
 	own.add(11, 11)
-	if c := d.compare(now, own)["2"]; c.index != 10 || c.own != 9 || c.other != 1 {
+	if c := d.Compare(now, own)["2"]; c.Index != 10 || c.Own != 9 || c.Other != 1 {
 		t.Errorf("compared %+v, want the state after entry 9, which is that at 10", c)
 	}
-	d.heard("2", stateAt{12, 1})
+	d.Heard("2", StateAt{12, 1})
 	own.replace()
 	own.add(20, 20)
-	if began := d.compare(now, own); len(began) > 0 || len(d.waiting) > 0 || len(d.newest) > 0 {
+	if began := d.Compare(now, own); len(began) > 0 || len(d.waiting) > 0 || len(d.newest) > 0 {
 		t.Errorf("after a snapshot: %v, waiting %v, compared %v", began, d.waiting, d.newest)
 	}
 }
@@ -111,16 +111,16 @@ func TestAStateAheadIsComparedWhenTheNodeGetsThere(t *testing.T) {
 // entry after it is compared, as on any node that was restored from a snapshot.
 func TestTheStateOfASnapshotIsNotCompared(t *testing.T) {
 	now := time.Unix(1000, 0)
-	own, d := &states{}, newDivergence()
-	d.heard("2", stateAt{91, 1})
+	own, d := &States{}, NewDivergence()
+	d.Heard("2", StateAt{91, 1})
 	own.replace() // by a snapshot that ends at 91
-	if began := d.compare(now, own); len(began) > 0 || own.newest().index != 0 {
-		t.Errorf("the snapshot's state is compared, or told: %v, %v", began, own.newest())
+	if began := d.Compare(now, own); len(began) > 0 || own.Newest().Index != 0 {
+		t.Errorf("the snapshot's state is compared, or told: %v, %v", began, own.Newest())
 	}
 	own.add(92, 92)
-	d.compare(now, own)
-	d.heard("2", stateAt{92, 1})
-	if c := d.compare(now, own)["2"]; c.index != 92 || c.own != 92 {
+	d.Compare(now, own)
+	d.Heard("2", StateAt{92, 1})
+	if c := d.Compare(now, own)["2"]; c.Index != 92 || c.Own != 92 {
 		t.Errorf("after an entry: %+v", c)
 	}
 }
@@ -128,7 +128,7 @@ func TestTheStateOfASnapshotIsNotCompared(t *testing.T) {
 // TestADifferenceIsReportedWhenItBegins: once, and once more after the states were
 // the same or nothing was heard for long.
 func TestADifferenceIsReportedWhenItBegins(t *testing.T) {
-	own, d := &states{}, newDivergence()
+	own, d := &States{}, NewDivergence()
 	own.add(10, 'a')
 	for _, l := range []struct {
 		look
@@ -149,7 +149,7 @@ func TestADifferenceIsReportedWhenItBegins(t *testing.T) {
 
 // TestWhoDiffers: shown is who had another state lately, until he has the same again.
 func TestWhoDiffers(t *testing.T) {
-	own, d := &states{}, newDivergence()
+	own, d := &States{}, NewDivergence()
 	own.add(10, 'a')
 	now := time.Unix(1000, 0)
 	for _, step := range []struct {
@@ -160,7 +160,7 @@ func TestWhoDiffers(t *testing.T) {
 	} {
 		now = now.Add(step.pass)
 		d.see(now, own, step.states)
-		if got := strings.Join(slices.Sorted(maps.Keys(d.differing(now))), ""); got != step.want {
+		if got := strings.Join(slices.Sorted(maps.Keys(d.Differing(now))), ""); got != step.want {
 			t.Errorf("after %q: %q differ, want %q", step.states, got, step.want)
 		}
 	}

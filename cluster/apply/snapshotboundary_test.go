@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func (f *follower) snapshot(term, index uint64) {
 }
 
 // TestEntriesAfterAnInstalledSnapshot pins what the library does by itself: as
-// soon as that is right, boundaryStore can go.
+// soon as that is right, BoundaryStore can go.
 func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
 	tests := map[string]struct {
 		// before happens first, on either kind of store.
@@ -102,7 +102,7 @@ func TestEntriesAfterAnInstalledSnapshot(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			bare := openTestStore(t)
-			bounded, err := newBoundaryStore(openTestStore(t))
+			bounded, err := NewBoundaryStore(openTestStore(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestALogThatDoesNotLeadToItsSnapshot(t *testing.T) {
 			if err := sink.Close(); err != nil {
 				t.Fatal(err)
 			}
-			a, err := newBoundaryStore(s)
+			a, err := NewBoundaryStore(s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
 		if err := sink.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s, err := newBoundaryStore(own)
+		s, err := NewBoundaryStore(own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestASurvivorTakesOverTheSnapshotOfAnother(t *testing.T) {
 
 // TestACancelledSnapshotMovesNoBoundary: nothing of the log may go for its sake.
 func TestACancelledSnapshotMovesNoBoundary(t *testing.T) {
-	a, err := newBoundaryStore(openTestStore(t))
+	a, err := NewBoundaryStore(openTestStore(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestACancelledSnapshotMovesNoBoundary(t *testing.T) {
 // TestASnapshotOvertakenByAnotherIsNotTaken: a node writes its own snapshot while a
 // newer one is installed.
 func TestASnapshotOvertakenByAnotherIsNotTaken(t *testing.T) {
-	s, err := newBoundaryStore(openTestStore(t))
+	s, err := NewBoundaryStore(openTestStore(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
-// machine is the state machine as Raft sees it. It implements raft.ConfigurationStore so
+// Machine is the state machine as Raft sees it. It implements raft.ConfigurationStore so
 // that Raft hands it configuration entries too: with them the state's applied index
 // reaches every index that a reader may wait for, and a snapshot can be taken right after
 // a change of the membership. It does not implement raft.BatchingFSM: an entry holds a
@@ -21,32 +21,54 @@ import (
 //
 // Invariant: after the first error nothing is applied, snapshotted or restored, and each
 // entry's response is that error, not a result.
-type machine struct {
+type Machine struct {
 	// ctx ends with the node.
-	ctx   context.Context
-	state StateMachine
-	// states learns the hash of each new state.
-	states       *states
-	freeze       func() Snapshot
-	fatal        func(error)
-	log          *slog.Logger
-	events       Events
-	appliedBytes *appliedBytes
-	broken       atomic.Pointer[error]
+	ctx    context.Context
+	cfg    Config
+	states States
+	bytes  *appliedBytes
+	broken atomic.Pointer[error]
 }
 
-var _ raft.ConfigurationStore = (*machine)(nil)
+// Config is what a Machine needs.
+type Config struct {
+	State State
+	// Freeze is called from the goroutine that applies.
+	Freeze func() Snapshot
+	// SnapshotBytes is how much may be applied before a snapshot is due.
+	SnapshotBytes int64
+	// SnapshotWritten learns of each snapshot that is whole; it may be nil.
+	SnapshotWritten func(bytes int64, took time.Duration)
+	// Fatal ends the node. It is called once.
+	Fatal  func(error)
+	Logger *slog.Logger
+}
+
+// NewMachine returns a Machine. ctx ends with the node, and cuts a snapshot short.
+func NewMachine(ctx context.Context, cfg Config) *Machine {
+	return &Machine{ctx: ctx, cfg: cfg, bytes: newAppliedBytes(cfg.SnapshotBytes)}
+}
+
+// States returns the hashes of the newest states.
+func (m *Machine) States() *States { return &m.states }
+
+// Full returns a channel that holds a value when SnapshotBytes were applied since the
+// state was last frozen.
+func (m *Machine) Full() <-chan struct{} { return m.bytes.full }
+
+var _ raft.ConfigurationStore = (*Machine)(nil)
 
 // fail ends the node.
-func (m *machine) fail(err error) error {
+func (m *Machine) fail(err error) error {
 	if m.broken.CompareAndSwap(nil, &err) {
-		m.log.Error("the state machine stops", "error", err)
-		m.fatal(err)
+		m.cfg.Logger.Error("the state machine stops", "error", err)
+		m.cfg.Fatal(err)
 	}
 	return *m.broken.Load()
 }
 
-func (m *machine) failure() error {
+// Failure returns the first error; nil while there is none.
+func (m *Machine) Failure() error {
 	if p := m.broken.Load(); p != nil {
 		return *p
 	}
@@ -55,47 +77,47 @@ func (m *machine) failure() error {
 
 // Apply implements raft.FSM. The response is a []raftlog.GroupResult, or an
 // error.
-func (m *machine) Apply(entry *raft.Log) any {
-	if err := m.failure(); err != nil {
+func (m *Machine) Apply(entry *raft.Log) any {
+	if err := m.Failure(); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.ApplyBefore)
-	results, err := m.state.Apply(entry.Index, entry.Data)
+	results, err := m.cfg.State.Apply(entry.Index, entry.Data)
 	if err != nil {
 		return m.fail(fmt.Errorf("cluster: applying log entry %d: %w", entry.Index, err))
 	}
 	failpoint.Hit(failpoint.ApplyAfter)
-	m.states.add(m.state.Hash())
-	m.appliedBytes.applied(len(entry.Data))
+	m.states.add(m.cfg.State.Hash())
+	m.bytes.applied(len(entry.Data))
 	return results
 }
 
 // StoreConfiguration implements raft.ConfigurationStore.
-func (m *machine) StoreConfiguration(index uint64, _ raft.Configuration) {
-	if m.failure() == nil {
-		m.state.Skip(index)
-		m.states.add(m.state.Hash())
+func (m *Machine) StoreConfiguration(index uint64, _ raft.Configuration) {
+	if m.Failure() == nil {
+		m.cfg.State.Skip(index)
+		m.states.add(m.cfg.State.Hash())
 	}
 }
 
 // Snapshot implements raft.FSM.
-func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
-	if err := m.failure(); err != nil {
+func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
+	if err := m.Failure(); err != nil {
 		return nil, err
 	}
-	m.appliedBytes.frozen()
-	return frozen{ctx: m.ctx, snapshot: m.freeze(), written: m.events.SnapshotWritten}, nil
+	m.bytes.frozen()
+	return frozen{ctx: m.ctx, snapshot: m.cfg.Freeze(), written: m.cfg.SnapshotWritten}, nil
 }
 
 // Restore implements raft.FSM. A snapshot that cannot be read leaves a state
 // that must not be used.
-func (m *machine) Restore(snapshot io.ReadCloser) error {
+func (m *Machine) Restore(snapshot io.ReadCloser) error {
 	defer func() { _ = snapshot.Close() }() // It was only read.
-	if err := m.failure(); err != nil {
+	if err := m.Failure(); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.RestoreBefore)
-	if err := m.state.Restore(snapshot); err != nil {
+	if err := m.cfg.State.Restore(snapshot); err != nil {
 		return m.fail(fmt.Errorf("cluster: restoring a snapshot: %w", err))
 	}
 	failpoint.Hit(failpoint.RestoreAfter)

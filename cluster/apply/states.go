@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"sort"
@@ -10,55 +10,55 @@ import (
 // one that is ahead of this node waits.
 const rememberedStates = 8192
 
-// stateAt is the hash of the state after a log entry.
-type stateAt struct{ index, hash uint64 }
+// StateAt is the hash of the state after a log entry.
+type StateAt struct{ Index, Hash uint64 }
 
-// states remembers the hash of this node's state after each of its newest
+// States remembers the hash of this node's state after each of its newest
 // entries. It is safe for concurrent use.
 //
 // Invariant: the indexes in ring rise. An index between two of them is of an entry that
 // is not for the state and does not change its hash.
-type states struct {
+type States struct {
 	mu   sync.Mutex
-	ring [rememberedStates]stateAt
+	ring [rememberedStates]StateAt
 	// count is how many were added since the state was last replaced by a snapshot,
 	// restores how often it was.
 	count, restores uint64
 }
 
 // add records a state. One that is not newer than the newest is there already.
-func (s *states) add(index, hash uint64) {
+func (s *States) add(index, hash uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count > 0 && s.ring[(s.count-1)%rememberedStates].index >= index {
+	if s.count > 0 && s.ring[(s.count-1)%rememberedStates].Index >= index {
 		return
 	}
-	s.ring[s.count%rememberedStates] = stateAt{index, hash}
+	s.ring[s.count%rememberedStates] = StateAt{index, hash}
 	s.count++
 }
 
 // replace drops all states, because a snapshot replaced them, which may be older or
 // newer. The snapshot's own state is not recorded: after a recovery each survivor has its
 // own, and all but the leader's are replaced before an entry is applied.
-func (s *states) replace() {
+func (s *States) replace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count = 0
 	s.restores++
 }
 
-// newest returns the newest state; index 0 means that there is none yet.
-func (s *states) newest() stateAt {
+// Newest returns the newest state; index 0 means that there is none yet.
+func (s *States) Newest() StateAt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count == 0 {
-		return stateAt{}
+		return StateAt{}
 	}
 	return s.ring[(s.count-1)%rememberedStates]
 }
 
 // replaced returns how often the state was replaced.
-func (s *states) replaced() uint64 {
+func (s *States) replaced() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.restores
@@ -77,17 +77,17 @@ const (
 )
 
 // at returns the hash of the state at index, if it is known.
-func (s *states) at(index uint64) (uint64, remembered) {
+func (s *States) at(index uint64) (uint64, remembered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := min(s.count, rememberedStates)
-	nth := func(i int) stateAt { return s.ring[(s.count-kept+uint64(i))%rememberedStates] }
-	above := sort.Search(int(kept), func(i int) bool { return nth(i).index > index })
+	nth := func(i int) StateAt { return s.ring[(s.count-kept+uint64(i))%rememberedStates] }
+	above := sort.Search(int(kept), func(i int) bool { return nth(i).Index > index })
 	switch {
-	case kept == 0 || above == int(kept) && nth(above-1).index < index:
+	case kept == 0 || above == int(kept) && nth(above-1).Index < index:
 		return 0, notYet
 	case above == 0:
 		return 0, gone
 	}
-	return nth(above - 1).hash, known
+	return nth(above - 1).Hash, known
 }

@@ -1,10 +1,8 @@
-package cluster
+package apply
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -46,7 +44,7 @@ func TestSnapshotsKeepTheMarkOfFreeSpace(t *testing.T) {
 		free, refused := uint64(1<<40), 0
 		s := boundedSnapshots{
 			SnapshotStore: raft.NewInmemSnapshotStore(), refused: func() { refused++ },
-			space: newSpace(func() (uint64, error) { return free, nil }, c.mark, slog.New(slog.DiscardHandler)),
+			free: func() (uint64, error) { return free, nil }, mark: c.mark,
 		}
 		if c.newest > 0 {
 			if err := snapshotOf(s, c.newest, &free); err != nil {
@@ -68,25 +66,9 @@ func TestSnapshotsWithoutKnownSpaceAreTaken(t *testing.T) {
 	free := uint64(1 << 40)
 	s := boundedSnapshots{
 		SnapshotStore: raft.NewInmemSnapshotStore(),
-		space:         newSpace(func() (uint64, error) { return 0, errors.ErrUnsupported }, 64<<20, slog.New(slog.DiscardHandler)),
+		free:          func() (uint64, error) { return 0, errors.ErrUnsupported }, mark: 64 << 20,
 	}
 	if err := snapshotOf(s, 10<<20, &free); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestNodesTakeSnapshotsInTurn, where all want one at the same entry.
-func TestNodesTakeSnapshotsInTurn(t *testing.T) {
-	servers := []raft.Server{{ID: "c"}, {ID: "a"}, {ID: "b"}}
-	for id, want := range map[raft.ServerID]time.Duration{"a": 0, "b": 10 * time.Second, "c": 20 * time.Second} {
-		if got := turn(servers, id, time.Minute); got != want {
-			t.Errorf("%s waits for %v, want %v", id, got, want)
-		}
-	}
-	if got := turn(servers, "c", time.Hour); got != 2*maxTurn {
-		t.Errorf("c waits for %v", got)
-	}
-	if got := turn(nil, "a", time.Minute); got != 0 {
-		t.Errorf("a node alone waits for %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package apply
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 // ends without a panic of the library once that runs; before, and for an entry that is
 // not there, the error is returned.
 func TestABrokenDiskIsNoPanic(t *testing.T) {
-	for name, call := range map[string]func(*raftStore) error{
-		"term":  func(s *raftStore) error { return s.SetUint64([]byte("CurrentTerm"), 7) },
-		"entry": func(s *raftStore) error { return s.GetLog(7, new(raft.Log)) },
+	for name, call := range map[string]func(*RaftStore) error{
+		"term":  func(s *RaftStore) error { return s.SetUint64([]byte("CurrentTerm"), 7) },
+		"entry": func(s *RaftStore) error { return s.GetLog(7, new(raft.Log)) },
 	} {
 		broken := errors.New("input/output error")
-		s := &raftStore{Store: failingStore{err: broken}}
+		s := &RaftStore{Store: failingStore{err: broken}}
 		if err := call(s); !errors.Is(err, broken) {
 			t.Errorf("%s, before the library runs: %v", name, err)
 		}
@@ -33,7 +33,7 @@ func TestABrokenDiskIsNoPanic(t *testing.T) {
 			t.Errorf("%s: the library was told, and would panic", name)
 		}
 	}
-	s := &raftStore{Store: failingStore{err: raft.ErrLogNotFound}}
+	s := &RaftStore{Store: failingStore{err: raft.ErrLogNotFound}}
 	s.running.Store(true)
 	if err := s.GetLog(7, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("an entry that is not there: %v", err)
@@ -54,7 +54,7 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 		"beginning below the commit index": {1, 5, false},
 	} {
 		var fatal error
-		s := &raftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 // indexes before.
 func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
 	var fatal error
-	s := &raftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }}
+	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }}
 	f := newFollower(t, s)
 	if !f.entries(1, 0, 1, 6) || !f.entries(2, 1, 6, 7) || fatal != nil {
 		t.Fatal("entries above the commit index were not replaced:", fatal)
