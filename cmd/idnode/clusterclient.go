@@ -115,7 +115,7 @@ func callErrorIn(err error) *callError {
 }
 
 // attempt is one try of a call at one endpoint.
-type attempt func(ctx context.Context, conn grpc.ClientConnInterface) error
+type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 
 // ask sends a call that changes nothing, or of which a repeat only skips a number.
 func (s *clusterClient) ask(ctx context.Context, call attempt) error {
@@ -168,6 +168,33 @@ func (s *clusterClient) try(ctx context.Context, safe safety, call attempt) erro
 		}
 	}
 	return failed
+}
+
+// Long work outlives a cluster that is without a leader for some time.
+const (
+	insistFor   = time.Minute
+	insistPause = 200 * time.Millisecond
+)
+
+// insist makes a call that may be repeated until it is answered, for a minute at
+// most: long work must not end because a leader did.
+func (s *clusterClient) insist(ctx context.Context, call attempt) error {
+	deadline := time.Now().Add(insistFor)
+	for {
+		err := s.try(ctx, repeatable, call)
+		if err == nil || !mayPass(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(insistPause):
+		}
+	}
+}
+
+// mayPass says whether the same call may do better in a moment.
+func mayPass(err error) bool {
+	return effectOf(err) != effectRefused || exitCode(err) == exitUnavailable || reasonOf(err) == "OVERLOADED"
 }
 
 // tryOne makes one attempt. With left endpoints still to go it may use that

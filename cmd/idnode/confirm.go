@@ -64,6 +64,22 @@ func (c *confirmation) ask(question string) error {
 	return errNotConfirmed
 }
 
+// replace asks before a file is replaced. Anything else than a file, such as a device,
+// is not: the file would take its place.
+func (c *confirmation) replace(path string) error {
+	if path == standardOutput {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err == nil && !info.Mode().IsRegular():
+		return usagef("%s is no regular file and is not replaced; - is the standard output", path)
+	}
+	return c.ask(path + " exists already and will be replaced.")
+}
+
 // progressPause is between two lines of progress.
 const progressPause = 2 * time.Second
 
@@ -85,3 +101,6 @@ func (p *progress) say(format string, args ...any) {
 		p.next = now.Add(progressPause)
 	}
 }
+
+// merged says how many names were merged.
+func (p *progress) merged(names int64) { p.say("%d names merged", names) }

@@ -2,8 +2,7 @@ package main
 
 import (
 	"bufio"
-	"cmp"
-	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,103 +10,97 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/transfer/counterfile"
+	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/transfer"
 )
 
-// exportBackup writes the counters of a backup into a file, or to the standard output.
-func exportBackup(s *clusterClient, from, path, form string, a *app) error {
-	b, err := openBackup(from)
+func (a *app) exportCommand() *cobra.Command {
+	var form, from string
+	var sure confirmation
+	cmd := &cobra.Command{
+		Use:     "export FILE",
+		GroupID: groupData,
+		Short:   "Write counters as RavenDB's export or as a CSV",
+		Long: `Writes the counters of the cluster, as they are at one moment, in a form that
+import reads:
+
+  ravendb  identities and HiLo documents of --database, as RavenDB imports them;
+           packed if the name ends with .gz or .ravendbdump. Claims are left out.
+  csv      everything, of all databases unless --database names one
+
+With --from it is what a backup holds, without a cluster. If FILE is -, it goes to
+the standard output, and what was written is told on the standard error.`,
+		Example: `  idnode export shop.ravendbdump --database shop
+  idnode export all.csv
+  idnode export all.csv --from today.backup`,
+		Args: cobra.ExactArgs(1),
+	}
+	registerForm(cmd.Flags(), &form)
+	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")
+	sure.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		form, err := formOf(form, args[0])
+		if err != nil {
+			return err
+		}
+		if err := sure.of(cmd).replace(args[0]); err != nil {
+			return err
+		}
+		if from != "" {
+			return exportBackup(s, from, args[0], form, a)
+		}
+		return exportCluster(ctx, s, args[0], form, a)
+	})
+}
+
+// exportCluster takes a backup that does not stay, and exports that: the counters
+// are then of one moment.
+func exportCluster(ctx context.Context, s *clusterClient, path string, form transfer.Form, a *app) error {
+	dir := filepath.Dir(path)
+	if path == standardOutput {
+		dir = "" // The system's, for what is temporary.
+	}
+	draft, err := transfer.Draft(dir, filepath.Base(path), s.backupInto(ctx, a.stderr, consistency(false)))
 	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft) }() // What is wrong with it was said before.
+	return exportBackup(s, draft, path, form, a)
+}
+
+// exportBackup writes the counters of a backup into a file, or to the standard output.
+func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *app) error {
+	b, err := transfer.Open(from)
+	if err != nil {
+		return err
+	}
+	var written, left int
+	export := func(to io.Writer) (err error) {
+		ext := strings.ToLower(filepath.Ext(path))
+		written, left, err = b.Export(to, form, s.database, ext == ".gz" || ext == ".ravendbdump")
 		return err
 	}
 	if path == standardOutput {
 		out := bufio.NewWriter(a.stdout)
-		written, left, err := export(b, out, path, form, s.database)
+		err := export(out)
 		sayExported(a.stderr, b, "standard output", form, written, left)
 		return errors.Join(err, out.Flush())
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(draft.Name()) }() // Gone already when all went well.
-	written, left, err := export(b, draft, path, form, s.database)
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	if err := likeReplaced(draft.Name(), path); err != nil {
-		return err
-	}
-	if err := moveFile(draft.Name(), path); err != nil {
+	if err := transfer.WriteFile(path, func(file *os.File) error { return export(file) }); err != nil {
 		return err
 	}
 	if !s.out.json {
 		sayExported(s.out.w, b, path, form, written, left)
 		return nil
 	}
-	s.out.object(b.info)
+	s.out.object(b.Info)
 	return nil
 }
 
-func sayExported(w io.Writer, b *backupFile, path, form string, written, left int) {
-	fmt.Fprintf(w, "%s: %d counters and claims of log index %d, as %s\n", path, written, b.info.GetLogIndex(), form)
+func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.Form, written, left int) {
+	fmt.Fprintf(w, "%s: %d counters and claims of log index %d, as %s\n", path, written, b.Info.GetLogIndex(), form)
 	if left > 0 {
 		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
 	}
-}
-
-// counterWriter writes a form.
-type counterWriter interface {
-	Write(c counterfile.Counter) error
-	Close() error
-}
-
-// export writes one database, or with CSV all if none is named, and returns how
-// many counters that were, and how many claims were left out.
-func export(b *backupFile, to io.Writer, path, form, database string) (written, left int, err error) {
-	if form == formCSV {
-		w, err := counterfile.NewCSVWriter(to)
-		if err != nil {
-			return 0, 0, err
-		}
-		written, err = exportKinds(b, w, docid.Fold(database), func(counterfile.Kind) bool { return true })
-		return written, 0, errors.Join(err, w.Close())
-	}
-	database = docid.Fold(cmp.Or(database, docid.DefaultDatabase))
-	if ext := strings.ToLower(filepath.Ext(path)); ext == ".gz" || ext == ".ravendbdump" {
-		zip := gzip.NewWriter(to)
-		defer func() { err = errors.Join(err, zip.Close()) }()
-		to = zip
-	}
-	w := counterfile.NewRavenDBWriter(to)
-	// Its form has HiLo counters before identities.
-	for _, hilos := range []bool{true, false} {
-		n, failed := exportKinds(b, w, database, func(k counterfile.Kind) bool {
-			return k != counterfile.Claim && hilos == (k == counterfile.HiLo)
-		})
-		if written += n; failed != nil {
-			return written, 0, failed
-		}
-	}
-	err = b.counters(func(c counterfile.Counter) error {
-		if c.Database == database && c.Kind == counterfile.Claim {
-			left++
-		}
-		return nil
-	})
-	return written, left, errors.Join(err, w.Close())
-}
-
-// exportKinds writes some kinds of counters of a database, or of all if it is
-// empty.
-func exportKinds(b *backupFile, w counterWriter, database string, kinds func(counterfile.Kind) bool) (written int, err error) {
-	err = b.counters(func(c counterfile.Counter) error {
-		if database != "" && c.Database != database || !kinds(c.Kind) {
-			return nil
-		}
-		written++
-		return w.Write(c)
-	})
-	return written, err
 }

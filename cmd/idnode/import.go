@@ -2,23 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
-)
-
-// The forms of files that are imported and exported.
-const (
-	formRavenDB = "ravendb"
-	formCSV     = "csv"
 )
 
 func registerForm(f *pflag.FlagSet, form *string) {
@@ -26,16 +22,16 @@ func registerForm(f *pflag.FlagSet, form *string) {
 }
 
 // formOf returns the form of a file.
-func formOf(given, path string) (string, error) {
-	switch {
-	case given == formRavenDB || given == formCSV:
-		return given, nil
+func formOf(given, path string) (transfer.Form, error) {
+	switch form := transfer.Form(given); {
+	case form == transfer.RavenDB || form == transfer.CSV:
+		return form, nil
 	case given != "":
-		return "", usagef("--form must be %s or %s, not %q", formRavenDB, formCSV, given)
+		return "", usagef("--form must be %s or %s, not %q", transfer.RavenDB, transfer.CSV, given)
 	case strings.EqualFold(filepath.Ext(path), ".csv"):
-		return formCSV, nil
+		return transfer.CSV, nil
 	}
-	return formRavenDB, nil
+	return transfer.RavenDB, nil
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -70,7 +66,7 @@ be changed, and changes nothing.`,
 		if err != nil {
 			return err
 		}
-		counters, err := readCounters(args[0], form, s.database)
+		counters, err := transfer.ReadCounters(args[0], form, s.database)
 		if err != nil {
 			return err
 		}
@@ -84,114 +80,68 @@ be changed, and changes nothing.`,
 	})
 }
 
-// readCounters reads a whole file. What names no database is of the given one.
-func readCounters(path, form, database string) (all []counterfile.Counter, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // It was only read.
-	read := counterfile.ReadRavenDB
-	if form == formCSV {
-		read = counterfile.ReadCSV
-	}
-	err = read(file, func(c counterfile.Counter) error {
-		if c.Database == "" {
-			c.Database = database
-		}
-		all = append(all, c)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return all, nil
-}
-
 // importAll merges counters and says what that did.
 func importAll(ctx context.Context, s *clusterClient, p *progress, counters []counterfile.Counter, dryRun bool) error {
-	m := newMerger(s, p)
-	m.dryRun = dryRun
 	show, end := changePrinter(s.out)
-	m.changed = show
-	if err := m.addAll(ctx, counters); err != nil {
+	m := transfer.Merger{Call: s.insist, DryRun: dryRun, Changed: show, Merged: p.merged}
+	total, err := m.Merge(ctx, counters)
+	if err != nil {
 		return err
 	}
 	end()
-	s.out.result(m.total, func(w io.Writer) { printMerged(w, m.total, dryRun) })
+	s.out.result(total, func(w io.Writer) { printMerged(w, total, dryRun) })
 	return nil
 }
 
-func (a *app) exportCommand() *cobra.Command {
-	var form, from string
-	var sure confirmation
-	cmd := &cobra.Command{
-		Use:     "export FILE",
-		GroupID: groupData,
-		Short:   "Write counters as RavenDB's export or as a CSV",
-		Long: `Writes the counters of the cluster, as they are at one moment, in a form that
-import reads:
-
-  ravendb  identities and HiLo documents of --database, as RavenDB imports them;
-           packed if the name ends with .gz or .ravendbdump. Claims are left out.
-  csv      everything, of all databases unless --database names one
-
-With --from it is what a backup holds, without a cluster. If FILE is -, it goes to
-the standard output, and what was written is told on the standard error.`,
-		Example: `  idnode export shop.ravendbdump --database shop
-  idnode export all.csv
-  idnode export all.csv --from today.backup`,
-		Args: cobra.ExactArgs(1),
+// printMerged says what a merge did, or would do.
+func printMerged(w io.Writer, m *idnodev1.MergeCountersResponse, dryRun bool) {
+	would := ""
+	if dryRun {
+		would = "would be "
 	}
-	registerForm(cmd.Flags(), &form)
-	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")
-	sure.register(cmd.Flags())
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(form, args[0])
-		if err != nil {
-			return err
-		}
-		if err := sure.of(cmd).replace(args[0]); err != nil {
-			return err
-		}
-		if from != "" {
-			return exportBackup(s, from, args[0], form, a)
-		}
-		return exportCluster(ctx, s, &sure, args[0], form, a)
+	fields(w, [][2]string{
+		{"created", fmt.Sprintf("%d counters %snew", m.GetCreated(), would)},
+		{"raised", fmt.Sprintf("%d counters %sraised", m.GetRaised(), would)},
+		{"claimed", fmt.Sprintf("%d ids %sclaimed", m.GetClaimed(), would)},
+		{"unchanged", fmt.Sprintf("%d are as high, or claimed, already", m.GetUnchanged())},
 	})
+	for _, id := range m.GetConflicts() {
+		fmt.Fprintf(w, "conflict: %s is claimed, and an identity may have issued it to another caller\n", docid.Escape(id))
+	}
 }
 
-// exportCluster takes a backup that does not stay, and exports that: the counters
-// are then of one moment.
-func exportCluster(ctx context.Context, s *clusterClient, sure *confirmation, path, form string, a *app) error {
-	dir := filepath.Dir(path)
-	if path == standardOutput {
-		dir = "" // The system's, for what is temporary.
+// changePrinter prints the changes of a dry run, as they come.
+func changePrinter(p *printer) (print func(database string, c *idnodev1.CounterChange), end func()) {
+	tw := tabwriter.NewWriter(p.w, 0, 8, 2, ' ', 0)
+	first := true
+	print = func(database string, c *idnodev1.CounterChange) {
+		if p.json {
+			p.object(c)
+			return
+		}
+		if first {
+			fmt.Fprintln(tw, "DATABASE\tKIND\tNAME\tBEFORE\tAFTER")
+			first = false
+		}
+		before, after := fmt.Sprint(c.GetBefore()), fmt.Sprint(c.GetAfter())
+		if c.GetCreated() {
+			before = "-"
+		}
+		if c.GetKind() == idnodev1.CounterKind_COUNTER_KIND_CLAIM {
+			after = "claimed"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", database, kindName(c.GetKind()), docid.Escape(c.GetName()), before, after)
 	}
-	draft, err := os.CreateTemp(dir, filepath.Base(path)+".part-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(draft.Name()) }() // What is wrong with it was said before.
-	err = s.download(ctx, draft, newProgress(sure.err), consistency(false))
-	if err := errors.Join(err, draft.Close()); err != nil {
-		return err
-	}
-	return exportBackup(s, draft.Name(), path, form, a)
+	return print, func() { _ = tw.Flush() }
 }
 
-// replace asks before a file is replaced. Anything else than a file, such as a device,
-// is not: the file would take its place.
-func (c *confirmation) replace(path string) error {
-	if path == standardOutput {
-		return nil
+func kindName(k idnodev1.CounterKind) counterfile.Kind {
+	switch k {
+	case idnodev1.CounterKind_COUNTER_KIND_IDENTITY:
+		return counterfile.Identity
+	case idnodev1.CounterKind_COUNTER_KIND_HILO:
+		return counterfile.HiLo
+	default:
+		return counterfile.Claim
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err == nil && !info.Mode().IsRegular():
-		return usagef("%s is no regular file and is not replaced; - is the standard output", path)
-	}
-	return c.ask(path + " exists already and will be replaced.")
 }

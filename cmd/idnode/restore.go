@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer"
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
@@ -61,8 +58,8 @@ gone for good, restore with --share-tags, before it gives server-side ids.`,
 			return usagef("--skip-ahead must not be negative")
 		}
 		f.sure.of(cmd)
-		r := &restore{restoreFlags: f, client: s, progress: newProgress(a.stderr)}
-		return r.run(ctx, args[0])
+		r := &restore{restoreFlags: f}
+		return r.run(ctx, s, args[0])
 	})
 }
 
@@ -78,22 +75,21 @@ func (f *restoreFlags) register(flags *pflag.FlagSet) {
 // restore is one restore.
 type restore struct {
 	restoreFlags
-	client   *clusterClient
-	progress *progress
-	file     *backupFile
-	// floors are the counters of --floor.
-	floors []counterfile.Counter
+	backup *transfer.Backup
 	status *idnodev1.GetStatusResponse
 }
 
-func (r *restore) run(ctx context.Context, path string) (err error) {
-	if r.file, err = openBackup(path); err != nil {
+func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err error) {
+	if r.backup, err = transfer.Open(path); err != nil {
 		return err
 	}
-	if err := r.readFloors(); err != nil {
-		return err
+	var floors []counterfile.Counter
+	if r.floor != "" {
+		if floors, err = transfer.ReadCounters(r.floor, transfer.CSV, ""); err != nil {
+			return err
+		}
 	}
-	if r.status, err = clusterOf(ctx, r.client); err != nil {
+	if r.status, err = clusterOf(ctx, s); err != nil {
 		return err
 	}
 	if err := r.check(); err != nil {
@@ -102,19 +98,15 @@ func (r *restore) run(ctx context.Context, path string) (err error) {
 	if err := r.sure.ask(r.question()); err != nil {
 		return err
 	}
-	cluster, err := r.mergeCluster(ctx)
+	merge := transfer.Restore{
+		Backup: r.backup, Call: s.insist, SkipAhead: r.skip, Floors: floors, ShareTags: r.shareTags, Settings: r.settings,
+		Merged: newProgress(r.sure.err).merged,
+	}
+	cluster, total, err := merge.Run(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.mergeSettings(ctx); err != nil {
-		return err
-	}
-	total, err := r.mergeCounters(ctx)
-	if err != nil {
-		return err
-	}
-	total.LogIndex = max(total.GetLogIndex(), cluster.GetLogIndex())
-	r.client.out.result(total, func(w io.Writer) { r.print(w, cluster, total) })
+	s.out.result(total, func(w io.Writer) { r.print(w, cluster, total) })
 	return nil
 }
 
@@ -127,35 +119,12 @@ func clusterOf(ctx context.Context, s *clusterClient) (res *idnodev1.GetStatusRe
 	return res, err
 }
 
-func (r *restore) readFloors() error {
-	if r.floor == "" {
-		return nil
-	}
-	file, err := os.Open(r.floor)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // It was only read.
-	err = counterfile.ReadCSV(file, func(c counterfile.Counter) error {
-		r.floors = append(r.floors, c)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.floor, err)
-	}
-	return nil
-}
-
-// sameCluster says whether the backup is of the cluster that it is restored into.
-func (r *restore) sameCluster() bool { return r.file.info.GetClusterId() == r.status.GetClusterId() }
-
 // check refuses what could go back.
 func (r *restore) check() error {
 	said := r.flags.Changed("skip-ahead")
-	switch {
-	case !r.sameCluster() && !said && r.floor == "":
-		return usagef("the backup is of another cluster (%s), whose later ids are not in it: say with --skip-ahead N or --floor FILE how far it may have come; see 'idnode restore --help'",
-			r.file.info.GetClusterId())
+	switch from := r.backup.Info.GetClusterId(); {
+	case from != r.status.GetClusterId() && !said && r.floor == "":
+		return usagef("the backup is of another cluster (%s), whose later ids are not in it: say with --skip-ahead N or --floor FILE how far it may have come; see 'idnode restore --help'", from)
 	case r.shareTags && !said:
 		return usagef("--share-tags needs --skip-ahead: how many server-side ids the other nodes may have given since")
 	}
@@ -164,154 +133,18 @@ func (r *restore) check() error {
 
 // question says what is about to happen.
 func (r *restore) question() string {
-	c := r.file.info.GetCounts()
+	c := r.backup.Info.GetCounts()
 	text := fmt.Sprintf("Merges %d identities, %d HiLo counters and %d claims of %s into cluster %s. Counters only rise, and that cannot be undone.",
-		c.GetIdentities(), c.GetHilos(), c.GetClaims(), r.file.path, r.status.GetClusterId())
+		c.GetIdentities(), c.GetHilos(), c.GetClaims(), r.backup.Path, r.status.GetClusterId())
 	if r.skip > 0 {
 		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.skip)
 	}
 	return text
 }
 
-// mergeCluster takes over tags and floor: first, so that from then on no name is
-// begun too low.
-func (r *restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
-	total := &idnodev1.MergeClusterResponse{}
-	requests := r.clusterRequests()
-	for len(requests) > 0 {
-		req := requests[0]
-		requests = requests[1:]
-		var res *idnodev1.MergeClusterResponse
-		err := r.client.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewAdminServiceClient(conn).MergeCluster(ctx, req)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if res.GetResume() != "" {
-			requests = append(requests, &idnodev1.MergeClusterRequest{Floor: req.GetFloor(), Resume: res.GetResume()})
-		}
-		total.Floor, total.LogIndex = res.GetFloor(), res.GetLogIndex()
-		total.Given += res.GetGiven()
-		for _, tag := range res.GetShared() {
-			if !strings.Contains(" "+strings.Join(total.GetShared(), " ")+" ", " "+tag+" ") {
-				total.Shared = append(total.Shared, tag)
-			}
-		}
-	}
-	return total, nil
-}
-
-// clusterRequests are the requests for floor and tags. The first one has the floor
-// and names all tags, so that one which is taken is refused before anything was changed; more
-// follow for etags that do not fit.
-func (r *restore) clusterRequests() []*idnodev1.MergeClusterRequest {
-	floor := r.file.floor.GetNames()
-	if r.flags.Changed("skip-ahead") {
-		floor = plus(floor, r.skip)
-	}
-	next := func() *idnodev1.MergeClusterRequest {
-		return &idnodev1.MergeClusterRequest{ShareTags: r.shareTags, EtagFloor: uint64(r.skip)}
-	}
-	requests := []*idnodev1.MergeClusterRequest{next()}
-	requests[0].Floor = floor
-	size := 0
-	add := func(tag *idnodev1.GivenTag, bytes int) {
-		last := requests[len(requests)-1]
-		if len(last.GetTags()) >= maxTags || size+bytes > mergeBytes {
-			last, size = next(), 0
-			requests = append(requests, last)
-		}
-		last.Tags = append(last.Tags, tag)
-		size += bytes
-	}
-	for _, m := range r.file.members {
-		add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId())}, tagBytes)
-	}
-	if !r.shareTags {
-		return requests
-	}
-	for _, m := range r.file.members {
-		for _, e := range r.file.etags[string(m.GetId())].GetCeilings() {
-			add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId()), Etags: []*idnodev1.EtagCeiling{
-				{Database: e.GetDatabase(), Ceiling: r.pastEtags(e)},
-			}}, tagBytes+len(e.GetDatabase()))
-		}
-	}
-	return requests
-}
-
-// A request holds so many tags, each of about so many bytes.
-const maxTags, tagBytes = 100, 64
-
-// pastEtags is above every etag that the node may have used.
-func (r *restore) pastEtags(e *raftlogv1.EtagCeiling) uint64 {
-	known := max(e.GetCeiling(), e.GetLast(), e.GetFloor())
-	return uint64(plus(int64(min(known, math.MaxInt64)), r.skip))
-}
-
-func (r *restore) mergeSettings(ctx context.Context) error {
-	if !r.settings {
-		return nil
-	}
-	for _, setting := range r.file.settings {
-		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
-		err := r.client.insist(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-			_, err := idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, req)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mergeCounters merges the file's counters and then those of --floor. Claims come
-// first: an identity that is raised over a claim has not issued it.
-func (r *restore) mergeCounters(ctx context.Context) (*idnodev1.MergeCountersResponse, error) {
-	m := newMerger(r.client, r.progress)
-	m.skip = r.skip
-	for _, claims := range []bool{true, false} {
-		err := r.file.counters(func(c counterfile.Counter) error {
-			if claims != (c.Kind == counterfile.Claim) {
-				return nil
-			}
-			return m.add(ctx, c)
-		})
-		if err == nil {
-			err = m.flush(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	m.skip = 0
-	return m.total, m.addAll(ctx, r.floors)
-}
-
-// addAll merges counters, claims first.
-func (m *merger) addAll(ctx context.Context, all []counterfile.Counter) error {
-	for _, claims := range []bool{true, false} {
-		for _, c := range all {
-			if claims != (c.Kind == counterfile.Claim) {
-				continue
-			}
-			if err := m.add(ctx, c); err != nil {
-				return err
-			}
-		}
-		if err := m.flush(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (r *restore) print(w io.Writer, cluster *idnodev1.MergeClusterResponse, total *idnodev1.MergeCountersResponse) {
 	fields(w, [][2]string{
-		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.file.path, r.file.info.GetLogIndex(), r.status.GetClusterId())},
+		{"restored", fmt.Sprintf("%s of log index %d into cluster %s", r.backup.Path, r.backup.Info.GetLogIndex(), r.status.GetClusterId())},
 		{"tags", fmt.Sprintf("%d newly known as given; shared: %s", cluster.GetGiven(), orNone(cluster.GetShared()))},
 		{"floor", fmt.Sprintf("unknown names begin above %d", cluster.GetFloor())},
 	})

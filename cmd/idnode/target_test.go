@@ -35,13 +35,8 @@ func (n backupNode) Backup(_ *idnodev1.BackupRequest, stream grpc.ServerStreamin
 // aBackup is a backup with one identity.
 func aBackup(t *testing.T) []byte {
 	t.Helper()
-	return backupWith(t, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
-}
-
-func backupWith(t *testing.T, header *raftlogv1.BackupHeader) []byte {
-	t.Helper()
 	var file bytes.Buffer
-	w, err := backup.NewWriter(&file, header)
+	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,7 @@ var parts = []part{
 	{folder: "server/hostcheck", floor: 0},
 	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
 	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "internal/fileowner", floor: 0},
 	{folder: "internal/layering", floor: 0},
 
 	// What judges the product from outside: on the ground floor, so that it shares
@@ -112,6 +113,9 @@ var parts = []part{
 	// A load and its statistics, over the public API.
 	{folder: "client/bench", floor: 2, modules: []string{hdr, genproto, grpc, protobuf}},
 
+	// What comes from a cluster into files, and from files into a cluster.
+	{folder: "transfer", floor: 2, not: []string{"cluster", "etag", "fsm", "server"}, modules: []string{grpc, protobuf}},
+
 	// The use cases, which know no Raft, and the calls between nodes.
 	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
 	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},
@@ -128,7 +132,9 @@ var parts = []part{
 	{folder: "server/tracing", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, otel}},
 	{folder: "server/tlsconf", floor: 3, not: []string{"fsm", "etag"}, modules: []string{grpc, pkcs12}},
 
-	// One server put together, and the program around it.
+	// One server put together, the last resort of one that is not, and the program around
+	// them.
+	{folder: "server/recovery", floor: 4, not: []string{"etag"}},
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
 	{folder: "test/mutants/patches", floor: 5},

@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"encoding/hex"
@@ -16,30 +16,24 @@ import (
 	"github.com/idnode/idnode/transfer/counterfile"
 )
 
-// backupFile is a backup that was checked from end to end.
-type backupFile struct {
-	path string
+// Backup is a backup file that was checked from end to end.
+type Backup struct {
+	// Path is where it is.
+	Path string
+	// Info says what it holds.
+	Info *idnodev1.BackupInfo
+
 	// databases are by number.
 	databases []string
 	members   []*raftlogv1.Member
 	etags     map[string]*raftlogv1.EtagRecord // by the node's raw id
 	settings  []*raftlogv1.SettingRecord
 	floor     *raftlogv1.FloorRecord
-	info      *idnodev1.BackupInfo
 }
 
-// inspectBackup checks a backup and says what it holds.
-func inspectBackup(path string) (*idnodev1.BackupInfo, error) {
-	b, err := openBackup(path)
-	if err != nil {
-		return nil, err
-	}
-	return b.info, nil
-}
-
-// openBackup reads a whole backup, of which nothing counts if it is damaged.
-func openBackup(path string) (*backupFile, error) {
-	b := &backupFile{path: path, etags: map[string]*raftlogv1.EtagRecord{}, info: &idnodev1.BackupInfo{Counts: &idnodev1.StateCounts{}}}
+// Open reads a whole backup, of which nothing counts if it is damaged.
+func Open(path string) (*Backup, error) {
+	b := &Backup{Path: path, etags: map[string]*raftlogv1.EtagRecord{}, Info: &idnodev1.BackupInfo{Counts: &idnodev1.StateCounts{}}}
 	if err := b.each(b.count); err != nil {
 		return nil, err
 	}
@@ -47,23 +41,23 @@ func openBackup(path string) (*backupFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.info.Size = size.Size()
-	b.info.Counts.Databases = int64(len(b.databases))
-	b.info.Floor, b.info.Epoch = b.floor.GetNames(), b.floor.GetEpoch()
+	b.Info.Size = size.Size()
+	b.Info.Counts.Databases = int64(len(b.databases))
+	b.Info.Floor, b.Info.Epoch = b.floor.GetNames(), b.floor.GetEpoch()
 	return b, nil
 }
 
 // each calls f for each record of the file. After an error nothing that f was
 // given counts.
-func (b *backupFile) each(f func(*raftlogv1.SnapshotRecord) error) error {
-	file, err := os.Open(b.path)
+func (b *Backup) each(f func(*raftlogv1.SnapshotRecord) error) error {
+	file, err := os.Open(b.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // It was only read.
 	r, err := backup.NewReader(file)
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.path, err)
+		return fmt.Errorf("%s: %w", b.Path, err)
 	}
 	b.takeHeader(r.Header())
 	for {
@@ -72,7 +66,7 @@ func (b *backupFile) each(f func(*raftlogv1.SnapshotRecord) error) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", b.path, err)
+			return fmt.Errorf("%s: %w", b.Path, err)
 		}
 		if err := f(m); err != nil {
 			return err
@@ -80,31 +74,43 @@ func (b *backupFile) each(f func(*raftlogv1.SnapshotRecord) error) error {
 	}
 }
 
-func (b *backupFile) takeHeader(h *raftlogv1.BackupHeader) {
-	i := b.info
+// Check reads a backup to its end, and returns what is wrong with it.
+func Check(in io.Reader) error {
+	r, err := backup.NewReader(in)
+	for err == nil {
+		_, err = r.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (b *Backup) takeHeader(h *raftlogv1.BackupHeader) {
+	i := b.Info
 	i.ClusterId, i.LogIndex, i.LogFormat = hex.EncodeToString(h.GetClusterId()), h.GetLogIndex(), h.GetLogFormat()
 	i.Time, i.NodeTag, i.Version = timestamppb.New(time.Unix(0, h.GetTimeUnixNano())), h.GetNodeTag(), h.GetVersion()
 	i.Format, i.StateHash = h.GetFormat(), h.GetStateHash()
 }
 
 // count counts one record.
-func (b *backupFile) count(m *raftlogv1.SnapshotRecord) error {
+func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:
 		b.databases = append(b.databases, r.Database)
-		b.info.Databases = append(b.info.Databases, &idnodev1.DatabaseCounts{Database: r.Database})
+		b.Info.Databases = append(b.Info.Databases, &idnodev1.DatabaseCounts{Database: r.Database})
 	case *raftlogv1.SnapshotRecord_Setting:
 		b.settings = append(b.settings, r.Setting)
-		b.info.Settings = append(b.info.Settings, &idnodev1.Setting{Key: r.Setting.GetKey(), Value: r.Setting.GetValue()})
+		b.Info.Settings = append(b.Info.Settings, &idnodev1.Setting{Key: r.Setting.GetKey(), Value: r.Setting.GetValue()})
 	case *raftlogv1.SnapshotRecord_Member:
 		b.members = append(b.members, r.Member)
-		b.info.Members = append(b.info.Members, memberInfo(r.Member))
+		b.Info.Members = append(b.Info.Members, memberInfo(r.Member))
 	case *raftlogv1.SnapshotRecord_Etag:
 		b.etags[string(r.Etag.GetNode())] = r.Etag
 	case *raftlogv1.SnapshotRecord_Floor:
 		b.floor = r.Floor
 	case *raftlogv1.SnapshotRecord_Request:
-		b.info.Counts.RequestIds++
+		b.Info.Counts.RequestIds++
 	default:
 		return b.countName(m)
 	}
@@ -112,32 +118,32 @@ func (b *backupFile) count(m *raftlogv1.SnapshotRecord) error {
 }
 
 // countName counts a record that has a name.
-func (b *backupFile) countName(m *raftlogv1.SnapshotRecord) error {
+func (b *Backup) countName(m *raftlogv1.SnapshotRecord) error {
 	c, ok, err := b.counter(m)
 	if err != nil || !ok {
 		return err
 	}
-	in := b.info.Databases[numberOf(m)]
-	b.info.Counts.Bytes += int64(len(c.Name))
+	in := b.Info.Databases[numberOf(m)]
+	b.Info.Counts.Bytes += int64(len(c.Name))
 	switch c.Kind {
 	case counterfile.Identity:
 		in.Identities++
-		b.info.Counts.Identities++
+		b.Info.Counts.Identities++
 	case counterfile.DeletedIdentity:
 		in.DeletedIdentities++
-		b.info.Counts.Identities++
+		b.Info.Counts.Identities++
 	case counterfile.HiLo:
 		in.Hilos++
-		b.info.Counts.Hilos++
+		b.Info.Counts.Hilos++
 	case counterfile.Claim:
 		in.Claims++
-		b.info.Counts.Claims++
+		b.Info.Counts.Claims++
 	}
 	return nil
 }
 
 // counter returns a record as a counter; false if it is of another kind.
-func (b *backupFile) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter, ok bool, err error) {
+func (b *Backup) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter, ok bool, err error) {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Identity:
 		c = counterfile.Counter{Kind: counterfile.Identity, Name: r.Identity.GetName(), Value: r.Identity.GetLast()}
@@ -153,7 +159,7 @@ func (b *backupFile) counter(m *raftlogv1.SnapshotRecord) (c counterfile.Counter
 	}
 	number := numberOf(m)
 	if number >= len(b.databases) {
-		return c, false, fmt.Errorf("%s: %w: %s %q is in database %d of %d", b.path, backup.ErrCorrupt, c.Kind, c.Name, number, len(b.databases))
+		return c, false, fmt.Errorf("%s: %w: %s %q is in database %d of %d", b.Path, backup.ErrCorrupt, c.Kind, c.Name, number, len(b.databases))
 	}
 	c.Database = b.databases[number]
 	return c, true, nil
@@ -173,8 +179,8 @@ func numberOf(m *raftlogv1.SnapshotRecord) int {
 	}
 }
 
-// counters calls each for the counters of the file, in its order.
-func (b *backupFile) counters(each counterfile.Each) error {
+// Counters calls each for the counters of the file, in its order.
+func (b *Backup) Counters(each counterfile.Each) error {
 	return b.each(func(m *raftlogv1.SnapshotRecord) error {
 		c, ok, err := b.counter(m)
 		if err != nil || !ok {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package fileowner
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestRootLeavesNoFilesOfItsOwn(t *testing.T) {
 	if err := os.Chown(dir, user, user); err != nil {
 		t.Fatal(err)
 	}
-	if err := keepOwner(dir); err != nil {
+	if err := KeepIn(dir); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]uint32{filepath.Dir(made): user, made: user, elsewhere: 0} {
@@ -48,7 +48,7 @@ func TestRootLeavesNoFilesOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(audit, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := keepOwnerOf(audit, dir); err != nil {
+	if err := KeepOf(audit, dir); err != nil {
 		t.Fatal(err)
 	}
 	if stat, err := statOf(audit); err != nil || stat.Uid != user {

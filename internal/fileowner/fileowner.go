@@ -1,6 +1,7 @@
 //go:build unix
 
-package main
+// Package fileowner gives files that root made for another user's process to that user.
+package fileowner
 
 import (
 	"errors"
@@ -10,10 +11,10 @@ import (
 	"syscall"
 )
 
-// keepOwner gives what this user made in a directory to the directory's owner: run as
+// KeepIn gives what this user made in a directory to the directory's owner: run as
 // root, it would leave files that the node, under its own user, cannot open. What has
 // several names is left alone, because one of them may be elsewhere.
-func keepOwner(dir string) error {
+func KeepIn(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -30,9 +31,9 @@ func keepOwner(dir string) error {
 	})
 }
 
-// keepOwnerOf does the same for one file that belongs to a node.
-func keepOwnerOf(file, dir string) error {
-	owner, err := statOf(dir)
+// KeepOf gives one file that this user made to the owner of another file or directory.
+func KeepOf(file, other string) error {
+	owner, err := statOf(other)
 	if err != nil || int(owner.Uid) == os.Geteuid() {
 		return err
 	}

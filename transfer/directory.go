@@ -1,11 +1,9 @@
-package main
+package transfer
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,39 +25,28 @@ const (
 	staleDraft = 24 * time.Hour
 )
 
-// addBackup writes a backup into a directory, and then deletes what is older than the
-// newest so many there.
-func addBackup(ctx context.Context, s *clusterClient, p *progress, dir string, keep int, consistency idnodev1.Consistency) error {
-	if keep < 1 {
-		return usagef("--keep must be at least 1, not %d", keep)
-	}
-	if at, err := os.Stat(dir); err != nil {
-		return usagef("with --keep the target is a directory: %v", err)
-	} else if !at.IsDir() {
-		return usagef("with --keep the target is a directory, and %s is none", dir)
-	}
-	draft, info, err := draftBackup(ctx, s, p, dir, draftName, consistency)
+// AddBackup writes a backup into a directory, under a name made of its time, its log
+// index and its cluster's id.
+func AddBackup(dir string, write Write) (path string, info *idnodev1.BackupInfo, err error) {
+	draft, info, err := draftBackup(dir, draftName, write)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	name := fmt.Sprintf(backupName, info.GetTime().AsTime().Format("20060102T150405Z"), info.GetLogIndex(), info.GetClusterId())
-	path := filepath.Join(dir, name)
-	if err := moveFile(draft, path); err != nil {
-		return errors.Join(err, os.Remove(draft))
+	path = filepath.Join(dir, fmt.Sprintf(backupName, info.GetTime().AsTime().Format("20060102T150405Z"), info.GetLogIndex(), info.GetClusterId()))
+	if err := move(draft, path); err != nil {
+		return "", nil, errors.Join(err, remove(draft))
 	}
-	s.out.result(info, func(w io.Writer) { printBackup(w, path, info) })
-	if err := deleteOlder(dir, name, info.GetClusterId(), keep); err != nil {
-		return fmt.Errorf("%s is whole, but what is older than the newest %d backups cannot be deleted: %w", path, keep, err)
-	}
-	return nil
+	return path, info, nil
 }
 
-// deleteOlder deletes, of what is older than the added backup, all but the newest backups
-// of its cluster. What is newer stays: other runs add to the directory too. A cluster that
-// began again, as after a disaster, has another id and does not delete backups that it may
-// have to be restored from. The time gives the order: the log index is low again once all
-// nodes' disks were set back. Drafts of killed processes are deleted too.
-func deleteOlder(dir, added, cluster string, keep int) error {
+// DeleteOlder deletes, of what is older than a backup that AddBackup added, all but the
+// newest keep backups of its cluster. What is newer stays: other runs add to the
+// directory too. A cluster that began again, as after a disaster, has another id and does
+// not delete backups that it may have to be restored from. The time gives the order: the
+// log index is low again once all nodes' disks were set back. Drafts of killed processes
+// are deleted too.
+func DeleteOlder(added, cluster string, keep int) error {
+	dir := filepath.Dir(added)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -87,7 +74,7 @@ func deleteOlder(dir, added, cluster string, keep int) error {
 		errs = append(errs, deleteStaleDraft(dir, e))
 	}
 	slices.SortFunc(all, older)
-	self, _ := parse(added)
+	self, _ := parse(filepath.Base(added))
 	for _, b := range all[min(keep, len(all)):] {
 		if older(self, b) < 0 {
 			errs = append(errs, remove(filepath.Join(dir, b.name)))

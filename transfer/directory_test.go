@@ -1,7 +1,8 @@
-package main
+package transfer
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/idnode/idnode/backup"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -19,6 +21,44 @@ import (
 func backupAt(t *testing.T, cluster byte, index uint64, at time.Time) []byte {
 	t.Helper()
 	return backupWith(t, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{cluster}, 16), LogIndex: index, NodeTag: "A", TimeUnixNano: at.UnixNano()})
+}
+
+func backupWith(t *testing.T, header *raftlogv1.BackupHeader) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := backup.NewWriter(&file, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*raftlogv1.SnapshotRecord{
+		{Record: &raftlogv1.SnapshotRecord_Database{Database: "default"}},
+		{Record: &raftlogv1.SnapshotRecord_Identity{Identity: &raftlogv1.IdentityRecord{Name: "invoices", Last: 7}}},
+	} {
+		if err := w.Record(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// writeBytes writes a file of these bytes.
+func writeBytes(data []byte) Write {
+	return func(file *os.File) error {
+		_, err := file.Write(data)
+		return err
+	}
+}
+
+// addAndDelete adds a backup and deletes older ones, as a timer does.
+func addAndDelete(dir string, keep int, write Write) error {
+	path, info, err := AddBackup(dir, write)
+	if err != nil {
+		return err
+	}
+	return DeleteOlder(path, info.GetClusterId(), keep)
 }
 
 // names returns what is in a directory.
@@ -61,9 +101,8 @@ func TestBackupKeepsTheNewest(t *testing.T) {
 		{7, 99, noon.Add(time.Hour)}, // A node that lags, asked with --stale.
 		{7, 102, noon.Add(2 * time.Hour)},
 	} {
-		got := command(t, "backup", dir, "--keep", "2", "--endpoint", serveBackup(t, backupAt(t, tt.cluster, tt.index, tt.at)))
-		if got.code != exitOK || !strings.Contains(got.stdout, dir) {
-			t.Fatalf("index %d: %+v", tt.index, got)
+		if err := addAndDelete(dir, 2, writeBytes(backupAt(t, tt.cluster, tt.index, tt.at))); err != nil {
+			t.Fatalf("index %d: %v", tt.index, err)
 		}
 	}
 	want := []string{
@@ -80,8 +119,8 @@ func TestBackupKeepsTheNewest(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
-		if got := command(t, "backup", "inspect", filepath.Join(dir, name)); got.code != exitOK {
-			t.Errorf("%s: %+v", name, got)
+		if _, err := Open(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -93,10 +132,10 @@ func TestBackupsAtOnce(t *testing.T) {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	var runs sync.WaitGroup
 	for i := range 12 {
-		endpoint := serveBackup(t, backupAt(t, 7, uint64(i), noon.Add(time.Duration(i)*time.Minute)))
+		data := backupAt(t, 7, uint64(i), noon.Add(time.Duration(i)*time.Minute))
 		runs.Go(func() {
-			if got := command(t, "backup", dir, "--keep", "1", "--endpoint", endpoint); got.code != exitOK {
-				t.Errorf("%d: %+v", i, got)
+			if err := addAndDelete(dir, 1, writeBytes(data)); err != nil {
+				t.Errorf("%d: %v", i, err)
 			}
 		})
 	}
@@ -106,9 +145,8 @@ func TestBackupsAtOnce(t *testing.T) {
 	if left := names(t, dir); !slices.Contains(left, newest) {
 		t.Errorf("only %v are left", left)
 	}
-	older := serveBackup(t, backupAt(t, 7, 3, noon))
-	if got := command(t, "backup", dir, "--keep", "1", "--endpoint", older); got.code != exitOK {
-		t.Errorf("%+v", got)
+	if err := addAndDelete(dir, 1, writeBytes(backupAt(t, 7, 3, noon))); err != nil {
+		t.Error(err)
 	}
 	if left := names(t, dir); !slices.Contains(left, newest) {
 		t.Errorf("a late run left only %v", left)
@@ -122,17 +160,17 @@ func TestFailedBackupDeletesNothing(t *testing.T) {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	whole := backupAt(t, 7, 5, noon)
 	for range 2 {
-		if got := command(t, "backup", dir, "--keep", "1", "--endpoint", serveBackup(t, whole)); got.code != exitOK {
-			t.Fatalf("%+v", got)
+		if err := addAndDelete(dir, 1, writeBytes(whole)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	before := names(t, dir)
-	for what, endpoint := range map[string]string{
-		"cut off":   serveBackup(t, backupAt(t, 7, 6, noon)[:100]),
-		"no answer": unusedAddr(t),
+	for what, write := range map[string]Write{
+		"cut off":   writeBytes(backupAt(t, 7, 6, noon)[:100]),
+		"no answer": func(*os.File) error { return errors.New("no answer") },
 	} {
-		if got := command(t, "backup", dir, "--keep", "1", "--endpoint", endpoint); got.code == exitOK || got.stdout != "" {
-			t.Errorf("%s: %+v", what, got)
+		if err := addAndDelete(dir, 1, write); err == nil {
+			t.Errorf("%s: no error", what)
 		}
 		if diff := cmp.Diff(before, names(t, dir)); diff != "" {
 			t.Errorf("%s (-before +after):\n%s", what, diff)
@@ -150,34 +188,10 @@ func TestFailedBackupDeletesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := command(t, "backup", dir, "--keep", "1", "--endpoint", serveBackup(t, whole)); got.code != exitOK {
-		t.Fatalf("%+v", got)
+	if err := addAndDelete(dir, 1, writeBytes(whole)); err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(append(before, "idnode.part-1"), names(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestBackupDirectoryIsNeeded: --keep takes a directory that is there, and a number.
-func TestBackupDirectoryIsNeeded(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{filepath.Join(dir, "missing"), "--keep", "3"},
-		{file, "--keep", "3"},
-		{standardOutput, "--keep", "3"},
-		{dir, "--keep", "0"},
-		{dir, "--keep", "-5"},
-	} {
-		got := command(t, append([]string{"backup", "--yes", "--endpoint", serveBackup(t, aBackup(t))}, args...)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, "--keep") {
-			t.Errorf("%s: %+v", args, got)
-		}
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "mine" {
-		t.Errorf("the file is %q: %v", text, err)
 	}
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/idnode/idnode/backup"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/transfer"
+)
+
+// backupInto returns what writes the cluster's backup into a file.
+func (s *clusterClient) backupInto(ctx context.Context, stderr io.Writer, consistency idnodev1.Consistency) transfer.Write {
+	return func(file *os.File) error {
+		return s.download(ctx, file, newProgress(stderr), consistency, func(error) error {
+			_, err := file.Seek(0, io.SeekStart)
+			return errors.Join(err, file.Truncate(0))
+		})
+	}
+}
+
+// streamBackup writes a backup to the standard output as it comes, and checks it on
+// the way. What was written cannot be taken back: another endpoint is asked only as
+// long as nothing was.
+func streamBackup(ctx context.Context, s *clusterClient, out io.Writer, p *progress, consistency idnodev1.Consistency) error {
+	unchecked, tee := io.Pipe()
+	checked := make(chan error, 1)
+	go func() {
+		err := transfer.Check(unchecked)
+		_ = unchecked.CloseWithError(err) // It ends the writer, and never fails.
+		checked <- err
+	}()
+	to := &backup.Counted{Writer: io.MultiWriter(out, tee)}
+	err := s.download(ctx, to, p, consistency, func(failed error) error {
+		if to.Bytes > 0 {
+			return failed
+		}
+		return nil
+	})
+	_ = tee.CloseWithError(err) // It ends the check, and never fails.
+	if wrong := <-checked; err == nil {
+		return wrong
+	}
+	return err
+}
+
+// download writes a backup, from the first endpoint that gives all of it. Before
+// another one is asked, rewind takes back what was written, or returns why it cannot.
+// The timeout is for each piece: the whole may take long.
+func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress, consistency idnodev1.Consistency, rewind func(failed error) error) error {
+	failed := &callError{verbose: s.verbose}
+	for _, endpoint := range s.endpoints {
+		err := s.downloadFrom(ctx, endpoint, to, p, consistency)
+		if err == nil {
+			return nil
+		}
+		failed.failedAt(endpoint, err)
+		if effectOf(err) == effectRefused || ctx.Err() != nil {
+			return failed
+		}
+		if err := rewind(failed); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io.Writer, p *progress, consistency idnodev1.Consistency) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer silence.Stop()
+	size, err := s.receive(ctx, endpoint, to, consistency, func(size int64) {
+		silence.Reset(s.timeout)
+		p.say("%d bytes received", size)
+	})
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return fmt.Errorf("%s fell silent after %d bytes: %w", endpoint, size, context.DeadlineExceeded)
+	}
+	return err
+}
+
+// receive writes what a node sends; got is told the size after each piece.
+func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
+	conn, err := s.connect(ctx, endpoint)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := idnodev1.NewAdminServiceClient(conn).Backup(ctx, &idnodev1.BackupRequest{Consistency: consistency})
+	for err == nil {
+		var piece *idnodev1.BackupResponse
+		if piece, err = stream.Recv(); err == nil {
+			_, err = w.Write(piece.GetData())
+			size += int64(len(piece.GetData()))
+			got(size)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return size, nil
+	}
+	return size, err
+}

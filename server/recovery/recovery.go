@@ -1,0 +1,160 @@
+// Package recovery lets the survivors of a lost quorum go on: it looks which members
+// are still there, refuses while the old cluster lives or may, and makes the data
+// directory of a stopped node that of a member of a new cluster.
+//
+// It neither asks nor prints anything. How a log is rewritten is package cluster's, and
+// how a state is changed package fsm's.
+package recovery
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/user"
+	"slices"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/cluster"
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/fileowner"
+)
+
+// Options say what is recovered, and how.
+type Options struct {
+	// Dir is the data directory of a node that does not run.
+	Dir string
+	// Keep are the tags of the members that go on, this node's among them.
+	Keep []string
+	// SkipAhead is by how much every counter is raised. It is not negative.
+	SkipAhead int64
+	// Lost are tags of members that are lost though something else answers at their
+	// addresses.
+	Lost []string
+	// Audit is the node's audit log; empty if there is none.
+	Audit  string
+	Logger *slog.Logger
+}
+
+// Recovery is one recovery. Its methods are called one after the other.
+type Recovery struct {
+	Options
+	// Record is what the directory knows of its node and of the members.
+	Record *member.Record
+}
+
+// Open reads who the directory's node is. It changes nothing.
+func Open(o Options) (*Recovery, error) {
+	record, err := member.Load(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Recovery{Options: o, Record: record}, nil
+}
+
+// Check refuses while the old cluster lives, or may.
+func (r *Recovery) Check(found []Probe) error {
+	clusterID := hex.EncodeToString(r.Record.ClusterID)
+	voters, reachable := 0, 0
+	for _, m := range r.Record.Members {
+		if m.GetVoter() && !m.GetRemoved() {
+			voters++
+			if m.GetTag() == r.Record.Tag {
+				reachable++
+			}
+		}
+	}
+	var refused []error
+	for _, p := range found {
+		tag, address := p.Member.GetTag(), p.Member.GetGrpcAddress()
+		switch {
+		case p.is(clusterID):
+			if p.Member.GetVoter() {
+				reachable++
+			}
+			refused = append(refused, fmt.Errorf("node %s runs at %s: stop it first", tag, address))
+		case p.open && p.Status == nil && !slices.Contains(r.Lost, tag):
+			refused = append(refused, fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use --assume-lost %s",
+				tag, address, p.err, tag))
+		}
+	}
+	if reachable > voters/2 && !r.Record.Recovering {
+		return fmt.Errorf("a majority is there: %d of %d voters, this one included; start this node instead", reachable, voters)
+	}
+	return errors.Join(refused...)
+}
+
+// Run recovers the data directory, and records it in the audit log, if there is one:
+// what is intended before, and what came of it after. It calls begin before it reads the
+// data. After an error it is run again with the same options.
+func (r *Recovery) Run(ctx context.Context, begin func()) (done fsm.Recovered, err error) {
+	entry := audit.Record{
+		Event: audit.EventRecover, Outcome: audit.OutcomeIntended, Principal: localUser(), Node: r.Record.Tag,
+		Before: map[string]any{"cluster": hex.EncodeToString(r.Record.ClusterID)},
+		After:  map[string]any{"members": r.Keep, "skip_ahead": r.SkipAhead},
+	}
+	log, err := r.openAudit()
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := log.Write(entry); err != nil {
+		return done, err
+	}
+	begin()
+	done, failed := r.rewrite(ctx)
+	entry.Outcome = audit.OutcomeDone
+	if failed != nil {
+		entry.Outcome, entry.Reason = audit.OutcomeUnknown, failed.Error()
+	}
+	entry.After = map[string]any{
+		"cluster": hex.EncodeToString(done.ClusterID), "epoch": done.Epoch, "members": r.Keep, "removed": done.Removed, "skip_ahead": r.SkipAhead,
+	}
+	return done, errors.Join(failed, log.Write(entry))
+}
+
+// rewrite makes the directory that of the new cluster.
+func (r *Recovery) rewrite(ctx context.Context) (done fsm.Recovered, err error) {
+	defer func() { err = errors.Join(err, fileowner.KeepIn(r.Dir)) }()
+	state := fsm.New(fsm.Config{Logger: r.Logger})
+	err = cluster.Recover(ctx, cluster.Recovery{
+		DataDir: r.Dir, Keep: r.Keep, StateMachine: state, Registry: state, Logger: r.Logger,
+		TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() },
+		Change: func() (err error) {
+			done, err = state.Recover(fsm.Recovery{Keep: r.Keep, SkipAhead: r.SkipAhead})
+			return err
+		},
+	})
+	if done.ClusterID == nil {
+		// The change was made before a crash; it is the same one.
+		_, done.Epoch = state.Floor()
+		done.ClusterID = state.ClusterID()
+	}
+	return done, err
+}
+
+// openAudit returns nil, which records nothing, without a file.
+func (r *Recovery) openAudit() (*audit.Log, error) {
+	if r.Audit == "" {
+		return nil, nil
+	}
+	log, err := audit.Open(r.Audit)
+	if err != nil {
+		return nil, err
+	}
+	// The node goes on with it, under its own user.
+	if err := fileowner.KeepOf(r.Audit, r.Dir); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return log, nil
+}
+
+// localUser is the user that runs this process.
+func localUser() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package recovery
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/cluster/member"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestOnlyALostQuorumIsRecovered: a member that answers is to be stopped first, with a
+// majority nothing is lost, and what does not say who it is must be known to be another
+// program.
+func TestOnlyALostQuorumIsRecovered(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close()
+	here := lis.Addr().String()
+	id := []byte{7}
+	silent := errors.New("no answer")
+	self := func(cluster []byte, tag string) *idnodev1.GetStatusResponse {
+		return &idnodev1.GetStatusResponse{ClusterId: hex.EncodeToString(cluster), Self: &idnodev1.Member{Tag: tag}}
+	}
+	for _, tt := range []struct {
+		name       string
+		b, c       *idnodev1.GetStatusResponse // What answers at their addresses; nil for nothing.
+		bOpen      bool
+		lost       []string
+		recovering bool
+		want       string
+	}{
+		{name: "nobody answers"},
+		{name: "a majority answers", b: self(id, "B"), want: "a majority is there: 2 of 3 voters"},
+		{name: "after a crash in the middle the others run as they are", b: self(id, "B"), recovering: true, want: "node B runs at"},
+		{name: "a watcher answers", c: self(id, "W"), want: "node W runs at"},
+		{name: "a node of another cluster", b: self([]byte{8}, "B")},
+		{name: "another node of the cluster", b: self(id, "X")},
+		{name: "something else listens", bOpen: true, want: "--assume-lost B"},
+		{name: "something else that is known to", bOpen: true, lost: []string{"B"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &raftlogv1.Member{Tag: "B", Voter: true, GrpcAddress: "127.0.0.1:1", RaftAddress: "127.0.0.1:1"}
+			if tt.bOpen {
+				b.RaftAddress = here
+			}
+			w := &raftlogv1.Member{Tag: "W", Watcher: true, GrpcAddress: "127.0.0.1:2", RaftAddress: "127.0.0.1:2"}
+			r := &Recovery{Options: Options{Lost: tt.lost}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
+				{Tag: "A", Voter: true},
+				b, w,
+				{Tag: "C", Voter: true, GrpcAddress: "127.0.0.1:3", RaftAddress: "127.0.0.1:3"},
+				{Tag: "D", Voter: true, Removed: true},
+			}}}
+			found, err := r.Probe(t.Context(), func(_ context.Context, address string) (*idnodev1.GetStatusResponse, error) {
+				for at, answer := range map[string]*idnodev1.GetStatusResponse{b.GrpcAddress: tt.b, w.GrpcAddress: tt.c} {
+					if at == address && answer != nil {
+						return answer, nil
+					}
+				}
+				return nil, silent
+			})
+			if err != nil || len(found) != 3 {
+				t.Fatalf("%v %v", found, err)
+			}
+			if err := r.Check(found); tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package transfer
+
+import (
+	"context"
+	"math"
+
+	"google.golang.org/grpc"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
+)
+
+// Bounds of one merge, below what a server takes.
+const (
+	mergeNames = 1000
+	mergeBytes = 32_000
+)
+
+// Call makes a call to a cluster until it is answered. The call may be made any number
+// of times, so that long work goes on through elections.
+type Call func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error
+
+// Merger merges counters into a cluster, in batches of which each is of one database.
+// Values only rise. It is used by one goroutine.
+type Merger struct {
+	Call Call
+	// DryRun changes nothing, and Changed gets each change that would be made.
+	DryRun  bool
+	Changed func(database string, c *idnodev1.CounterChange)
+	// Merged, if set, hears after each batch how many names were merged.
+	Merged func(names int64)
+
+	// skip is added to every value.
+	skip int64
+
+	batch *idnodev1.MergeCountersRequest
+	names int
+	bytes int
+	sent  int64
+	// total is what all batches together did.
+	total idnodev1.MergeCountersResponse
+}
+
+// Merge merges a list of counters. It returns what the Merger has done so far.
+func (m *Merger) Merge(ctx context.Context, counters []counterfile.Counter) (*idnodev1.MergeCountersResponse, error) {
+	err := m.merge(ctx, func(each counterfile.Each) error {
+		for _, c := range counters {
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &m.total, err
+}
+
+// merge merges what counters lists, claims first: an identity that is raised over a
+// claim has not issued it.
+func (m *Merger) merge(ctx context.Context, counters func(counterfile.Each) error) error {
+	for _, claims := range []bool{true, false} {
+		err := counters(func(c counterfile.Counter) error {
+			if claims != (c.Kind == counterfile.Claim) {
+				return nil
+			}
+			return m.add(ctx, c)
+		})
+		if err == nil {
+			err = m.send(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes one counter; the batch before it may be sent.
+func (m *Merger) add(ctx context.Context, c counterfile.Counter) error {
+	full := m.names >= mergeNames || m.bytes+len(c.Name) > mergeBytes
+	if full || m.batch.GetDatabase() != c.Database {
+		if err := m.send(ctx); err != nil {
+			return err
+		}
+	}
+	if m.batch == nil {
+		m.batch = &idnodev1.MergeCountersRequest{Database: c.Database, DryRun: m.DryRun}
+	}
+	m.names, m.bytes = m.names+1, m.bytes+len(c.Name)
+	switch c.Kind {
+	case counterfile.Claim:
+		m.batch.Claims = append(m.batch.Claims, c.Name)
+	case counterfile.HiLo:
+		m.batch.Hilos = append(m.batch.Hilos, &idnodev1.HiLoValue{
+			Tag: c.Name, Max: plus(c.Value, m.skip), Peak: plus(max(c.Peak, c.Value), m.skip),
+		})
+	default:
+		m.batch.Identities = append(m.batch.Identities, &idnodev1.IdentityValue{
+			Name: c.Name, Value: plus(c.Value, m.skip), Deleted: c.Kind == counterfile.DeletedIdentity,
+		})
+	}
+	return nil
+}
+
+// plus adds what is not negative, and stays at the greatest number.
+func plus(value, add int64) int64 {
+	if value > math.MaxInt64-add {
+		return math.MaxInt64
+	}
+	return value + add
+}
+
+// send sends the batch, if there is one.
+func (m *Merger) send(ctx context.Context) error {
+	if m.batch == nil {
+		return nil
+	}
+	batch := m.batch
+	var res *idnodev1.MergeCountersResponse
+	err := m.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		res, err = idnodev1.NewAdminServiceClient(conn).MergeCounters(ctx, batch)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.sent += int64(m.names)
+	m.batch, m.names, m.bytes = nil, 0, 0
+	t := &m.total
+	t.Created += res.GetCreated()
+	t.Raised += res.GetRaised()
+	t.Claimed += res.GetClaimed()
+	t.Unchanged += res.GetUnchanged()
+	t.Conflicts = append(t.Conflicts, res.GetConflicts()...)
+	t.LogIndex = max(t.LogIndex, res.GetLogIndex())
+	if m.Changed != nil {
+		for _, c := range res.GetChanges() {
+			m.Changed(batch.GetDatabase(), c)
+		}
+	}
+	if m.Merged != nil {
+		m.Merged(m.sent)
+	}
+	return nil
+}

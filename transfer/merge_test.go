@@ -1,0 +1,201 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/idnode/idnode/backup"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
+)
+
+// recorder is a cluster that keeps what it is asked.
+type recorder struct {
+	grpc.ClientConnInterface
+	requests []proto.Message
+}
+
+func (r *recorder) Invoke(_ context.Context, _ string, req, res any, _ ...grpc.CallOption) error {
+	r.requests = append(r.requests, proto.CloneOf(req.(proto.Message)))
+	if merged, ok := res.(*idnodev1.MergeCountersResponse); ok {
+		merged.Created, merged.LogIndex = 1, uint64(len(r.requests))
+	}
+	return nil
+}
+
+func (r *recorder) call(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
+	return call(ctx, r)
+}
+
+// TestABatchIsOfOneDatabase, and has at most so many names. Claims come first.
+func TestABatchIsOfOneDatabase(t *testing.T) {
+	var r recorder
+	var counters []counterfile.Counter
+	for i := range mergeNames + 1 {
+		counters = append(counters, counterfile.Counter{Database: "a", Kind: counterfile.Identity, Name: fmt.Sprint(i)})
+	}
+	counters = append(counters, counterfile.Counter{Database: "b", Kind: counterfile.HiLo, Name: "h", Value: 5},
+		counterfile.Counter{Database: "b", Kind: counterfile.Claim, Name: "c"})
+	var told []int64
+	m := Merger{Call: r.call, Merged: func(names int64) { told = append(told, names) }}
+	total, err := m.Merge(t.Context(), counters)
+	if err != nil || total.GetCreated() != 4 || total.GetLogIndex() != 4 {
+		t.Errorf("%v, %v", total, err)
+	}
+	var got []string
+	for _, m := range r.requests {
+		b := m.(*idnodev1.MergeCountersRequest)
+		got = append(got, fmt.Sprintf("%s %d %d %d", b.GetDatabase(), len(b.GetClaims()), len(b.GetIdentities()), len(b.GetHilos())))
+	}
+	if diff := cmp.Diff([]string{"b 1 0 0", "a 0 1000 0", "a 0 1 0", "b 0 0 1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int64{1, 1001, 1002, 1003}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// open writes a backup of these records and opens it.
+func open(t *testing.T, records ...*raftlogv1.SnapshotRecord) *Backup {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.backup")
+	err := WriteFile(path, func(file *os.File) error {
+		w, err := backup.NewWriter(file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
+		for _, r := range records {
+			err = errors.Join(err, w.Record(r))
+		}
+		return errors.Join(err, w.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// aBackup has one of each kind of record that is restored.
+func aBackup(t *testing.T) *Backup {
+	t.Helper()
+	return open(
+		t,
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Setting{Setting: &raftlogv1.SettingRecord{Key: "max-claims", Value: 9}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Floor{Floor: &raftlogv1.FloorRecord{Names: 10}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Member{Member: &raftlogv1.Member{Tag: "A", Id: []byte{0xaa}}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: &raftlogv1.EtagRecord{
+			Node: []byte{0xaa}, Ceilings: []*raftlogv1.EtagCeiling{{Database: "shop", Ceiling: 50, Last: 70}},
+		}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "shop"}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Identity{Identity: &raftlogv1.IdentityRecord{Name: "i", Last: math.MaxInt64 - 1}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: &raftlogv1.HiLoRecord{Tag: "h", Max: 32, Peak: 64}}},
+		&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Claim{Claim: &raftlogv1.ClaimRecord{Id: "c"}}},
+	)
+}
+
+// TestRestore: floor and tags come first, then settings, claims, and counters above the
+// distance. The floors of the operator are taken as they are.
+func TestRestore(t *testing.T) {
+	var r recorder
+	restore := Restore{
+		Backup: aBackup(t), Call: r.call, SkipAhead: 100, ShareTags: true, Settings: true,
+		Floors: []counterfile.Counter{{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: 3}},
+	}
+	if _, _, err := restore.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []proto.Message{
+		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Tags: []*idnodev1.GivenTag{
+			{Tag: "A", Id: "aa"}, {Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
+		}},
+		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 9},
+		&idnodev1.MergeCountersRequest{Database: "shop", Claims: []string{"c"}},
+		&idnodev1.MergeCountersRequest{
+			Database:   "shop",
+			Identities: []*idnodev1.IdentityValue{{Name: "i", Value: math.MaxInt64}}, Hilos: []*idnodev1.HiLoValue{{Tag: "h", Max: 132, Peak: 164}},
+		},
+		&idnodev1.MergeCountersRequest{Database: "shop", Identities: []*idnodev1.IdentityValue{{Name: "i", Value: 3}}},
+	}
+	if diff := cmp.Diff(want, r.requests, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestExport: what was exported is read as it was; RavenDB has no claims.
+func TestExport(t *testing.T) {
+	b := aBackup(t)
+	identity := counterfile.Counter{Database: "shop", Kind: counterfile.Identity, Name: "i", Value: math.MaxInt64 - 1}
+	hilo := counterfile.Counter{Database: "shop", Kind: counterfile.HiLo, Name: "h", Value: 32}
+	claim := counterfile.Counter{Database: "shop", Kind: counterfile.Claim, Name: "c"}
+	for _, tt := range []struct {
+		form          Form
+		database      string
+		packed        bool
+		written, left int
+		want          []counterfile.Counter
+	}{
+		{CSV, "", false, 3, 0, []counterfile.Counter{identity, hilo, claim}},
+		{CSV, "SHOP", false, 3, 0, []counterfile.Counter{identity, hilo, claim}},
+		{CSV, "other", false, 0, 0, nil},
+		{RavenDB, "shop", true, 2, 1, []counterfile.Counter{hilo, identity}},
+		{RavenDB, "shop", false, 2, 1, []counterfile.Counter{hilo, identity}},
+	} {
+		path := filepath.Join(t.TempDir(), "export")
+		err := WriteFile(path, func(file *os.File) error {
+			written, left, err := b.Export(file, tt.form, tt.database, tt.packed)
+			if written != tt.written || left != tt.left {
+				t.Errorf("%+v: %d written, %d left out", tt, written, left)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadCounters(path, tt.form, "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt, diff)
+		}
+	}
+}
+
+// TestAFileIsReplacedWhole, or not at all, and keeps its mode.
+func TestAFileIsReplacedWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("failed")
+	if err := WriteFile(path, func(*os.File) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
+		t.Errorf("%q %v", text, err)
+	}
+	if err := WriteFile(path, writeBytes([]byte("new"))); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if text, readErr := os.ReadFile(path); string(text) != "new" || readErr != nil || err != nil || info.Mode() != 0o640 {
+		t.Errorf("%q %v %v %v", text, readErr, info.Mode(), err)
+	}
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("%v are left", left)
+	}
+}

@@ -1,0 +1,143 @@
+package transfer
+
+import (
+	"context"
+	"encoding/hex"
+	"math"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer/counterfile"
+)
+
+// Restore merges a backup into a running cluster. Nothing is lowered or removed, so
+// restoring twice is restoring once.
+type Restore struct {
+	Backup *Backup
+	Call   Call
+	// SkipAhead is how many values each counter may have given since the backup was
+	// taken. It is not negative.
+	SkipAhead int64
+	// Floors are further values that are taken.
+	Floors []counterfile.Counter
+	// ShareTags lets members go on under tags of the backup's nodes, which are gone.
+	ShareTags bool
+	// Settings takes over the backup's settings too.
+	Settings bool
+	// Merged, if set, hears now and then how many names were merged.
+	Merged func(names int64)
+}
+
+// Run restores. After an error a part of the backup may have been merged.
+func (r *Restore) Run(ctx context.Context) (*idnodev1.MergeClusterResponse, *idnodev1.MergeCountersResponse, error) {
+	cluster, err := r.mergeCluster(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.mergeSettings(ctx); err != nil {
+		return nil, nil, err
+	}
+	m := &Merger{Call: r.Call, Merged: r.Merged, skip: r.SkipAhead}
+	if err := m.merge(ctx, r.Backup.Counters); err != nil {
+		return nil, nil, err
+	}
+	m.skip = 0
+	total, err := m.Merge(ctx, r.Floors)
+	total.LogIndex = max(total.GetLogIndex(), cluster.GetLogIndex())
+	return cluster, total, err
+}
+
+// mergeCluster takes over tags and floor: first, so that from then on no name is
+// begun too low.
+func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
+	total := &idnodev1.MergeClusterResponse{}
+	requests := r.clusterRequests()
+	for len(requests) > 0 {
+		req := requests[0]
+		requests = requests[1:]
+		var res *idnodev1.MergeClusterResponse
+		err := r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			res, err = idnodev1.NewAdminServiceClient(conn).MergeCluster(ctx, req)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if res.GetResume() != "" {
+			requests = append(requests, &idnodev1.MergeClusterRequest{Floor: req.GetFloor(), Resume: res.GetResume()})
+		}
+		total.Floor, total.LogIndex = res.GetFloor(), res.GetLogIndex()
+		total.Given += res.GetGiven()
+		for _, tag := range res.GetShared() {
+			if !slices.Contains(total.GetShared(), tag) {
+				total.Shared = append(total.Shared, tag)
+			}
+		}
+	}
+	return total, nil
+}
+
+// clusterRequests are the requests for floor and tags. The first one has the floor
+// and names all tags, so that one which is taken is refused before anything was changed; more
+// follow for etags that do not fit.
+func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
+	floor := plus(r.Backup.floor.GetNames(), r.SkipAhead)
+	next := func() *idnodev1.MergeClusterRequest {
+		return &idnodev1.MergeClusterRequest{ShareTags: r.ShareTags, EtagFloor: uint64(r.SkipAhead)}
+	}
+	requests := []*idnodev1.MergeClusterRequest{next()}
+	requests[0].Floor = floor
+	size := 0
+	add := func(tag *idnodev1.GivenTag, bytes int) {
+		last := requests[len(requests)-1]
+		if len(last.GetTags()) >= maxTags || size+bytes > mergeBytes {
+			last, size = next(), 0
+			requests = append(requests, last)
+		}
+		last.Tags = append(last.Tags, tag)
+		size += bytes
+	}
+	for _, m := range r.Backup.members {
+		add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId())}, tagBytes)
+	}
+	if !r.ShareTags {
+		return requests
+	}
+	for _, m := range r.Backup.members {
+		for _, e := range r.Backup.etags[string(m.GetId())].GetCeilings() {
+			add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId()), Etags: []*idnodev1.EtagCeiling{
+				{Database: e.GetDatabase(), Ceiling: r.pastEtags(e)},
+			}}, tagBytes+len(e.GetDatabase()))
+		}
+	}
+	return requests
+}
+
+// A request holds so many tags, each of about so many bytes.
+const maxTags, tagBytes = 100, 64
+
+// pastEtags is above every etag that the node may have used.
+func (r *Restore) pastEtags(e *raftlogv1.EtagCeiling) uint64 {
+	known := max(e.GetCeiling(), e.GetLast(), e.GetFloor())
+	return uint64(plus(int64(min(known, math.MaxInt64)), r.SkipAhead))
+}
+
+func (r *Restore) mergeSettings(ctx context.Context) error {
+	if !r.Settings {
+		return nil
+	}
+	for _, setting := range r.Backup.settings {
+		req := &idnodev1.UpdateSettingRequest{Key: setting.GetKey(), Value: setting.GetValue()}
+		err := r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+			_, err := idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, req)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
