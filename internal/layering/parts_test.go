@@ -62,6 +62,7 @@ var parts = []part{
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
 	{folder: "backup", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/outcome", floor: 0},
 	{folder: "transfer/counterfile", floor: 0},
 	{folder: "internal/boltfile", floor: 0},

@@ -1,0 +1,8 @@
+// Package op encodes and decodes the operations on the replicated state and their
+// results: raftlog.v1's messages Operation and Result.
+//
+// What most calls come down to, taking identity values, is encoded and decoded by hand,
+// without an allocation of the decoder's own. The payloads of all other operations, and
+// the answers to them, are generated messages. The order of an encoding's fields never
+// changes.
+package op

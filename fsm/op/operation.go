@@ -1,0 +1,164 @@
+package op
+
+import (
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Kind is what an operation does: its field number in raftlog.v1.Operation.
+type Kind protowire.Number
+
+// The kinds of operations, each with the message of that name as its payload.
+const (
+	KindIdentityNext   Kind = 10
+	KindIdentitySeed   Kind = 11
+	KindIdentityDelete Kind = 12
+	KindHiLoNext       Kind = 13
+	KindHiLoReturn     Kind = 14
+	KindHiLoSet        Kind = 15
+	KindClaim          Kind = 16
+	KindRelease        Kind = 17
+	KindSettingSet     Kind = 18
+	KindBootstrap      Kind = 19
+	KindMemberJoin     Kind = 20
+	KindMemberAnnounce Kind = 21
+	KindMemberPromote  Kind = 22
+	KindMemberRemove   Kind = 23
+	KindFormatRaise    Kind = 24
+	KindEtagRaise      Kind = 25
+	KindEtagCleanStop  Kind = 26
+	KindMerge          Kind = 27
+	KindMergeCluster   Kind = 28
+	KindRolesSet       Kind = 30
+	KindMemberInvite   Kind = 31
+)
+
+// known reports whether an operation may have the kind.
+func (k Kind) known() bool {
+	return k >= KindIdentityNext && k <= KindMergeCluster || k == KindRolesSet || k == KindMemberInvite
+}
+
+// The other field numbers of raftlog.v1.Operation.
+const (
+	fieldDatabase  protowire.Number = 1
+	fieldRequest   protowire.Number = 2
+	fieldPrincipal protowire.Number = 3
+)
+
+// Field numbers of payloads that are decoded by hand, if only in part.
+const (
+	payloadName          protowire.Number = 1 // of each that has a name, tag or id
+	nextCount            protowire.Number = 2
+	nextSeparator        protowire.Number = 3
+	identitySeedForce    protowire.Number = 3
+	identityDeleteForget protowire.Number = 2
+)
+
+// ErrMalformed is the error of an operation, or of a payload, that cannot be decoded.
+var ErrMalformed = errors.New("malformed operation")
+
+// Operation is a decoded raftlog.v1.Operation. Its byte slices are views into the
+// encoded one.
+type Operation struct {
+	// Database is folded; empty for operations on the cluster.
+	Database []byte
+	// Keyed means that it has the request key Request.
+	Keyed   bool
+	Request RequestKey
+	// Named means that it has a principal, possibly the anonymous one.
+	Named     bool
+	Principal []byte
+	// Kind says what the operation does, and Payload is the encoded message of it.
+	Kind    Kind
+	Payload []byte
+}
+
+// Decode decodes an operation without its payload. Unknown fields are refused: a node
+// that knows them would act differently. The error is ErrMalformed.
+func Decode(data []byte) (o Operation, err error) {
+	err = eachField(data, func(num protowire.Number, f field) bool {
+		switch num {
+		case fieldDatabase:
+			o.Database = f.bytes
+			return f.typ == protowire.BytesType
+		case fieldRequest:
+			again := o.Keyed
+			o.Keyed = true
+			o.Request, err = decodeRequestKey(f.bytes)
+			return f.typ == protowire.BytesType && err == nil && !again
+		case fieldPrincipal:
+			again := o.Named
+			o.Named, o.Principal = true, f.bytes
+			return f.typ == protowire.BytesType && !again
+		}
+		known := Kind(num).known() && o.Kind == 0
+		o.Kind, o.Payload = Kind(num), f.bytes
+		return known && f.typ == protowire.BytesType
+	})
+	if err == nil && o.Kind == 0 {
+		err = ErrMalformed
+	}
+	return o, err
+}
+
+// Name returns the name that the payload is about: in all that have one it is the first
+// field. Of a malformed payload it returns what it finds.
+func (o *Operation) Name() (name []byte) {
+	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
+		if num == payloadName {
+			name = f.bytes
+		}
+		return true
+	})
+	return name
+}
+
+// Forced reports whether an IdentitySeed is by force, or an IdentityDelete is to forget.
+func (o *Operation) Forced() (forced bool) {
+	flag := identitySeedForce
+	if o.Kind == KindIdentityDelete {
+		flag = identityDeleteForget
+	}
+	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
+		forced = forced || num == flag && f.number != 0
+		return true
+	})
+	return forced
+}
+
+// DecodePayload decodes the payload into the message of the operation's kind. Unknown
+// fields are refused. The error is ErrMalformed.
+func (o *Operation) DecodePayload(m proto.Message) error {
+	if err := proto.Unmarshal(o.Payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
+		return ErrMalformed
+	}
+	return nil
+}
+
+// IdentityNext is a decoded raftlog.v1.IdentityNext.
+type IdentityNext struct {
+	Name      []byte
+	Count     int64
+	Separator []byte
+}
+
+// DecodeIdentityNext decodes the payload of that kind. The error is ErrMalformed.
+func (o *Operation) DecodeIdentityNext() (next IdentityNext, err error) {
+	err = eachField(o.Payload, func(num protowire.Number, f field) bool {
+		switch num {
+		case payloadName:
+			next.Name = f.bytes
+			return f.typ == protowire.BytesType
+		case nextCount:
+			next.Count = int64(f.number)
+			return f.typ == protowire.VarintType
+		case nextSeparator:
+			next.Separator = f.bytes
+			return f.typ == protowire.BytesType
+		}
+		return false
+	})
+	return next, err
+}

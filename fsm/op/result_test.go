@@ -1,0 +1,60 @@
+package op
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/identity"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// TestResultsAreWhatProtobufReads compares with the generated code.
+func TestResultsAreWhatProtobufReads(t *testing.T) {
+	for name, c := range results() {
+		t.Run(name, func(t *testing.T) {
+			got := new(raftlogv1.Result)
+			if err := proto.Unmarshal(c.encoded, got); err != nil {
+				t.Fatal(err)
+			}
+			same(t, c.want, got)
+			if IsRefusal(c.encoded) != (c.want.GetRefusal() != nil) {
+				t.Error("taken for a refusal, or not")
+			}
+			_, _, ok := DecodeBlocks(c.encoded)
+			if ok != (c.want.GetIdentityNext() != nil) {
+				t.Error("taken for values, or not")
+			}
+			blocksAsGenerated(t, c.encoded)
+		})
+	}
+}
+
+// blocksAsGenerated compares what was decoded by hand, if it was, with the generated code.
+func blocksAsGenerated(t *testing.T, data []byte) {
+	t.Helper()
+	logIndex, blocks, ok := DecodeBlocks(data)
+	if !ok {
+		return
+	}
+	got := new(raftlogv1.Result)
+	if err := proto.Unmarshal(data, got); err != nil {
+		t.Fatalf("protobuf says %v", err)
+	}
+	want := []identity.Block{}
+	for _, v := range got.GetIdentityNext().GetValues() {
+		want = append(want, identity.Block{First: v.GetFirst(), Last: v.GetLast()})
+	}
+	if got.GetLogIndex() != logIndex || !slices.Equal(want, blocks) || got.GetRefusal() != nil {
+		t.Fatalf("%d, %v instead of %v", logIndex, blocks, got)
+	}
+}
+
+// FuzzDecodeBlocks: what is taken for values, protobuf decodes to the same.
+func FuzzDecodeBlocks(f *testing.F) {
+	for _, c := range results() {
+		f.Add(c.encoded)
+	}
+	f.Fuzz(blocksAsGenerated)
+}
