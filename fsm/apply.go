@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -53,8 +54,8 @@ func (c *contents) warm(operations [][]byte) {
 	var keys [table.Ahead]table.Key
 	n := 0
 	for _, data := range operations {
-		if o, err := decodeOperation(data); err == nil && o.kind == opIdentityNext {
-			keys[n] = table.Key{Database: c.databaseNumber(&o), Name: nameIn(o.payload)}
+		if o, err := op.Decode(data); err == nil && o.Kind == op.KindIdentityNext {
+			keys[n] = table.Key{Database: c.databaseNumber(&o), Name: o.Name()}
 			n++
 		}
 	}
@@ -64,20 +65,20 @@ func (c *contents) warm(operations [][]byte) {
 // applyOperation applies one operation, appending its result to dst, which is
 // empty.
 func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
-	o, err := decodeOperation(data)
-	if err == nil && c.format < o.format() {
-		err = errOperation // Nodes that do not know its format answer the same.
+	o, err := op.Decode(data)
+	if err == nil && c.format < formatOf(&o) {
+		err = op.ErrMalformed // Nodes that do not know its format answer the same.
 	}
 	if err != nil {
-		return appendRefused(dst, now, invalid("", "%v", err))
+		return appendRefused(dst, now.index, invalid("", "%v", err))
 	}
 	if err := c.checkFormed(&o); err != nil {
-		return appendRefused(dst, now, err)
+		return appendRefused(dst, now.index, err)
 	}
 	if err := c.roles.check(&o, c.strict()); err != nil {
-		return appendRefused(dst, now, err)
+		return appendRefused(dst, now.index, err)
 	}
-	if !o.keyed {
+	if !o.Keyed {
 		result, _ := c.run(dst, now, &o)
 		return result
 	}
@@ -85,8 +86,8 @@ func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 }
 
 // checkFormed refuses everything but Bootstrap until the cluster is formed.
-func (c *contents) checkFormed(o *operation) *refusal {
-	if c.formed() || o.kind == opBootstrap {
+func (c *contents) checkFormed(o *op.Operation) *refusal {
+	if c.formed() || o.Kind == op.KindBootstrap {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED, "", "the cluster is not formed yet")
@@ -94,42 +95,37 @@ func (c *contents) checkFormed(o *operation) *refusal {
 
 // run runs an operation, appending its result to dst, which is empty. It reports whether
 // the operation was applied; otherwise the result is a refusal.
-func (c *contents) run(dst []byte, now moment, o *operation) (result []byte, applied bool) {
-	result, refused := c.dispatch(appendLogIndex(dst, now.index), now, o)
+func (c *contents) run(dst []byte, now moment, o *op.Operation) (result []byte, applied bool) {
+	result, refused := c.dispatch(op.AppendLogIndex(dst, now.index), now, o)
 	if refused != nil {
-		return appendRefused(dst, now, refused), false
+		return appendRefused(dst, now.index, refused), false
 	}
 	return result, true
 }
 
-// appendRefused appends the whole result of an operation that was refused.
-func appendRefused(dst []byte, now moment, r *refusal) []byte {
-	return appendRefusal(appendLogIndex(dst, now.index), r)
-}
-
 // dispatch runs an operation, appending its answer to dst. A handler that refuses has
 // changed nothing, and its dst is ignored.
-func (c *contents) dispatch(dst []byte, now moment, o *operation) ([]byte, *refusal) {
-	switch o.kind {
-	case opIdentityNext:
+func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	switch o.Kind {
+	case op.KindIdentityNext:
 		return c.identityNext(dst, o)
-	case opIdentitySeed:
+	case op.KindIdentitySeed:
 		return c.identitySeed(dst, o)
-	case opIdentityDelete:
+	case op.KindIdentityDelete:
 		return c.identityDelete(dst, o)
-	case opHiLoNext:
+	case op.KindHiLoNext:
 		return c.hiloNext(dst, now, o)
-	case opHiLoReturn:
+	case op.KindHiLoReturn:
 		return c.hiloReturn(dst, o)
-	case opHiLoSet:
+	case op.KindHiLoSet:
 		return c.hiloSet(dst, o)
-	case opClaim:
+	case op.KindClaim:
 		return c.claim(dst, o)
-	case opRelease:
+	case op.KindRelease:
 		return c.release(dst, o)
-	case opSettingSet:
+	case op.KindSettingSet:
 		return c.settingSet(dst, o)
-	case opMerge:
+	case op.KindMerge:
 		return c.merge(dst, o)
 	default:
 		return c.dispatchCluster(dst, now, o)
@@ -137,31 +133,31 @@ func (c *contents) dispatch(dst []byte, now moment, o *operation) ([]byte, *refu
 }
 
 // dispatchCluster is dispatch for operations on the cluster itself.
-func (c *contents) dispatchCluster(dst []byte, now moment, o *operation) ([]byte, *refusal) {
-	switch o.kind {
-	case opBootstrap:
+func (c *contents) dispatchCluster(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	switch o.Kind {
+	case op.KindBootstrap:
 		return c.bootstrap(dst, now, o)
-	case opMemberJoin:
+	case op.KindMemberJoin:
 		return c.memberJoin(dst, now, o)
-	case opMemberInvite:
+	case op.KindMemberInvite:
 		return c.memberInvite(dst, now, o)
-	case opMemberAnnounce:
+	case op.KindMemberAnnounce:
 		return c.memberAnnounce(dst, now, o)
-	case opMemberPromote:
+	case op.KindMemberPromote:
 		return c.memberPromote(dst, o)
-	case opMemberRemove:
+	case op.KindMemberRemove:
 		return c.memberRemove(dst, o)
-	case opFormatRaise:
+	case op.KindFormatRaise:
 		return c.formatRaise(dst, o)
-	case opEtagRaise:
+	case op.KindEtagRaise:
 		return c.etagRaise(dst, o)
-	case opEtagCleanStop:
+	case op.KindEtagCleanStop:
 		return c.etagCleanStop(dst, o)
-	case opMergeCluster:
+	case op.KindMergeCluster:
 		return c.mergeCluster(dst, o)
-	case opRolesSet:
+	case op.KindRolesSet:
 		return c.rolesSet(dst, now, o)
 	default:
-		return dst, invalid("", "%v", errOperation)
+		return dst, invalid("", "%v", op.ErrMalformed)
 	}
 }

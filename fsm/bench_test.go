@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -104,31 +102,4 @@ func BenchmarkHiLoNext(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
-}
-
-// BenchmarkDecodeOperation is why the most frequent operation is decoded by
-// hand.
-func BenchmarkDecodeOperation(b *testing.B) {
-	data := encodeOperation(keyed(opNext(benchName(1), 1), key(1, 1)))
-	b.Run("by hand", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			op, err := decodeOperation(data)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := decodeIdentityNext(op.payload); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("generated", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var m raftlogv1.Operation
-			if err := proto.Unmarshal(data, &m); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -11,7 +12,7 @@ const clusterIDBytes = 16
 
 // bootstrap forms the cluster. The same Bootstrap again changes nothing and is no error:
 // the node that proposed it may not know the outcome of the first one.
-func (c *contents) bootstrap(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) bootstrap(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var b raftlogv1.Bootstrap
 	if err := decodePayload(o, &b); err != nil {
 		return dst, err

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -129,7 +130,7 @@ func (c *contents) removeClaim(item claimItem, ref table.Ref) {
 }
 
 // claim claims an id: the first one wins.
-func (c *contents) claim(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var claim raftlogv1.Claim
 	if err := decodePayload(o, &claim); err != nil {
 		return dst, err
@@ -150,7 +151,7 @@ func (c *contents) claim(dst []byte, o *operation) ([]byte, *refusal) {
 }
 
 // checkClaim refuses a request with a bad database or id.
-func checkClaim(o *operation, id string) *refusal {
+func checkClaim(o *op.Operation, id string) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (c *contents) checkFree(item claimItem) *refusal {
 }
 
 // release gives a claimed id free.
-func (c *contents) release(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var release raftlogv1.Release
 	if err := decodePayload(o, &release); err != nil {
 		return dst, err

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 )
 
 // databases gives each database a number, in order of first use, so that the many names
@@ -27,8 +28,8 @@ func (d *databases) number(name string) (uint32, bool) {
 
 // databaseNumber returns the number of the operation's database; a new database
 // has the number it would get.
-func (c *contents) databaseNumber(o *operation) uint32 {
-	if n, ok := c.databases.numbers[string(o.database)]; ok {
+func (c *contents) databaseNumber(o *op.Operation) uint32 {
+	if n, ok := c.databases.numbers[string(o.Database)]; ok {
 		return n
 	}
 	return uint32(len(c.databases.names))
@@ -36,9 +37,9 @@ func (c *contents) databaseNumber(o *operation) uint32 {
 
 // useDatabase gives the operation's database its number, if it is new. Handlers call it
 // once nothing can be refused.
-func (c *contents) useDatabase(o *operation) {
-	if _, ok := c.databases.numbers[string(o.database)]; !ok {
-		c.addDatabase(string(o.database))
+func (c *contents) useDatabase(o *op.Operation) {
+	if _, ok := c.databases.numbers[string(o.Database)]; !ok {
+		c.addDatabase(string(o.Database))
 	}
 }
 
@@ -62,7 +63,7 @@ func (c *contents) countName(db uint32, name string, by int64) {
 // checkNew refuses a new name, tag or claimed id if it has a control character, or if
 // room refuses it. A merge skips the former check: names from before that rule can be
 // restored.
-func (c *contents) checkNew(o *operation, limit settingID, used int, field, text string) *refusal {
+func (c *contents) checkNew(o *op.Operation, limit settingID, used int, field, text string) *refusal {
 	if r, found := docid.FirstControl(text); found && c.strict() {
 		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)
 	}
@@ -90,8 +91,8 @@ func (c *contents) databaseRoom(db uint32, names, bytes int) *refusal {
 // room refuses a new name of the given size if a limit is reached: the named
 // one, of which there are used already, that of all names' bytes, or that of
 // databases.
-func (c *contents) room(o *operation, limit settingID, used, size int) *refusal {
-	_, known := c.databases.numbers[string(o.database)]
+func (c *contents) room(o *op.Operation, limit settingID, used, size int) *refusal {
+	_, known := c.databases.numbers[string(o.Database)]
 	switch {
 	case int64(used) >= c.settings.value(limit):
 		return c.settings.quota(limit)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -136,7 +137,7 @@ func (e *etagRecord) withoutLast() []etagCounter {
 
 // etagRaise raises ceilings. None is ever lowered. Databases beyond the limit get none:
 // the answer names them, and the others are raised anyway.
-func (c *contents) etagRaise(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var raise raftlogv1.EtagRaise
 	if err := decodePayload(o, &raise); err != nil {
 		return dst, err
@@ -164,13 +165,13 @@ func (c *contents) etagRaise(dst []byte, o *operation) ([]byte, *refusal) {
 // A stop of many databases comes in parts. It takes effect with the last one. A lost
 // part, or a database beyond the limit, makes it differ from the node's disk, and then
 // the next start continues above the ceilings.
-func (c *contents) etagCleanStop(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var stop raftlogv1.EtagCleanStop
 	if err := decodePayload(o, &stop); err != nil {
 		return dst, err
 	}
 	if stop.GetPartial() && !c.strict() {
-		return dst, invalid("", "%v", errOperation) // Nodes of format 2 do not know the field.
+		return dst, invalid("", "%v", op.ErrMalformed) // Nodes of format 2 do not know the field.
 	}
 	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
@@ -203,7 +204,7 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	if len(beyond) == 0 {
 		return dst
 	}
-	return appendMessage(dst, resultEtag, &raftlogv1.EtagResult{Refused: beyond})
+	return op.AppendAnswer(dst, &raftlogv1.EtagResult{Refused: beyond})
 }
 
 // node returns the id of a present member.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -85,7 +86,7 @@ func TestACleanStopComesInParts(t *testing.T) {
 func TestPartsNeedTheirFormat(t *testing.T) {
 	l := newLogOf(t, MergeFormat)
 	r := l.mustRefuse("format 2", opPartialStop("A", 0, map[string]uint64{"a": 1}))
-	if want := invalid("", "%v", errOperation); r.GetReason() != want.reason || r.GetDetail() != want.detail {
+	if want := invalid("", "%v", op.ErrMalformed); r.GetReason() != want.reason || r.GetDetail() != want.detail {
 		t.Errorf("refused with %v", r)
 	}
 }

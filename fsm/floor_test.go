@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -103,10 +104,10 @@ func TestAFloorIsRaisedInBatches(t *testing.T) {
 			l.merge(m)
 		}
 	}
-	op, calls := &raftlogv1.MergeCluster{Floor: 77}, 0
+	merge, calls := &raftlogv1.MergeCluster{Floor: 77}, 0
 	for {
-		op.Resume = l.mustApplied(l.do(opMergeClusterOf(op))).GetMergeCluster().GetResume()
-		if calls++; op.GetResume() == "" {
+		merge.Resume = l.mustApplied(l.do(opMergeClusterOf(merge))).GetMergeCluster().GetResume()
+		if calls++; merge.GetResume() == "" {
 			break
 		}
 	}
@@ -128,7 +129,7 @@ func TestAFloorIsRaisedInBatches(t *testing.T) {
 	}
 	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 99, Resume: "7/0/a"}))) // Behind all.
 	old := newLogOf(t, MergeFormat)
-	want := invalid("", "%v", errOperation)
+	want := invalid("", "%v", op.ErrMalformed)
 	if r := old.mustRefuse("format 2", opMergeClusterOf(&raftlogv1.MergeCluster{Floor: -1, Resume: "0/0/a"})); r.GetDetail() != want.detail {
 		t.Errorf("refused with %v", r)
 	}

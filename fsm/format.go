@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -16,12 +17,12 @@ const (
 // strict reports whether the rules of StrictFormat hold.
 func (c *contents) strict() bool { return c.format >= StrictFormat }
 
-// format is the log format from which on nodes can read the operation.
-func (o *operation) format() uint32 {
+// formatOf returns the log format from which on nodes can read an operation.
+func formatOf(o *op.Operation) uint32 {
 	switch {
-	case o.request.before != 0 || o.kind == opMemberInvite:
+	case o.Request.FingerprintBefore != 0 || o.Kind == op.KindMemberInvite:
 		return StrictFormat
-	case o.kind == opMerge || o.kind == opMergeCluster:
+	case o.Kind == op.KindMerge || o.Kind == op.KindMergeCluster:
 		return MergeFormat
 	default:
 		return firstFormat
@@ -30,7 +31,7 @@ func (o *operation) format() uint32 {
 
 // formatRaise raises the log format that leaders write. Raising it to its present value
 // changes nothing.
-func (c *contents) formatRaise(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) formatRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var raise raftlogv1.FormatRaise
 	if err := decodePayload(o, &raise); err != nil {
 		return dst, err

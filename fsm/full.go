@@ -4,6 +4,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
 )
 
@@ -33,16 +34,16 @@ func fullKey(f foundIdentity, separator []byte) numberedItem {
 }
 
 // has reports whether there is known to be no room for the count.
-func (m fullIdentities) has(f foundIdentity, next identityNextOp) bool {
+func (m fullIdentities) has(f foundIdentity, next op.IdentityNext) bool {
 	if len(m) == 0 {
 		return false
 	}
-	full, ok := m[fullKey(f, next.separator)]
-	return ok && full.last == f.last && next.count > full.most
+	full, ok := m[fullKey(f, next.Separator)]
+	return ok && full.last == f.last && next.Count > full.most
 }
 
 // remember takes over why a Next failed.
-func (m fullIdentities) remember(f foundIdentity, next identityNextOp, err error) {
+func (m fullIdentities) remember(f foundIdentity, next op.IdentityNext, err error) {
 	var exhausted *identity.ExhaustedError
 	if !errors.As(err, &exhausted) {
 		return
@@ -50,7 +51,7 @@ func (m fullIdentities) remember(f foundIdentity, next identityNextOp, err error
 	if len(m) >= maxFull {
 		clear(m)
 	}
-	m[fullKey(f, next.separator)] = fullIdentity{last: f.last, most: exhausted.Most}
+	m[fullKey(f, next.Separator)] = fullIdentity{last: f.last, most: exhausted.Most}
 }
 
 // forget is called when a claim is released.

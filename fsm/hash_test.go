@@ -3,6 +3,7 @@ package fsm
 import (
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -75,8 +76,8 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 		c := newContents()
 		c.setFormat(MergeFormat)
 		c.sessions.open(nodeID{1}, 5)
-		applied := appendValue(appendLogIndex(nil, 9), 1)
-		refused := appendRefused(nil, moment{index: index}, refuse(reason, field, "%s", words))
+		applied := op.AppendValue(op.AppendLogIndex(nil, 9), 1)
+		refused := appendRefused(nil, index, refuse(reason, field, "%s", words))
 		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 1, [][]byte{applied, refused, applied}, c.strict())
 		c.setFormat(format)
 		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 2, [][]byte{refused}, c.strict())

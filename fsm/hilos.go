@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -52,14 +53,14 @@ func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
 }
 
 // changeHiLo stores a changed counter, and its database if the counter is new.
-func (c *contents) changeHiLo(o *operation, f foundHiLo, now hilo.Counter) {
+func (c *contents) changeHiLo(o *op.Operation, f foundHiLo, now hilo.Counter) {
 	c.useDatabase(o)
 	c.putHiLo(f, now)
 }
 
 // findHiLoFor looks up the counter that an operation is about to change; it
 // refuses a bad tag, and a new one as checkNew does.
-func (c *contents) findHiLoFor(o *operation, tag string) (foundHiLo, *refusal) {
+func (c *contents) findHiLoFor(o *op.Operation, tag string) (foundHiLo, *refusal) {
 	if err := checkHiLo(o, tag); err != nil {
 		return foundHiLo{}, err
 	}
@@ -71,7 +72,7 @@ func (c *contents) findHiLoFor(o *operation, tag string) (foundHiLo, *refusal) {
 }
 
 // checkHiLo refuses a request with a bad database or tag.
-func checkHiLo(o *operation, tag string) *refusal {
+func checkHiLo(o *op.Operation, tag string) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func checkHiLo(o *operation, tag string) *refusal {
 }
 
 // hiloNext reserves a range.
-func (c *contents) hiloNext(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var next raftlogv1.HiLoNext
 	if err := decodePayload(o, &next); err != nil {
 		return dst, err
@@ -101,7 +102,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *operation) ([]byte, *refu
 			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
 	}
 	c.changeHiLo(o, found, counter)
-	return appendMessage(dst, resultHiLoNext, &raftlogv1.HiLoNextResult{
+	return op.AppendAnswer(dst, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,
 		TimeUnixNano: now.unixNano,
 		Token:        next.GetToken(),
@@ -138,7 +139,7 @@ func idleTime(now, then int64) time.Duration {
 
 // hiloReturn takes a range back if that is possible. Otherwise it does not refuse, but
 // answers that nothing was done.
-func (c *contents) hiloReturn(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var ret raftlogv1.HiLoReturn
 	if err := decodePayload(o, &ret); err != nil {
 		return dst, err
@@ -152,11 +153,11 @@ func (c *contents) hiloReturn(dst []byte, o *operation) ([]byte, *refusal) {
 	if returned {
 		c.putHiLo(found, counter)
 	}
-	return appendMessage(dst, resultHiLoReturn, &raftlogv1.HiLoReturnResult{Returned: returned, Max: counter.Max}), nil
+	return op.AppendAnswer(dst, &raftlogv1.HiLoReturnResult{Returned: returned, Max: counter.Max}), nil
 }
 
 // hiloSet raises Max for a client that runs the whole algorithm on its own side.
-func (c *contents) hiloSet(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var set raftlogv1.HiLoSet
 	if err := decodePayload(o, &set); err != nil {
 		return dst, err
@@ -178,7 +179,7 @@ func (c *contents) hiloSet(dst []byte, o *operation) ([]byte, *refusal) {
 		counter.Outstanding = nil
 	}
 	c.changeHiLo(o, found, counter)
-	return appendValue(dst, counter.Max), nil
+	return op.AppendValue(dst, counter.Max), nil
 }
 
 // refuseHiLo translates an error of package hilo.

@@ -5,9 +5,8 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -79,51 +78,51 @@ func (c *contents) identityTable(hidden bool) *table.Table[identityValue] {
 func (c *contents) identityCount() int { return c.identities.Len() + c.hidden.Len() }
 
 // identityNext hands out values.
-func (c *contents) identityNext(dst []byte, o *operation) ([]byte, *refusal) {
-	next, err := decodeIdentityNext(o.payload)
+func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) {
+	next, err := o.DecodeIdentityNext()
 	if err != nil {
 		return dst, invalid("", "%v", err)
 	}
 	if err := checkIdentityNext(o, next); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(o), string(next.name))
+	found := c.findIdentity(c.databaseNumber(o), string(next.Name))
 	if err := c.checkNewIdentity(o, found); err != nil {
 		return dst, err
 	}
 	if c.full.has(found, next) {
 		return dst, refuseIdentity(identity.ErrExhausted, found)
 	}
-	counter, blocks, failed := found.counter().Next(next.count, c.claimedValues(found, next.separator))
+	counter, blocks, failed := found.counter().Next(next.Count, c.claimedValues(found, next.Separator))
 	if failed != nil {
 		c.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
 	}
 	c.useDatabase(o)
 	if c.strict() && c.numbered.Len() > 0 {
-		separator, _ := utf8.DecodeRune(next.separator)
+		separator, _ := utf8.DecodeRune(next.Separator)
 		c.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
 	}
 	c.putIdentity(found, counter)
-	return appendBlocks(dst, blocks), nil
+	return op.AppendBlocks(dst, blocks), nil
 }
 
 // checkIdentityNext refuses a malformed request.
-func checkIdentityNext(o *operation, next identityNextOp) *refusal {
-	if err := checkIdentity(o, next.name); err != nil {
+func checkIdentityNext(o *op.Operation, next op.IdentityNext) *refusal {
+	if err := checkIdentity(o, next.Name); err != nil {
 		return err
 	}
-	if next.count < 1 || next.count > identity.MaxCount {
-		return invalid("count", "is %d, must be from 1 to %d", next.count, identity.MaxCount)
+	if next.Count < 1 || next.Count > identity.MaxCount {
+		return invalid("count", "is %d, must be from 1 to %d", next.Count, identity.MaxCount)
 	}
-	if r, n := utf8.DecodeRune(next.separator); n == 0 || n != len(next.separator) || r == utf8.RuneError {
+	if r, n := utf8.DecodeRune(next.Separator); n == 0 || n != len(next.Separator) || r == utf8.RuneError {
 		return invalid("separator", "must be one character")
 	}
 	return nil
 }
 
 // checkIdentity refuses a request with a bad database or name.
-func checkIdentity[T ~string | ~[]byte](o *operation, name T) *refusal {
+func checkIdentity[T ~string | ~[]byte](o *op.Operation, name T) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func checkIdentity[T ~string | ~[]byte](o *operation, name T) *refusal {
 }
 
 // checkNewIdentity is checkNew for an identity, if it is new.
-func (c *contents) checkNewIdentity(o *operation, f foundIdentity) *refusal {
+func (c *contents) checkNewIdentity(o *op.Operation, f foundIdentity) *refusal {
 	if f.exists {
 		return nil
 	}
@@ -157,7 +156,7 @@ func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from in
 // hidden identity is seeded from its kept value, which is also compared with expected,
 // and is shown again: a caller that does not know of it must not set it back without
 // force.
-func (c *contents) identitySeed(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var seed raftlogv1.IdentitySeed
 	if err := decodePayload(o, &seed); err != nil {
 		return dst, err
@@ -175,7 +174,7 @@ func (c *contents) identitySeed(dst []byte, o *operation) ([]byte, *refusal) {
 	}
 	c.useDatabase(o)
 	c.putIdentity(found, counter)
-	return appendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
+	return op.AppendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
 }
 
 // appendBefore appends, for a seed by force, the identity's previous state, which the
@@ -184,13 +183,12 @@ func (c *contents) appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found 
 	if !seed.GetForce() || !found.exists || c.format < rolesFormat {
 		return dst
 	}
-	dst = protowire.AppendTag(dst, resultBefore, protowire.VarintType)
-	return protowire.AppendVarint(dst, uint64(found.last))
+	return op.AppendBefore(dst, found.last)
 }
 
 // identityDelete hides an identity, or forgets it. Only forgetting finds one
 // that is hidden already.
-func (c *contents) identityDelete(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var del raftlogv1.IdentityDelete
 	if err := decodePayload(o, &del); err != nil {
 		return dst, err
@@ -211,7 +209,7 @@ func (c *contents) identityDelete(dst []byte, o *operation) ([]byte, *refusal) {
 		}
 		c.putIdentity(found, kept)
 	}
-	return appendValue(dst, found.last), nil
+	return op.AppendValue(dst, found.last), nil
 }
 
 // forgetIdentity removes an identity that exists.

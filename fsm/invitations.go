@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -39,7 +40,7 @@ type invitations struct {
 func newInvitations() invitations { return invitations{byToken: map[tokenHash]invitation{}} }
 
 // memberInvite records a token. A known one stays as it is.
-func (c *contents) memberInvite(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) memberInvite(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var invite raftlogv1.MemberInvite
 	if err := decodePayload(o, &invite); err != nil {
 		return dst, err
@@ -71,7 +72,7 @@ func (c *contents) memberInvite(dst []byte, now moment, o *operation) ([]byte, *
 // or a token, which then decides what it becomes. Below StrictFormat every node is
 // admitted, and the token is ignored: nodes of format 2 do not know that field, and this
 // one must reach the same state.
-func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *refusal {
+func (c *contents) admit(now moment, o *op.Operation, join *raftlogv1.MemberJoin) *refusal {
 	hash := join.GetTokenHash()
 	switch {
 	case !c.strict():
@@ -80,10 +81,10 @@ func (c *contents) admit(now moment, o *operation, join *raftlogv1.MemberJoin) *
 		return c.invitations.admit(hash, join.GetMember(), now.unixNano)
 	case !c.roles.set():
 		return nil
-	case o.named && allows(c.roles.table, o, rights.Cluster, nil, nil, true):
+	case o.Named && allows(c.roles.table, o, rights.Cluster, nil, nil, true):
 		return nil
 	}
-	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.principal)
+	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.Principal)
 }
 
 // admit gives a new node the properties of its token.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -164,7 +165,7 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 }
 
 // memberJoin registers a node that may then be added to Raft's configuration.
-func (c *contents) memberJoin(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) memberJoin(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var join raftlogv1.MemberJoin
 	if err := decodePayload(o, &join); err != nil {
 		return dst, err
@@ -248,7 +249,7 @@ func tagTaken(tag string) *refusal {
 
 // memberAnnounce records a member's start: its addresses, and the formats it reads. It
 // opens a session, and answers with the previous record of the node's etags.
-func (c *contents) memberAnnounce(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var announce raftlogv1.MemberAnnounce
 	if err := decodePayload(o, &announce); err != nil {
 		return dst, err
@@ -302,7 +303,7 @@ func startedBefore(said, have *raftlogv1.Member) bool {
 }
 
 // memberPromote lets a member vote; one that may already is left as it is.
-func (c *contents) memberPromote(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) memberPromote(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var promote raftlogv1.MemberPromote
 	if err := decodePayload(o, &promote); err != nil {
 		return dst, err
@@ -323,7 +324,7 @@ func (c *contents) memberPromote(dst []byte, o *operation) ([]byte, *refusal) {
 // nothing. A checked removal is valid only in the membership for which it was checked: of
 // two concurrent removals, each safe alone, the second must be checked again. Below
 // StrictFormat there is no index of it.
-func (c *contents) memberRemove(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var remove raftlogv1.MemberRemove
 	if err := decodePayload(o, &remove); err != nil {
 		return dst, err
@@ -348,5 +349,5 @@ func (c *contents) memberRemove(dst []byte, o *operation) ([]byte, *refusal) {
 
 // appendMember appends the answer of operations on a member.
 func appendMember(dst []byte, r *raftlogv1.MemberResult) []byte {
-	return appendMessage(dst, resultMember, r)
+	return op.AppendAnswer(dst, r)
 }

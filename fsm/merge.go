@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -18,7 +19,7 @@ const (
 
 // merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
 // commute.
-func (c *contents) merge(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) merge(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.Merge
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
@@ -33,7 +34,7 @@ func (c *contents) merge(dst []byte, o *operation) ([]byte, *refusal) {
 	c.useDatabase(o)
 	merging := merging{contents: c, db: db}
 	merging.all(&m)
-	return appendMessage(dst, resultMerge, &merging.result), nil
+	return op.AppendAnswer(dst, &merging.result), nil
 }
 
 // merging is one merge, carried out or only looked at.
@@ -154,7 +155,7 @@ func (m *merging) count(exists, changed bool) bool {
 }
 
 // checkMerge refuses what no state holds.
-func checkMerge(o *operation, m *raftlogv1.Merge) *refusal {
+func checkMerge(o *op.Operation, m *raftlogv1.Merge) *refusal {
 	if err := checkDatabase(o); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func checkMerge(o *operation, m *raftlogv1.Merge) *refusal {
 }
 
 // roomForMerge refuses new names if a limit would be passed.
-func (c *contents) roomForMerge(o *operation, db uint32, m *raftlogv1.Merge) *refusal {
+func (c *contents) roomForMerge(o *op.Operation, db uint32, m *raftlogv1.Merge) *refusal {
 	identities := wanted{limit: settingMaxIdentities, used: c.identityCount()}
 	for _, i := range m.GetIdentities() {
 		identities.want(!c.findIdentity(db, i.GetName()).exists, i.GetName())
@@ -242,7 +243,7 @@ func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var changes []MergeChange
-	o := &operation{database: []byte(database)}
+	o := &op.Operation{Database: []byte(database)}
 	preview := merging{contents: s.contents, db: s.contents.databaseNumber(o)}
 	preview.changed = func(c MergeChange) { changes = append(changes, c) }
 	preview.all(m)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -208,11 +209,11 @@ func (l *testLog) mustRefuse(name string, op *raftlogv1.Operation) *raftlogv1.Re
 // A cluster with a member that knows the first format answers as that member does.
 func TestMergesNeedTheirFormat(t *testing.T) {
 	l := newFormedLog(t)
-	for _, op := range []*raftlogv1.Operation{
+	for _, merge := range []*raftlogv1.Operation{
 		opMergeOf(mergeIdentity("users", 1, false)), opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 5}),
 	} {
-		want := invalid("", "%v", errOperation)
-		if r := l.mustRefuse("format 1", op); r.GetReason() != want.reason || r.GetDetail() != want.detail {
+		want := invalid("", "%v", op.ErrMalformed)
+		if r := l.mustRefuse("format 1", merge); r.GetReason() != want.reason || r.GetDetail() != want.detail {
 			t.Errorf("refused with %v", r)
 		}
 	}
@@ -414,11 +415,11 @@ func repeats(m *raftlogv1.Merge) bool {
 // TestMergesNeedTheRightToTheCluster: a restore concerns everybody's counters.
 func TestMergesNeedTheRightToTheCluster(t *testing.T) {
 	for _, kind := range []*raftlogv1.Operation{opMergeOf(mergeIdentity("a", 1, false)), opMergeClusterOf(&raftlogv1.MergeCluster{})} {
-		op, err := decodeOperation(encodeOperation(kind))
+		o, err := op.Decode(encodeOperation(kind))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if need, _ := needOf(&op); need != rights.Cluster {
+		if need, _ := needOf(&o); need != rights.Cluster {
 			t.Errorf("%T needs %s", kind.GetOp(), need)
 		}
 	}

@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // mergeCluster merges the cluster part of another state, such as a backup's: a tag that
 // was given there stays given here.
-func (c *contents) mergeCluster(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.MergeCluster
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
 	if m.GetResume() != "" && !c.strict() {
-		return dst, invalid("", "%v", errOperation) // Nodes of format 2 do not know the field.
+		return dst, invalid("", "%v", op.ErrMalformed) // Nodes of format 2 do not know the field.
 	}
 	if m.GetFloor() < 0 {
 		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
@@ -38,7 +39,7 @@ func (c *contents) mergeCluster(dst []byte, o *operation) ([]byte, *refusal) {
 	if m.GetFloor() > 0 && c.strict() {
 		result.Resume = c.raiseKnown(m.GetFloor(), from)
 	}
-	return appendMessage(dst, resultMergeCluster, result), nil
+	return op.AppendAnswer(dst, result), nil
 }
 
 // clusterPlan is what a MergeCluster is going to change.

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -17,7 +18,7 @@ import (
 func TestABadOperationFailsAlone(t *testing.T) {
 	unknownField := protowire.AppendVarint(protowire.AppendTag(encodeOperation(opNext("x", 1)), 99, protowire.VarintType), 1)
 	nested := encodeOperation(opClaimID("x"))
-	deep := protowire.AppendBytes(protowire.AppendTag([]byte{0x0a, 2, 'd', 'b'}, opClaim, protowire.BytesType), []byte{0x98, 0x06, 0x01})
+	deep := protowire.AppendBytes(protowire.AppendTag([]byte{0x0a, 2, 'd', 'b'}, protowire.Number(op.KindClaim), protowire.BytesType), []byte{0x98, 0x06, 0x01})
 	for name, bad := range map[string][]byte{
 		"empty":                    {},
 		"no message":               {0xff},
@@ -25,7 +26,7 @@ func TestABadOperationFailsAlone(t *testing.T) {
 		"two kinds":                append(bytes.Clone(encodeOperation(opNext("x", 1))), nested...),
 		"unknown field":            unknownField,
 		"unknown field in payload": deep,
-		"unknown field in next":    protowire.AppendBytes(protowire.AppendTag([]byte{0x0a, 2, 'd', 'b'}, opIdentityNext, protowire.BytesType), []byte{0x20, 0x01}),
+		"unknown field in next":    protowire.AppendBytes(protowire.AppendTag([]byte{0x0a, 2, 'd', 'b'}, protowire.Number(op.KindIdentityNext), protowire.BytesType), []byte{0x20, 0x01}),
 		"database as number":       {0x08, 1, 0x52, 0},
 		"kind as number":           {0x50, 1},
 		"group field":              {0x53, 0x54},

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -97,13 +97,7 @@ func FormatRaiseOperation(format uint32) []byte {
 // proposed any number of times, it counts once, and has the same result each
 // time.
 func KeyedOperation(operation []byte, key [16]byte) []byte {
-	request, err := proto.Marshal(&raftlogv1.RequestKey{Key: key[:]})
-	if err != nil {
-		panic(fmt.Sprintf("fsm: a request key cannot be encoded: %v", err))
-	}
-	keyed := append([]byte(nil), operation...)
-	keyed = protowire.AppendTag(keyed, opRequest, protowire.BytesType)
-	return protowire.AppendBytes(keyed, request)
+	return op.AppendRequest(bytes.Clone(operation), op.RequestKey{Key: key})
 }
 
 // encodeOperation encodes an operation. It fails only for text that is not UTF-8:

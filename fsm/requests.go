@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -62,17 +63,17 @@ func (w *requestWindow) at(position uint64) (*requestChunk, *requestEntry) {
 }
 
 // push appends an entry with a copy of its result.
-func (w *requestWindow) push(k *requestKey, index uint64, result []byte) {
+func (w *requestWindow) push(k *op.RequestKey, index uint64, result []byte) {
 	if (w.next-w.base)/requestChunkSize == uint64(len(w.chunks)) {
 		w.chunks = append(w.chunks, &requestChunk{})
 	}
 	chunk := w.chunks[len(w.chunks)-1]
 	chunk.entries = append(chunk.entries, requestEntry{
-		key: k.key, fingerprint: k.fingerprint, index: index,
+		key: k.Key, fingerprint: k.Fingerprint, index: index,
 		begin: uint32(len(chunk.data)), bytes: uint32(len(result)),
 	})
 	chunk.data = append(chunk.data, result...)
-	w.positions[k.key] = w.next
+	w.positions[k.Key] = w.next
 	w.hash.add(w.hashAt(w.next))
 	w.next++
 }
@@ -102,24 +103,24 @@ func (w *requestWindow) evict(limit uint64) {
 // have been applied: the window does not reach back to where the caller knew of none. A
 // first attempt may arrive late, after its retry was applied and forgotten, so it carries
 // the applied index of the node that accepted it.
-func (w *requestWindow) forgot(k *requestKey, strict bool) bool {
-	if k.since >= w.floor {
+func (w *requestWindow) forgot(k *op.RequestKey, strict bool) bool {
+	if k.Since >= w.floor {
 		return false
 	}
-	if k.retry {
+	if k.Retry {
 		return true
 	}
-	return strict && k.since != 0
+	return strict && k.Since != 0
 }
 
 // restore takes over a request id of a snapshot.
 func (w *requestWindow) restore(m *raftlogv1.RequestRecord) error {
-	k := requestKey{fingerprint: m.GetFingerprint()}
-	if copy(k.key[:], m.GetKey()) != len(k.key) || len(m.GetKey()) != len(k.key) {
+	k := op.RequestKey{Fingerprint: m.GetFingerprint()}
+	if copy(k.Key[:], m.GetKey()) != len(k.Key) || len(m.GetKey()) != len(k.Key) {
 		return corrupt("request key of %d bytes", len(m.GetKey()))
 	}
-	if _, twice := w.positions[k.key]; twice {
-		return corrupt("request key %x twice", k.key)
+	if _, twice := w.positions[k.Key]; twice {
+		return corrupt("request key %x twice", k.Key)
 	}
 	w.push(&k, m.GetLogIndex(), m.GetResult())
 	return nil
@@ -134,16 +135,16 @@ func (w *requestWindow) hashAt(position uint64) uint64 {
 // runOnce runs an operation with a request key, unless it ran before: then it returns the
 // first answer. Only success is remembered: a refused operation changed nothing, and may
 // succeed at the next attempt.
-func (c *contents) runOnce(dst []byte, now moment, o *operation) []byte {
-	given := o.request.key
-	if o.isCallers() && c.strict() {
-		if !o.named {
-			return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
+func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
+	given := o.Request.Key
+	if isCallers(o) && c.strict() {
+		if !o.Named {
+			return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 				"the request id does not say whose it is"))
 		}
-		o.request.key = ownKey(given, o.principal)
+		o.Request.Key = ownKey(given, o.Principal)
 	}
-	position, ok := c.requests.positions[o.request.key]
+	position, ok := c.requests.positions[o.Request.Key]
 	if !ok {
 		// As it was remembered before the format had its principal.
 		position, ok = c.requests.positions[given]
@@ -151,13 +152,13 @@ func (c *contents) runOnce(dst []byte, now moment, o *operation) []byte {
 	if ok {
 		return c.answerAgain(dst, now, o, position)
 	}
-	if c.requests.forgot(&o.request, c.strict()) {
-		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
+	if c.requests.forgot(&o.Request, c.strict()) {
+		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
 	result, applied := c.run(dst, now, o)
 	if applied {
-		c.requests.push(&o.request, now.index, result)
+		c.requests.push(&o.Request, now.index, result)
 		c.requests.evict(c.settings.requestWindow())
 	}
 	return result
@@ -165,7 +166,7 @@ func (c *contents) runOnce(dst []byte, now moment, o *operation) []byte {
 
 // isCallers reports whether a request key is made from a caller's request id. Those of
 // operations on the cluster itself are random, and their nodes' own.
-func (o *operation) isCallers() bool { return o.kind <= opRelease }
+func isCallers(o *op.Operation) bool { return o.Kind <= op.KindRelease }
 
 // ownKey returns the key under which a principal's request is remembered, so that the
 // same request id of two principals is two. It is a hash again: no caller can choose a
@@ -179,19 +180,19 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 }
 
 // answerAgain answers a call whose request id is remembered.
-func (c *contents) answerAgain(dst []byte, now moment, o *operation, position uint64) []byte {
+func (c *contents) answerAgain(dst []byte, now moment, o *op.Operation, position uint64) []byte {
 	chunk, e := c.requests.at(position)
-	if !o.request.fits(e.fingerprint) {
-		return appendRefused(dst, now, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
+	if !fits(&o.Request, e.fingerprint) {
+		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
 	if c.answeredAgain != nil {
-		c.answeredAgain(string(o.database))
+		c.answeredAgain(string(o.Database))
 	}
 	return append(dst, chunk.result(e)...)
 }
 
 // fits reports whether a request that is remembered with a fingerprint is this one.
-func (k *requestKey) fits(fingerprint uint64) bool {
-	return fingerprint == k.fingerprint || k.before != 0 && fingerprint == k.before
+func fits(k *op.RequestKey, fingerprint uint64) bool {
+	return fingerprint == k.Fingerprint || k.FingerprintBefore != 0 && fingerprint == k.FingerprintBefore
 }

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -57,7 +56,7 @@ func (s *State) publishRoles() {
 
 // rolesSet replaces all roles and limits. The caller must still be able to change them
 // afterwards: a mistake would otherwise lock all callers out permanently.
-func (c *contents) rolesSet(dst []byte, now moment, o *operation) ([]byte, *refusal) {
+func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var set raftlogv1.RolesSet
 	if err := decodePayload(o, &set); err != nil {
 		return dst, err
@@ -78,15 +77,14 @@ func (c *contents) rolesSet(dst []byte, now moment, o *operation) ([]byte, *refu
 	}
 	if !allows(table, o, rights.Cluster, nil, nil, c.strict()) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
-			"it would shut its author out: no role gives %q the right cluster on every database", o.principal)
+			"it would shut its author out: no role gives %q the right cluster on every database", o.Principal)
 	}
 	if table.Empty() {
 		c.roles = nil
 	} else {
 		c.roles = newRoles(table, bytes.Clone(set.GetTable()), now.index)
 	}
-	dst = protowire.AppendTag(dst, resultRolesBefore, protowire.VarintType)
-	return protowire.AppendVarint(dst, before), nil
+	return op.AppendRolesBefore(dst, before), nil
 }
 
 // index is the log index at which the roles were set, 0 if there are none.
@@ -115,7 +113,7 @@ func restoredRoles(before *roles, m *raftlogv1.RolesRecord, format uint32) (*rol
 //
 // An operation without a principal comes from a node that did not know of the roles yet.
 // It is refused too; the node retries with the principal.
-func (r *roles) check(o *operation, strict bool) *refusal {
+func (r *roles) check(o *op.Operation, strict bool) *refusal {
 	if !r.set() {
 		return nil
 	}
@@ -123,67 +121,52 @@ func (r *roles) check(o *operation, strict bool) *refusal {
 	if need == 0 {
 		return nil
 	}
-	database := o.database
+	database := o.Database
 	if need == rights.Cluster && strict {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if o.named && allows(r.table, o, need, database, name, strict) {
+	if o.Named && allows(r.table, o, need, database, name, strict) {
 		return nil
 	}
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.principal, need)
+	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.Principal, need)
 }
 
 // allows reports whether a table gives an operation's principal a right. Below
 // StrictFormat some nodes know no kinds of principals, and compare the texts.
-func allows(table *rights.Table, o *operation, need rights.Right, database, name []byte, strict bool) bool {
+func allows(table *rights.Table, o *op.Operation, need rights.Right, database, name []byte, strict bool) bool {
 	if !strict {
-		return rights.AllowsAsWritten(table, string(o.principal), need, database, name)
+		return rights.AllowsAsWritten(table, string(o.Principal), need, database, name)
 	}
-	return rights.Allows(table, string(o.principal), need, database, name)
+	return rights.Allows(table, string(o.Principal), need, database, name)
 }
 
 // needOf returns the rights an operation needs, and the name it is about; none
 // for what nodes propose by themselves.
-func needOf(o *operation) (rights.Right, []byte) {
-	switch o.kind {
-	case opIdentityNext:
-		return rights.Generate, nameIn(o.payload)
-	case opIdentitySeed:
-		return forced(rights.Seed, o.payload, 3), nameIn(o.payload)
-	case opIdentityDelete:
-		return forced(rights.Delete, o.payload, 2), nameIn(o.payload)
-	case opHiLoNext, opHiLoReturn:
-		return rights.Ranges, nameIn(o.payload)
-	case opHiLoSet:
-		return rights.Seed, nameIn(o.payload)
-	case opClaim, opRelease:
-		return rights.Claims, nameIn(o.payload)
-	case opSettingSet, opRolesSet, opMerge, opMergeCluster, opMemberRemove, opMemberInvite:
+func needOf(o *op.Operation) (rights.Right, []byte) {
+	switch o.Kind {
+	case op.KindIdentityNext:
+		return rights.Generate, o.Name()
+	case op.KindIdentitySeed:
+		return forced(rights.Seed, o), o.Name()
+	case op.KindIdentityDelete:
+		return forced(rights.Delete, o), o.Name()
+	case op.KindHiLoNext, op.KindHiLoReturn:
+		return rights.Ranges, o.Name()
+	case op.KindHiLoSet:
+		return rights.Seed, o.Name()
+	case op.KindClaim, op.KindRelease:
+		return rights.Claims, o.Name()
+	case op.KindSettingSet, op.KindRolesSet, op.KindMerge, op.KindMergeCluster, op.KindMemberRemove, op.KindMemberInvite:
 		return rights.Cluster, nil
 	default:
 		return 0, nil
 	}
 }
 
-// forced adds the right to force if the payload's flag with this number is set.
-func forced(need rights.Right, payload []byte, flag protowire.Number) rights.Right {
-	_ = eachField(payload, func(num protowire.Number, f field) bool {
-		if num == flag && f.number != 0 {
-			need |= rights.Force
-		}
-		return true
-	})
+// forced adds the right to force if the operation needs it.
+func forced(need rights.Right, o *op.Operation) rights.Right {
+	if o.Forced() {
+		need |= rights.Force
+	}
 	return need
-}
-
-// nameIn returns the name an operation is about: in all of them the first field.
-// What is malformed is refused by the operation itself.
-func nameIn(payload []byte) (name []byte) {
-	_ = eachField(payload, func(num protowire.Number, f field) bool {
-		if num == 1 {
-			name = f.bytes
-		}
-		return true
-	})
-	return name
 }

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -105,7 +106,7 @@ func settingByKey(key string) (settingID, bool) {
 
 // settingSet changes a setting. A limit below the present use stops growth and
 // takes nothing away; only the window of request ids shrinks, oldest first.
-func (c *contents) settingSet(dst []byte, o *operation) ([]byte, *refusal) {
+func (c *contents) settingSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var set raftlogv1.SettingSet
 	if err := decodePayload(o, &set); err != nil {
 		return dst, err
@@ -119,7 +120,7 @@ func (c *contents) settingSet(dst []byte, o *operation) ([]byte, *refusal) {
 	}
 	c.settings.values[id] = set.GetValue()
 	c.requests.evict(c.settings.requestWindow())
-	return appendValue(dst, set.GetValue()), nil
+	return op.AppendValue(dst, set.GetValue()), nil
 }
 
 // checkSetting refuses a value that is out of range.
