@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -10,15 +11,15 @@ import (
 	"github.com/idnode/idnode/access/audit"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func newAuditCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "audit",
 		GroupID: groupServer,
 		Short:   "Check the record of what changed the cluster",
-	}, a.auditVerify())
+	}, newAuditVerifyCommand(a))
 }
 
-func (a *app) auditVerify() *cobra.Command {
+func newAuditVerifyCommand(a *app) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
@@ -46,20 +47,20 @@ that of one of the lines.`,
 		if head != "" && !found.Has(head) {
 			return fmt.Errorf("%s: %w: no line has the hash %s: lines are missing, or the file was rewritten", args[0], audit.ErrBroken, head)
 		}
-		return a.printAudit(found)
+		return printAudit(a.stdout, found)
 	})
 	return cmd
 }
 
-func (a *app) printAudit(f audit.Found) error {
+func printAudit(w io.Writer, f audit.Found) error {
 	if f.Records == 0 {
-		_, err := fmt.Fprintln(a.stdout, "0 lines")
+		_, err := fmt.Fprintln(w, "0 lines")
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "%d lines, from %s to %s, each follows from the one before\nhead %s\n",
+	_, err := fmt.Fprintf(w, "%d lines, from %s to %s, each follows from the one before\nhead %s\n",
 		f.Records, f.First.Format(time.RFC3339), f.Last.Format(time.RFC3339), f.Head)
 	if err == nil && f.Torn > 0 {
-		_, err = fmt.Fprintf(a.stdout, "%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
+		_, err = fmt.Fprintf(w, "%d bytes after the last line are of one that a crash left unfinished, or that is being written\n", f.Torn)
 	}
 	return err
 }

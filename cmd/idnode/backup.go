@@ -14,7 +14,7 @@ import (
 	"github.com/idnode/idnode/transfer"
 )
 
-func (a *app) backupCommand() *cobra.Command {
+func newBackupCommand(a *app) *cobra.Command {
 	var stale bool
 	var keep int
 	var sure confirmation
@@ -60,11 +60,11 @@ may lack the newest ids.`,
 		s.out.result(info, func(w io.Writer) { printBackup(w, args[0], info) })
 		return nil
 	})
-	cmd.AddCommand(a.backupInspect())
+	cmd.AddCommand(newBackupInspectCommand(a))
 	return cmd
 }
 
-func (a *app) backupInspect() *cobra.Command {
+func newBackupInspectCommand(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "inspect FILE",

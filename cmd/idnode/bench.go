@@ -27,7 +27,7 @@ type benchOptions struct {
 	serveFlags []string
 }
 
-func (a *app) benchCommand() *cobra.Command {
+func newBenchCommand(a *app) *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:     "bench",

@@ -8,7 +8,7 @@ import (
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-func (a *app) certsCommand() *cobra.Command {
+func newCertsCommand(a *app) *cobra.Command {
 	var o tlsconf.MakeOptions
 	cmd := &cobra.Command{
 		Use:     "certs DIR",

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) claimCommand() *cobra.Command {
+func newClaimCommand(a *app) *cobra.Command {
 	var (
 		req       requestFlags
 		separator string
@@ -28,13 +27,8 @@ letters, is refused, and identities step over it.`,
 	cmd.Flags().StringVar(&separator, "separator", "", `separator of the id's parts (default "/")`)
 	req.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		var res *idnodev1.ClaimResponse
-		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).Claim(ctx, &idnodev1.ClaimRequest{
-				Database: s.database, Id: args[0], Separator: separator, RequestId: id,
-			})
-			return err
-		})
+		msg := &idnodev1.ClaimRequest{Database: s.database, Id: args[0], Separator: separator}
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
 		if err != nil {
 			return err
 		}
@@ -43,7 +37,7 @@ letters, is refused, and identities step over it.`,
 	})
 }
 
-func (a *app) releaseCommand() *cobra.Command {
+func newReleaseCommand(a *app) *cobra.Command {
 	var req requestFlags
 	cmd := &cobra.Command{
 		Use:     "release ID",
@@ -54,13 +48,8 @@ func (a *app) releaseCommand() *cobra.Command {
 	}
 	req.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		var res *idnodev1.ReleaseResponse
-		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).Release(ctx, &idnodev1.ReleaseRequest{
-				Database: s.database, Id: args[0], RequestId: id,
-			})
-			return err
-		})
+		msg := &idnodev1.ReleaseRequest{Database: s.database, Id: args[0]}
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Release, msg)
 		if err != nil {
 			return err
 		}
@@ -69,19 +58,15 @@ func (a *app) releaseCommand() *cobra.Command {
 	})
 }
 
-func (a *app) claimsCommand() *cobra.Command {
+func newClaimsCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "claims",
 		GroupID: groupIDs,
 		Short:   "List the claimed ids",
 		Example: "  idnode claims --prefix users/",
 	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		var res *idnodev1.ListClaimsResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).ListClaims(ctx, &idnodev1.ListClaimsRequest{
-				Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListClaims, &idnodev1.ListClaimsRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
 		for _, id := range res.GetIds() {
 			s.out.claimed(id)

@@ -11,33 +11,28 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) clusterCommand() *cobra.Command {
+func newClusterCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
-	}, a.clusterStatus(), a.clusterMembers(), a.clusterInvite(), a.clusterJoin(), a.clusterRemove(),
-		a.clusterTransfer(), a.clusterSettings(), a.clusterSet(),
-		a.clusterRoles(), a.clusterSetRoles())
+	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterInviteCommand(a), newClusterJoinCommand(a), newClusterRemoveCommand(a),
+		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
+		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
 
-func (a *app) clusterStatus() *cobra.Command {
+func newClusterStatusCommand(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "status",
 		Short:   "Show the cluster as one node sees it; needs no quorum",
 		Example: "  idnode cluster status --endpoint 127.0.0.1:7410",
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, s *clusterClient, _ []string) error {
-		var res *idnodev1.GetStatusResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-			return err
-		})
+		res, err := clusterOf(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -78,7 +73,7 @@ func roleName(r idnodev1.Role) string {
 	return strings.ToLower(strings.TrimPrefix(r.String(), "ROLE_"))
 }
 
-func (a *app) clusterMembers() *cobra.Command {
+func newClusterMembersCommand(a *app) *cobra.Command {
 	var removed, stale bool
 	cmd := &cobra.Command{
 		Use:   "members",
@@ -116,12 +111,8 @@ knows by itself, with a warning.`,
 func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*idnodev1.Member, error) {
 	var all []*idnodev1.Member
 	for token := ""; ; {
-		var res *idnodev1.ListMembersResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).ListMembers(ctx, &idnodev1.ListMembersRequest{
-				IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale),
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListMembers, &idnodev1.ListMembersRequest{
+			IncludeRemoved: removed, PageSize: maxPage, PageToken: token, Consistency: consistency(stale),
 		})
 		all = append(all, res.GetMembers()...)
 		if token = res.GetNextPageToken(); err != nil || token == "" {
@@ -130,7 +121,7 @@ func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*
 	}
 }
 
-func (a *app) clusterJoin() *cobra.Command {
+func newClusterJoinCommand(a *app) *cobra.Command {
 	var msg idnodev1.JoinRequest
 	cmd := &cobra.Command{
 		Use:   "join HOST:PORT",
@@ -148,11 +139,7 @@ itself needs a token, where there are roles: see invite.`,
 			return usagef("the address must be HOST:PORT, not %q", args[0])
 		}
 		msg.Address = args[0]
-		var res *idnodev1.JoinResponse
-		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).Join(ctx, &msg)
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Join, &msg)
 		if err != nil {
 			return err
 		}
@@ -161,7 +148,7 @@ itself needs a token, where there are roles: see invite.`,
 	})
 }
 
-func (a *app) clusterRemove() *cobra.Command {
+func newClusterRemoveCommand(a *app) *cobra.Command {
 	var force bool
 	var sure confirmation
 	cmd := &cobra.Command{
@@ -187,11 +174,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 			return err
 		}
 		msg := &idnodev1.RemoveRequest{Tag: args[0], Force: force}
-		var res *idnodev1.RemoveResponse
-		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).Remove(ctx, msg)
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Remove, msg)
 		if err != nil {
 			return err
 		}
@@ -200,7 +183,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 	})
 }
 
-func (a *app) clusterTransfer() *cobra.Command {
+func newClusterTransferCommand(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "transfer [TAG]",
 		Short:   "Hand leadership to another voter and print the new leader",
@@ -208,11 +191,7 @@ func (a *app) clusterTransfer() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
-		var res *idnodev1.TransferLeadershipResponse
-		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).TransferLeadership(ctx, msg)
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.TransferLeadership, msg)
 		if err != nil {
 			return err
 		}
@@ -221,7 +200,7 @@ func (a *app) clusterTransfer() *cobra.Command {
 	})
 }
 
-func (a *app) clusterSettings() *cobra.Command {
+func newClusterSettingsCommand(a *app) *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:     "settings",
@@ -231,11 +210,7 @@ func (a *app) clusterSettings() *cobra.Command {
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		var res *idnodev1.ListSettingsResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).ListSettings(ctx, &idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
-			return err
-		})
+		res, err := invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.ListSettings, &idnodev1.ListSettingsRequest{Consistency: consistency(stale)})
 		if err != nil {
 			return err
 		}
@@ -257,7 +232,7 @@ func printSettings(p *printer, settings []*idnodev1.Setting) {
 	_ = tw.Flush()
 }
 
-func (a *app) clusterSet() *cobra.Command {
+func newClusterSetCommand(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
 		Use:     "set KEY VALUE",
 		Short:   "Change a setting on all nodes",
@@ -268,11 +243,7 @@ func (a *app) clusterSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var res *idnodev1.UpdateSettingResponse
-		err = s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).UpdateSetting(ctx, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
 		if err != nil {
 			return err
 		}

@@ -117,6 +117,20 @@ func callErrorIn(err error) *callError {
 // attempt is one try of a call at one endpoint.
 type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 
+// sending is how a call is sent: ask, change, or what once returns.
+type sending func(ctx context.Context, call attempt) error
+
+// invoke sends a request as one call of a service's client, and returns its answer.
+func invoke[C, Req, Res any](ctx context.Context, send sending, client func(grpc.ClientConnInterface) C,
+	method func(C, context.Context, Req, ...grpc.CallOption) (Res, error), req Req,
+) (res Res, err error) {
+	err = send(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		res, err = method(client(conn), ctx, req)
+		return err
+	})
+	return res, err
+}
+
 // ask sends a call that changes nothing, or of which a repeat only skips a number.
 func (s *clusterClient) ask(ctx context.Context, call attempt) error {
 	err := s.try(ctx, repeatable, call)
@@ -132,20 +146,35 @@ func (s *clusterClient) change(ctx context.Context, call attempt) error {
 	return s.try(ctx, onceOnly, call)
 }
 
-// once sends a call that counts once however often it is sent, because of its
-// request id. Every later attempt says what log index was known before the
-// first, so that a node which no longer remembers the first refuses the repeat.
-func (s *clusterClient) once(ctx context.Context, r *request, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
-	err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		r.look(ctx, conn)
-		return call(ctx, conn, r.next())
-	})
-	if failed := callErrorIn(err); failed != nil {
-		failed.request = r
-		// Without a request id it was a call whose repeat harms nothing.
-		failed.unknown = failed.unknown && r != nil
+// once returns how a call is sent that counts once however often that is, because of its
+// request id, which it puts into id before each attempt. Every later attempt says what
+// log index was known before the first, so that a node which no longer remembers the
+// first refuses the repeat.
+func (s *clusterClient) once(r *request, id **idnodev1.RequestId) sending {
+	return func(ctx context.Context, call attempt) error {
+		err := s.try(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+			r.look(ctx, conn)
+			*id = r.next()
+			return call(ctx, conn)
+		})
+		if failed := callErrorIn(err); failed != nil {
+			failed.request = r
+			// Without a request id it was a call whose repeat harms nothing.
+			failed.unknown = failed.unknown && r != nil
+		}
+		return err
 	}
-	return err
+}
+
+// onceFrom is once with the request id that the flags name, or a random one.
+func (s *clusterClient) onceFrom(flags *requestFlags, id **idnodev1.RequestId) sending {
+	return func(ctx context.Context, call attempt) error {
+		r, err := flags.request()
+		if err != nil {
+			return err
+		}
+		return s.once(r, id)(ctx, call)
+	}
 }
 
 // try calls each endpoint in order until one gives a final answer. The timeout

@@ -36,7 +36,7 @@ type devOptions struct {
 	wordy bool
 }
 
-func (a *app) devCommand() *cobra.Command {
+func newDevCommand(a *app) *cobra.Command {
 	var o devOptions
 	cmd := &cobra.Command{
 		Use:     "dev",

@@ -15,7 +15,7 @@ import (
 	"github.com/idnode/idnode/transfer"
 )
 
-func (a *app) exportCommand() *cobra.Command {
+func newExportCommand(a *app) *cobra.Command {
 	var form, from string
 	var sure confirmation
 	cmd := &cobra.Command{

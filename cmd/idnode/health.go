@@ -13,7 +13,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) healthCommand() *cobra.Command {
+func newHealthCommand(a *app) *cobra.Command {
 	var service string
 	cmd := &cobra.Command{
 		Use:     "health",

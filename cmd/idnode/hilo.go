@@ -8,24 +8,23 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) hiloCommand() *cobra.Command {
+func newHiloCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "hilo",
 		GroupID: groupIDs,
 		Short:   "Ranges of numbers for clients that make ids themselves",
 		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
 range and its node tag need no further call.`,
-	}, a.hiloNext(), a.hiloGet(), a.hiloSet(), a.hiloReturn(), a.hiloList())
+	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloListCommand(a))
 }
 
-func (a *app) hiloNext() *cobra.Command {
+func newHiloNextCommand(a *app) *cobra.Command {
 	var (
 		req         requestFlags
 		msg         idnodev1.NextRangeRequest
@@ -70,12 +69,7 @@ func parseTime(text string) (*timestamppb.Timestamp, error) {
 }
 
 func hiloNext(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.NextRangeRequest) error {
-	var res *idnodev1.NextRangeResponse
-	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-		msg.RequestId = id
-		res, err = idnodev1.NewIdsServiceClient(conn).NextRange(ctx, msg)
-		return err
-	})
+	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, msg)
 	if err != nil {
 		return err
 	}
@@ -95,7 +89,7 @@ func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
 	})
 }
 
-func (a *app) hiloGet() *cobra.Command {
+func newHiloGetCommand(a *app) *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:     "get TAG",
@@ -105,12 +99,8 @@ func (a *app) hiloGet() *cobra.Command {
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		var res *idnodev1.GetHiLoResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).GetHiLo(ctx, &idnodev1.GetHiLoRequest{
-				Database: s.database, Tag: args[0], Consistency: consistency(stale),
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
+			Database: s.database, Tag: args[0], Consistency: consistency(stale),
 		})
 		if err != nil {
 			return err
@@ -120,7 +110,7 @@ func (a *app) hiloGet() *cobra.Command {
 	})
 }
 
-func (a *app) hiloSet() *cobra.Command {
+func newHiloSetCommand(a *app) *cobra.Command {
 	var (
 		req      requestFlags
 		expected int64
@@ -143,13 +133,8 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 		if !cmd.Flags().Changed("expected") {
 			return usagef("--expected is required: it guards against setting over someone else's change")
 		}
-		var res *idnodev1.SetHiLoResponse
-		err = s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).SetHiLo(ctx, &idnodev1.SetHiLoRequest{
-				Database: s.database, Tag: args[0], Max: limit, Expected: expected, RequestId: id,
-			})
-			return err
-		})
+		msg := &idnodev1.SetHiLoRequest{Database: s.database, Tag: args[0], Max: limit, Expected: expected}
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SetHiLo, msg)
 		if err != nil {
 			return err
 		}
@@ -158,7 +143,7 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 	})
 }
 
-func (a *app) hiloReturn() *cobra.Command {
+func newHiloReturnCommand(a *app) *cobra.Command {
 	var (
 		req   requestFlags
 		msg   idnodev1.ReturnRangeRequest
@@ -197,12 +182,7 @@ no program still uses it.`,
 }
 
 func hiloReturn(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.ReturnRangeRequest) error {
-	var res *idnodev1.ReturnRangeResponse
-	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-		msg.RequestId = id
-		res, err = idnodev1.NewIdsServiceClient(conn).ReturnRange(ctx, msg)
-		return err
-	})
+	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, msg)
 	if err != nil {
 		return err
 	}
@@ -216,18 +196,14 @@ func hiloReturn(ctx context.Context, s *clusterClient, flags *requestFlags, msg 
 	return nil
 }
 
-func (a *app) hiloList() *cobra.Command {
+func newHiloListCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "list",
 		Short:   "List the counters: tag and highest number reserved",
 		Example: "  idnode hilo list --prefix us",
 	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		var res *idnodev1.ListHiLoResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).ListHiLo(ctx, &idnodev1.ListHiLoRequest{
-				Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListHiLo, &idnodev1.ListHiLoRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
 		for _, h := range res.GetHilos() {
 			s.out.result(h, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(h.GetTag()), h.GetMax()) })

@@ -6,34 +6,29 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) identityCommand() *cobra.Command {
+func newIdentityCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "identity",
 		GroupID: groupIDs,
 		Short:   "Counters agreed by the cluster",
 		Long: `An identity is a counter with a name; its value is the last one handed out.
 'users|' and 'users' name the same identity. Take values with 'idnode next'.`,
-	}, a.identityList(), a.identityGet(), a.identitySeed(), a.identityDelete())
+	}, newIdentityListCommand(a), newIdentityGetCommand(a), newIdentitySeedCommand(a), newIdentityDeleteCommand(a))
 }
 
-func (a *app) identityList() *cobra.Command {
+func newIdentityListCommand(a *app) *cobra.Command {
 	return a.list(&cobra.Command{
 		Use:     "list",
 		Short:   "List the identities: name and last used value",
 		Example: "  idnode identity list --prefix us --limit 10",
 	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
-		var res *idnodev1.ListIdentitiesResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).ListIdentities(ctx, &idnodev1.ListIdentitiesRequest{
-				Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListIdentities, &idnodev1.ListIdentitiesRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
 		})
 		for _, i := range res.GetIdentities() {
 			s.out.result(i, func(w io.Writer) { fmt.Fprintf(w, "%s\t%d\n", docid.Escape(i.GetName()), i.GetValue()) })
@@ -42,7 +37,7 @@ func (a *app) identityList() *cobra.Command {
 	})
 }
 
-func (a *app) identityGet() *cobra.Command {
+func newIdentityGetCommand(a *app) *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:     "get NAME",
@@ -52,12 +47,8 @@ func (a *app) identityGet() *cobra.Command {
 	}
 	registerStale(cmd.Flags(), &stale)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		var res *idnodev1.GetIdentityResponse
-		err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).GetIdentity(ctx, &idnodev1.GetIdentityRequest{
-				Database: s.database, Name: args[0], Consistency: consistency(stale),
-			})
-			return err
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
+			Database: s.database, Name: args[0], Consistency: consistency(stale),
 		})
 		if err != nil {
 			return err
@@ -67,7 +58,7 @@ func (a *app) identityGet() *cobra.Command {
 	})
 }
 
-func (a *app) identitySeed() *cobra.Command {
+func newIdentitySeedCommand(a *app) *cobra.Command {
 	var (
 		req      requestFlags
 		msg      idnodev1.SeedIdentityRequest
@@ -111,11 +102,7 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 	if !msg.GetForce() || sure.yes {
 		return nil
 	}
-	var now *idnodev1.GetIdentityResponse
-	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		now, err = idnodev1.NewIdsServiceClient(conn).GetIdentity(ctx, &idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
-		return err
-	})
+	now, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{Database: msg.GetDatabase(), Name: msg.GetName()})
 	value := now.GetIdentity().GetValue()
 	if err == nil && msg.GetValue() >= value {
 		return nil
@@ -128,12 +115,7 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 }
 
 func identitySeed(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
-	var res *idnodev1.SeedIdentityResponse
-	err := s.onceFrom(ctx, flags, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-		msg.RequestId = id
-		res, err = idnodev1.NewIdsServiceClient(conn).SeedIdentity(ctx, msg)
-		return err
-	})
+	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, msg)
 	if err != nil {
 		return err
 	}
@@ -141,7 +123,7 @@ func identitySeed(ctx context.Context, s *clusterClient, flags *requestFlags, ms
 	return nil
 }
 
-func (a *app) identityDelete() *cobra.Command {
+func newIdentityDeleteCommand(a *app) *cobra.Command {
 	var (
 		req    requestFlags
 		forget bool
@@ -165,13 +147,8 @@ again, and values come twice, which is asked about.`,
 				return err
 			}
 		}
-		var res *idnodev1.DeleteIdentityResponse
-		err := s.onceFrom(ctx, &req, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-			res, err = idnodev1.NewIdsServiceClient(conn).DeleteIdentity(ctx, &idnodev1.DeleteIdentityRequest{
-				Database: s.database, Name: args[0], Forget: forget, RequestId: id,
-			})
-			return err
-		})
+		msg := &idnodev1.DeleteIdentityRequest{Database: s.database, Name: args[0], Forget: forget}
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.DeleteIdentity, msg)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func formOf(given, path string) (transfer.Form, error) {
 	return transfer.RavenDB, nil
 }
 
-func (a *app) importCommand() *cobra.Command {
+func newImportCommand(a *app) *cobra.Command {
 	var form string
 	var dryRun bool
 	var sure confirmation

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func (a *app) clusterInvite() *cobra.Command {
+func newClusterInviteCommand(a *app) *cobra.Command {
 	var msg idnodev1.InviteRequest
 	var validFor time.Duration
 	cmd := &cobra.Command{
@@ -29,11 +28,7 @@ again. Where joining needs no right, it needs no token either.`,
 	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(validFor)
-		var res *idnodev1.InviteResponse
-		err := s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).Invite(ctx, &msg)
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Invite, &msg)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,15 +12,15 @@ import (
 	"github.com/idnode/idnode/server/node"
 )
 
-func (a *app) logCommand() *cobra.Command {
+func newLogCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "log",
 		GroupID: groupServer,
 		Short:   "Look at a node's Raft log",
-	}, a.logVerify())
+	}, newLogVerifyCommand(a))
 }
 
-func (a *app) logVerify() *cobra.Command {
+func newLogVerifyCommand(a *app) *cobra.Command {
 	var entries bool
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
@@ -38,7 +39,7 @@ runs.`,
 	cmd.RunE = a.enter(func(_ *cobra.Command, args []string) error {
 		var each func(store.LogEntry) error
 		if entries {
-			each = a.printEntry
+			each = func(e store.LogEntry) error { return printEntry(a.stdout, e) }
 		}
 		found, err := store.VerifyLog(args[0], each)
 		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrMissing) {
@@ -47,17 +48,17 @@ runs.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		return a.printLog(found)
+		return printLog(a.stdout, found)
 	})
 	return cmd
 }
 
-func (a *app) printEntry(e store.LogEntry) error {
-	_, err := fmt.Fprintf(a.stdout, "%d  term %d  %s  %d bytes  %s\n", e.Index, e.Term, e.Kind, e.Bytes, e.AppendedAt.Format(time.RFC3339Nano))
+func printEntry(w io.Writer, e store.LogEntry) error {
+	_, err := fmt.Fprintf(w, "%d  term %d  %s  %d bytes  %s\n", e.Index, e.Term, e.Kind, e.Bytes, e.AppendedAt.Format(time.RFC3339Nano))
 	return err
 }
 
-func (a *app) printLog(f store.LogReport) error {
+func printLog(w io.Writer, f store.LogReport) error {
 	text := "no entries"
 	if f.Last > 0 {
 		text = fmt.Sprintf("entries %d to %d, of the terms %d to %d: all are as they were written", f.First, f.Last, f.FirstTerm, f.LastTerm)
@@ -70,6 +71,6 @@ func (a *app) printLog(f store.LogReport) error {
 	if f.Torn > 0 {
 		text += fmt.Sprintf("\n%d bytes behind the last entry are of a write that a crash left unfinished", f.Torn)
 	}
-	_, err := fmt.Fprintln(a.stdout, text)
+	_, err := fmt.Fprintln(w, text)
 	return err
 }

@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
-	root := a.root()
+	root := newRootCommand(a)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(a.stdout)
@@ -68,8 +68,8 @@ type app struct {
 	entered bool
 }
 
-// root builds the tree of commands.
-func (a *app) root() *cobra.Command {
+// newRootCommand builds the tree of commands.
+func newRootCommand(a *app) *cobra.Command {
 	root := a.group(&cobra.Command{
 		Use:   "idnode",
 		Short: "Hands out document ids: a Raft-replicated service and its command line",
@@ -93,10 +93,12 @@ says 4 of damage.`,
 		&cobra.Group{ID: groupCluster, Title: "Cluster:"},
 		&cobra.Group{ID: groupData, Title: "Backups and moves:"},
 	)
-	root.AddCommand(a.serverCommands()...)
-	root.AddCommand(a.idCommands()...)
-	root.AddCommand(a.dataCommands()...)
-	root.AddCommand(a.clusterCommand(), a.healthCommand(), a.versionCommand())
+	root.AddCommand(
+		newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
+		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
+		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
+		newClusterCommand(a), newHealthCommand(a), newVersionCommand(a),
+	)
 	return root
 }
 
@@ -107,21 +109,6 @@ const (
 	groupCluster = "cluster"
 	groupData    = "data"
 )
-
-func (a *app) serverCommands() []*cobra.Command {
-	return []*cobra.Command{a.serveCommand(), a.devCommand(), a.certsCommand(), a.auditCommand(), a.logCommand(), a.benchCommand()}
-}
-
-func (a *app) idCommands() []*cobra.Command {
-	return []*cobra.Command{
-		a.nextCommand(), a.hiloCommand(), a.identityCommand(),
-		a.claimCommand(), a.releaseCommand(), a.claimsCommand(),
-	}
-}
-
-func (a *app) dataCommands() []*cobra.Command {
-	return []*cobra.Command{a.backupCommand(), a.restoreCommand(), a.importCommand(), a.exportCommand(), a.recoverCommand()}
-}
 
 // body is a command's own code.
 type body func(cmd *cobra.Command, args []string) error

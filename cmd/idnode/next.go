@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/idnode/idnode/docid"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -31,7 +30,7 @@ type nextOptions struct {
 	request   requestFlags
 }
 
-func (a *app) nextCommand() *cobra.Command {
+func newNextCommand(a *app) *cobra.Command {
 	var o nextOptions
 	cmd := &cobra.Command{
 		Use:     "next TEMPLATE",
@@ -106,15 +105,8 @@ func (o *nextOptions) requestFor(kind docid.Kind) (*request, error) {
 
 func (o *nextOptions) generate(ctx context.Context, s *clusterClient, template string, count int64, r *request, kind docid.Kind) (*idnodev1.GenerateResponse, error) {
 	blocks := count > textCount && (kind == docid.Identity || kind == docid.ServerSide)
-	var res *idnodev1.GenerateResponse
-	err := s.once(ctx, r, func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-		res, err = idnodev1.NewIdsServiceClient(conn).Generate(ctx, &idnodev1.GenerateRequest{
-			Database: s.database, Template: template, Separator: o.separator,
-			Count: count, Claim: o.claim, RequestId: id, BlocksOnly: blocks,
-		})
-		return err
-	})
-	return res, err
+	msg := &idnodev1.GenerateRequest{Database: s.database, Template: template, Separator: o.separator, Count: count, Claim: o.claim, BlocksOnly: blocks}
+	return invoke(ctx, s.once(r, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Generate, msg)
 }
 
 // manyGUIDs asks for more GUIDs than fit well into one answer.

@@ -20,7 +20,7 @@ type recoverFlags struct {
 	sure  confirmation
 }
 
-func (a *app) recoverCommand() *cobra.Command {
+func newRecoverCommand(a *app) *cobra.Command {
 	var r recoverFlags
 	cmd := &cobra.Command{
 		Use:     "recover",

@@ -68,12 +68,3 @@ func (r *request) flags() string {
 	}
 	return text
 }
-
-// onceFrom is once with the request id that the flags name, or a random one.
-func (s *clusterClient) onceFrom(ctx context.Context, flags *requestFlags, call func(context.Context, grpc.ClientConnInterface, *idnodev1.RequestId) error) error {
-	r, err := flags.request()
-	if err != nil {
-		return err
-	}
-	return s.once(ctx, r, call)
-}

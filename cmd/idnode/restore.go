@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer"
@@ -25,7 +24,7 @@ type restoreFlags struct {
 	sure      confirmation
 }
 
-func (a *app) restoreCommand() *cobra.Command {
+func newRestoreCommand(a *app) *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
 		Use:     "restore FILE",
@@ -111,12 +110,8 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 }
 
 // clusterOf asks the first node that answers for its status.
-func clusterOf(ctx context.Context, s *clusterClient) (res *idnodev1.GetStatusResponse, err error) {
-	err = s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		res, err = idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-		return err
-	})
-	return res, err
+func clusterOf(ctx context.Context, s *clusterClient) (*idnodev1.GetStatusResponse, error) {
+	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetStatus, &idnodev1.GetStatusRequest{})
 }
 
 // check refuses what could go back.

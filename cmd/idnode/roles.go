@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/rights"
@@ -153,7 +152,7 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 	return encoder.Close()
 }
 
-func (a *app) clusterRoles() *cobra.Command {
+func newClusterRolesCommand(a *app) *cobra.Command {
 	var stale bool
 	cmd := &cobra.Command{
 		Use:     "roles",
@@ -178,15 +177,10 @@ func (a *app) clusterRoles() *cobra.Command {
 }
 
 func getRoles(ctx context.Context, s *clusterClient, stale bool) (*idnodev1.GetRolesResponse, error) {
-	var res *idnodev1.GetRolesResponse
-	err := s.ask(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		res, err = idnodev1.NewClusterServiceClient(conn).GetRoles(ctx, &idnodev1.GetRolesRequest{Consistency: consistency(stale)})
-		return err
-	})
-	return res, err
+	return invoke(ctx, s.ask, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.GetRoles, &idnodev1.GetRolesRequest{Consistency: consistency(stale)})
 }
 
-func (a *app) clusterSetRoles() *cobra.Command {
+func newClusterSetRolesCommand(a *app) *cobra.Command {
 	var expected uint64
 	var sure confirmation
 	cmd := &cobra.Command{
@@ -243,11 +237,7 @@ roles from its own caller is refused.
 			}
 			msg.Expected = proto.Uint64(now.GetSetAt())
 		}
-		var res *idnodev1.SetRolesResponse
-		err = s.change(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-			res, err = idnodev1.NewClusterServiceClient(conn).SetRoles(ctx, msg)
-			return err
-		})
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.SetRoles, msg)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // TestRolesFile: the file in the help of set-roles is read, and shown as a file
 // that says the same.
 func TestRolesFile(t *testing.T) {
-	_, text, _ := strings.Cut((&app{}).clusterSetRoles().Long, "refused.\n\n")
+	_, text, _ := strings.Cut(newClusterSetRolesCommand(&app{}).Long, "refused.\n\n")
 	table, err := parseRoles([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestTakingAllRolesAwayAsks(t *testing.T) {
 
 // FuzzParseRoles: a file is refused, or shown as one that says the same.
 func FuzzParseRoles(f *testing.F) {
-	_, text, _ := strings.Cut((&app{}).clusterSetRoles().Long, "refused.\n\n")
+	_, text, _ := strings.Cut(newClusterSetRolesCommand(&app{}).Long, "refused.\n\n")
 	f.Add([]byte(text))
 	f.Add([]byte("limits: [{principals: ['*', \"\\x85\"], in-flight: -1}]"))
 	f.Add([]byte("---\n# none\n---\nroles: []\n"))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/idnode/idnode/docid"
@@ -91,11 +90,8 @@ func sampleTemplate(template string, kind docid.Kind) func(context.Context, *clu
 }
 
 func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error) {
-	var res *idnodev1.NextRangeResponse
-	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, id *idnodev1.RequestId) (err error) {
-		res, err = idnodev1.NewIdsServiceClient(conn).NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "users", RequestId: id})
-		return err
-	})
+	msg := &idnodev1.NextRangeRequest{Tag: "users"}
+	res, err := invoke(ctx, s.once(newRequest("", nil), &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, msg)
 	if err != nil {
 		return "", err
 	}
@@ -110,10 +106,8 @@ func sampleRange(ctx context.Context, s *clusterClient, _ string) (string, error
 // run may have done so.
 func sampleClaim(ctx context.Context, s *clusterClient, tag string) (string, error) {
 	id := "users/" + strings.ToLower(tag) + "@example.org"
-	err := s.once(ctx, newRequest("", nil), func(ctx context.Context, conn grpc.ClientConnInterface, r *idnodev1.RequestId) error {
-		_, err := idnodev1.NewIdsServiceClient(conn).Claim(ctx, &idnodev1.ClaimRequest{Id: id, RequestId: r})
-		return err
-	})
+	msg := &idnodev1.ClaimRequest{Id: id}
+	_, err := invoke(ctx, s.once(newRequest("", nil), &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
 	switch {
 	case err == nil:
 		return id + " (claimed)", nil

@@ -31,7 +31,7 @@ type server interface {
 	HeldBytes() int64
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func newServeCommand(a *app) *cobra.Command {
 	var printConfig bool
 	cmd := &cobra.Command{
 		Use:     "serve",

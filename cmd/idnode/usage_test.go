@@ -84,7 +84,7 @@ func TestGroupsWithoutCommand(t *testing.T) {
 
 // TestHelpOfEveryCommand checks that each command explains itself.
 func TestHelpOfEveryCommand(t *testing.T) {
-	root := (&app{}).root()
+	root := newRootCommand(&app{})
 	commands := root.Commands()
 	for len(commands) > 0 {
 		c := commands[0]

@@ -44,7 +44,7 @@ func builtFrom(info *debug.BuildInfo) string {
 	return text
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
