@@ -48,18 +48,18 @@ const manyNames = 1 << 14
 
 // warm prefetches the identities of the next operations.
 func (c *contents) warm(operations [][]byte) {
-	if c.identities.Len() < manyNames || len(operations) == 1 {
+	if c.identities.shown.Len() < manyNames || len(operations) == 1 {
 		return
 	}
 	var keys [table.Ahead]table.Key
 	n := 0
 	for _, data := range operations {
 		if o, err := op.Decode(data); err == nil && o.Kind == op.KindIdentityNext {
-			keys[n] = table.Key{Database: c.databaseNumber(&o), Name: o.Name()}
+			keys[n] = table.Key{Database: c.databases.numberOf(o.Database), Name: o.Name()}
 			n++
 		}
 	}
-	c.identities.Warm(keys[:n])
+	c.identities.shown.Warm(keys[:n])
 }
 
 // applyOperation applies one operation, appending its result to dst, which is

@@ -34,9 +34,9 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	a, b := together.state.contents, single.state.contents
-	if a.identities.Len() != b.identities.Len() || a.hidden.Len() != b.hidden.Len() {
-		t.Errorf("%d and %d identities together, %d and %d alone", a.identities.Len(), a.hidden.Len(), b.identities.Len(), b.hidden.Len())
+	a, b := together.state.contents.identities, single.state.contents.identities
+	if a.shown.Len() != b.shown.Len() || a.hidden.Len() != b.hidden.Len() {
+		t.Errorf("%d and %d identities together, %d and %d alone", a.shown.Len(), a.hidden.Len(), b.shown.Len(), b.hidden.Len())
 	}
 }
 

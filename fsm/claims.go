@@ -79,54 +79,134 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 
 // counts reports whether an identity steps over the item, and may have issued it. Below
 // the strict format that is so for values above 0 only.
-func (c *contents) counts(n numberedItem) bool { return n.value > 0 || c.strict() }
+func (a numberedItem) counts(strict bool) bool { return a.value > 0 || strict }
+
+// claims are the claimed ids, and those that were released.
+type claims struct {
+	claimed *table.Table[claimValue]
+	// released are ids that were claimed and can be claimed again, though an identity
+	// has passed them.
+	released *table.Table[struct{}]
+	// numbered holds those of both of the form name + separator + decimal, by name: what
+	// an identity steps over. It is derived.
+	numbered tree[numberedItem]
+	// full is derived from it, and no part of the state: it only saves time.
+	full      fullIdentities
+	databases *databases
+	hash      stateHash
+}
+
+func newClaims() claims {
+	return claims{
+		claimed:  table.New[claimValue](),
+		released: table.New[struct{}](),
+		numbered: newTree(numberedItem.less),
+		full:     fullIdentities{},
+	}
+}
+
+// has reports whether an id is claimed.
+func (s *claims) has(item claimItem) bool {
+	_, ok := s.claimed.Find(item.db, item.id)
+	return ok
+}
+
+// hasReleased reports whether an id was released after an identity had stepped over it.
+func (s *claims) hasReleased(item claimItem) bool {
+	_, ok := s.released.Find(item.db, item.id)
+	return ok
+}
 
 // numberedFrom yields the claimed values of one identity and separator,
 // ascending, from the item's value on.
-func (c *contents) numberedFrom(from numberedItem) iter.Seq[int64] {
+func (s *claims) numberedFrom(from numberedItem) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
-		c.numbered.Ascend(from, func(item numberedItem) bool {
+		s.numbered.Ascend(from, func(item numberedItem) bool {
 			return item.sameIdentity(from) && yield(item.value)
 		})
 	}
 }
 
-// addClaim stores a claim that does not exist.
-func (c *contents) addClaim(item claimItem, steppedOver claimValue) {
-	c.claims.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
+// inWay returns the claimed values of an identity under a separator, as
+// identity.Counter.Next wants them; nil if there are no such claims at all.
+func (s *claims) inWay(f foundIdentity, separator []byte, strict bool) func(from int64) iter.Seq[int64] {
+	if s.numbered.Len() == 0 {
+		return nil
+	}
+	sep, _ := utf8.DecodeRune(separator)
+	return func(from int64) iter.Seq[int64] {
+		if !strict {
+			from = max(from, 1)
+		}
+		return s.numberedFrom(numberedItem{db: f.db, name: f.name, separator: sep, value: from})
+	}
+}
+
+// claim stores a claim that does not exist. An identity stepped over it if it was
+// released.
+func (s *claims) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
+
+// add is claim of an id that is not a released one.
+func (s *claims) add(item claimItem, steppedOver claimValue) {
+	s.claimed.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
 	if n, ok := item.numbered(); ok {
 		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
-		c.numbered.Set(n)
+		s.numbered.Set(n)
 	}
-	c.countName(item.db, item.id, 1)
-	c.stored.add(hashClaim(item, steppedOver))
+	s.databases.count(item.db, item.id, 1)
+	s.hash.add(hashClaim(item, steppedOver))
 }
 
 // stepOver marks the claims of one identity and separator, from the item's value up
 // to last: a Next stepped over them.
-func (c *contents) stepOver(from numberedItem, last int64) {
-	for value := range c.numberedFrom(from) {
+func (s *claims) stepOver(from numberedItem, last int64) {
+	for value := range s.numberedFrom(from) {
 		if value > last {
 			return
 		}
 		item := claimItem{db: from.db, id: from.name + string(from.separator) + strconv.FormatInt(value, 10)}
-		if ref, ok := c.claims.Find(item.db, item.id); ok && !bool(c.claims.Value(ref)) {
-			c.stored.remove(hashClaim(item, false))
-			c.claims.Set(ref, true)
-			c.stored.add(hashClaim(item, true))
+		if ref, ok := s.claimed.Find(item.db, item.id); ok && !bool(s.claimed.Value(ref)) {
+			s.hash.remove(hashClaim(item, false))
+			s.claimed.Set(ref, true)
+			s.hash.add(hashClaim(item, true))
 		}
 	}
 }
 
-// removeClaim removes a claim that exists.
-func (c *contents) removeClaim(item claimItem, ref table.Ref) {
-	c.stored.remove(hashClaim(item, c.claims.Value(ref)))
-	c.claims.Delete(ref)
-	if n, ok := item.numbered(); ok {
-		c.numbered.Delete(n)
-		c.full.forget(n)
+// release removes a claim, and reports whether there was one.
+func (s *claims) release(item claimItem) bool {
+	ref, ok := s.claimed.Find(item.db, item.id)
+	if !ok {
+		return false
 	}
-	c.countName(item.db, item.id, -1)
+	steppedOver := s.claimed.Value(ref)
+	s.hash.remove(hashClaim(item, steppedOver))
+	s.claimed.Delete(ref)
+	if n, ok := item.numbered(); ok {
+		s.numbered.Delete(n)
+		s.full.forget(n)
+	}
+	s.databases.count(item.db, item.id, -1)
+	if steppedOver {
+		s.addReleased(item)
+	}
+	return true
+}
+
+// restore takes over a claim of a snapshot.
+func (s *claims) restore(m *raftlogv1.ClaimRecord, strict bool) error {
+	if err := s.databases.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
+		return err
+	}
+	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
+	if s.has(item) {
+		return corrupt("claim %q twice", item.id)
+	}
+	if m.GetSteppedOver() && !strict {
+		return corrupt("claim %q with a mark of a later format", item.id)
+	}
+	s.add(item, claimValue(m.GetSteppedOver()))
+	return nil
 }
 
 // claim claims an id: the first one wins.
@@ -138,15 +218,15 @@ func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if err := checkClaim(o, claim.GetId()); err != nil {
 		return dst, err
 	}
-	item := claimItem{db: c.databaseNumber(o), id: claim.GetId()}
-	if err := c.checkFree(item); err != nil {
+	item := claimItem{db: c.databases.numberOf(o.Database), id: claim.GetId()}
+	if err := c.claims.checkFree(item, &c.identities, c.floor, c.strict()); err != nil {
 		return dst, err
 	}
-	if err := c.checkNew(o, settingMaxClaims, c.claims.Len(), "id", item.id); err != nil {
+	if err := c.databases.checkNew(o.Database, settingMaxClaims, c.claims.claimed.Len(), "id", item.id, c.strict()); err != nil {
 		return dst, err
 	}
-	c.useDatabase(o)
-	c.addClaim(item, c.dropReleased(item))
+	c.databases.use(o.Database)
+	c.claims.claim(item)
 	return dst, nil
 }
 
@@ -161,19 +241,19 @@ func checkClaim(o *op.Operation, id string) *refusal {
 // checkFree refuses an id that is claimed, or that an identity has issued. The state does
 // not know under which separators an identity was used, so a value counts as issued under
 // each of them. Deleting an identity does not take back issued values.
-func (c *contents) checkFree(item claimItem) *refusal {
-	if _, ok := c.claims.Find(item.db, item.id); ok {
+func (s *claims) checkFree(item claimItem, identities *identities, floor floor, strict bool) *refusal {
+	if s.has(item) {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
-	if _, ok := c.released.Find(item.db, item.id); ok {
+	if s.hasReleased(item) {
 		return nil
 	}
 	n, ok := item.numbered()
-	if !ok || !c.counts(n) {
+	if !ok || !n.counts(strict) {
 		return nil
 	}
 	// An unknown identity may have issued values up to the floor, if there is one.
-	if f := c.findIdentity(n.db, n.name); (f.exists || f.last > 0) && n.value <= f.last {
+	if f := identities.find(n.db, n.name, floor); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
 			"%q was issued: identity %q stands at %d", item.id, n.name, f.last)
 	}
@@ -189,15 +269,9 @@ func (c *contents) release(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if err := checkClaim(o, release.GetId()); err != nil {
 		return dst, err
 	}
-	item := claimItem{db: c.databaseNumber(o), id: release.GetId()}
-	ref, ok := c.claims.Find(item.db, item.id)
-	if !ok {
+	item := claimItem{db: c.databases.numberOf(o.Database), id: release.GetId()}
+	if !c.claims.release(item) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND, "id", "%q is not claimed", release.GetId())
-	}
-	steppedOver := c.claims.Value(ref)
-	c.removeClaim(item, ref)
-	if steppedOver {
-		c.addReleased(item)
 	}
 	return dst, nil
 }

@@ -90,14 +90,14 @@ func TestAnExhaustedIdentityIsLookedAtOnce(t *testing.T) {
 	exhausted := func(count int64) bool {
 		return l.mustRefuse("exhausted", opNext("users", count)).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED
 	}
-	if !exhausted(1000) || len(l.state.contents.full) != 1 {
-		t.Fatalf("remembered: %v", l.state.contents.full)
+	if !exhausted(1000) || len(l.state.contents.claims.full) != 1 {
+		t.Fatalf("remembered: %v", l.state.contents.claims.full)
 	}
 	if !exhausted(65) { // More than there are pieces.
 		t.Error("65 values in 64 pieces")
 	}
-	for key := range l.state.contents.full {
-		l.state.contents.full[key] = fullIdentity{last: start, most: 1}
+	for key := range l.state.contents.claims.full {
+		l.state.contents.claims.full[key] = fullIdentity{last: start, most: 1}
 	}
 	if !exhausted(2) {
 		t.Error("the claims were looked at again")
@@ -116,7 +116,7 @@ func TestAnExhaustedIdentityIsLookedAtOnce(t *testing.T) {
 		l.do(opSeed(name, math.MaxInt64, false, nil))
 		l.do(opNext(name, 1))
 	}
-	if n := len(l.state.contents.full); n > maxFull {
+	if n := len(l.state.contents.claims.full); n > maxFull {
 		t.Errorf("%d identities are remembered", n)
 	}
 }
@@ -233,7 +233,7 @@ func TestReleasedIDsAreBounded(t *testing.T) {
 	for _, some := range slices.Collect(slices.Chunk(releases, 1000)) {
 		l.apply(raftlog.Group{Operations: some})
 	}
-	if n := l.state.contents.released.Len(); n != maxReleased {
+	if n := l.state.contents.claims.released.Len(); n != maxReleased {
 		t.Errorf("%d released ids are remembered", n)
 	}
 	if l.claimRefused("users/1") || !l.claimRefused("users/"+itoa(maxReleased+1)) {

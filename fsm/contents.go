@@ -11,32 +11,16 @@ import (
 // contents is the replicated state itself, without lock or waiters.
 type contents struct {
 	applied uint64
-	stored  stateHash
 
 	// clusterID is nil until the cluster is formed.
 	clusterID []byte
 	// format is the log format that leaders write.
 	format uint32
 
-	databases databases
-	// identities are those that are not hidden. The hidden ones are kept apart,
-	// so that a page of a list is found without stepping over any number of them.
-	identities *table.Table[identityValue]
-	hidden     *table.Table[identityValue]
-	hilos      *table.Table[packedHiLo]
-	claims     *table.Table[claimValue]
-	// released are ids that were claimed and can be claimed again, though an identity
-	// has passed them.
-	released *table.Table[struct{}]
-	// numbered holds the claims of the form name + separator + decimal, by name, and
-	// those that were released: what an identity steps over. It is derived.
-	numbered tree[numberedItem]
-	// full is derived from it, and no part of the state: it only saves time.
-	full fullIdentities
-	// nameBytes is the size of all names: identities, hidden ones too, HiLo tags
-	// and claims. It is derived.
-	nameBytes int64
-
+	databases   databases
+	identities  identities
+	hilos       hilos
+	claims      claims
 	members     members
 	sessions    sessions
 	etags       etags
@@ -53,24 +37,22 @@ type contents struct {
 }
 
 func newContents() *contents {
-	return &contents{
-		format:     1,
-		databases:  databases{numbers: map[string]uint32{}},
-		identities: table.New[identityValue](),
-		hidden:     table.New[identityValue](),
-		hilos:      table.New[packedHiLo](),
-		claims:     table.New[claimValue](),
-		released:   table.New[struct{}](),
-		numbered:   newTree(numberedItem.less),
-		full:       fullIdentities{},
-
+	c := &contents{
+		format:      firstFormat,
+		databases:   databases{numbers: map[string]uint32{}},
+		identities:  identities{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
+		hilos:       hilos{counters: table.New[packedHiLo]()},
+		claims:      newClaims(),
 		members:     members{byID: map[nodeID]*raftlogv1.Member{}},
-		sessions:    sessions{byOrigin: map[nodeID]*session{}},
+		sessions:    newSessions(),
 		etags:       etags{byNode: map[nodeID]*etagRecord{}},
 		requests:    newRequestWindow(),
 		invitations: newInvitations(),
 		settings:    newSettings(),
 	}
+	c.databases.limits = &c.settings
+	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
+	return c
 }
 
 // tree is an ordered set. Copying one takes no time, whatever its size: both
@@ -88,7 +70,8 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // hash is the hash of the whole state. The stores keep those of their many records; the
 // few single ones are hashed here.
 func (c *contents) hash() uint64 {
-	h := c.stored + c.members.hash + c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.settings.hash()
+	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
+		c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.settings.hash()
 	if c.formed() {
 		h.add(hashCluster(c.clusterID))
 	}

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm/op"
 )
 
 // databases gives each database a number, in order of first use, so that the many names
@@ -12,8 +11,12 @@ type databases struct {
 	// names is only appended to, so a copy of the slice is a snapshot.
 	names   []string
 	numbers map[string]uint32
-	// used is by number, and derived.
-	used []databaseUse
+	// used is by number. It is derived, as is nameBytes, the size of all names:
+	// identities, hidden ones too, HiLo tags and claims.
+	used      []databaseUse
+	nameBytes int64
+	limits    *settings
+	hash      stateHash
 }
 
 // databaseUse is how many names a database has, hidden identities included, and how
@@ -26,64 +29,63 @@ func (d *databases) number(name string) (uint32, bool) {
 	return n, ok
 }
 
-// databaseNumber returns the number of the operation's database; a new database
-// has the number it would get.
-func (c *contents) databaseNumber(o *op.Operation) uint32 {
-	if n, ok := c.databases.numbers[string(o.Database)]; ok {
+// numberOf returns a database's number; a new one has the number it would get.
+func (d *databases) numberOf(name []byte) uint32 {
+	if n, ok := d.numbers[string(name)]; ok {
 		return n
 	}
-	return uint32(len(c.databases.names))
+	return uint32(len(d.names))
 }
 
-// useDatabase gives the operation's database its number, if it is new. Handlers call it
-// once nothing can be refused.
-func (c *contents) useDatabase(o *op.Operation) {
-	if _, ok := c.databases.numbers[string(o.Database)]; !ok {
-		c.addDatabase(string(o.Database))
+// use gives a database its number, if it is new. Handlers call it once nothing can be
+// refused.
+func (d *databases) use(name []byte) {
+	if _, ok := d.numbers[string(name)]; !ok {
+		d.add(string(name))
 	}
 }
 
-// addDatabase gives a new database the next number.
-func (c *contents) addDatabase(name string) {
-	n := uint32(len(c.databases.names))
-	c.databases.names = append(c.databases.names, name)
-	c.databases.used = append(c.databases.used, databaseUse{})
-	c.databases.numbers[name] = n
-	c.stored.add(hashDatabase(n, name))
+// add gives a new database the next number.
+func (d *databases) add(name string) {
+	n := uint32(len(d.names))
+	d.names = append(d.names, name)
+	d.used = append(d.used, databaseUse{})
+	d.numbers[name] = n
+	d.hash.add(hashDatabase(n, name))
 }
 
-// countName counts a name that is added, or with -1 one that is removed.
-func (c *contents) countName(db uint32, name string, by int64) {
-	used, bytes := &c.databases.used[db], by*int64(len(name))
+// count counts a name that is added, or with -1 one that is removed.
+func (d *databases) count(db uint32, name string, by int64) {
+	used, bytes := &d.used[db], by*int64(len(name))
 	used.names += by
 	used.bytes += bytes
-	c.nameBytes += bytes
+	d.nameBytes += bytes
 }
 
 // checkNew refuses a new name, tag or claimed id if it has a control character, or if
 // room refuses it. A merge skips the former check: names from before that rule can be
 // restored.
-func (c *contents) checkNew(o *op.Operation, limit settingID, used int, field, text string) *refusal {
-	if r, found := docid.FirstControl(text); found && c.strict() {
+func (d *databases) checkNew(database []byte, limit settingID, used int, field, text string, strict bool) *refusal {
+	if r, found := docid.FirstControl(text); found && strict {
 		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)
 	}
-	if err := c.databaseRoom(c.databaseNumber(o), 1, len(text)); err != nil {
+	if err := d.roomIn(d.numberOf(database), 1, len(text)); err != nil {
 		return err
 	}
-	return c.room(o, limit, used, len(text))
+	return d.room(database, limit, used, len(text))
 }
 
-// databaseRoom refuses new names if a limit of their database is reached.
-func (c *contents) databaseRoom(db uint32, names, bytes int) *refusal {
+// roomIn refuses new names if a limit of their database is reached.
+func (d *databases) roomIn(db uint32, names, bytes int) *refusal {
 	var used databaseUse
-	if int(db) < len(c.databases.used) {
-		used = c.databases.used[db]
+	if int(db) < len(d.used) {
+		used = d.used[db]
 	}
 	switch {
-	case used.names+int64(names) > c.settings.value(settingMaxDatabaseNames):
-		return c.settings.quota(settingMaxDatabaseNames)
-	case used.bytes+int64(bytes) > c.settings.value(settingMaxDatabaseNameBytes):
-		return c.settings.quota(settingMaxDatabaseNameBytes)
+	case used.names+int64(names) > d.limits.value(settingMaxDatabaseNames):
+		return d.limits.quota(settingMaxDatabaseNames)
+	case used.bytes+int64(bytes) > d.limits.value(settingMaxDatabaseNameBytes):
+		return d.limits.quota(settingMaxDatabaseNameBytes)
 	}
 	return nil
 }
@@ -91,15 +93,40 @@ func (c *contents) databaseRoom(db uint32, names, bytes int) *refusal {
 // room refuses a new name of the given size if a limit is reached: the named
 // one, of which there are used already, that of all names' bytes, or that of
 // databases.
-func (c *contents) room(o *op.Operation, limit settingID, used, size int) *refusal {
-	_, known := c.databases.numbers[string(o.Database)]
+func (d *databases) room(database []byte, limit settingID, used, size int) *refusal {
+	_, known := d.numbers[string(database)]
 	switch {
-	case int64(used) >= c.settings.value(limit):
-		return c.settings.quota(limit)
-	case c.nameBytes+int64(size) > c.settings.value(settingMaxNameBytes):
-		return c.settings.quota(settingMaxNameBytes)
-	case !known && int64(len(c.databases.names)) >= c.settings.value(settingMaxDatabases):
-		return c.settings.quota(settingMaxDatabases)
+	case int64(used) >= d.limits.value(limit):
+		return d.limits.quota(limit)
+	case d.nameBytes+int64(size) > d.limits.value(settingMaxNameBytes):
+		return d.limits.quota(settingMaxNameBytes)
+	case !known && int64(len(d.names)) >= d.limits.value(settingMaxDatabases):
+		return d.limits.quota(settingMaxDatabases)
+	}
+	return nil
+}
+
+// restore takes over a database of a snapshot.
+func (d *databases) restore(name string) error {
+	if _, ok := d.number(name); ok {
+		return corrupt("database %q twice", name)
+	}
+	d.add(name)
+	return restoreText("database", name, docid.MaxDatabaseBytes)
+}
+
+// restoreName refuses a name whose database is not in an earlier record.
+func (d *databases) restoreName(db uint32, field, name string, most int) error {
+	if int64(db) >= int64(len(d.names)) {
+		return corrupt("%s in database %d of %d", field, db, len(d.names))
+	}
+	return restoreText(field, name, most)
+}
+
+// restoreText refuses a text that the state would never have let in.
+func restoreText(field, text string, most int) error {
+	if err := checkText(field, text, most); err != nil {
+		return corrupt("%s %s", field, err.detail)
 	}
 	return nil
 }

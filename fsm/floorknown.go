@@ -1,11 +1,6 @@
 package fsm
 
-import (
-	"fmt"
-
-	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/identity"
-)
+import "fmt"
 
 // floorBatch is how many known names one MergeCluster visits: some tens of milliseconds
 // at most, in which nothing else is applied.
@@ -44,14 +39,27 @@ func knownNameOf(text string) (k knownName, err *refusal) {
 	return k, nil
 }
 
+// known are the counters of some kinds of names.
+type known interface {
+	// eachFrom calls f for the names of a kind from a place on, until f returns false,
+	// with the number to which each counter may fall.
+	eachFrom(from knownName, f func(k knownName, stands int64) bool)
+	// raise raises the counter of a name to a floor.
+	raise(k knownName, to int64)
+}
+
 // raiseKnown raises the counters of known names to a floor, from a position on: the
 // floor's state may lack a name that was used there. It returns the next position, empty
 // at the end.
-func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
+func raiseKnown(identities *identities, hilos *hilos, to int64, from knownName) (resume string) {
 	left := floorBatch
 	for from.kind < knownKinds {
+		var counters known = identities
+		if from.kind == knownHiLos {
+			counters = hilos
+		}
 		var low []knownName
-		c.eachKnown(from, func(k knownName, stands int64) bool {
+		counters.eachFrom(from, func(k knownName, stands int64) bool {
 			if left--; left < 0 {
 				resume = k.String()
 				return false
@@ -62,7 +70,7 @@ func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
 			return true
 		})
 		for _, k := range low {
-			c.raiseName(k, to)
+			counters.raise(k, to)
 		}
 		if resume != "" {
 			return resume
@@ -70,34 +78,4 @@ func (c *contents) raiseKnown(to int64, from knownName) (resume string) {
 		from = knownName{kind: from.kind + 1}
 	}
 	return ""
-}
-
-// eachKnown calls f for the names of a kind, from a position on, with the number to which
-// returns can lower the counter.
-func (c *contents) eachKnown(from knownName, f func(k knownName, stands int64) bool) {
-	if from.kind == knownHiLos {
-		c.hilos.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
-			counter := e.Value.counter()
-			stands := counter.Max
-			if len(counter.Outstanding) > 0 {
-				stands = counter.Outstanding[0].Low - 1
-			}
-			return f(knownName{from.kind, e.Database, e.Name}, stands)
-		})
-		return
-	}
-	c.identityTable(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
-		return f(knownName{from.kind, e.Database, e.Name}, int64(e.Value))
-	})
-}
-
-// raiseName raises the counter of a known name.
-func (c *contents) raiseName(k knownName, to int64) {
-	if k.kind == knownHiLos {
-		found := c.findHiLo(k.db, k.name)
-		c.putHiLo(found, c.raisedHiLo(found.counter, to, 0))
-		return
-	}
-	found := c.findIdentity(k.db, k.name)
-	c.putIdentity(found, identity.Counter{Last: to, Hidden: found.hidden})
 }

@@ -16,20 +16,20 @@ func hashFromScratch(c *contents) uint64 {
 		h.add(hashDatabase(uint32(i), name))
 	}
 	for _, hidden := range []bool{false, true} {
-		c.identityTable(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
+		c.identities.table(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
 			h.add(hashIdentity(e.Database, e.Name, int64(e.Value), hidden))
 			return true
 		})
 	}
-	c.hilos.Ascend(0, "", func(e table.Entry[packedHiLo]) bool {
+	c.hilos.counters.Ascend(0, "", func(e table.Entry[packedHiLo]) bool {
 		h.add(hashHiLo(e.Database, e.Name, e.Value))
 		return true
 	})
-	c.claims.Ascend(0, "", func(e table.Entry[claimValue]) bool {
+	c.claims.claimed.Ascend(0, "", func(e table.Entry[claimValue]) bool {
 		h.add(hashClaim(claimItem{db: e.Database, id: e.Name}, e.Value))
 		return true
 	})
-	c.released.Ascend(0, "", func(e table.Entry[struct{}]) bool {
+	c.claims.released.Ascend(0, "", func(e table.Entry[struct{}]) bool {
 		h.add(hashReleased(claimItem{db: e.Database, id: e.Name}))
 		return true
 	})

@@ -22,40 +22,90 @@ type foundHiLo struct {
 	exists  bool
 }
 
-// findHiLo looks a counter up; that of an unknown tag is at the floor.
-func (c *contents) findHiLo(db uint32, tag string) foundHiLo {
-	f := foundHiLo{db: db, tag: tag, counter: c.floor.hilo()}
-	if f.ref, f.exists = c.hilos.Find(db, tag); f.exists {
-		f.packed = c.hilos.Value(f.ref)
+// hilos are the HiLo counters.
+type hilos struct {
+	counters  *table.Table[packedHiLo]
+	databases *databases
+	hash      stateHash
+}
+
+// find looks a counter up; that of an unknown tag is at the floor.
+func (s *hilos) find(db uint32, tag string, floor floor) foundHiLo {
+	f := foundHiLo{db: db, tag: tag, counter: floor.hilo()}
+	if f.ref, f.exists = s.counters.Find(db, tag); f.exists {
+		f.packed = s.counters.Value(f.ref)
 		f.counter = f.packed.counter()
 	}
 	return f
 }
 
-// putHiLo stores the new counter of what findHiLo returned.
-func (c *contents) putHiLo(f foundHiLo, now hilo.Counter) {
+// put stores the new counter of what find returned.
+func (s *hilos) put(f foundHiLo, now hilo.Counter) {
 	if !f.exists {
-		c.addHiLo(f.db, f.tag, now)
+		s.add(f.db, f.tag, now)
 		return
 	}
 	packed := packHiLo(now)
-	c.stored.remove(hashHiLo(f.db, f.tag, f.packed))
-	c.hilos.Set(f.ref, packed)
-	c.stored.add(hashHiLo(f.db, f.tag, packed))
+	s.hash.remove(hashHiLo(f.db, f.tag, f.packed))
+	s.counters.Set(f.ref, packed)
+	s.hash.add(hashHiLo(f.db, f.tag, packed))
 }
 
-// addHiLo stores a counter that does not exist.
-func (c *contents) addHiLo(db uint32, tag string, now hilo.Counter) {
+// add stores a counter that does not exist.
+func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
 	packed := packHiLo(now)
-	c.hilos.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
-	c.countName(db, tag, 1)
-	c.stored.add(hashHiLo(db, tag, packed))
+	s.counters.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
+	s.databases.count(db, tag, 1)
+	s.hash.add(hashHiLo(db, tag, packed))
 }
 
-// changeHiLo stores a changed counter, and its database if the counter is new.
-func (c *contents) changeHiLo(o *op.Operation, f foundHiLo, now hilo.Counter) {
-	c.useDatabase(o)
-	c.putHiLo(f, now)
+// eachFrom calls f for the counters from a place on, with the number to which returns can
+// lower each.
+func (s *hilos) eachFrom(from knownName, f func(k knownName, stands int64) bool) {
+	s.counters.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
+		counter := e.Value.counter()
+		stands := counter.Max
+		if len(counter.Outstanding) > 0 {
+			stands = counter.Outstanding[0].Low - 1
+		}
+		return f(knownName{from.kind, e.Database, e.Name}, stands)
+	})
+}
+
+// raise raises the counter of a known tag to a floor.
+func (s *hilos) raise(k knownName, to int64) {
+	found := s.find(k.db, k.name, floor{})
+	s.put(found, raisedHiLo(found.counter, to, 0, true))
+}
+
+// skipAhead raises all counters, and returns how many there are.
+func (s *hilos) skipAhead(by int64) int {
+	s.counters.Freeze().Scan(func(e table.Entry[packedHiLo]) bool {
+		found := s.find(e.Database, e.Name, floor{})
+		s.put(found, hilo.Counter{Max: plus(found.counter.Max, by), Peak: plus(found.counter.Peak, by)})
+		return true
+	})
+	return s.counters.Len()
+}
+
+// restore takes over a counter of a snapshot.
+func (s *hilos) restore(m *raftlogv1.HiLoRecord) error {
+	if err := s.databases.restoreName(m.GetDatabase(), "HiLo tag", m.GetTag(), docid.MaxNameBytes); err != nil {
+		return err
+	}
+	if len(m.GetOutstanding()) > hilo.MaxOutstanding {
+		return corrupt("HiLo tag %q with %d ranges", m.GetTag(), len(m.GetOutstanding()))
+	}
+	counter := hilo.Counter{Max: m.GetMax(), Peak: m.GetPeak()}
+	for _, o := range m.GetOutstanding() {
+		r := hilo.Range{Low: o.GetLow(), High: o.GetHigh()}
+		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken()})
+	}
+	if _, twice := s.counters.Find(m.GetDatabase(), m.GetTag()); twice {
+		return corrupt("HiLo tag %q twice", m.GetTag())
+	}
+	s.add(m.GetDatabase(), m.GetTag(), counter)
+	return nil
 }
 
 // findHiLoFor looks up the counter that an operation is about to change; it
@@ -64,11 +114,11 @@ func (c *contents) findHiLoFor(o *op.Operation, tag string) (foundHiLo, *refusal
 	if err := checkHiLo(o, tag); err != nil {
 		return foundHiLo{}, err
 	}
-	found := c.findHiLo(c.databaseNumber(o), tag)
+	found := c.hilos.find(c.databases.numberOf(o.Database), tag, c.floor)
 	if found.exists {
 		return found, nil
 	}
-	return found, c.checkNew(o, settingMaxHiLos, c.hilos.Len(), "tag", tag)
+	return found, c.databases.checkNew(o.Database, settingMaxHiLos, c.hilos.counters.Len(), "tag", tag, c.strict())
 }
 
 // checkHiLo refuses a request with a bad database or tag.
@@ -101,7 +151,8 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
 			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
 	}
-	c.changeHiLo(o, found, counter)
+	c.databases.use(o.Database)
+	c.hilos.put(found, counter)
 	return op.AppendAnswer(dst, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,
 		TimeUnixNano: now.unixNano,
@@ -147,11 +198,11 @@ func (c *contents) hiloReturn(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if err := checkHiLo(o, ret.GetTag()); err != nil {
 		return dst, err
 	}
-	found := c.findHiLo(c.databaseNumber(o), ret.GetTag())
+	found := c.hilos.find(c.databases.numberOf(o.Database), ret.GetTag(), c.floor)
 	r := hilo.Range{Low: ret.GetLow(), High: ret.GetHigh()}
 	counter, returned := found.counter.Return(r, ret.GetLast(), ret.GetToken(), ret.GetCheckToken())
 	if returned {
-		c.putHiLo(found, counter)
+		c.hilos.put(found, counter)
 	}
 	return op.AppendAnswer(dst, &raftlogv1.HiLoReturnResult{Returned: returned, Max: counter.Max}), nil
 }
@@ -178,7 +229,8 @@ func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		// comes back.
 		counter.Outstanding = nil
 	}
-	c.changeHiLo(o, found, counter)
+	c.databases.use(o.Database)
+	c.hilos.put(found, counter)
 	return op.AppendValue(dst, counter.Max), nil
 }
 

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"errors"
-	"iter"
 	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
@@ -32,50 +31,111 @@ func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
-// findIdentity looks an identity up; the counter of an unknown name is at the floor.
-func (c *contents) findIdentity(db uint32, name string) foundIdentity {
-	f := foundIdentity{db: db, name: name, last: c.floor.names}
-	if f.ref, f.exists = c.identities.Find(db, name); !f.exists {
-		f.ref, f.exists = c.hidden.Find(db, name)
+// identities are the identity counters.
+type identities struct {
+	// shown are those that are not hidden. The hidden ones are kept apart, so that a
+	// page of a list is found without stepping over any number of them.
+	shown, hidden *table.Table[identityValue]
+	databases     *databases
+	hash          stateHash
+}
+
+// find looks an identity up; the counter of an unknown name is at the floor.
+func (s *identities) find(db uint32, name string, floor floor) foundIdentity {
+	f := foundIdentity{db: db, name: name, last: floor.names}
+	if f.ref, f.exists = s.shown.Find(db, name); !f.exists {
+		f.ref, f.exists = s.hidden.Find(db, name)
 		f.hidden = f.exists
 	}
 	if f.exists {
-		f.last = int64(c.identityTable(f.hidden).Value(f.ref))
+		f.last = int64(s.table(f.hidden).Value(f.ref))
 	}
 	return f
 }
 
-// putIdentity stores the new counter of what findIdentity returned.
-func (c *contents) putIdentity(f foundIdentity, now identity.Counter) {
+// put stores the new counter of what find returned.
+func (s *identities) put(f foundIdentity, now identity.Counter) {
 	if f.exists && f.hidden == now.Hidden {
-		c.stored.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
-		c.identityTable(f.hidden).Set(f.ref, identityValue(now.Last))
-		c.stored.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
+		s.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+		s.table(f.hidden).Set(f.ref, identityValue(now.Last))
+		s.hash.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
 		return
 	}
 	if f.exists {
-		c.forgetIdentity(f)
+		s.forget(f)
 	}
-	c.addIdentity(f.db, f.name, now)
+	s.add(f.db, f.name, now)
 }
 
-// addIdentity stores an identity that does not exist.
-func (c *contents) addIdentity(db uint32, name string, now identity.Counter) {
-	c.identityTable(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
-	c.countName(db, name, 1)
-	c.stored.add(hashIdentity(db, name, now.Last, now.Hidden))
+// add stores an identity that does not exist.
+func (s *identities) add(db uint32, name string, now identity.Counter) {
+	s.table(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
+	s.databases.count(db, name, 1)
+	s.hash.add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
-// identityTable returns the table of hidden or of other identities.
-func (c *contents) identityTable(hidden bool) *table.Table[identityValue] {
+// forget removes an identity that exists.
+func (s *identities) forget(f foundIdentity) {
+	s.table(f.hidden).Delete(f.ref)
+	s.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+	s.databases.count(f.db, f.name, -1)
+}
+
+// table returns the table of hidden or of other identities.
+func (s *identities) table(hidden bool) *table.Table[identityValue] {
 	if hidden {
-		return c.hidden
+		return s.hidden
 	}
-	return c.identities
+	return s.shown
 }
 
-// identityCount counts identities, hidden ones too: they take as much memory.
-func (c *contents) identityCount() int { return c.identities.Len() + c.hidden.Len() }
+// count counts identities, hidden ones too: they take as much memory.
+func (s *identities) count() int { return s.shown.Len() + s.hidden.Len() }
+
+// checkNew is databases.checkNew for an identity, if it is new.
+func (s *identities) checkNew(database []byte, f foundIdentity, strict bool) *refusal {
+	if f.exists {
+		return nil
+	}
+	return s.databases.checkNew(database, settingMaxIdentities, s.count(), "name", f.name, strict)
+}
+
+// eachFrom calls f for the identities of a kind from a place on, with their values.
+func (s *identities) eachFrom(from knownName, f func(k knownName, stands int64) bool) {
+	s.table(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
+		return f(knownName{from.kind, e.Database, e.Name}, int64(e.Value))
+	})
+}
+
+// raise raises a known identity to a floor.
+func (s *identities) raise(k knownName, to int64) {
+	found := s.find(k.db, k.name, floor{})
+	s.put(found, identity.Counter{Last: to, Hidden: found.hidden})
+}
+
+// skipAhead raises all identities, and returns how many there are.
+func (s *identities) skipAhead(by int64) int {
+	for _, hidden := range []bool{false, true} {
+		s.table(hidden).Freeze().Scan(func(e table.Entry[identityValue]) bool {
+			found := s.find(e.Database, e.Name, floor{})
+			s.put(found, identity.Counter{Last: plus(found.last, by), Hidden: hidden})
+			return true
+		})
+	}
+	return s.count()
+}
+
+// restore takes over an identity of a snapshot.
+func (s *identities) restore(m *raftlogv1.IdentityRecord) error {
+	if err := s.databases.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
+		return err
+	}
+	if s.find(m.GetDatabase(), m.GetName(), floor{}).exists {
+		return corrupt("identity %q twice", m.GetName())
+	}
+	s.add(m.GetDatabase(), m.GetName(), identity.Counter{Last: m.GetLast(), Hidden: m.GetHidden()})
+	return nil
+}
 
 // identityNext hands out values.
 func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) {
@@ -86,24 +146,24 @@ func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err := checkIdentityNext(o, next); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(o), string(next.Name))
-	if err := c.checkNewIdentity(o, found); err != nil {
+	found := c.identities.find(c.databases.numberOf(o.Database), string(next.Name), c.floor)
+	if err := c.identities.checkNew(o.Database, found, c.strict()); err != nil {
 		return dst, err
 	}
-	if c.full.has(found, next) {
+	if c.claims.full.has(found, next) {
 		return dst, refuseIdentity(identity.ErrExhausted, found)
 	}
-	counter, blocks, failed := found.counter().Next(next.Count, c.claimedValues(found, next.Separator))
+	counter, blocks, failed := found.counter().Next(next.Count, c.claims.inWay(found, next.Separator, c.strict()))
 	if failed != nil {
-		c.full.remember(found, next, failed)
+		c.claims.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
 	}
-	c.useDatabase(o)
-	if c.strict() && c.numbered.Len() > 0 {
+	c.databases.use(o.Database)
+	if c.strict() && c.claims.numbered.Len() > 0 {
 		separator, _ := utf8.DecodeRune(next.Separator)
-		c.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
+		c.claims.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
 	}
-	c.putIdentity(found, counter)
+	c.identities.put(found, counter)
 	return op.AppendBlocks(dst, blocks), nil
 }
 
@@ -129,29 +189,6 @@ func checkIdentity[T ~string | ~[]byte](o *op.Operation, name T) *refusal {
 	return checkText("name", name, docid.MaxNameBytes)
 }
 
-// checkNewIdentity is checkNew for an identity, if it is new.
-func (c *contents) checkNewIdentity(o *op.Operation, f foundIdentity) *refusal {
-	if f.exists {
-		return nil
-	}
-	return c.checkNew(o, settingMaxIdentities, c.identityCount(), "name", f.name)
-}
-
-// claimedValues returns the claimed values of an identity under a separator, as
-// identity.Counter.Next wants them; nil if there are no such claims at all.
-func (c *contents) claimedValues(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
-	if c.numbered.Len() == 0 {
-		return nil
-	}
-	sep, _ := utf8.DecodeRune(separator)
-	return func(from int64) iter.Seq[int64] {
-		if !c.strict() {
-			from = max(from, 1)
-		}
-		return c.numberedFrom(numberedItem{db: f.db, name: f.name, separator: sep, value: from})
-	}
-}
-
 // identitySeed moves the last used value. An unused name has 0, for expected as well. A
 // hidden identity is seeded from its kept value, which is also compared with expected,
 // and is shown again: a caller that does not know of it must not set it back without
@@ -164,23 +201,23 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err := checkIdentity(o, seed.GetName()); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(o), seed.GetName())
-	if err := c.checkNewIdentity(o, found); err != nil {
+	found := c.identities.find(c.databases.numberOf(o.Database), seed.GetName(), c.floor)
+	if err := c.identities.checkNew(o.Database, found, c.strict()); err != nil {
 		return dst, err
 	}
 	counter, err := found.counter().Seed(seed.GetValue(), seed.GetForce(), seed.Expected)
 	if err != nil {
 		return dst, refuseIdentity(err, found)
 	}
-	c.useDatabase(o)
-	c.putIdentity(found, counter)
-	return op.AppendValue(c.appendBefore(dst, &seed, found), counter.Last), nil
+	c.databases.use(o.Database)
+	c.identities.put(found, counter)
+	return op.AppendValue(appendBefore(dst, &seed, found, c.format), counter.Last), nil
 }
 
 // appendBefore appends, for a seed by force, the identity's previous state, which the
 // audit log records.
-func (c *contents) appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity) []byte {
-	if !seed.GetForce() || !found.exists || c.format < rolesFormat {
+func appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity, format uint32) []byte {
+	if !seed.GetForce() || !found.exists || format < rolesFormat {
 		return dst
 	}
 	return op.AppendBefore(dst, found.last)
@@ -196,27 +233,20 @@ func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal
 	if err := checkIdentity(o, del.GetName()); err != nil {
 		return dst, err
 	}
-	found := c.findIdentity(c.databaseNumber(o), del.GetName())
+	found := c.identities.find(c.databases.numberOf(o.Database), del.GetName(), c.floor)
 	if !found.exists || found.hidden && !del.GetForget() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND, "name", "there is no identity %q", del.GetName())
 	}
 	if del.GetForget() {
-		c.forgetIdentity(found)
+		c.identities.forget(found)
 	} else {
 		kept := identity.Counter{Last: found.last, Hidden: true}
 		if c.strict() {
 			kept.Last = max(kept.Last, c.floor.names) // raiseKnown may have passed the hidden ones.
 		}
-		c.putIdentity(found, kept)
+		c.identities.put(found, kept)
 	}
 	return op.AppendValue(dst, found.last), nil
-}
-
-// forgetIdentity removes an identity that exists.
-func (c *contents) forgetIdentity(f foundIdentity) {
-	c.identityTable(f.hidden).Delete(f.ref)
-	c.stored.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
-	c.countName(f.db, f.name, -1)
 }
 
 // refuseIdentity translates an error of package identity.

@@ -27,23 +27,30 @@ func (c *contents) merge(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if err := checkMerge(o, &m); err != nil {
 		return dst, err
 	}
-	db := c.databaseNumber(o)
-	if err := c.roomForMerge(o, db, &m); err != nil {
+	merging := newMerging(c, c.databases.numberOf(o.Database))
+	if err := merging.room(o.Database, &m); err != nil {
 		return dst, err
 	}
-	c.useDatabase(o)
-	merging := merging{contents: c, db: db}
+	c.databases.use(o.Database)
 	merging.all(&m)
 	return op.AppendAnswer(dst, &merging.result), nil
 }
 
 // merging is one merge, carried out or only looked at.
 type merging struct {
-	*contents
-	db     uint32
-	result raftlogv1.MergeResult
+	identities *identities
+	hilos      *hilos
+	claims     *claims
+	floor      floor
+	strict     bool
+	db         uint32
+	result     raftlogv1.MergeResult
 	// changed, if set, is called for each change, which is then not made.
 	changed func(MergeChange)
+}
+
+func newMerging(c *contents, db uint32) *merging {
+	return &merging{identities: &c.identities, hilos: &c.hilos, claims: &c.claims, floor: c.floor, strict: c.strict(), db: db}
 }
 
 // all merges checked values. Claims are first: in the merged state they existed before
@@ -63,7 +70,7 @@ func (m *merging) all(given *raftlogv1.Merge) {
 // claim adds a claim. It is added even if an identity may have issued the id: then two
 // callers may have it already, and a third must not get it.
 func (m *merging) claim(item claimItem) {
-	if _, ok := m.claims.Find(item.db, item.id); ok {
+	if m.claims.has(item) {
 		m.result.Unchanged++
 		return
 	}
@@ -75,22 +82,22 @@ func (m *merging) claim(item claimItem) {
 		m.changed(MergeChange{Claim: item.id, Created: true})
 		return
 	}
-	m.addClaim(item, m.dropReleased(item))
+	m.claims.claim(item)
 }
 
 // issued reports whether a known identity has passed the id, unless it stepped over it.
-func (c *contents) issued(item claimItem) bool {
+func (m *merging) issued(item claimItem) bool {
 	n, ok := item.numbered()
-	if _, released := c.released.Find(item.db, item.id); !ok || released || !c.counts(n) {
+	if !ok || m.claims.hasReleased(item) || !n.counts(m.strict) {
 		return false
 	}
-	f := c.findIdentity(n.db, n.name)
+	f := m.identities.find(n.db, n.name, m.floor)
 	return f.exists && n.value <= f.last
 }
 
 // identity raises an identity. One that is shown here stays shown.
 func (m *merging) identity(given *raftlogv1.MergeIdentity) {
-	found := m.findIdentity(m.db, given.GetName())
+	found := m.identities.find(m.db, given.GetName(), m.floor)
 	now := identity.Counter{
 		Last:   max(found.last, given.GetLast()),
 		Hidden: given.GetHidden() && (found.hidden || !found.exists),
@@ -102,20 +109,20 @@ func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 		m.changed(MergeChange{Identity: found.name, Created: !found.exists, Before: found.last, After: now.Last})
 		return
 	}
-	m.putIdentity(found, now)
+	m.identities.put(found, now)
 }
 
 // hilo raises a HiLo counter.
 func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
-	found := m.findHiLo(m.db, given.GetTag())
-	now := m.raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
+	found := m.hilos.find(m.db, given.GetTag(), m.floor)
+	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak(), m.strict)
 	raised := found.counter.Max != now.Max || found.counter.Peak != now.Peak
 	if !m.count(found.exists, raised) && len(now.Outstanding) == len(found.counter.Outstanding) {
 		return
 	}
 	switch {
 	case m.changed == nil:
-		m.putHiLo(found, now)
+		m.hilos.put(found, now)
 	case raised || !found.exists:
 		m.changed(MergeChange{HiLo: found.tag, Created: !found.exists, Before: found.counter.Max, After: now.Max})
 	}
@@ -125,10 +132,10 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 //
 // Invariant: the numbers up to highest stay taken. A range that begins at or below it
 // cannot come back: the counter would fall below it, even if Max is higher.
-func (c *contents) raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
+func raisedHiLo(counter hilo.Counter, highest, peak int64, strict bool) hilo.Counter {
 	now := hilo.Counter{Max: max(counter.Max, highest)}
 	now.Peak = max(counter.Peak, peak, now.Max)
-	if !c.strict() {
+	if !strict {
 		if now.Max == counter.Max {
 			now.Outstanding = counter.Outstanding
 		}
@@ -183,24 +190,24 @@ func checkMerge(o *op.Operation, m *raftlogv1.Merge) *refusal {
 	return nil
 }
 
-// roomForMerge refuses new names if a limit would be passed.
-func (c *contents) roomForMerge(o *op.Operation, db uint32, m *raftlogv1.Merge) *refusal {
-	identities := wanted{limit: settingMaxIdentities, used: c.identityCount()}
-	for _, i := range m.GetIdentities() {
-		identities.want(!c.findIdentity(db, i.GetName()).exists, i.GetName())
+// room refuses new names if a limit would be passed.
+func (m *merging) room(database []byte, given *raftlogv1.Merge) *refusal {
+	identities := wanted{limit: settingMaxIdentities, used: m.identities.count()}
+	for _, i := range given.GetIdentities() {
+		identities.want(!m.identities.find(m.db, i.GetName(), m.floor).exists, i.GetName())
 	}
-	hilos := wanted{limit: settingMaxHiLos, used: c.hilos.Len()}
-	for _, h := range m.GetHilos() {
-		hilos.want(!c.findHiLo(db, h.GetTag()).exists, h.GetTag())
+	hilos := wanted{limit: settingMaxHiLos, used: m.hilos.counters.Len()}
+	for _, h := range given.GetHilos() {
+		hilos.want(!m.hilos.find(m.db, h.GetTag(), m.floor).exists, h.GetTag())
 	}
-	claims := wanted{limit: settingMaxClaims, used: c.claims.Len()}
-	for _, id := range m.GetClaims() {
-		_, known := c.claims.Find(db, id)
-		claims.want(!known, id)
+	claims := wanted{limit: settingMaxClaims, used: m.claims.claimed.Len()}
+	for _, id := range given.GetClaims() {
+		claims.want(!m.claims.has(claimItem{db: m.db, id: id}), id)
 	}
+	databases := m.identities.databases
 	bytes := identities.bytes + hilos.bytes + claims.bytes
 	if names := identities.names + hilos.names + claims.names; names > 0 {
-		if err := c.databaseRoom(db, names, bytes); err != nil {
+		if err := databases.roomIn(m.db, names, bytes); err != nil {
 			return err
 		}
 	}
@@ -208,7 +215,7 @@ func (c *contents) roomForMerge(o *op.Operation, db uint32, m *raftlogv1.Merge) 
 		if w.names == 0 {
 			continue
 		}
-		if err := c.room(o, w.limit, w.used+w.names-1, bytes); err != nil {
+		if err := databases.room(database, w.limit, w.used+w.names-1, bytes); err != nil {
 			return err
 		}
 	}
@@ -243,8 +250,7 @@ func (s *State) PreviewMerge(database string, m *raftlogv1.Merge) ([]MergeChange
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var changes []MergeChange
-	o := &op.Operation{Database: []byte(database)}
-	preview := merging{contents: s.contents, db: s.contents.databaseNumber(o)}
+	preview := newMerging(s.contents, s.contents.databases.numberOf([]byte(database)))
 	preview.changed = func(c MergeChange) { changes = append(changes, c) }
 	preview.all(m)
 	return changes, &preview.result

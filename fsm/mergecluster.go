@@ -37,7 +37,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	c.carryOut(&plan, m.GetFloor())
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 && c.strict() {
-		result.Resume = c.raiseKnown(m.GetFloor(), from)
+		result.Resume = raiseKnown(&c.identities, &c.hilos, m.GetFloor(), from)
 	}
 	return op.AppendAnswer(dst, result), nil
 }

@@ -113,7 +113,7 @@ func (r *randomRun) restore(t *rapid.T) {
 
 // derived shows what is not in a snapshot but follows from it.
 func derived(c *contents) string {
-	return fmt.Sprint(c.nameBytes, c.databases.used, c.numbered.Items(), len(c.requests.positions))
+	return fmt.Sprint(c.databases.nameBytes, c.databases.used, c.claims.numbered.Items(), len(c.requests.positions))
 }
 
 // skip passes an index over, as for an entry of Raft's own.

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -224,7 +223,7 @@ func (r *mergeRun) passedInState(id string) bool {
 func (r *mergeRun) identityOf(id string) foundIdentity {
 	n, _ := (claimItem{id: id}).numbered()
 	c := r.straight.contents
-	return c.findIdentity(c.databaseNumber(&op.Operation{Database: []byte("x")}), n.name)
+	return c.identities.find(c.databases.numberOf([]byte("x")), n.name, c.floor)
 }
 
 // pass learns of an operation with which the identity passed an id: a Next of its

@@ -37,7 +37,7 @@ func (s *State) Identity(db, name string) (identity.Counter, bool) {
 	if !ok {
 		return identity.Counter{}, false
 	}
-	last, ok := c.identities.Get(n, name)
+	last, ok := c.identities.shown.Get(n, name)
 	return identity.Counter{Last: int64(last)}, ok
 }
 
@@ -48,7 +48,7 @@ func (s *State) Identities(db, prefix, after string, limit int) []NamedIdentity 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.identities, db, page{prefix, after, limit}, func(e table.Entry[identityValue]) NamedIdentity {
+	return list(c, c.identities.shown, db, page{prefix, after, limit}, func(e table.Entry[identityValue]) NamedIdentity {
 		return NamedIdentity{Name: e.Name, Counter: identity.Counter{Last: int64(e.Value)}}
 	})
 }
@@ -63,7 +63,7 @@ func (s *State) HiLo(db, tag string) (hilo.Counter, bool) {
 	if !ok || len(tag) > docid.MaxNameBytes {
 		return c.floor.hilo(), c.floor.names > 0
 	}
-	found := c.findHiLo(n, tag)
+	found := c.hilos.find(n, tag, c.floor)
 	return found.counter, found.exists || c.floor.names > 0
 }
 
@@ -72,7 +72,7 @@ func (s *State) HiLos(db, prefix, after string, limit int) []NamedHiLo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.hilos, db, page{prefix, after, limit}, func(e table.Entry[packedHiLo]) NamedHiLo {
+	return list(c, c.hilos.counters, db, page{prefix, after, limit}, func(e table.Entry[packedHiLo]) NamedHiLo {
 		return NamedHiLo{Tag: e.Name, Counter: e.Value.counter()}
 	})
 }
@@ -82,11 +82,7 @@ func (s *State) Claimed(db, id string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, ok := s.contents.databases.number(db)
-	if !ok {
-		return false
-	}
-	_, ok = s.contents.claims.Find(n, id)
-	return ok
+	return ok && s.contents.claims.has(claimItem{db: n, id: id})
 }
 
 // Claims returns a page of the claimed ids, as Identities does.
@@ -94,7 +90,7 @@ func (s *State) Claims(db, prefix, after string, limit int) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c := s.contents
-	return list(c, c.claims, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
+	return list(c, c.claims.claimed, db, page{prefix, after, limit}, func(e table.Entry[claimValue]) string { return e.Name })
 }
 
 // page is what part of a list is wanted.
@@ -191,8 +187,8 @@ func (s *State) Counts() Counts {
 	defer s.mu.RUnlock()
 	c := s.contents
 	counts := Counts{
-		Databases: len(c.databases.names), Identities: c.identities.Len(), HiddenIdentities: c.hidden.Len(),
-		HiLos: c.hilos.Len(), Claims: c.claims.Len(), NameBytes: c.nameBytes,
+		Databases: len(c.databases.names), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
+		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
 		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions.byOrigin),
 	}
 	for _, m := range c.members.byID {

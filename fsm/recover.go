@@ -8,11 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/idnode/idnode/fsm/table"
-	"github.com/idnode/idnode/hilo"
-	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -47,55 +42,53 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.contents
-	keep, err := c.kept(r)
+	keep, err := c.members.kept(r.Keep)
+	if err == nil {
+		err = r.check(keep, c.formed())
+	}
 	if err != nil {
 		return Recovered{}, err
 	}
-	done := Recovered{ClusterID: c.recoveredID(keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
+	done := Recovered{ClusterID: recoveredID(c.clusterID, c.floor.epoch, keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
 	c.setFormat(max(c.format, MergeFormat))
-	done.Removed = c.removeOthers(keep)
+	for _, m := range c.members.removeOthers(keep) {
+		c.etags.drop(nodeID(m.GetId()))
+		done.Removed = append(done.Removed, m.GetTag())
+	}
+	c.sessions = newSessions()
 	c.members.forgetStarts(keep)
 	c.invitations = newInvitations() // One may have admitted a node that only the lost members know.
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
 	c.members.settle(0, c.strict())
-	done.Raised = c.skipAhead(r.SkipAhead)
+	if by := r.SkipAhead; by > 0 {
+		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
+		c.etags.skipAhead(uint64(by))
+	}
 	c.floor = floor{names: plus(c.floor.names, r.SkipAhead), epoch: done.Epoch}
 	c.clusterID = slices.Clone(done.ClusterID)
 	return done, nil
 }
 
-// kept returns the members that go on, by tag.
-func (c *contents) kept(r Recovery) ([]*raftlogv1.Member, error) {
-	var keep []*raftlogv1.Member
-	voters := 0
-	for _, tag := range slices.Compact(slices.Sorted(slices.Values(r.Keep))) {
-		m := c.members.byTag(tag)
-		if m == nil || m.GetRemoved() {
-			return nil, fmt.Errorf("fsm: there is no member %s", tag)
-		}
-		keep = append(keep, m)
-		if m.GetVoter() {
-			voters++
-		}
-	}
+// check refuses a recovery that cannot be; keep are the members that go on.
+func (r Recovery) check(keep []*raftlogv1.Member, formed bool) error {
 	switch {
-	case !c.formed():
-		return nil, errors.New("fsm: the state is of no cluster")
-	case voters == 0:
-		return nil, errors.New("fsm: none of the members that go on votes")
+	case !formed:
+		return errors.New("fsm: the state is of no cluster")
+	case !slices.ContainsFunc(keep, (*raftlogv1.Member).GetVoter):
+		return errors.New("fsm: none of the members that go on votes")
 	case r.SkipAhead < 0:
-		return nil, fmt.Errorf("fsm: counters cannot skip ahead by %d", r.SkipAhead)
+		return fmt.Errorf("fsm: counters cannot skip ahead by %d", r.SkipAhead)
 	}
-	return keep, nil
+	return nil
 }
 
-// recoveredID is the id of the cluster after the recovery.
-func (c *contents) recoveredID(keep []*raftlogv1.Member, skip int64) []byte {
+// recoveredID is the id of the cluster after the recovery in an epoch.
+func recoveredID(before []byte, epoch uint64, keep []*raftlogv1.Member, skip int64) []byte {
 	h := sha256.New()
 	h.Write([]byte("idnode recovered cluster\n")) // It never fails.
-	h.Write(c.clusterID)
-	numbers := binary.BigEndian.AppendUint64(nil, c.floor.epoch)
+	h.Write(before)
+	numbers := binary.BigEndian.AppendUint64(nil, epoch)
 	h.Write(binary.BigEndian.AppendUint64(numbers, uint64(skip)))
 	for _, m := range keep {
 		h.Write(m.GetId())
@@ -103,17 +96,25 @@ func (c *contents) recoveredID(keep []*raftlogv1.Member, skip int64) []byte {
 	return h.Sum(nil)[:clusterIDBytes]
 }
 
-// removeOthers removes all members but those that go on, ends all sessions, and
-// returns the tags that were removed.
-func (c *contents) removeOthers(keep []*raftlogv1.Member) (removed []string) {
-	for _, m := range c.members.sorted() {
-		c.sessions.drop(nodeID(m.GetId()))
-		if m.GetRemoved() || slices.ContainsFunc(keep, func(k *raftlogv1.Member) bool { return proto.Equal(k, m) }) {
-			continue
+// kept returns the members that go on, by tag.
+func (s *members) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
+	for _, tag := range slices.Compact(slices.Sorted(slices.Values(tags))) {
+		m := s.byTag(tag)
+		if m == nil || m.GetRemoved() {
+			return nil, fmt.Errorf("fsm: there is no member %s", tag)
 		}
-		c.members.remove(m)
-		c.etags.drop(nodeID(m.GetId()))
-		removed = append(removed, m.GetTag())
+		keep = append(keep, m)
+	}
+	return keep, nil
+}
+
+// removeOthers removes all members but those that go on, and returns those that it
+// removed.
+func (s *members) removeOthers(keep []*raftlogv1.Member) (removed []*raftlogv1.Member) {
+	for _, m := range s.sorted() {
+		if !m.GetRemoved() && !slices.Contains(keep, m) {
+			removed = append(removed, s.remove(m))
+		}
 	}
 	return removed
 }
@@ -125,31 +126,6 @@ func (s *members) forgetStarts(keep []*raftlogv1.Member) {
 	for _, m := range keep {
 		s.change(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
 	}
-}
-
-// skipAhead raises every counter that is known, also those of etags, and returns
-// how many identities and HiLo counters there are.
-func (c *contents) skipAhead(by int64) (raised int) {
-	if by == 0 {
-		return 0
-	}
-	for _, hidden := range []bool{false, true} {
-		c.identityTable(hidden).Freeze().Scan(func(e table.Entry[identityValue]) bool {
-			found := c.findIdentity(e.Database, e.Name)
-			c.putIdentity(found, identity.Counter{Last: plus(found.last, by), Hidden: hidden})
-			raised++
-			return true
-		})
-	}
-	c.hilos.Freeze().Scan(func(e table.Entry[packedHiLo]) bool {
-		found := c.findHiLo(e.Database, e.Name)
-		peak := plus(found.counter.Peak, by)
-		c.putHiLo(found, hilo.Counter{Max: plus(found.counter.Max, by), Peak: peak})
-		raised++
-		return true
-	})
-	c.etags.skipAhead(uint64(by))
-	return raised
 }
 
 // past returns the record with floors above every etag that the node may have

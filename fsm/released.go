@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // maxReleased is how many ids are remembered that were claimed, that an identity stepped
@@ -15,24 +17,38 @@ const maxReleased = 1 << 16
 //
 // Invariant: an id is claimed or released, or neither; each released one has a
 // number.
-func (c *contents) addReleased(item claimItem) {
+func (s *claims) addReleased(item claimItem) {
 	n, ok := item.numbered()
-	if !ok || c.released.Len() >= maxReleased {
+	if !ok || s.released.Len() >= maxReleased {
 		return
 	}
-	c.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
-	c.numbered.Set(n)
-	c.stored.add(hashReleased(item))
+	s.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
+	s.numbered.Set(n)
+	s.hash.add(hashReleased(item))
 }
 
 // dropReleased forgets an id that is claimed again, and reports whether it was released:
 // the identity has stepped over the new claim, too.
-func (c *contents) dropReleased(item claimItem) claimValue {
-	ref, ok := c.released.Find(item.db, item.id)
+func (s *claims) dropReleased(item claimItem) claimValue {
+	ref, ok := s.released.Find(item.db, item.id)
 	if !ok {
 		return false
 	}
-	c.released.Delete(ref)
-	c.stored.remove(hashReleased(item))
+	s.released.Delete(ref)
+	s.hash.remove(hashReleased(item))
 	return true
+}
+
+// restoreReleased takes over a released id of a snapshot.
+func (s *claims) restoreReleased(m *raftlogv1.ClaimRecord, strict bool) error {
+	if err := s.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
+		return err
+	}
+	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
+	_, numbered := item.numbered()
+	if s.has(item) || s.hasReleased(item) || !numbered || m.GetSteppedOver() || !strict || s.released.Len() >= maxReleased {
+		return corrupt("released id %q", item.id)
+	}
+	s.addReleased(item)
+	return nil
 }

@@ -28,8 +28,8 @@ func (s *State) Restore(r io.Reader) error {
 	}
 	s.applied.set(restored.applied)
 	s.logger.Info("restored a snapshot", "index", restored.applied,
-		"identities", restored.identityCount(), "hilos", restored.hilos.Len(),
-		"claims", restored.claims.Len(), "requests", restored.requests.size())
+		"identities", restored.identities.count(), "hilos", restored.hilos.counters.Len(),
+		"claims", restored.claims.claimed.Len(), "requests", restored.requests.size())
 	return nil
 }
 
@@ -92,15 +92,15 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SnapshotRecord_Database:
-		return c.restoreDatabase(r.Database)
+		return c.databases.restore(r.Database)
 	case *raftlogv1.SnapshotRecord_Identity:
-		return c.restoreIdentity(r.Identity)
+		return c.identities.restore(r.Identity)
 	case *raftlogv1.SnapshotRecord_Hilo:
-		return c.restoreHiLo(r.Hilo)
+		return c.hilos.restore(r.Hilo)
 	case *raftlogv1.SnapshotRecord_Claim:
-		return c.restoreClaim(r.Claim)
+		return c.claims.restore(r.Claim, c.strict())
 	case *raftlogv1.SnapshotRecord_Released:
-		return c.restoreReleased(r.Released)
+		return c.claims.restoreReleased(r.Released, c.strict())
 	case *raftlogv1.SnapshotRecord_Member:
 		return c.members.restore(r.Member)
 	case *raftlogv1.SnapshotRecord_Request:

@@ -31,6 +31,8 @@ type sessions struct {
 	hash     stateHash
 }
 
+func newSessions() sessions { return sessions{byOrigin: map[nodeID]*session{}} }
+
 // sessionResult is the outcome of one group.
 type sessionResult struct {
 	sequence uint64
