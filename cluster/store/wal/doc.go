@@ -54,9 +54,9 @@
 // # What is not detected
 //
 // A loss of power that sets back the mark (it does not survive in the system's memory)
-// together with damage to the very last record: that looks like a torn write, and the
-// record is cut off. Without a loss of power, or with damage to any other record, this
-// does not happen. The mark is also synced soon after a segment begins, before segments
+// together with damage to the very last record, or to all from one record above the mark
+// to the end: that looks like a torn write, and they are cut off. Without a loss of power,
+// or with a good record behind the damage, this does not happen. The mark is also synced soon after a segment begins, before segments
 // are removed, and when the log is closed. Nor does the log detect that the whole folder,
 // mark included, was replaced by an older copy of itself: for that, its user keeps its
 // Position elsewhere.
