@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -27,16 +28,14 @@ import (
 // assemble makes the parts, from the ground floor up. What it has made when it
 // fails is released by its caller.
 func (n *Node) assemble() error {
-	certificates, err := n.certificates()
-	if err != nil {
+	var err error
+	if n.certs, err = loadCertificates(n.cfg, n.log, n.clusterID); err != nil {
 		return err
 	}
 	n.metrics = metrics.New(n.version)
-	n.budget = n.newBudget()
-	n.connections = peer.NewConnections(n.countGRPC)
-	n.certs = certificates
+	n.callers = newCallers(n.cfg, n.metrics, n.log)
 	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
-	if err := n.openCluster(certificates); err != nil {
+	if err := n.openCluster(); err != nil {
 		return err
 	}
 	if n.cfg.CheckGuard(false) != nil {
@@ -45,13 +44,14 @@ func (n *Node) assemble() error {
 	if err := n.openEtags(); err != nil {
 		return err
 	}
+	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth()}
 	auditor, err := n.openAudit()
 	if err != nil {
 		return err
 	}
 	n.service, err = service.New(service.Config{
 		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.started.Load, OwnEtags: n.ownEtags,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
 		Audit: auditor, AuditLevel: audit.Level(n.cfg.AuditLevel), Version: n.version, Logger: n.log, Events: n.metrics.Service(),
@@ -59,19 +59,19 @@ func (n *Node) assemble() error {
 	if err != nil {
 		return err
 	}
-	n.openServer(certificates)
-	if n.listener, err = n.listenForCallers(n.cfg.GRPC); err != nil {
+	n.openServer()
+	if n.listener, err = n.listen(n.cfg.GRPC); err != nil {
 		return err
 	}
-	if err := n.openHTTP(certificates); err != nil {
+	if err := n.openHTTP(); err != nil {
 		return err
 	}
-	return n.openMetrics(certificates)
+	return n.openMetrics()
 }
 
-func (n *Node) openCluster(certificates *tlsconf.Material) error {
+func (n *Node) openCluster() error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: n.peerCredentials(certificates), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
+		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
 		Traceparent: n.tracing.Traceparent(), Logger: n.log,
 	})
 	c := n.cfg
@@ -80,7 +80,7 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
-		TLS: n.raftTLS(certificates), Version: n.version, CertificateEnds: certificateEnds(certificates), Stats: n.metrics.Recent,
+		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
 		Timings: cluster.Timings{
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
@@ -94,11 +94,19 @@ func (n *Node) openCluster(certificates *tlsconf.Material) error {
 		return err
 	case len(n.cluster.ClusterID()) == 0:
 		return c.CheckFirstStart()
-	case certificates == nil:
+	case n.certs == nil:
 		return nil
 	}
 	// When it was read, the cluster was not known yet.
-	return n.checkCertificate(certificates.Leaf())
+	return n.certs.check(n.certs.Leaf())
+}
+
+// clusterID is empty before the cluster is known.
+func (n *Node) clusterID() string {
+	if n.cluster == nil {
+		return ""
+	}
+	return hex.EncodeToString(n.cluster.ClusterID())
 }
 
 // stateMachine is what the log is applied to.
@@ -130,7 +138,7 @@ func (n *Node) announced(m *raftlogv1.MemberResult) { n.keeper.Announced(m) }
 
 // disconnect ends the connections with a member that was removed, on the gRPC port.
 func (n *Node) disconnect(m *raftlogv1.Member) {
-	n.connections.Disconnect(m.GetId())
+	n.callers.grpc.Disconnect(m.GetId())
 	n.pool.Disconnect(m.GetTag())
 }
 
@@ -146,11 +154,13 @@ func (n *Node) openEtags() error {
 	id := n.cluster.ID().Bytes()
 	// The tag is confirmed after the counters were made, and needed to use them.
 	_, used := n.cluster.Tag()
-	open := n.openEtagFile
+	var store etag.Store
+	var err error
 	if n.storage != nil {
-		open = n.storage.OpenEtags
+		store, err = n.storage.OpenEtags(id, used)
+	} else {
+		store, err = openEtagFile(n.cfg.DataDir, id, used)
 	}
-	store, err := open(id, used)
 	if err != nil {
 		return err
 	}
@@ -164,28 +174,32 @@ func (n *Node) openEtags() error {
 	return nil
 }
 
-// listen opens a port.
-func (n *Node) listen(address string) (net.Listener, error) {
+// listen opens a port for callers.
+func (n *Node) listen(address string) (lis net.Listener, err error) {
 	if n.network != nil {
-		return n.network.Listen(address)
+		lis, err = n.network.Listen(address)
+	} else {
+		lis, err = net.Listen("tcp", address)
 	}
-	return net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return callersListener{lis, n.callers}, nil
 }
 
-func (n *Node) openServer(certificates *tlsconf.Material) {
+func (n *Node) openServer() {
 	var creds credentials.TransportCredentials
 	var authorize peer.Authorize
-	if certificates != nil {
-		creds, authorize = credentials.NewTLS(certificates.Server()), n.namesMember
+	if n.certs != nil {
+		creds, authorize = credentials.NewTLS(n.certs.Server()), n.certs.namesMember
 	}
-	creds = n.connections.Credentials(creds)
+	creds = n.callers.grpc.Credentials(creds)
 	guard := peer.NewGuard(n.cluster, authorize)
-	n.health = grpcapi.NewHealth()
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxRecvBytes: n.cfg.MaxMessageBytes, MaxStreams: uint32(n.cfg.MaxConcurrentStreams),
 		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
-	}, creds, n.service, n.health)
+	}, creds, n.service, n.readiness.health)
 	peer.NewServer(peerSide{n.cluster, n.service}, n.tracing.Peer()).Register(n.server)
 }
 

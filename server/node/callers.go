@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -11,29 +13,44 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/server/calllog"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/metrics"
+	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
-// newBudget returns the bounds of what the node holds for its callers.
-func (n *Node) newBudget() *budget.Budget {
-	return budget.New(budget.Limits{Bytes: n.cfg.MaxHeldBytes, Connections: n.cfg.MaxCallerConnections})
+// callers owns the connections of callers and what is held for them. It is safe for
+// concurrent use.
+type callers struct {
+	// budget bounds what is held for callers, in bytes and connections.
+	budget *budget.Budget
+	// grpc are the connections of the gRPC port, those of other nodes among them.
+	grpc    *peer.Connections
+	metrics *metrics.Metrics
+	log     *slog.Logger
+	// refused bounds the lines about connections that are not taken.
+	refused calllog.Budget
 }
 
-// HeldBytes is what is held for callers.
-func (n *Node) HeldBytes() int64 { return n.budget.Held() }
+func newCallers(cfg *config.Config, m *metrics.Metrics, log *slog.Logger) *callers {
+	c := &callers{budget: budget.New(budget.Limits{Bytes: cfg.MaxHeldBytes, Connections: cfg.MaxCallerConnections}), metrics: m, log: log}
+	c.grpc = peer.NewConnections(c.countGRPC)
+	return c
+}
 
 // countGRPC counts a connection of the gRPC port.
-func (n *Node) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Connection {
+func (c *callers) countGRPC(conn net.Conn, info credentials.AuthInfo) *budget.Connection {
 	if info, ok := info.(credentials.TLSInfo); ok {
-		return n.count(conn, tlsconf.Principal(info.State))
+		return c.count(conn, tlsconf.Principal(info.State))
 	}
-	return n.count(conn, "")
+	return c.count(conn, "")
 }
 
 // countHTTP counts the connections of the HTTP port from their first request on.
 // Before that they are bounded by time. It returns the function that learns of their
 // states, and the one that finds them.
-func (n *Node) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
+func (c *callers) countHTTP() (state func(net.Conn, http.ConnState), held func(net.Conn) *budget.Connection) {
 	var counted sync.Map // by net.Conn
 	held = func(conn net.Conn) *budget.Connection {
 		found, _ := counted.Load(conn)
@@ -50,7 +67,7 @@ func (n *Node) countHTTP() (state func(net.Conn, http.ConnState), held func(net.
 			if secured, ok := conn.(*tls.Conn); ok {
 				principal = tlsconf.Principal(secured.ConnectionState())
 			}
-			if held := n.count(conn, principal); held != nil {
+			if held := c.count(conn, principal); held != nil {
 				counted.Store(conn, held)
 			} else {
 				_ = conn.Close()
@@ -66,16 +83,16 @@ func (n *Node) countHTTP() (state func(net.Conn, http.ConnState), held func(net.
 
 // count counts a connection for a principal, or else for the address it is from; nil
 // says that there are too many.
-func (n *Node) count(conn net.Conn, principal string) *budget.Connection {
+func (c *callers) count(conn net.Conn, principal string) *budget.Connection {
 	if principal == "" {
 		principal = conn.RemoteAddr().String()
 		if host, _, err := net.SplitHostPort(principal); err == nil {
 			principal = host
 		}
 	}
-	held := n.budget.Open(principal)
+	held := c.budget.Open(principal)
 	if held == nil {
-		n.refuseConnection("caller", "a connection was refused: the caller has as many as one may have", "caller", principal)
+		c.refuse("caller", "a connection was refused: the caller has as many as one may have", "caller", principal)
 	}
 	return held
 }
@@ -84,7 +101,7 @@ func (n *Node) count(conn net.Conn, principal string) *budget.Connection {
 // are for Raft, whose port has another listener, and for files.
 type callersListener struct {
 	net.Listener
-	node *Node
+	callers *callers
 }
 
 // Accept implements net.Listener.
@@ -95,29 +112,39 @@ func (l callersListener) Accept() (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		case err != nil:
-			l.node.refuseConnection("accept", "a connection could not be accepted", "error", err)
+			l.callers.refuse("accept", "a connection could not be accepted", "error", err)
 			return nil, err
 		case !amongTheLast(conn):
 			return conn, nil
 		}
-		l.node.refuseConnection("descriptors", "a connection was refused: the process has too few file descriptors left", "address", conn.RemoteAddr())
+		l.callers.refuse("descriptors", "a connection was refused: the process has too few file descriptors left", "address", conn.RemoteAddr())
 		_ = conn.Close()
 	}
 }
 
-// listenForCallers opens a port for callers.
-func (n *Node) listenForCallers(address string) (net.Listener, error) {
-	listener, err := n.listen(address)
-	if err != nil {
-		return nil, err
+// refuse tells of a connection that is refused.
+func (c *callers) refuse(reason, why, key string, value any) {
+	c.metrics.ConnectionRefused(reason)
+	if silent, ok := c.refused.Take(time.Now()); ok {
+		c.log.Warn(why, key, value, "lines_left_out", silent)
 	}
-	return callersListener{listener, n}, nil
 }
 
-// refuseConnection tells of a connection that is refused.
-func (n *Node) refuseConnection(reason, why, key string, value any) {
-	n.metrics.ConnectionRefused(reason)
-	if silent, ok := n.refused.Take(time.Now()); ok {
-		n.log.Warn(why, key, value, "lines_left_out", silent)
+// keepConnections ends the gRPC connections of callers that read none of their pending
+// answers, whose certificate has ended, or whose CA is gone.
+func (c *callers) keepConnections(ctx context.Context, certs *certificates) {
+	tick := time.NewTicker(certificatesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			c.grpc.EndStalled(now)
+			c.grpc.Keep(func(info credentials.AuthInfo) bool {
+				known, ok := info.(credentials.TLSInfo)
+				return !ok || certs.Accepts(known.State)
+			})
+		}
 	}
 }

@@ -23,8 +23,8 @@ var fileDamage = []error{
 var errForeign = store.ErrForeign
 
 // openEtagFile opens the counters of server-side ids in the data directory.
-func (n *Node) openEtagFile(nodeID []byte, mustExist bool) (etag.Store, error) {
-	store, err := boltetag.Open(filepath.Join(n.cfg.DataDir, etagFile), boltetag.Options{NodeID: nodeID, MustExist: mustExist})
+func openEtagFile(dir string, nodeID []byte, mustExist bool) (etag.Store, error) {
+	store, err := boltetag.Open(filepath.Join(dir, etagFile), boltetag.Options{NodeID: nodeID, MustExist: mustExist})
 	if err != nil {
 		return nil, err
 	}

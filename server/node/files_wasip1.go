@@ -8,7 +8,7 @@ import (
 
 // openEtagFile fails: bbolt, which the file is made with, does not compile for
 // WebAssembly. Simulations bring a storage of their own.
-func (n *Node) openEtagFile([]byte, bool) (etag.Store, error) {
+func openEtagFile(string, []byte, bool) (etag.Store, error) {
 	return nil, errors.ErrUnsupported
 }
 

@@ -89,7 +89,7 @@ func (r *running) ready() {
 	if err := r.Ready(ctx); err != nil {
 		r.t.Fatal(err)
 	}
-	if !r.started.Load() {
+	if !r.readiness.started.Load() {
 		r.t.Error("who was told that the node is ready may be refused, since it is starting")
 	}
 	r.until("ready", func() bool { status, _ := r.get("/readyz"); return status == http.StatusOK })
@@ -419,7 +419,7 @@ func TestMetricsPort(t *testing.T) {
 	if status, _ := n.get("/databases/default/hilo/next?tag=orders"); status != http.StatusNotFound {
 		t.Errorf("a call for ids on the metrics port: %d", status)
 	}
-	n.notReady()
+	n.readiness.stop()
 	if status, body := n.get("/readyz"); status != http.StatusServiceUnavailable || body != "not ready: stopping: new calls are refused\n" {
 		t.Errorf("%d %q", status, body)
 	}
@@ -487,7 +487,7 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 	}
 	c := nodes["C"]
 	<-c.cluster.Done()
-	if err := c.readiness(); err == nil || !strings.HasPrefix(err.Error(), "removed: ") {
+	if err := c.readiness.reason(); err == nil || !strings.HasPrefix(err.Error(), "removed: ") {
 		t.Errorf("ready: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,16 +16,11 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/server/budget"
-	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/etags"
-	"github.com/idnode/idnode/server/grpcapi"
-	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/service"
-	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/server/tracing"
 )
 
@@ -71,40 +65,25 @@ type Node struct {
 	watch   func(*fsm.State) cluster.StateMachine
 
 	// What New makes, in the order in which it is made.
-	state *fsm.State
-	pool  *peer.Pool
-	// connections are those of the gRPC port.
-	connections *peer.Connections
-	// budget bounds what is held for callers, and refused the log of connections that
-	// are not taken.
-	budget   *budget.Budget
-	refused  calllog.Budget
-	cluster  *cluster.Node
-	counters *etag.Counters
-	keeper   *etags.Keeper
-	service  *service.Service
-	health   *grpcapi.Health
+	state     *fsm.State
+	pool      *peer.Pool
+	callers   *callers
+	cluster   *cluster.Node
+	counters  *etag.Counters
+	keeper    *etags.Keeper
+	service   *service.Service
+	readiness *readiness
 	// certs is nil on a node without TLS.
-	certs *tlsconf.Material
-	// oldCertificates holds the tags of which oldCertificate has warned.
-	oldCertificates sync.Map
+	certs *certificates
 	// audit is nil on a node that records nothing.
 	audit    *audit.Log
 	server   *grpc.Server
 	listener net.Listener
-	// http and httpListener are nil on a node without an HTTP port.
-	http         *httpapi.Server
-	httpListener net.Listener
-	metrics      *metrics.Metrics
-	tracing      *tracing.Tracing
-	// metricsPort and metricsListener are nil unless metrics have an address of
-	// their own.
-	metricsPort     *httpapi.Server
-	metricsListener net.Listener
-
-	// started says that the node has been ready once, stopping that it will not be
-	// again.
-	started, stopping atomic.Bool
+	http     port
+	// metricsPort is one of metrics and health alone, if they have an address.
+	metricsPort port
+	metrics     *metrics.Metrics
+	tracing     *tracing.Tracing
 
 	// background are the node's own goroutines; they end with the server.
 	background sync.WaitGroup
@@ -130,21 +109,14 @@ func (n *Node) GRPCAddr() string { return n.listener.Addr().String() }
 func (n *Node) RaftAddr() string { return n.cfg.AdvertiseRaft }
 
 // HTTPAddr is where the HTTP port listens; empty for a node without one.
-func (n *Node) HTTPAddr() string {
-	if n.httpListener == nil {
-		return ""
-	}
-	return n.httpListener.Addr().String()
-}
+func (n *Node) HTTPAddr() string { return n.http.address() }
 
 // MetricsAddr is where metrics and health have a port of their own; empty if they
 // have none.
-func (n *Node) MetricsAddr() string {
-	if n.metricsListener == nil {
-		return ""
-	}
-	return n.metricsListener.Addr().String()
-}
+func (n *Node) MetricsAddr() string { return n.metricsPort.address() }
+
+// HeldBytes is what is held for callers.
+func (n *Node) HeldBytes() int64 { return n.callers.budget.Held() }
 
 // Alive returns as long as the node does not hang: it takes the locks of the
 // replicated state and of the cluster, which every call takes, and asks no other node.
@@ -153,67 +125,10 @@ func (n *Node) Alive() {
 	n.cluster.Status()
 }
 
-// readyPause is between two looks at whether the node is ready.
-const readyPause = 20 * time.Millisecond
-
 // Ready returns nil once the node serves everything: it has a quorum, its state
 // is as new as the cluster's, and its tag is confirmed. It returns an error when
 // ctx ends, the node has ended, or it is found not to be guarded, which ends it.
-func (n *Node) Ready(ctx context.Context) error {
-	tick := time.NewTicker(readyPause)
-	defer tick.Stop()
-	for {
-		err := n.ready(ctx)
-		if err == nil {
-			err = n.guarded()
-		}
-		if err == nil {
-			n.started.Store(true) // Before anybody is told.
-			return nil
-		}
-		if errors.Is(err, config.ErrUnguarded) {
-			return err
-		}
-		select {
-		case <-n.cluster.Done():
-			return errors.Join(errors.New("the node has ended"), n.cluster.Err())
-		case <-ctx.Done():
-			return err
-		case <-tick.C:
-		}
-	}
-}
-
-func (n *Node) ready(ctx context.Context) error {
-	if err := n.ownReady(); err != nil {
-		return err
-	}
-	return n.cluster.Linearize(ctx)
-}
-
-// guarded judges a node that was in a cluster before, once its state is as new as the
-// cluster's: only now it is known whether there are roles. Until then dangerous calls are
-// refused, and so they are later if the roles are taken away.
-func (n *Node) guarded() error {
-	if n.started.Load() {
-		return nil
-	}
-	return n.cfg.CheckGuard(n.state.Roles().Table.Set())
-}
-
-// ownReady returns what the node itself is not ready for yet.
-func (n *Node) ownReady() error {
-	if err := n.cluster.Standing(); err != nil {
-		return err
-	}
-	if _, confirmed := n.cluster.Tag(); !confirmed {
-		return errors.New("the node's tag is not confirmed yet")
-	}
-	if !n.keeper.Ready() {
-		return errors.New("the node does not give server-side ids yet")
-	}
-	return nil
-}
+func (n *Node) Ready(ctx context.Context) error { return n.readiness.await(ctx) }
 
 // followHealth says that the node serves once everything works for the first
 // time, and from then on whenever it is in touch with a quorum.
@@ -225,7 +140,7 @@ func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
 	}
 	if err == nil {
 		n.log.Info("ready", "grpc", n.GRPCAddr(), "http", n.HTTPAddr(), "metrics", n.MetricsAddr())
-		n.health.Follow(ctx, n.cluster)
+		n.readiness.health.Follow(ctx, n.cluster)
 	}
 }
 
@@ -245,7 +160,8 @@ func (n *Node) Run(ctx context.Context) error {
 	if err != nil {
 		n.log.Error("the node ends by itself", "error", err)
 		if errors.Is(err, config.ErrUnguarded) {
-			return errors.Join(err, n.stop()) // Nothing is wrong with it.
+			n.stop() // Nothing is wrong with it.
+			return err
 		}
 		if errors.Is(err, member.ErrRemoved) {
 			n.leave() // Its data are sound: what it answers is right.
@@ -253,7 +169,8 @@ func (n *Node) Run(ctx context.Context) error {
 		return errors.Join(err, n.abandon())
 	}
 	n.log.Info("stopping")
-	return n.stop()
+	n.stop()
+	return nil
 }
 
 // runUntil starts the node's place in the cluster and waits for the first
@@ -265,8 +182,8 @@ func (n *Node) runUntil(ctx context.Context, served <-chan error) error {
 	unguarded := make(chan error, 1)
 	n.background.Go(func() { n.followHealth(following, unguarded) })
 	n.background.Go(func() { n.survey(following) })
-	n.background.Go(func() { n.followCertificates(following) })
-	n.background.Go(func() { n.keepConnections(following) })
+	n.background.Go(func() { n.certs.follow(following, n.metrics) })
+	n.background.Go(func() { n.callers.keepConnections(following, n.certs) })
 	if err := n.cluster.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // Interrupted while it started: that is a clean end too.

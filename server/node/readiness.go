@@ -1,29 +1,112 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/etags"
+	"github.com/idnode/idnode/server/grpcapi"
 )
 
-// readiness returns why the node is not ready, in words, or nil. It asks no other
+// readiness says whether a node is ready, and why it is not. It is safe for concurrent
+// use.
+type readiness struct {
+	cfg     *config.Config
+	cluster *cluster.Node
+	state   *fsm.State
+	keeper  *etags.Keeper
+	// health is what callers over gRPC are told.
+	health *grpcapi.Health
+	// started says that the node has been ready once, stopping that it will not be
+	// again.
+	started, stopping atomic.Bool
+}
+
+// readyPause is between two looks at whether the node is ready.
+const readyPause = 20 * time.Millisecond
+
+// await is what Node.Ready does.
+func (r *readiness) await(ctx context.Context) error {
+	tick := time.NewTicker(readyPause)
+	defer tick.Stop()
+	for {
+		err := r.own()
+		if err == nil {
+			err = r.cluster.Linearize(ctx)
+		}
+		if err == nil {
+			err = r.guarded()
+		}
+		if err == nil {
+			r.started.Store(true) // Before anybody is told.
+			return nil
+		}
+		if errors.Is(err, config.ErrUnguarded) {
+			return err
+		}
+		select {
+		case <-r.cluster.Done():
+			return errors.Join(errors.New("the node has ended"), r.cluster.Err())
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// guarded judges a node that was in a cluster before, once its state is as new as the
+// cluster's: only now it is known whether there are roles. Until then dangerous calls are
+// refused, and so they are later if the roles are taken away.
+func (r *readiness) guarded() error {
+	if r.started.Load() {
+		return nil
+	}
+	return r.cfg.CheckGuard(r.state.Roles().Table.Set())
+}
+
+// own returns what the node itself is not ready for yet.
+func (r *readiness) own() error {
+	if err := r.cluster.Standing(); err != nil {
+		return err
+	}
+	if _, confirmed := r.cluster.Tag(); !confirmed {
+		return errors.New("the node's tag is not confirmed yet")
+	}
+	if !r.keeper.Ready() {
+		return errors.New("the node does not give server-side ids yet")
+	}
+	return nil
+}
+
+// stop says that the node is not ready, for good.
+func (r *readiness) stop() {
+	r.stopping.Store(true)
+	r.health.Stop()
+}
+
+// reason returns why the node is not ready, in words, or nil. It asks no other
 // node, so it may be called often.
-func (n *Node) readiness() error {
-	switch err := n.cluster.Err(); {
+func (r *readiness) reason() error {
+	switch err := r.cluster.Err(); {
 	case errors.Is(err, member.ErrRemoved):
 		return errors.New("removed: this node is no member of the cluster any more, and ends")
 	case err != nil:
 		return errors.New("failed: the node ends by itself, and its log says why")
-	case n.stopping.Load():
+	case r.stopping.Load():
 		return errors.New("stopping: new calls are refused")
-	case !n.started.Load():
-		return fmt.Errorf("starting: %w", n.startingFor())
+	case !r.started.Load():
+		return fmt.Errorf("starting: %w", r.startingFor())
 	}
-	if !n.cluster.HasQuorum() {
+	if !r.cluster.HasQuorum() {
 		return fmt.Errorf("no quorum: no majority of the voters has been in reach for %s; server-side ids and GUIDs go on",
-			n.cluster.QuorumMissing().Truncate(time.Millisecond))
+			r.cluster.QuorumMissing().Truncate(time.Millisecond))
 	}
 	return nil
 }
@@ -33,23 +116,23 @@ func (n *Node) readiness() error {
 const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room"
 
 // warnings are what a person should know of the node, ready or not.
-func (n *Node) warnings() []string {
-	warnings := n.cluster.Warnings()
-	if n.cluster.StorageFull() {
+func (r *readiness) warnings() []string {
+	warnings := r.cluster.Warnings()
+	if r.cluster.StorageFull() {
 		warnings = append(warnings, fullWarning)
 	}
 	return warnings
 }
 
 // startingFor returns what a node waits for that has never been ready.
-func (n *Node) startingFor() error {
-	if err := n.cluster.Standing(); err != nil {
+func (r *readiness) startingFor() error {
+	if err := r.cluster.Standing(); err != nil {
 		return err
 	}
-	if !n.cluster.HasQuorum() {
+	if !r.cluster.HasQuorum() {
 		return errors.New("no majority of the voters is in reach yet")
 	}
-	if err := n.ownReady(); err != nil {
+	if err := r.own(); err != nil {
 		return err
 	}
 	return errors.New("the state is not known to be as new as the cluster's yet")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -36,13 +37,13 @@ type step struct {
 }
 
 // stop is the list of what stops, in this order and for these reasons.
-func (n *Node) stop() error {
+func (n *Node) stop() {
 	gone := make(chan struct{})
 	var answered <-chan struct{}
-	return n.run([]step{
+	takeSteps(n.log, []step{
 		// Load balancers and clients go elsewhere from here on.
 		{"not ready", time.Second, func(context.Context) error {
-			n.notReady()
+			n.readiness.stop()
 			return nil
 		}},
 		// New calls are refused as certainly not done; those in flight end well,
@@ -53,12 +54,12 @@ func (n *Node) stop() error {
 				defer close(gone)
 				n.server.GracefulStop()
 			}()
-			answered = n.finishHTTP()
+			answered = n.http.finish()
 			return n.service.Drain(ctx)
 		}},
 		// The last answers are read; no call over HTTP could do anything now.
 		{"HTTP port", time.Second, func(ctx context.Context) error {
-			defer n.closeHTTP()
+			defer n.http.close()
 			return await(ctx, answered)
 		}},
 		// No call can ask for an etag any more: their exact values go to the disk
@@ -81,7 +82,7 @@ func (n *Node) stop() error {
 		}},
 		// Until now it said that the node is stopping.
 		{"metrics port", time.Second, func(context.Context) error {
-			n.closeMetrics()
+			n.metricsPort.close()
 			return nil
 		}},
 		// No call is left that would be recorded.
@@ -91,24 +92,18 @@ func (n *Node) stop() error {
 	})
 }
 
-// notReady says that the node is not ready, for good.
-func (n *Node) notReady() {
-	n.stopping.Store(true)
-	n.health.Stop()
-}
-
 // leave lets the calls in flight end on a node that was removed: one of them may
 // be the call that removed it. At the limit it answers the calls that need the
 // cluster in any case.
 func (n *Node) leave() {
-	_ = n.run([]step{{"calls in flight", leaveLimit, func(ctx context.Context) error {
-		n.notReady()
+	takeSteps(n.log, []step{{"calls in flight", leaveLimit, func(ctx context.Context) error {
+		n.readiness.stop()
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
 			n.server.GracefulStop()
 		}()
-		n.finishHTTP()
+		n.http.finish()
 		half, cancel := context.WithTimeout(ctx, leaveLimit/2)
 		defer cancel()
 		go n.cluster.Drain(half)
@@ -139,7 +134,7 @@ func (n *Node) stayForOthers(ctx context.Context) error {
 // abandon ends a node that cannot go on. It hands nothing over and does not wait:
 // a part that hangs is left behind, and ends with the process.
 func (n *Node) abandon() error {
-	n.notReady()
+	n.readiness.stop()
 	done := make(chan error, 1)
 	go func() { done <- n.release() }()
 	select {
@@ -162,8 +157,8 @@ func (n *Node) release() error {
 	if n.listener != nil {
 		_ = n.listener.Close() // The server has closed it, if it served.
 	}
-	n.closeHTTP()
-	n.closeMetrics()
+	n.http.close()
+	n.metricsPort.close()
 	if n.keeper != nil {
 		_ = n.keeper.Stop(ctx) // That the cluster was not told is what was meant.
 	}
@@ -188,9 +183,9 @@ func (n *Node) abandonTraces() {
 	}
 }
 
-// run takes the steps one after the other, each within its own limit. A step
+// takeSteps takes the steps one after the other, each within its own limit. A step
 // that fails does not keep the others from being taken.
-func (n *Node) run(steps []step) error {
+func takeSteps(log *slog.Logger, steps []step) {
 	for _, s := range steps {
 		ctx, cancel := context.WithTimeout(context.Background(), s.limit)
 		begin := time.Now()
@@ -198,12 +193,11 @@ func (n *Node) run(steps []step) error {
 		cancel()
 		if err != nil {
 			// The node has stopped all the same, and no promise depends on it.
-			n.log.Warn("a step of the shutdown failed", "step", s.what, "error", err)
+			log.Warn("a step of the shutdown failed", "step", s.what, "error", err)
 			continue
 		}
-		n.log.Debug("stopped", "step", s.what, "took", time.Since(begin))
+		log.Debug("stopped", "step", s.what, "took", time.Since(begin))
 	}
-	return nil
 }
 
 // await waits until done is closed or ctx ends.
