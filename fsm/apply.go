@@ -36,30 +36,11 @@ func (c *contents) applyOperations(now moment, operations [][]byte) [][]byte {
 	buffer := newResultBuffer(len(operations))
 	for i, data := range operations {
 		if i%table.Ahead == 0 {
-			c.warm(operations[i:min(i+table.Ahead, len(operations))])
+			c.identities.warm(operations[i:min(i+table.Ahead, len(operations))])
 		}
 		buffer.done(c.applyOperation(buffer.next(), now, data))
 	}
 	return buffer.results
-}
-
-// manyNames is as many as do not fit into the processor's caches.
-const manyNames = 1 << 14
-
-// warm prefetches the identities of the next operations.
-func (c *contents) warm(operations [][]byte) {
-	if c.identities.shown.Len() < manyNames || len(operations) == 1 {
-		return
-	}
-	var keys [table.Ahead]table.Key
-	n := 0
-	for _, data := range operations {
-		if o, err := op.Decode(data); err == nil && o.Kind == op.KindIdentityNext {
-			keys[n] = table.Key{Database: c.databases.numberOf(o.Database), Name: o.Name()}
-			n++
-		}
-	}
-	c.identities.shown.Warm(keys[:n])
 }
 
 // applyOperation applies one operation, appending its result to dst, which is

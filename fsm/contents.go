@@ -8,7 +8,9 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// contents is the replicated state itself, without lock or waiters.
+// contents is the replicated state itself, without lock or waiters. Each store in it owns
+// its records, keeps their part of the hash, and restores them from a snapshot; what
+// concerns several stores is here. It is not copied: stores point to each other.
 type contents struct {
 	applied uint64
 
@@ -31,9 +33,6 @@ type contents struct {
 	floor floor
 	// roles is nil if there are none.
 	roles *roles
-
-	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
-	answeredAgain func(database string)
 }
 
 func newContents() *contents {

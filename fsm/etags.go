@@ -207,15 +207,6 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 	return op.AppendAnswer(dst, &raftlogv1.EtagResult{Refused: beyond})
 }
 
-// node returns the id of a present member.
-func (s *members) node(id []byte) (nodeID, *refusal) {
-	node, m := s.present(id)
-	if m == nil {
-		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
-	}
-	return node, nil
-}
-
 // mergeEtags returns the counters with the changes, of each database the maxima, and the
 // databases without room: new ones are taken in their order. Below the strict format
 // there is room for all, or a refusal. It sorts changes.

@@ -59,6 +59,14 @@ func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
 	s.hash.add(hashHiLo(db, tag, packed))
 }
 
+// checkNew is databases.checkNew for a counter, if it is new.
+func (s *hilos) checkNew(database []byte, f foundHiLo, strict bool) *refusal {
+	if f.exists {
+		return nil
+	}
+	return s.databases.checkNew(database, settingMaxHiLos, s.counters.Len(), "tag", f.tag, strict)
+}
+
 // eachFrom calls f for the counters from a place on, with the number to which returns can
 // lower each.
 func (s *hilos) eachFrom(from knownName, f func(k knownName, stands int64) bool) {
@@ -108,19 +116,6 @@ func (s *hilos) restore(m *raftlogv1.HiLoRecord) error {
 	return nil
 }
 
-// findHiLoFor looks up the counter that an operation is about to change; it
-// refuses a bad tag, and a new one as checkNew does.
-func (c *contents) findHiLoFor(o *op.Operation, tag string) (foundHiLo, *refusal) {
-	if err := checkHiLo(o, tag); err != nil {
-		return foundHiLo{}, err
-	}
-	found := c.hilos.find(c.databases.numberOf(o.Database), tag, c.floor)
-	if found.exists {
-		return found, nil
-	}
-	return found, c.databases.checkNew(o.Database, settingMaxHiLos, c.hilos.counters.Len(), "tag", tag, c.strict())
-}
-
 // checkHiLo refuses a request with a bad database or tag.
 func checkHiLo(o *op.Operation, tag string) *refusal {
 	if err := checkDatabase(o); err != nil {
@@ -139,8 +134,11 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err != nil {
 		return dst, err
 	}
-	found, err := c.findHiLoFor(o, next.GetTag())
-	if err != nil {
+	if err := checkHiLo(o, next.GetTag()); err != nil {
+		return dst, err
+	}
+	found := c.hilos.find(c.databases.numberOf(o.Database), next.GetTag(), c.floor)
+	if err := c.hilos.checkNew(o.Database, found, c.strict()); err != nil {
 		return dst, err
 	}
 	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken())
@@ -216,8 +214,11 @@ func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if set.GetMax() < 0 {
 		return dst, invalid("max", "is %d, must not be negative", set.GetMax())
 	}
-	found, err := c.findHiLoFor(o, set.GetTag())
-	if err != nil {
+	if err := checkHiLo(o, set.GetTag()); err != nil {
+		return dst, err
+	}
+	found := c.hilos.find(c.databases.numberOf(o.Database), set.GetTag(), c.floor)
+	if err := c.hilos.checkNew(o.Database, found, c.strict()); err != nil {
 		return dst, err
 	}
 	counter, failed := found.counter.Set(set.GetMax(), set.GetExpected())

@@ -137,6 +137,25 @@ func (s *identities) restore(m *raftlogv1.IdentityRecord) error {
 	return nil
 }
 
+// manyNames is as many as do not fit into the processor's caches.
+const manyNames = 1 << 14
+
+// warm prefetches the identities of the next operations.
+func (s *identities) warm(operations [][]byte) {
+	if s.shown.Len() < manyNames || len(operations) == 1 {
+		return
+	}
+	var keys [table.Ahead]table.Key
+	n := 0
+	for _, data := range operations {
+		if o, err := op.Decode(data); err == nil && o.Kind == op.KindIdentityNext {
+			keys[n] = table.Key{Database: s.databases.numberOf(o.Database), Name: o.Name()}
+			n++
+		}
+	}
+	s.shown.Warm(keys[:n])
+}
+
 // identityNext hands out values.
 func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	next, err := o.DecodeIdentityNext()

@@ -69,26 +69,22 @@ func (c *contents) memberInvite(dst []byte, now moment, o *op.Operation) ([]byte
 }
 
 // admit refuses a new node without a right: with roles it needs the right to the cluster,
-// or a token, which then decides what it becomes. Below StrictFormat every node is
-// admitted, and the token is ignored: nodes of format 2 do not know that field, and this
-// one must reach the same state.
-func (c *contents) admit(now moment, o *op.Operation, join *raftlogv1.MemberJoin) *refusal {
+// or a token, which then decides what it becomes.
+func admit(roles *roles, invitations *invitations, now moment, o *op.Operation, join *raftlogv1.MemberJoin) *refusal {
 	hash := join.GetTokenHash()
 	switch {
-	case !c.strict():
-		return nil
 	case len(hash) > 0:
-		return c.invitations.admit(hash, join.GetMember(), now.unixNano)
-	case !c.roles.set():
+		return invitations.admitByToken(hash, join.GetMember(), now.unixNano)
+	case !roles.set():
 		return nil
-	case o.Named && allows(c.roles.table, o, rights.Cluster, nil, nil, true):
+	case o.Named && allows(roles.table, o, rights.Cluster, nil, nil, true):
 		return nil
 	}
 	return notAdmitted("no role gives %.200q the right cluster, and it has no token", o.Principal)
 }
 
-// admit gives a new node the properties of its token.
-func (s *invitations) admit(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
+// admitByToken gives a new node the properties of its token.
+func (s *invitations) admitByToken(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
 	i, err := s.find(hash, m.GetTag(), unixNano)
 	if err != nil {
 		return err

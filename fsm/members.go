@@ -79,6 +79,15 @@ func (s *members) present(id []byte) (nodeID, *raftlogv1.Member) {
 	return node, m
 }
 
+// node returns the id of a present member.
+func (s *members) node(id []byte) (nodeID, *refusal) {
+	node, m := s.present(id)
+	if m == nil {
+		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
+	}
+	return node, nil
+}
+
 // sorted returns all members, by tag.
 func (s *members) sorted() []*raftlogv1.Member {
 	return slices.SortedFunc(maps.Values(s.byID), func(a, b *raftlogv1.Member) int {
@@ -162,89 +171,6 @@ func newMember(m *raftlogv1.Member, tag string) *raftlogv1.Member {
 		GrpcAddress: m.GetGrpcAddress(), RaftAddress: m.GetRaftAddress(), HttpAddress: m.GetHttpAddress(),
 		Watcher: m.GetWatcher(), LogFormat: knownFormat(m),
 	}
-}
-
-// memberJoin registers a node that may then be added to Raft's configuration.
-func (c *contents) memberJoin(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var join raftlogv1.MemberJoin
-	if err := decodePayload(o, &join); err != nil {
-		return dst, err
-	}
-	m := join.GetMember()
-	if err := checkMember(m, c.format); err != nil {
-		return dst, err
-	}
-	if have := c.members.byID[nodeID(m.GetId())]; have != nil {
-		return joinAgain(dst, m, have)
-	}
-	if err := c.admit(now, o, &join); err != nil {
-		return dst, err
-	}
-	tag, err := c.members.tagFor(m.GetTag())
-	if err != nil {
-		return dst, err
-	}
-	if len(c.members.byID) >= maxMembers {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
-	}
-	joined := newMember(m, tag)
-	c.members.put(joined)
-	if hash := join.GetTokenHash(); c.strict() && len(hash) > 0 {
-		c.invitations.drop(tokenHash(hash)) // It lets one node in.
-	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
-}
-
-// joinAgain answers a node that is registered: a repeated call changes nothing. A removed
-// node does not come back, because the others have continued without it.
-func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
-	if have.GetRemoved() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id",
-			"the node was removed as %s; join with an empty data directory and a new tag", have.GetTag())
-	}
-	if m.GetTag() != "" && m.GetTag() != have.GetTag() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
-			"the node is registered as %s", have.GetTag())
-	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: have}), nil
-}
-
-// tagFor returns the tag of a new member: the one it wants, or the next one
-// above all that were ever given.
-//
-// Invariant: no tag is given twice, even after its member was removed.
-func (s *members) tagFor(wanted string) (string, *refusal) {
-	if wanted == "" {
-		return s.nextTag()
-	}
-	if err := checkTag(wanted); err != nil {
-		return "", err
-	}
-	if owner := s.byTag(wanted); owner != nil {
-		return "", tagTaken(wanted)
-	}
-	return wanted, nil
-}
-
-// nextTag returns the next free tag.
-func (s *members) nextTag() (string, *refusal) {
-	highest := ""
-	for _, m := range s.byID {
-		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {
-			highest = m.GetTag()
-		}
-	}
-	tag, err := docid.NextNodeTag(highest)
-	if err != nil {
-		return "", refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
-			"there is no tag above %s; name one", highest)
-	}
-	return tag, nil
-}
-
-func tagTaken(tag string) *refusal {
-	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tag",
-		"the tag %s belongs to another node, also if that was removed; join under a new tag", tag)
 }
 
 // memberAnnounce records a member's start: its addresses, and the formats it reads. It

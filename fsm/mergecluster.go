@@ -25,16 +25,17 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err != nil {
 		return dst, err
 	}
-	plan := clusterPlan{etags: map[nodeID]*etagRecord{}}
+	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, strict: c.strict(), records: map[nodeID]*etagRecord{}}
 	for _, given := range m.GetTags() {
-		if err := c.planTag(&plan, &m, given); err != nil {
+		if err := plan.tag(&m, given); err != nil {
 			return dst, err
 		}
 	}
 	if len(c.members.byID)+len(plan.retired) > maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
-	c.carryOut(&plan, m.GetFloor())
+	c.floor.names = max(c.floor.names, m.GetFloor())
+	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 && c.strict() {
 		result.Resume = raiseKnown(&c.identities, &c.hilos, m.GetFloor(), from)
@@ -44,16 +45,20 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 
 // clusterPlan is what a MergeCluster is going to change.
 type clusterPlan struct {
+	members *members
+	etags   *etags
+	limits  *settings
+	strict  bool
 	// retired are tags that were not given here, as removed members.
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.
 	shared []string
-	// etags are new records of present members.
-	etags map[nodeID]*etagRecord
+	// records are new ones of the etags of present members.
+	records map[nodeID]*etagRecord
 }
 
-// planTag plans the outcome of one given tag.
-func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
+// tag plans the outcome of one given tag.
+func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
 	id, ok := nodeIDOf(given.GetId())
 	if !ok {
 		return invalid("id", "has %d bytes, must have %d", len(given.GetId()), len(nodeID{}))
@@ -61,7 +66,7 @@ func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raf
 	if err := checkTag(given.GetTag()); err != nil {
 		return err
 	}
-	owner, known := c.members.byTag(given.GetTag()), c.members.byID[id]
+	owner, known := p.members.byTag(given.GetTag()), p.members.byID[id]
 	switch {
 	case known != nil && known.GetTag() != given.GetTag():
 		return invalid("tag", "is %s, and the node of this id is registered as %s", given.GetTag(), known.GetTag())
@@ -73,7 +78,7 @@ func (c *contents) planTag(p *clusterPlan, m *raftlogv1.MergeCluster, given *raf
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tags",
 			"the tag %s, which a member has, was given to another node before", given.GetTag())
 	}
-	return c.planShare(p, m, given, nodeID(owner.GetId()))
+	return p.share(m, given, nodeID(owner.GetId()))
 }
 
 // retire plans a removed member under the tag.
@@ -89,39 +94,38 @@ func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 	return nil
 }
 
-// planShare plans that the etags of a present member go on above those of the
+// share plans that the etags of a present member go on above those of the
 // other node with its tag.
-func (c *contents) planShare(p *clusterPlan, m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeID) *refusal {
-	e := p.etags[node]
+func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeID) *refusal {
+	e := p.records[node]
 	if e == nil {
-		e = c.etags.of(node)
+		e = p.etags.of(node)
 		p.shared = append(p.shared, given.GetTag())
 	}
 	changes := make([]etagCounter, 0, len(given.GetEtags()))
 	for _, g := range given.GetEtags() {
 		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
 	}
-	counters, beyond, err := mergeEtags(e.counters, changes, &c.settings, c.strict())
+	counters, beyond, err := mergeEtags(e.counters, changes, p.limits, p.strict)
 	if err != nil {
 		return err
 	}
 	if len(beyond) > 0 {
-		return c.settings.quota(settingMaxDatabases)
+		return p.limits.quota(settingMaxDatabases)
 	}
-	p.etags[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
+	p.records[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
 	return nil
 }
 
 // carryOut makes the planned changes.
-func (c *contents) carryOut(p *clusterPlan, names int64) {
-	c.floor.names = max(c.floor.names, names)
+func (p *clusterPlan) carryOut() {
 	for _, m := range p.retired {
-		c.members.put(m)
+		p.members.put(m)
 	}
 	for _, tag := range p.shared {
-		node := nodeID(c.members.byTag(tag).GetId())
-		c.etags.put(node, p.etags[node])
-		c.etags.tell(node)
+		node := nodeID(p.members.byTag(tag).GetId())
+		p.etags.put(node, p.records[node])
+		p.etags.tell(node)
 	}
 }
 

@@ -27,6 +27,8 @@ type requestWindow struct {
 	floor uint64
 	// hash is that of the remembered entries.
 	hash stateHash
+	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
+	answeredAgain func(database string)
 }
 
 // requestChunk holds successive entries and the bytes of their results.
@@ -150,7 +152,7 @@ func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
 		position, ok = c.requests.positions[given]
 	}
 	if ok {
-		return c.answerAgain(dst, now, o, position)
+		return c.requests.answer(dst, now, o, position)
 	}
 	if c.requests.forgot(&o.Request, c.strict()) {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
@@ -179,15 +181,15 @@ func ownKey(key [16]byte, principal []byte) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// answerAgain answers a call whose request id is remembered.
-func (c *contents) answerAgain(dst []byte, now moment, o *op.Operation, position uint64) []byte {
-	chunk, e := c.requests.at(position)
+// answer answers a call whose request id is remembered.
+func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, position uint64) []byte {
+	chunk, e := w.at(position)
 	if !fits(&o.Request, e.fingerprint) {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
-	if c.answeredAgain != nil {
-		c.answeredAgain(string(o.Database))
+	if w.answeredAgain != nil {
+		w.answeredAgain(string(o.Database))
 	}
 	return append(dst, chunk.result(e)...)
 }

@@ -71,7 +71,16 @@ func (s *Snapshot) Index() uint64 { return s.header.GetAppliedIndex() }
 
 func (c *contents) snapshot() *Snapshot {
 	return &Snapshot{
-		header:     c.snapshotHeader(),
+		header: &raftlogv1.SnapshotHeader{
+			Format:       snapshotFormat,
+			ClusterId:    c.clusterID,
+			AppliedIndex: c.applied,
+			StateHash:    c.hash(),
+			LogFormat:    c.format,
+			FoldVersion:  docid.FoldVersion,
+			RequestFloor: c.requests.floor,
+			RequestFirst: c.requests.first,
+		},
 		databases:  c.databases.names[:len(c.databases.names):len(c.databases.names)],
 		identities: c.identities.shown.Freeze(),
 		hidden:     c.identities.hidden.Freeze(),
@@ -88,19 +97,6 @@ func (c *contents) snapshot() *Snapshot {
 
 		membership:  c.members.index,
 		invitations: c.invitations.records(),
-	}
-}
-
-func (c *contents) snapshotHeader() *raftlogv1.SnapshotHeader {
-	return &raftlogv1.SnapshotHeader{
-		Format:       snapshotFormat,
-		ClusterId:    c.clusterID,
-		AppliedIndex: c.applied,
-		StateHash:    c.hash(),
-		LogFormat:    c.format,
-		FoldVersion:  docid.FoldVersion,
-		RequestFloor: c.requests.floor,
-		RequestFirst: c.requests.first,
 	}
 }
 

@@ -73,7 +73,7 @@ func New(cfg Config) *State {
 
 // use makes c the contents. The caller holds the lock if s is shared.
 func (s *State) use(c *contents) {
-	c.answeredAgain = s.answeredAgain
+	c.requests.answeredAgain = s.answeredAgain
 	c.etags.floors = s.etagFloors
 	for node := range c.etags.byNode {
 		c.etags.tell(node)
