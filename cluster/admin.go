@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -28,21 +29,18 @@ const (
 	adminPause = 20 * time.Millisecond
 )
 
-// change commits an operation on the members and returns the state machine's answer. A
-// refusal is a *member.RefusedError.
-func (e *engine) change(ctx context.Context, operation []byte) (*raftlogv1.Result, error) {
+// change commits an operation on the members, in the name of principal unless that is
+// nil, and returns its result. A refusal is an *op.RefusedError.
+func (e *engine) change(ctx context.Context, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := op.Envelope{Principal: principal}.Encode(payload)
+	if err != nil {
+		return nil, outcome.NewNotApplied(outcome.Invalid, err)
+	}
 	answer, err := e.gatherer.ProposeIdempotent(ctx, operation)
 	if err != nil {
 		return nil, err
 	}
-	result := &raftlogv1.Result{}
-	if err := proto.Unmarshal(answer, result); err != nil {
-		return nil, outcome.NewUnknown(outcome.Unspecified, err)
-	}
-	if result.GetRefusal() != nil {
-		return nil, &member.RefusedError{Refusal: result.GetRefusal()}
-	}
-	return result, nil
+	return op.DecodeResult(answer)
 }
 
 // Remove removes the member with this tag for good and returns the log index of that. If
@@ -82,13 +80,13 @@ func (n *Node) remove(ctx context.Context, e *engine, tag string, force bool, pr
 			n.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
 		}
 	}
-	return e.change(ctx, n.cfg.Registry.RemoveOperation(tag, principal, judged))
+	return e.change(ctx, principal, &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged})
 }
 
 // overtaken reports whether a removal was refused because the members changed since it
 // was checked.
 func overtaken(err error) bool {
-	var refused *member.RefusedError
+	var refused *op.RefusedError
 	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
 }
 
@@ -122,7 +120,7 @@ func (e *engine) leader() (*raftlogv1.Member, bool) {
 
 // Transfer hands leadership to the voter with this tag, or to the one Raft chooses if tag
 // is empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
-// *member.RefusedError.
+// *op.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
 	e, err := n.engine()
 	if err != nil {
@@ -198,7 +196,7 @@ func (e *engine) mayLead(ctx context.Context, m *raftlogv1.Member) error {
 }
 
 func refusal(reason raftlogv1.RefusalReason, detail string) error {
-	return &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail, Field: "tag"}}
+	return &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail, Field: "tag"}}
 }
 
 // awaitSuccessor waits until another node is known to lead.
@@ -235,13 +233,13 @@ func (n *Node) Invite(ctx context.Context, address, tag, token string, watcher b
 
 // promote commits that a member may vote.
 func (e *engine) promote(ctx context.Context, id []byte) error {
-	_, err := e.change(ctx, e.node.cfg.Registry.PromoteOperation(id))
+	_, err := e.change(ctx, nil, &raftlogv1.MemberPromote{Id: id})
 	return err
 }
 
 // raiseFormat commits a newer log format.
 func (e *engine) raiseFormat(ctx context.Context, format uint32) error {
-	_, err := e.change(ctx, e.node.cfg.Registry.FormatRaiseOperation(format))
+	_, err := e.change(ctx, nil, &raftlogv1.FormatRaise{Format: format})
 	return err
 }
 

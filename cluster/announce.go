@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -93,20 +92,20 @@ func (a *announcer) announce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		registry := a.node.cfg.Registry
-		a.pending = registry.KeyedOperation(registry.AnnounceOperation(a.member()), key)
+		announcement, err := op.Envelope{}.Encode(&raftlogv1.MemberAnnounce{Member: a.member()})
+		if err != nil {
+			return err
+		}
+		a.pending = op.AppendRequest(announcement, op.RequestKey{Key: key})
 	}
 	answer, err := a.propose(ctx, a.pending)
 	if err != nil {
 		return err
 	}
 	a.pending = nil
-	result := &raftlogv1.Result{}
-	if err := proto.Unmarshal(answer, result); err != nil {
-		return fmt.Errorf("cluster: the answer to an announcement: %w", err)
-	}
-	if refusal := result.GetRefusal(); refusal != nil {
-		return a.refused(refusal)
+	result, err := op.DecodeResult(answer)
+	if err != nil {
+		return a.refused(err)
 	}
 	// Until the node's own state has applied the announcement, it lacks settings of the
 	// cluster, such as how many databases may have server-side ids.
@@ -143,9 +142,9 @@ func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 }
 
 // refused ends the node if the cluster does not know it, knows it as another, or
-// writes what the node does not read.
-func (a *announcer) refused(refusal *raftlogv1.Refusal) error {
-	err := error(&member.RefusedError{Refusal: refusal})
+// writes what the node does not read. It returns the error in those words.
+func (a *announcer) refused(err error) error {
+	refusal := op.RefusalOf(err)
 	switch refusal.GetReason() {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())

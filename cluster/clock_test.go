@@ -4,10 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/cluster"
-	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -15,7 +13,7 @@ import (
 func TestTheClockIsTheOneGiven(t *testing.T) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7, time.UTC)
 	n := startNetwork(t, 1, func(c *cluster.Config) { c.Now = func() time.Time { return at } })
-	operation, err := proto.Marshal(&raftlogv1.Operation{Database: "default", Op: &raftlogv1.Operation_HiloNext{HiloNext: &raftlogv1.HiLoNext{Tag: "users"}}})
+	operation, err := op.Envelope{Database: "default"}.Encode(&raftlogv1.HiLoNext{Tag: "users"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +21,7 @@ func TestTheClockIsTheOneGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := fsm.DecodeResult(answer)
+	result, err := op.DecodeResult(answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -410,7 +411,7 @@ func TestAFullLeaderHandsOver(t *testing.T) {
 	defer cancel()
 	eventually(t, "refusal to hand over to the full node", func() bool {
 		_, err := n.leader().node.Transfer(ctx, first.tag)
-		var refused *member.RefusedError
+		var refused *op.RefusedError
 		return errors.As(err, &refused)
 	})
 	if got := first.handOver(""); got == first.tag {
@@ -542,7 +543,7 @@ func TestLastVoterStays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	_, err := n.servers[0].node.Remove(ctx, "A", false, nil)
-	var refused *member.RefusedError
+	var refused *op.RefusedError
 	if !errors.As(err, &refused) || refused.Refusal.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER {
 		t.Errorf("Remove: %v, want a refusal", err)
 	}

@@ -14,10 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
@@ -362,23 +362,17 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // next takes one value of an identity through the node.
 func (s *server) next(ctx context.Context, name string) (int64, error) {
-	op, err := proto.Marshal(&raftlogv1.Operation{
-		Database: "default", Op: &raftlogv1.Operation_IdentityNext{IdentityNext: &raftlogv1.IdentityNext{Name: name, Count: 1, Separator: "/"}},
-	})
+	answer, err := s.node.Propose(ctx, op.Envelope{Database: "default"}.EncodeIdentityNext(name, 1, "/"))
 	if err != nil {
 		return 0, err
 	}
-	answer, err := s.node.Propose(ctx, op)
-	if err != nil {
-		return 0, err
-	}
-	result, err := fsm.DecodeResult(answer)
+	result, err := op.DecodeResult(answer)
 	if err != nil {
 		return 0, err
 	}
 	values := result.GetIdentityNext().GetValues()
 	if len(values) != 1 {
-		return 0, fmt.Errorf("refused: %v", result.GetRefusal())
+		return 0, fmt.Errorf("got %v", result)
 	}
 	return values[0].GetFirst(), nil
 }

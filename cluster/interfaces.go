@@ -22,8 +22,8 @@ type StateMachine interface {
 // Snapshot is a frozen copy of the state.
 type Snapshot = apply.Snapshot
 
-// Registry is the table of members in the replicated state, and the operations that
-// change it. It is safe for concurrent use.
+// Registry is the table of members in the replicated state. It is safe for concurrent
+// use.
 type Registry interface {
 	// ClusterID is the id of the cluster, 16 bytes; empty before it is formed.
 	ClusterID() []byte
@@ -34,16 +34,6 @@ type Registry interface {
 	Membership() ([]*raftlogv1.Member, uint64)
 	// Format is the log format that is written.
 	Format() uint32
-
-	BootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte
-	JoinOperation(join *raftlogv1.MemberJoin, principal *string) []byte
-	AnnounceOperation(m *raftlogv1.Member) []byte
-	PromoteOperation(id []byte) []byte
-	RemoveOperation(tag string, principal *string, judged uint64) []byte
-	FormatRaiseOperation(format uint32) []byte
-	// KeyedOperation makes an operation idempotent: it counts once and has the same
-	// result however often it is proposed.
-	KeyedOperation(operation []byte, key [16]byte) []byte
 }
 
 // Peers calls other nodes. tag names the node; it is empty where only an address is

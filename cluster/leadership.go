@@ -13,6 +13,8 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/readindex"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -186,7 +188,10 @@ func (e *engine) barrier(ctx context.Context) (uint64, error) {
 // second such entry is refused by the state machine.
 func (e *engine) form(ctx context.Context) error {
 	record := e.node.record.get()
-	operation := e.node.cfg.Registry.BootstrapOperation(record.ClusterID, record.Members)
+	operation, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: record.ClusterID, Members: record.Members})
+	if err != nil {
+		return fmt.Errorf("forming the cluster: %w", err)
+	}
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
 	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: e.node.cfg.Now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})

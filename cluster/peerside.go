@@ -98,7 +98,7 @@ func (n *Node) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal 
 	if err != nil {
 		return nil, err
 	}
-	result, err := e.change(ctx, n.cfg.Registry.JoinOperation(join, principal))
+	result, err := e.change(ctx, principal, join)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -41,7 +42,7 @@ func (n *Node) mayRemove(ctx context.Context, e *engine, tag string) (uint64, er
 			return 0, err
 		}
 		judged, err := n.askMayRemove(ctx, e, tag)
-		if err == nil || member.RefusalOf(err) != nil {
+		if err == nil || op.RefusalOf(err) != nil {
 			return judged, err
 		}
 		if ctx.Err() == nil { // One that was cut short tells nothing.

@@ -60,7 +60,7 @@ func drawOperation(random *rand.Rand) []byte {
 // answer is a result without its place in the log.
 func (l *testLog) answer(data []byte) string {
 	l.t.Helper()
-	r, err := DecodeResult(data)
+	r, err := decodeResult(data)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestClaimsOfFormat2AreSteppedOver(t *testing.T) {
 	for _, tag := range []string{"A", "B", "C"} {
 		l.announceMerging(tag)
 	}
-	l.mustApplied(l.raw(FormatRaiseOperation(StrictFormat)))
+	l.mustApplied(l.raw(formatRaiseOperation(StrictFormat)))
 	diff(t, []int64{-4, -2}, l.firsts("users", 2))
 }
 

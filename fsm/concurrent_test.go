@@ -30,7 +30,7 @@ func TestReadsAndSnapshotsBesideApply(t *testing.T) {
 			encodeOperation(opClaimID("users/" + itoa(int64(3*i+5)))),
 			encodeOperation(opDelete(benchName(i%7), false)),
 			encodeOperation(opRaiseEtags("A", map[string]uint64{"x": uint64(i)})),
-			AnnounceOperation(testMember("B")),
+			announceOperation(testMember("B")),
 		}})
 		if i%50 == 0 {
 			snapshot := l.state.Snapshot()

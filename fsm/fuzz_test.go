@@ -22,10 +22,10 @@ func FuzzApplyOperation(f *testing.F) {
 	} {
 		f.Add(encodeOperation(op))
 	}
-	f.Add(JoinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}, nil))
-	f.Add(AnnounceOperation(testMember("A")))
-	f.Add(RemoveOperation("A", nil, 0))
-	f.Add(FormatRaiseOperation(1))
+	f.Add(joinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}))
+	f.Add(announceOperation(testMember("A")))
+	f.Add(removeOperation("A", 0))
+	f.Add(formatRaiseOperation(1))
 	base := restoredAt(f, 5)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := restored(t, base)
@@ -41,7 +41,7 @@ func FuzzApplyOperation(f *testing.F) {
 		}
 		refused := 0
 		for _, b := range results[0].Results {
-			r, err := DecodeResult(b)
+			r, err := decodeResult(b)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -110,11 +110,11 @@ func TestResultsAreHashedAgainWithTheFormat(t *testing.T) {
 	for _, tag := range []string{"C", "B", "A"} {
 		m := testMember(tag)
 		m.LogFormat = StrictFormat
-		session = l.mustApplied(l.raw(AnnounceOperation(m))).GetMember().GetSession()
+		session = l.mustApplied(l.raw(announceOperation(m))).GetMember().GetSession()
 	}
 	for i, operation := range [][]byte{
 		encodeOperation(opClaimID("users/1")), encodeOperation(opClaimID("users/1")),
-		FormatRaiseOperation(StrictFormat), encodeOperation(opClaimID("users/1")),
+		formatRaiseOperation(StrictFormat), encodeOperation(opClaimID("users/1")),
 	} {
 		l.apply(raftlog.Group{Origin: testMember("A").GetId(), Session: session, Sequence: uint64(i + 1), Operations: [][]byte{operation}})
 		_, hash := l.state.Hash()

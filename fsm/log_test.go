@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -61,7 +62,7 @@ func newFormedLog(t testing.TB) *testLog {
 	t.Helper()
 	l := newLog(t)
 	members := []*raftlogv1.Member{testMember("A"), testMember("B"), testMember("C")}
-	l.mustApplied(l.raw(BootstrapOperation(testCluster, members)))
+	l.mustApplied(l.raw(bootstrapOperation(testCluster, members)))
 	return l
 }
 
@@ -110,7 +111,7 @@ func (l *testLog) result(g raftlog.GroupResult, i int) *raftlogv1.Result {
 	if g.Status != raftlog.Applied {
 		l.t.Fatalf("the group was not applied: %v", g.Status)
 	}
-	r, err := DecodeResult(g.Results[i])
+	r, err := decodeResult(g.Results[i])
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func (l *testLog) mustApplied(r *raftlogv1.Result) *raftlogv1.Result {
 // announce opens a session for the node with the tag and returns its number.
 func (l *testLog) announce(tag string) uint64 {
 	l.t.Helper()
-	return l.mustApplied(l.raw(AnnounceOperation(testMember(tag)))).GetMember().GetSession()
+	return l.mustApplied(l.raw(announceOperation(testMember(tag)))).GetMember().GetSession()
 }
 
 // snapshot returns the state's snapshot.
@@ -171,6 +172,54 @@ func key(n int, fingerprint uint64) *raftlogv1.RequestKey {
 	k := make([]byte, 16)
 	k[0], k[1], k[2] = byte(n), byte(n>>8), byte(n>>16)
 	return &raftlogv1.RequestKey{Key: k, Fingerprint: fingerprint}
+}
+
+// encodeOperation encodes an operation as the generated code does.
+func encodeOperation(o *raftlogv1.Operation) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// decodeResult decodes a result, or a refusal.
+func decodeResult(b []byte) (*raftlogv1.Result, error) {
+	r := new(raftlogv1.Result)
+	return r, proto.Unmarshal(b, r)
+}
+
+// encodePayload encodes the operation on the cluster that does what a message says.
+func encodePayload(payload proto.Message) []byte {
+	b, err := op.Envelope{}.Encode(payload)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func bootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte {
+	return encodePayload(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
+}
+
+func joinOperation(join *raftlogv1.MemberJoin) []byte { return encodePayload(join) }
+
+func announceOperation(m *raftlogv1.Member) []byte {
+	return encodePayload(&raftlogv1.MemberAnnounce{Member: m})
+}
+
+func promoteOperation(id []byte) []byte { return encodePayload(&raftlogv1.MemberPromote{Id: id}) }
+
+func removeOperation(tag string, judged uint64) []byte {
+	return encodePayload(&raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged})
+}
+
+func formatRaiseOperation(format uint32) []byte {
+	return encodePayload(&raftlogv1.FormatRaise{Format: format})
+}
+
+func keyedOperation(operation []byte, key [16]byte) []byte {
+	return op.AppendRequest(operation, op.RequestKey{Key: key})
 }
 
 // Operations, in the fewest words.

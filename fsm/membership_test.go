@@ -29,16 +29,16 @@ func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
 				changes bool
 			}{
 				{"an identity", encodeOperation(opNext("users", 1)), false},
-				{"a start", AnnounceOperation(member("A", same)), false},
-				{"another gRPC port", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.GrpcAddress = "a:1" })), false},
-				{"another HTTP port", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), true},
-				{"the same start again", AnnounceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), false},
-				{"a newcomer", JoinOperation(&raftlogv1.MemberJoin{Member: member("D", same)}, nil), true},
-				{"the same newcomer", JoinOperation(&raftlogv1.MemberJoin{Member: member("D", same)}, nil), false},
-				{"its vote", PromoteOperation(nodeNamed("node D")), true},
-				{"its vote again", PromoteOperation(nodeNamed("node D")), false},
-				{"a removal", RemoveOperation("B", nil, 0), true},
-				{"the same removal", RemoveOperation("B", nil, 0), false},
+				{"a start", announceOperation(member("A", same)), false},
+				{"another gRPC port", announceOperation(member("A", func(m *raftlogv1.Member) { m.GrpcAddress = "a:1" })), false},
+				{"another HTTP port", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), true},
+				{"the same start again", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), false},
+				{"a newcomer", joinOperation(&raftlogv1.MemberJoin{Member: member("D", same)}), true},
+				{"the same newcomer", joinOperation(&raftlogv1.MemberJoin{Member: member("D", same)}), false},
+				{"its vote", promoteOperation(nodeNamed("node D")), true},
+				{"its vote again", promoteOperation(nodeNamed("node D")), false},
+				{"a removal", removeOperation("B", 0), true},
+				{"the same removal", removeOperation("B", 0), false},
 			} {
 				l.mustApplied(l.raw(step.op))
 				if step.changes {
@@ -63,11 +63,11 @@ func TestARemovalCountsInTheMembershipThatWasJudged(t *testing.T) {
 		op   []byte
 		want raftlogv1.RefusalReason
 	}{
-		{"of an older membership", RemoveOperation("B", nil, judged-1), changed},
-		{"of the newest", RemoveOperation("B", nil, judged), none},
-		{"the same again", RemoveOperation("B", nil, judged), none},
-		{"another", RemoveOperation("C", nil, judged), changed},
-		{"one that nobody judged", RemoveOperation("C", nil, 0), none},
+		{"of an older membership", removeOperation("B", judged-1), changed},
+		{"of the newest", removeOperation("B", judged), none},
+		{"the same again", removeOperation("B", judged), none},
+		{"another", removeOperation("C", judged), changed},
+		{"one that nobody judged", removeOperation("C", 0), none},
 	} {
 		if got := reason(l.raw(step.op)); got != step.want {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
@@ -76,13 +76,13 @@ func TestARemovalCountsInTheMembershipThatWasJudged(t *testing.T) {
 
 	l = newLogOf(t, StrictFormat)
 	_, judged = l.state.Membership()
-	entry := l.apply(raftlog.Group{Operations: [][]byte{RemoveOperation("B", nil, judged), RemoveOperation("C", nil, judged)}})[0]
+	entry := l.apply(raftlog.Group{Operations: [][]byte{removeOperation("B", judged), removeOperation("C", judged)}})[0]
 	if first, second := reason(l.result(entry, 0)), reason(l.result(entry, 1)); first != none || second != changed {
 		t.Errorf("in one entry: %s, %s", first, second)
 	}
 
 	l = newLogOf(t, MergeFormat)
-	if got := reason(l.raw(RemoveOperation("B", nil, 1))); got != none {
+	if got := reason(l.raw(removeOperation("B", 1))); got != none {
 		t.Errorf("below format 3: %s", got)
 	}
 }

@@ -33,8 +33,8 @@ func newLogOf(t testing.TB, format uint32) *testLog {
 		m.LogFormat = format
 		members = append(members, m)
 	}
-	l.mustApplied(l.raw(BootstrapOperation(testCluster, members)))
-	l.mustApplied(l.raw(FormatRaiseOperation(format)))
+	l.mustApplied(l.raw(bootstrapOperation(testCluster, members)))
+	l.mustApplied(l.raw(formatRaiseOperation(format)))
 	return l
 }
 
@@ -43,7 +43,7 @@ func (l *testLog) announceMerging(tag string) {
 	l.t.Helper()
 	m := testMember(tag)
 	m.LogFormat = StrictFormat
-	l.mustApplied(l.raw(AnnounceOperation(m)))
+	l.mustApplied(l.raw(announceOperation(m)))
 }
 
 func opMergeOf(m *raftlogv1.Merge) *raftlogv1.Operation {

@@ -28,7 +28,7 @@ func TestNoNewNameHasAControlCharacter(t *testing.T) {
 	for _, tag := range []string{"A", "B", "C"} {
 		l.announceMerging(tag)
 	}
-	l.mustApplied(l.raw(FormatRaiseOperation(StrictFormat)))
+	l.mustApplied(l.raw(formatRaiseOperation(StrictFormat)))
 	for field, ops := range making(fresh) {
 		for _, op := range ops {
 			r := l.mustRefuse(field, op)

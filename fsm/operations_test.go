@@ -40,15 +40,15 @@ func TestABadOperationFailsAlone(t *testing.T) {
 		"short request key":        encodeOperation(keyed(opNext("x", 1), &raftlogv1.RequestKey{Key: []byte("short")})),
 		"long request key":         encodeOperation(keyed(opNext("x", 1), &raftlogv1.RequestKey{Key: make([]byte, 17)})),
 		"no request key":           encodeOperation(keyed(opNext("x", 1), &raftlogv1.RequestKey{Fingerprint: 1})),
-		"two request keys":         KeyedOperation(encodeOperation(keyed(opNext("x", 1), key(1, 1))), [16]byte{2}),
+		"two request keys":         keyedOperation(encodeOperation(keyed(opNext("x", 1), key(1, 1))), [16]byte{2}),
 		"odd request key":          append(encodeOperation(opNext("x", 1)), 0x12, 2, 0x38, 1),
 		"name too long":            encodeOperation(opNext(strings.Repeat("x", 2001), 1)),
 		"tag too long":             encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: strings.Repeat("x", 2001)})),
 		"id too long":              encodeOperation(opClaimID(strings.Repeat("x", 2026))),
-		"member without id":        JoinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Tag: "X"}}, nil),
-		"no member":                JoinOperation(&raftlogv1.MemberJoin{Member: nil}, nil),
-		"member of nowhere":        JoinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}}, nil),
-		"announcement of nobody":   AnnounceOperation(nil),
+		"member without id":        joinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Tag: "X"}}),
+		"no member":                joinOperation(&raftlogv1.MemberJoin{Member: nil}),
+		"member of nowhere":        joinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}}),
+		"announcement of nobody":   announceOperation(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newFormedLog(t)

@@ -165,7 +165,7 @@ func (r *randomRun) compare(g modelGroup, status raftlog.Status, want []*raftlog
 		r.t.Fatalf("group %+v: want %v with %d results, got %v with %d", g, status, len(want), got.Status, len(got.Results))
 	}
 	for i := range want {
-		result, err := DecodeResult(got.Results[i])
+		result, err := decodeResult(got.Results[i])
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func (r *mergeRun) raiseFormat(t *rapid.T, format uint32) {
 		return
 	}
 	r.index++
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{FormatRaiseOperation(format)}})
+	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{formatRaiseOperation(format)}})
 	data := raftlog.AppendEntry(nil, raftlog.Header{Format: 1, ClusterID: testCluster, TimeUnixNano: r.now}, [][]byte{group})
 	for _, s := range []*State{r.straight, r.restored} {
 		if _, err := s.Apply(r.index, bytes.Clone(data)); err != nil {

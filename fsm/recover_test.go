@@ -173,7 +173,7 @@ func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
 	for _, tag := range []string{"A", "B"} {
 		m := testMember(tag)
 		m.LogFormat, m.Starts, m.Process = StrictFormat, 9, 1
-		l.mustApplied(l.raw(AnnounceOperation(m)))
+		l.mustApplied(l.raw(announceOperation(m)))
 	}
 	if _, err := l.state.Recover(Recovery{Keep: []string{"A", "B"}}); err != nil {
 		t.Fatal(err)

@@ -51,9 +51,9 @@ func TestRequestRememberedFromTheFormatBefore(t *testing.T) {
 	for _, tag := range []string{"A", "B", "C"} {
 		m := testMember(tag)
 		m.LogFormat = StrictFormat
-		l.mustApplied(l.raw(AnnounceOperation(m)))
+		l.mustApplied(l.raw(announceOperation(m)))
 	}
-	l.mustApplied(l.raw(FormatRaiseOperation(StrictFormat)))
+	l.mustApplied(l.raw(formatRaiseOperation(StrictFormat)))
 	l.mustApplied(l.do(keyed(opNext("users", 1), k(1, 4, 3))))
 	l.mustApplied(l.do(keyed(opNext("users", 1), k(2, 4, 3))))
 	l.mustApplied(l.do(keyed(opNext("users", 1), k(2, 4, 3))))

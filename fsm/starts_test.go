@@ -16,7 +16,7 @@ func TestAnAnnouncementThatHasGoneBackwardsIsRefused(t *testing.T) {
 			says := func(starts, process uint64, trusted bool) *raftlogv1.Result {
 				m := testMember("A")
 				m.LogFormat, m.Starts, m.Process, m.TrustData = StrictFormat, starts, process, trusted
-				return l.raw(AnnounceOperation(m))
+				return l.raw(announceOperation(m))
 			}
 			l.mustApplied(says(4, 1, false))
 			l.mustApplied(says(4, 1, false)) // Another session of the same process.

@@ -315,24 +315,24 @@ func (p *transcript) membership(l line) *raftlogv1.Operation {
 		for _, tag := range l.names {
 			members = append(members, testMember(tag))
 		}
-		data = BootstrapOperation([]byte(l.text("cluster", string(testCluster))), members)
+		data = bootstrapOperation([]byte(l.text("cluster", string(testCluster))), members)
 	case "join":
 		join := &raftlogv1.MemberJoin{Member: m}
 		if token, ok := l.options["token"]; ok {
 			hash := sha256.Sum256([]byte(token))
 			join.TokenHash = hash[:]
 		}
-		data = JoinOperation(join, nil)
+		data = joinOperation(join)
 	case "invite":
 		return p.invite(l)
 	case "announce":
-		data = AnnounceOperation(m)
+		data = announceOperation(m)
 	case "promote":
-		data = PromoteOperation(m.GetId())
+		data = promoteOperation(m.GetId())
 	case "remove":
-		data = RemoveOperation(l.name(0), nil, 0)
+		data = removeOperation(l.name(0), 0)
 	case "raise-format":
-		data = FormatRaiseOperation(uint32(l.number(0)))
+		data = formatRaiseOperation(uint32(l.number(0)))
 	case "raise-etags":
 		return opRaiseEtags(l.name(0), l.numbers())
 	case "stop":

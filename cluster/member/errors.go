@@ -3,8 +3,6 @@ package member
 import (
 	"errors"
 	"fmt"
-
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // The reasons for which a node cannot be a member, or not this one. None of them is
@@ -37,30 +35,6 @@ var (
 	// ErrRemoved means the node was removed from its cluster.
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )
-
-// RefusedError is a change that the replicated state refused: nothing changed.
-type RefusedError struct {
-	// Refusal says why, in the words of the log.
-	Refusal *raftlogv1.Refusal
-}
-
-// Error implements error.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
-}
-
-// Refused returns the refusal. Other packages look for it through an interface
-// with this one method, so that they need not know this package.
-func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
-
-// RefusalOf returns the refusal in err, or nil.
-func RefusalOf(err error) *raftlogv1.Refusal {
-	var refused interface{ Refused() *raftlogv1.Refusal }
-	if errors.As(err, &refused) {
-		return refused.Refused()
-	}
-	return nil
-}
 
 // tagTaken tells an operator what to do about a tag that another directory owns.
 func tagTaken(tag string, owner []byte) error {

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/fsm/op"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -42,7 +43,7 @@ type Join struct {
 }
 
 // Run asks until the node is a member, ctx ends, or the cluster refuses permanently: then
-// the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *RefusedError.
+// the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *op.RefusedError.
 // Repeated requests are harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
@@ -74,7 +75,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 
 // final reports whether asking again is useless.
 func final(err error) bool {
-	refusal := RefusalOf(err)
+	refusal := op.RefusalOf(err)
 	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrNotAdmitted) || errors.Is(err, ErrRemoved) || denied(err)
 }
 
@@ -95,7 +96,7 @@ func (j Join) ask(ctx context.Context, address string) (Place, error) {
 
 // refusal returns what an error means for this node.
 func (j Join) refusal(address string, err error) error {
-	refusal := RefusalOf(err)
+	refusal := op.RefusalOf(err)
 	switch {
 	case removed(err):
 		return fmt.Errorf("%w: %s says so", ErrRemoved, address)
@@ -105,7 +106,7 @@ func (j Join) refusal(address string, err error) error {
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
 		return fmt.Errorf("%w: %s says: %s; 'idnode cluster invite' makes a token, with which --join-token lets the node in", ErrNotAdmitted, address, refusal.GetDetail())
 	case refusal != nil && lasting(refusal.GetReason()):
-		return &RefusedError{Refusal: refusal}
+		return &op.RefusedError{Refusal: refusal}
 	}
 	return fmt.Errorf("asking %s: %w", address, err)
 }

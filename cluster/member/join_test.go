@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/idnode/idnode/fsm/op"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -40,7 +41,7 @@ func (toldDenied) Denied() bool    { return true }
 func (e toldDenied) Unwrap() error { return e.error }
 
 func refused(reason raftlogv1.RefusalReason) error {
-	return &RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason}}
+	return &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason}}
 }
 
 func TestJoin(t *testing.T) {
@@ -82,7 +83,7 @@ func TestJoin(t *testing.T) {
 func TestJoinRefusedForGood(t *testing.T) {
 	d := &doorkeeper{script: []error{refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID)}}
 	_, err := Join{Self: testMember("", 4), Addresses: []string{"A:7400"}, Joiner: d, Logger: slog.New(slog.DiscardHandler)}.Run(t.Context())
-	var r *RefusedError
+	var r *op.RefusedError
 	if !errors.As(err, &r) {
 		t.Errorf("error %v, want a refusal", err)
 	}

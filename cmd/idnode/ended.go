@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/node"
@@ -22,7 +23,7 @@ var refusals = []error{
 func endCode(err error) int {
 	var damaged *node.DataLossError
 	var newer *raftlog.UnknownFormatError
-	var refused *member.RefusedError
+	var refused *op.RefusedError
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case isOne(config.ErrAlone), isOne(config.ErrUnguarded):

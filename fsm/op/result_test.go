@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -57,4 +59,26 @@ func FuzzDecodeBlocks(f *testing.F) {
 		f.Add(c.encoded)
 	}
 	f.Fuzz(blocksAsGenerated)
+}
+
+// TestDecodeResult tells results from refusals.
+func TestDecodeResult(t *testing.T) {
+	for name, c := range results() {
+		got, err := DecodeResult(c.encoded)
+		if c.want.GetRefusal() == nil {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			same(t, c.want, got)
+			continue
+		}
+		var refused *RefusedError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%s: %v, %v", name, got, err)
+		}
+		same(t, c.want.GetRefusal(), RefusalOf(fmt.Errorf("wrapped: %w", err)))
+	}
+	if got, err := DecodeResult([]byte{0xff}); err == nil || RefusalOf(err) != nil {
+		t.Errorf("of no result: %v, %v", got, err)
+	}
 }

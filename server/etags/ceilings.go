@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -67,8 +66,7 @@ func (k *Keeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo)
 	for len(fresh) > 0 {
 		batch := fresh[:min(size, len(fresh))]
 		beyond, err := k.raise(ctx, batch)
-		var refused refusedError
-		full := errors.As(err, &refused) && refused.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
+		full := op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
 		switch {
 		case full && len(batch) > 1:
 			size = len(batch) / 2 // Below log format 3 all are refused for one.
@@ -125,9 +123,7 @@ func (k *Keeper) isBeyond(database string) bool {
 func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
 	defer cancel()
-	result, err := k.propose(ctx, &raftlogv1.Operation{
-		Op: &raftlogv1.Operation_EtagRaise{EtagRaise: &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch}},
-	})
+	result, err := k.propose(ctx, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
 	if err != nil {
 		return nil, err
 	}
@@ -157,35 +153,23 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 			size += len(databases[0]) + lastBytes
 		}
 		stop.Partial = len(databases) > 0
-		_, err := k.propose(ctx, &raftlogv1.Operation{
-			Op: &raftlogv1.Operation_EtagCleanStop{EtagCleanStop: stop},
-		})
+		_, err := k.propose(ctx, stop)
 		if err != nil || !stop.Partial {
 			return err
 		}
 	}
 }
 
-// refusedError is an operation that the state refused.
-type refusedError struct{ *raftlogv1.Refusal }
-
-func (r refusedError) Error() string {
-	return fmt.Sprintf("refused: %s %s", r.GetReason(), r.GetDetail())
-}
-
-// propose takes op through the log. A refusal is a refusedError.
-func (k *Keeper) propose(ctx context.Context, op *raftlogv1.Operation) (*raftlogv1.Result, error) {
-	data, err := proto.Marshal(op)
-	if err != nil {
-		return nil, fmt.Errorf("encode an operation: %w", err)
-	}
-	answer, err := k.cfg.Proposer.Propose(ctx, data)
+// propose takes the operation that does what the payload says through the log. A refusal
+// is an *op.RefusedError.
+func (k *Keeper) propose(ctx context.Context, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := op.Envelope{}.Encode(payload)
 	if err != nil {
 		return nil, err
 	}
-	result, err := fsm.DecodeResult(answer)
-	if refusal := result.GetRefusal(); refusal != nil {
-		return nil, refusedError{refusal}
+	answer, err := k.cfg.Proposer.Propose(ctx, operation)
+	if err != nil {
+		return nil, err
 	}
-	return result, err
+	return op.DecodeResult(answer)
 }

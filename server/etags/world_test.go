@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -40,21 +41,25 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, state: fsm.New(fsm.Config{}), id: []byte("cluster---------"), now: time.Unix(1_700_000_000, 0)}
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	w.must(fsm.BootstrapOperation(w.id, []*raftlogv1.Member{member}))
+	w.must(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: w.id, Members: []*raftlogv1.Member{member}})
 	w.proposed = 0
 	return w
 }
 
 // must applies an operation that the test itself needs.
-func (w *world) must(operation []byte) *raftlogv1.Result {
+func (w *world) must(e op.Envelope, payload proto.Message) *raftlogv1.Result {
 	w.t.Helper()
+	operation, err := e.Encode(payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	answer, err := w.Propose(context.Background(), operation)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := fsm.DecodeResult(answer)
-	if err != nil || result.GetRefusal() != nil {
-		w.t.Fatalf("%v: %v", err, result)
+	result, err := op.DecodeResult(answer)
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	return result
 }
@@ -63,7 +68,7 @@ func (w *world) must(operation []byte) *raftlogv1.Result {
 func (w *world) announce() *raftlogv1.MemberResult {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
-	return w.must(fsm.AnnounceOperation(member)).GetMember()
+	return w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember()
 }
 
 // Propose implements Proposer.
@@ -111,8 +116,8 @@ func (w *world) proposals() int {
 func (w *world) raiseFormat(format uint32) {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.must(fsm.AnnounceOperation(member))
-	w.must(fsm.FormatRaiseOperation(format))
+	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
 }
 
 // maxDatabases is the limit, as a node asks for it.
@@ -123,19 +128,7 @@ func (w *world) maxDatabases() int {
 
 func (w *world) setMaxDatabases(most int64) {
 	w.t.Helper()
-	w.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_SettingSet{
-		SettingSet: &raftlogv1.SettingSet{Key: "max-databases", Value: most},
-	}})
-}
-
-// do applies an operation that the test itself needs.
-func (w *world) do(op *raftlogv1.Operation) *raftlogv1.Result {
-	w.t.Helper()
-	data, err := proto.Marshal(op)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.must(data)
+	w.must(op.Envelope{}, &raftlogv1.SettingSet{Key: "max-databases", Value: most})
 }
 
 // ceilings counts the databases for which the cluster keeps a ceiling.

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -56,7 +57,11 @@ func newBackend(t testing.TB) *backend {
 	t.Helper()
 	b := &backend{t: t, state: fsm.New(fsm.Config{})}
 	member := &raftlogv1.Member{Id: []byte("node-a----------"), Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	if _, err := b.Propose(context.Background(), fsm.BootstrapOperation(clusterID, []*raftlogv1.Member{member})); err != nil {
+	bootstrap, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Propose(context.Background(), bootstrap); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/service"
 )
@@ -149,8 +150,10 @@ func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
 	w.knowFormat() // Clients do not see that.
 	replaced := member("A")
 	replaced.LogFormat, replaced.HttpAddress = fsm.StrictFormat, "a:7403"
-	for _, change := range [][]byte{fsm.AnnounceOperation(replaced), fsm.RemoveOperation("B", nil, 0), fsm.FormatRaiseOperation(fsm.StrictFormat)} {
-		w.mustPropose(change)
+	for _, change := range []proto.Message{
+		&raftlogv1.MemberAnnounce{Member: replaced}, &raftlogv1.MemberRemove{Tag: "B"}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat},
+	} {
+		w.mustPropose(op.Envelope{}, change)
 		if !refreshed(have) {
 			t.Errorf("a client with the etag %d does not hear of a change", have)
 		}
@@ -170,23 +173,23 @@ func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
 // log format 3 on.
 func TestTopologyIsOfTheMembers(t *testing.T) {
 	w := newWorld(t)
-	announce := func(address string) []byte {
+	announce := func(address string) proto.Message {
 		m := member("A")
 		m.LogFormat, m.HttpAddress = fsm.StrictFormat, address
-		return fsm.AnnounceOperation(m)
+		return &raftlogv1.MemberAnnounce{Member: m}
 	}
 	w.raiseFormat()
 	etag := int64(w.index)
 	for i, step := range []struct {
-		operation []byte
-		changes   bool
+		payload proto.Message
+		changes bool
 	}{
 		{announce("a:7402"), false},
 		{announce("a:7403"), true},
-		{fsm.RemoveOperation("B", nil, 0), true},
+		{&raftlogv1.MemberRemove{Tag: "B"}, true},
 		{announce("a:7403"), false},
 	} {
-		w.mustPropose(step.operation)
+		w.mustPropose(op.Envelope{}, step.payload)
 		if step.changes {
 			etag = int64(w.index)
 		}
@@ -215,11 +218,7 @@ func TestRangesThatDoublesCannotCount(t *testing.T) {
 				w.raiseFormat()
 			}
 			raise := &raftlogv1.HiLoSet{Tag: "orders", Max: maxExact - 32}
-			operation, err := proto.Marshal(&raftlogv1.Operation{Database: "shop", Op: &raftlogv1.Operation_HiloSet{HiloSet: raise}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.mustPropose(operation)
+			w.mustPropose(op.Envelope{Database: "shop"}, raise)
 			const next = "/databases/shop/hilo/next?tag=orders"
 			s := w.newServer("A", Config{}, "")
 			if got := decode[rangeAnswer](t, do(s, http.MethodGet, next), http.StatusCreated); got.High != maxExact {

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -54,9 +56,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a:7402", "b.example:7402", "c:7402"}, now: time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC)}
 	members := []*raftlogv1.Member{member("A"), member("B"), member("C")}
-	if _, err := w.Propose(context.Background(), fsm.BootstrapOperation(clusterID, members)); err != nil {
-		t.Fatal(err)
-	}
+	w.mustPropose(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
 	return w
 }
 
@@ -98,14 +98,18 @@ func (w *world) Linearize(context.Context) error {
 }
 
 // mustPropose applies an operation.
-func (w *world) mustPropose(operation []byte) {
+func (w *world) mustPropose(e op.Envelope, payload proto.Message) {
 	w.t.Helper()
+	operation, err := e.Encode(payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	answer, err := w.Propose(context.Background(), operation)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if result, err := fsm.DecodeResult(answer); err != nil || result.GetRefusal() != nil {
-		w.t.Fatalf("%v: %v", err, result)
+	if _, err := op.DecodeResult(answer); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -116,14 +120,14 @@ func (w *world) knowFormat() {
 	for _, tag := range []string{"A", "B", "C"} {
 		m := member(tag)
 		m.LogFormat = fsm.StrictFormat
-		w.mustPropose(fsm.AnnounceOperation(m))
+		w.mustPropose(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: m})
 	}
 }
 
 func (w *world) raiseFormat() {
 	w.t.Helper()
 	w.knowFormat()
-	w.mustPropose(fsm.FormatRaiseOperation(fsm.StrictFormat))
+	w.mustPropose(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 }
 
 func (w *world) set(change func(*world)) {

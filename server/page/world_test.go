@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -61,7 +62,11 @@ func newWorld(t testing.TB) *world {
 		{Id: []byte("node-b----------"), Tag: "B", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.2:7400", RaftAddress: "10.0.0.2:7401"},
 		{Id: []byte("node-c----------"), Tag: "C", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.3:7400", RaftAddress: "10.0.0.3:7401"},
 	}
-	if _, err := w.Propose(context.Background(), fsm.BootstrapOperation(clusterID, members)); err != nil {
+	bootstrap, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Propose(context.Background(), bootstrap); err != nil {
 		t.Fatal(err)
 	}
 	return w

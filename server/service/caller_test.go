@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -29,8 +30,8 @@ func (w *world) newFormat() {
 func (w *world) raiseFormat(format uint32) {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.must(fsm.AnnounceOperation(member))
-	w.must(fsm.FormatRaiseOperation(format))
+	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
 }
 
 // everything is a role for operators, and shop one for those of a shop.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -127,7 +127,7 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
 			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
 			who := "ops"
-			n.world.must(n.world.state.JoinOperation(&raftlogv1.MemberJoin{Member: d}, &who))
+			n.world.must(op.Envelope{Principal: &who}, &raftlogv1.MemberJoin{Member: d})
 		}},
 		"roles give it the right": {"shop", "", func(t *testing.T, n node) {
 			n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: everything().Grants})
@@ -205,7 +205,7 @@ func TestAWaitingNodeJoinsBelowTheFormatOfTokens(t *testing.T) {
 // TestARefusalOfTheStateIsRecordedAsOne, and passed on.
 func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	n, a := newAuditedNode(t)
-	refusal := &member.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
+	refusal := &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
 	err := n.Admit(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
 	if !errors.Is(err, refusal) {
 		t.Errorf("%v", err)

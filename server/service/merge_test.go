@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -21,8 +22,8 @@ func newMergeWorld(t *testing.T) (*world, *Service) {
 	t.Helper()
 	w := newWorld(t)
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: fsm.MergeFormat}
-	w.must(fsm.AnnounceOperation(member))
-	w.must(fsm.FormatRaiseOperation(fsm.MergeFormat))
+	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.MergeFormat})
 	return w, newNode(t, w, nil).Service
 }
 

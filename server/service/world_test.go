@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -51,21 +52,25 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, state: fsm.New(fsm.Config{}), id: []byte("cluster---------"), now: time.Unix(1_700_000_000, 0)}
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	w.must(fsm.BootstrapOperation(w.id, []*raftlogv1.Member{member}))
+	w.must(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: w.id, Members: []*raftlogv1.Member{member}})
 	w.proposed = 0
 	return w
 }
 
 // must applies an operation that the test itself needs.
-func (w *world) must(operation []byte) *raftlogv1.Result {
+func (w *world) must(e op.Envelope, payload proto.Message) *raftlogv1.Result {
 	w.t.Helper()
+	operation, err := e.Encode(payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	answer, err := w.Propose(context.Background(), operation)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := fsm.DecodeResult(answer)
-	if err != nil || result.GetRefusal() != nil {
-		w.t.Fatalf("%v: %v", err, result)
+	result, err := op.DecodeResult(answer)
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	return result
 }

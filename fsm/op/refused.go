@@ -1,0 +1,47 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// RefusedError is an operation that the replicated state refused: nothing changed.
+type RefusedError struct {
+	// Refusal says why, in the words of the log.
+	Refusal *raftlogv1.Refusal
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s (%s)", e.Refusal.GetDetail(), e.Refusal.GetReason())
+}
+
+// Refused returns the refusal.
+func (e *RefusedError) Refused() *raftlogv1.Refusal { return e.Refusal }
+
+// RefusalOf returns the refusal in err, or nil. An error has one if it has a method
+// Refused, as that of a call to a peer may have.
+func RefusalOf(err error) *raftlogv1.Refusal {
+	var refused interface{ Refused() *raftlogv1.Refusal }
+	if errors.As(err, &refused) {
+		return refused.Refused()
+	}
+	return nil
+}
+
+// DecodeResult returns the result of an operation that was applied. The error is a
+// *RefusedError, or that of bytes that are no result.
+func DecodeResult(result []byte) (*raftlogv1.Result, error) {
+	r := new(raftlogv1.Result)
+	if err := proto.Unmarshal(result, r); err != nil {
+		return nil, fmt.Errorf("decode a result: %w", err)
+	}
+	if refusal := r.GetRefusal(); refusal != nil {
+		return nil, &RefusedError{Refusal: refusal}
+	}
+	return r, nil
+}
