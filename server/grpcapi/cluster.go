@@ -88,7 +88,7 @@ func (s clusterServer) ListMembers(ctx context.Context, req *idnodev1.ListMember
 		return nil, statusError(err)
 	}
 	return &idnodev1.ListMembersResponse{
-		Members: members(res.Members), NextPageToken: res.NextPageToken, LogIndex: res.LogIndex,
+		Members: members(res.Items), NextPageToken: res.NextPageToken, LogIndex: res.LogIndex,
 	}, nil
 }
 
@@ -130,7 +130,7 @@ func (s clusterServer) ListSettings(ctx context.Context, req *idnodev1.ListSetti
 		return nil, statusError(err)
 	}
 	answer := &idnodev1.ListSettingsResponse{LogIndex: res.LogIndex}
-	for _, setting := range res.Settings {
+	for _, setting := range res.Items {
 		answer.Settings = append(answer.Settings, settingOf(setting))
 	}
 	return answer, nil

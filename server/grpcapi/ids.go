@@ -132,7 +132,7 @@ func (s *idsServer) ListIdentities(ctx context.Context, req *idnodev1.ListIdenti
 		return nil, statusError(err)
 	}
 	answer := &idnodev1.ListIdentitiesResponse{NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}
-	for _, i := range res.Identities {
+	for _, i := range res.Items {
 		answer.Identities = append(answer.Identities, &idnodev1.Identity{Name: i.Name, Value: i.Value})
 	}
 	return answer, nil
@@ -220,7 +220,7 @@ func (s *idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest)
 		return nil, statusError(err)
 	}
 	answer := &idnodev1.ListHiLoResponse{NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}
-	for _, h := range res.HiLos {
+	for _, h := range res.Items {
 		answer.Hilos = append(answer.Hilos, &idnodev1.HiLo{Tag: h.Tag, Max: h.Max})
 	}
 	return answer, nil
@@ -251,7 +251,7 @@ func (s *idsServer) ListClaims(ctx context.Context, req *idnodev1.ListClaimsRequ
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.ListClaimsResponse{Ids: res.IDs, NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}, nil
+	return &idnodev1.ListClaimsResponse{Ids: res.Items, NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}, nil
 }
 
 // listing is what the three list requests have in common.

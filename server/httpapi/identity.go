@@ -92,7 +92,7 @@ func (a *api) identityPages(ctx context.Context, database string) iter.Seq2[[]se
 		req := service.ListRequest{Database: database, PageSize: service.MaxPageSize}
 		for {
 			res, err := a.service.ListIdentities(ctx, req)
-			if !yield(res.Identities, err) || err != nil || res.NextPageToken == "" {
+			if !yield(res.Items, err) || err != nil || res.NextPageToken == "" {
 				return
 			}
 			req.PageToken, req.Consistency = res.NextPageToken, service.Stale

@@ -25,9 +25,9 @@ type list[T any] struct {
 	Next  string `json:"next"`
 }
 
-func listOf[S, T any](all []S, next string, shown func(S) T) list[T] {
-	l := list[T]{Items: make([]T, 0, len(all)), Next: next}
-	for _, one := range all {
+func listOf[S, T any](page service.Page[S], shown func(S) T) list[T] {
+	l := list[T]{Items: make([]T, 0, len(page.Items)), Next: page.NextPageToken}
+	for _, one := range page.Items {
 		l.Items = append(l.Items, shown(one))
 	}
 	return l
@@ -69,19 +69,13 @@ func (p *Page) may(r *http.Request, name string) string {
 func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
 
 func (p *Page) identities(r *http.Request) (any, error) {
-	return arranged(r, func(req service.ListRequest) ([]service.Identity, string, error) {
-		res, err := p.service.ListIdentities(r.Context(), req)
-		return res.Identities, res.NextPageToken, err
-	}, orders[service.Identity]{
+	return arranged(r, p.service.ListIdentities, orders[service.Identity]{
 		"value": func(a, b service.Identity) int { return cmp.Compare(a.Value, b.Value) },
 	}, func(i service.Identity) item { return item{i.Name, i.Value, p.may(r, i.Name)} })
 }
 
 func (p *Page) hilos(r *http.Request) (any, error) {
-	return arranged(r, func(req service.ListRequest) ([]service.HiLo, string, error) {
-		res, err := p.service.ListHiLo(r.Context(), req)
-		return res.HiLos, res.NextPageToken, err
-	}, orders[service.HiLo]{
+	return arranged(r, p.service.ListHiLo, orders[service.HiLo]{
 		"value": func(a, b service.HiLo) int { return cmp.Compare(a.Max, b.Max) },
 	}, func(h service.HiLo) item { return item{h.Tag, h.Max, p.may(r, h.Tag)} })
 }
@@ -93,10 +87,7 @@ type name struct {
 }
 
 func (p *Page) claims(r *http.Request) (any, error) {
-	return arranged(r, func(req service.ListRequest) ([]string, string, error) {
-		res, err := p.service.ListClaims(r.Context(), req)
-		return res.IDs, res.NextPageToken, err
-	}, nil, func(id string) name { return name{id, p.may(r, id)} })
+	return arranged(r, p.service.ListClaims, nil, func(id string) name { return name{id, p.may(r, id)} })
 }
 
 func (p *Page) databases(r *http.Request) (any, error) {
@@ -105,7 +96,7 @@ func (p *Page) databases(r *http.Request) (any, error) {
 		return nil, err
 	}
 	res, err := p.service.ListDatabases(r.Context(), req)
-	return listOf(res.Databases, res.NextPageToken, func(s string) name { return name{Name: s} }), err
+	return listOf(res, func(s string) name { return name{Name: s} }), err
 }
 
 // etag is this node's counter of one database.
@@ -117,10 +108,7 @@ type etag struct {
 }
 
 func (p *Page) etags(r *http.Request) (any, error) {
-	return arranged(r, func(req service.ListRequest) ([]service.OwnEtag, string, error) {
-		res, err := p.service.ListOwnEtags(r.Context(), req)
-		return res.Etags, res.NextPageToken, err
-	}, orders[service.OwnEtag]{
+	return arranged(r, p.service.ListOwnEtags, orders[service.OwnEtag]{
 		"last":     func(a, b service.OwnEtag) int { return cmp.Compare(a.Last, b.Last) },
 		"reserved": func(a, b service.OwnEtag) int { return cmp.Compare(a.Reserved, b.Reserved) },
 		"ceiling":  func(a, b service.OwnEtag) int { return cmp.Compare(a.Ceiling, b.Ceiling) },

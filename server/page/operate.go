@@ -91,7 +91,7 @@ type setting struct {
 
 func (p *Page) settings(r *http.Request) (any, error) {
 	res, err := p.service.ListSettings(r.Context(), service.Stale)
-	return listOf(res.Settings, "", func(s service.Setting) setting { return setting(s) }), err
+	return listOf(res, func(s service.Setting) setting { return setting(s) }), err
 }
 
 func (p *Page) roles(r *http.Request) (any, error) {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,7 +20,7 @@ type orders[S any] map[string]func(a, b S) int
 // arranged answers a list as the parameters sort and descending say: by names if there
 // are none, which is the order it has.
 func arranged[S, T any](
-	r *http.Request, fetch func(service.ListRequest) ([]S, string, error), by orders[S], shown func(S) T,
+	r *http.Request, fetch func(context.Context, service.ListRequest) (service.Page[S], error), by orders[S], shown func(S) T,
 ) (any, error) {
 	req, err := listRequest(r)
 	if err != nil {
@@ -27,14 +28,14 @@ func arranged[S, T any](
 	}
 	key, descending := r.URL.Query().Get("sort"), r.URL.Query().Get("descending") == "true"
 	if by[key] == nil && !descending {
-		all, next, err := fetch(req)
-		return listOf(all, next, shown), err
+		page, err := fetch(r.Context(), req)
+		return listOf(page, shown), err
 	}
 	begin, err := strconv.Atoi("0" + req.PageToken)
 	if err != nil {
 		return nil, &problem{Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageToken, Field: "token", Message: "the token is no place in an arranged list"}
 	}
-	all, err := whole(req, fetch)
+	all, err := whole(r.Context(), req, fetch)
 	if err != nil {
 		return nil, err
 	}
@@ -49,24 +50,27 @@ func arranged[S, T any](
 		size = service.DefaultPageSize
 	}
 	begin = min(begin, len(all))
-	end, next := min(begin+size, len(all)), ""
+	end := min(begin+size, len(all))
+	page := service.Page[S]{Items: all[begin:end]}
 	if end < len(all) {
-		next = strconv.Itoa(end)
+		page.NextPageToken = strconv.Itoa(end)
 	}
-	return listOf(all[begin:end], next, shown), nil
+	return listOf(page, shown), nil
 }
 
 // whole fetches all pages of a list that is not too long.
-func whole[S any](req service.ListRequest, fetch func(service.ListRequest) ([]S, string, error)) ([]S, error) {
+func whole[S any](
+	ctx context.Context, req service.ListRequest, fetch func(context.Context, service.ListRequest) (service.Page[S], error),
+) ([]S, error) {
 	req.PageSize, req.PageToken = service.MaxPageSize, ""
 	var all []S
 	for {
-		some, next, err := fetch(req)
+		page, err := fetch(ctx, req)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
-		if next == "" {
+		all = append(all, page.Items...)
+		if page.NextPageToken == "" {
 			return all, nil
 		}
 		if len(all) >= maxArranged {
@@ -75,6 +79,6 @@ func whole[S any](req service.ListRequest, fetch func(service.ListRequest) ([]S,
 				Message: fmt.Sprintf("a list of more than %d is shown in order of its names only; a filter makes it shorter", maxArranged),
 			}
 		}
-		req.PageToken, req.Consistency = next, service.Stale
+		req.PageToken, req.Consistency = page.NextPageToken, service.Stale
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"testing"
@@ -54,9 +55,9 @@ func TestOrders(t *testing.T) {
 // TestALongListIsNotArranged: it is looked through as a whole only up to a bound.
 func TestALongListIsNotArranged(t *testing.T) {
 	fetched := 0
-	_, err := whole(service.ListRequest{}, func(req service.ListRequest) ([]int, string, error) {
+	_, err := whole(t.Context(), service.ListRequest{}, func(_ context.Context, req service.ListRequest) (service.Page[int], error) {
 		fetched += req.PageSize
-		return make([]int, req.PageSize), "more", nil
+		return service.Page[int]{Items: make([]int, req.PageSize), NextPageToken: "more"}, nil
 	})
 	if p := problemOf(err); p.Reason != service.ReasonInvalidRequest || p.Field != "sort" || fetched != maxArranged {
 		t.Errorf("after %d: %v", fetched, err)

@@ -3,6 +3,10 @@ package service
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"golang.org/x/time/rate"
 
 	"github.com/idnode/idnode/access/audit"
 )
@@ -11,6 +15,20 @@ import (
 type Auditor interface {
 	// Write returns when the record is on disk.
 	Write(r audit.Record) error
+}
+
+// auditing records what changes the cluster, and what else its level says.
+type auditing struct {
+	// log is nil for a node that records nothing.
+	log    Auditor
+	level  audit.Level
+	auth   *authorizer
+	tag    nodeTag
+	logger *slog.Logger
+	// denials bounds the records of denied calls, and denialsLeftOut counts those
+	// without one since the last.
+	denials        *rate.Limiter
+	denialsLeftOut atomic.Int64
 }
 
 // change is what a call that is recorded has changed.
@@ -28,13 +46,13 @@ type change struct {
 // r describes the call. A call that cannot be recorded is not made. A call whose
 // outcome cannot be recorded has happened all the same, and the log of the node
 // says so.
-func (s *Service) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
-	if s.cfg.Audit == nil {
+func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (change, error)) error {
+	if a.log == nil {
 		_, err := call()
 		return err
 	}
 	r.Outcome = audit.OutcomeIntended
-	if err := s.record(ctx, &r); err != nil {
+	if err := a.record(ctx, &r); err != nil {
 		return err
 	}
 	done, err := call()
@@ -45,29 +63,29 @@ func (s *Service) audited(ctx context.Context, r audit.Record, call func() (chan
 	if err == nil || done.partly {
 		r.Before, r.After, r.Index = done.before, done.after, done.index
 	}
-	if failed := s.cfg.Audit.Write(r); failed != nil {
-		s.cfg.Logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
+	if failed := a.log.Write(r); failed != nil {
+		a.logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
 	}
 	return err
 }
 
 // record writes a record in the name of the caller.
-func (s *Service) record(ctx context.Context, r *audit.Record) error {
-	who := s.caller(ctx)
-	r.Principal, r.Address, r.Node = who.Principal, who.Address, s.confirmedTag()
-	if err := s.cfg.Audit.Write(*r); err != nil {
+func (a *auditing) record(ctx context.Context, r *audit.Record) error {
+	who := a.auth.caller(ctx)
+	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag.confirmed()
+	if err := a.log.Write(*r); err != nil {
 		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
 	}
 	return nil
 }
 
 // recordRead records what the caller is about to be told, if reads are recorded.
-func (s *Service) recordRead(ctx context.Context, r audit.Record) error {
-	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Reads {
+func (a *auditing) recordRead(ctx context.Context, r audit.Record) error {
+	if a.log == nil || a.level != audit.Reads {
 		return nil
 	}
 	r.Outcome = audit.OutcomeDone
-	return s.record(ctx, &r)
+	return a.record(ctx, &r)
 }
 
 // A denied caller can ask as often as it likes: these are the records written a
@@ -75,20 +93,20 @@ func (s *Service) recordRead(ctx context.Context, r audit.Record) error {
 const denialsPerSecond, denialsAtOnce = 10, 100
 
 // recordDenial records that the caller had no right to a call, if denials are.
-func (s *Service) recordDenial(ctx context.Context, call, message string) {
-	if s.cfg.Audit == nil || s.cfg.AuditLevel != audit.Denials && s.cfg.AuditLevel != audit.Reads {
+func (a *auditing) recordDenial(ctx context.Context, call, message string) {
+	if a.log == nil || a.level != audit.Denials && a.level != audit.Reads {
 		return
 	}
-	if !s.denials.Allow() {
-		s.denialsLeftOut.Add(1)
+	if !a.denials.Allow() {
+		a.denialsLeftOut.Add(1)
 		return
 	}
 	r := audit.Record{
 		Event: audit.EventDenied, Outcome: audit.OutcomeRefused, Reason: ReasonPermissionDenied,
-		Call: call, After: message, LeftOut: s.denialsLeftOut.Swap(0),
+		Call: call, After: message, LeftOut: a.denialsLeftOut.Swap(0),
 	}
-	if err := s.record(ctx, &r); err != nil {
-		s.cfg.Logger.ErrorContext(ctx, "a denied call is not in the audit log", "call", call, "error", err)
+	if err := a.record(ctx, &r); err != nil {
+		a.logger.ErrorContext(ctx, "a denied call is not in the audit log", "call", call, "error", err)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	// The roles come last: with them, who takes a node in makes a token for it too.
 	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"join", audit.EventJoin}, {"remove", audit.EventRemove}, {"set roles", audit.EventRoles}} {
 		name, want := made[0], made[1]
-		if err := calls[name].make(ctx, n); err != nil {
+		if err := useCases[name].make(ctx, n); err != nil {
 			t.Fatal(err)
 		}
 		got := a.take(t)
@@ -174,13 +174,13 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	a.fail = errors.New("the disk is full")
 	before := n.world.proposals()
 	for _, name := range []string{"seed by force", "delete", "forget", "setting", "join", "remove", "set roles"} {
-		wantError(t, calls[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
+		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
 	}
 	if n.world.proposals() != before || n.cluster.asked != "" {
 		t.Error("it was done all the same")
 	}
 	for _, name := range []string{"next", "seed", "range", "claim"} {
-		if err := calls[name].make(as("ops"), n); err != nil {
+		if err := useCases[name].make(as("ops"), n); err != nil {
 			t.Errorf("%s, which is not recorded: %v", name, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestWhoIsDeniedIsNotRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	n.setRoles(t, everything())
 	a.records = nil
-	for name, call := range calls {
+	for name, call := range useCases {
 		if err := call.make(as("shop"), n); !denied(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -206,7 +206,7 @@ func TestDenialsAreRecorded(t *testing.T) {
 	for _, level := range []audit.Level{audit.Denials, audit.Reads} {
 		n, a := newAuditedNodeAt(t, level)
 		n.setRoles(t, everything())
-		for name, call := range calls {
+		for name, call := range useCases {
 			a.records = nil
 			if err := call.make(as("shop"), n); !denied(err) {
 				t.Errorf("%s: %v", name, err)
@@ -256,7 +256,7 @@ func TestReadsAreRecorded(t *testing.T) {
 		if _, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"}); err != nil {
 			t.Fatal(err)
 		}
-		for name, call := range calls {
+		for name, call := range useCases {
 			if call.need != rights.Read && name != "get roles" {
 				continue
 			}

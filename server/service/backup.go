@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idnode/idnode/access/audit"
@@ -16,78 +18,88 @@ import (
 // it lasts.
 const maxBackups = 4
 
-// Backup writes a backup file: the state at one log index, while the node goes on
-// serving. What was written counts only if the error is nil.
-func (s *Service) Backup(ctx context.Context, consistency Consistency, to io.Writer) error {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.leave(caller)
-	return s.finish(ctx, "Backup", s.backup(ctx, consistency, to))
+// backups writes backups.
+type backups struct {
+	*calls
+	*reader
+	tag     nodeTag
+	version string
+	// running is how many are being written, and of has the names of the callers
+	// that read one.
+	running atomic.Int64
+	of      sync.Map
 }
 
-func (s *Service) backup(ctx context.Context, consistency Consistency, to io.Writer) error {
-	if _, err := s.settle(ctx, consistency); err != nil {
+// Backup writes a backup file: the state at one log index, while the node goes on
+// serving. What was written counts only if the error is nil.
+func (b *backups) Backup(ctx context.Context, consistency Consistency, to io.Writer) error {
+	_, err := call(ctx, b.calls, "Backup", consistency, func(ctx context.Context, consistency Consistency) (struct{}, error) {
+		return struct{}{}, b.backup(ctx, consistency, to)
+	})
+	return err
+}
+
+func (b *backups) backup(ctx context.Context, consistency Consistency, to io.Writer) error {
+	if _, err := b.settle(ctx, consistency); err != nil {
 		return err
 	}
 	// Settled first, so that roles that were set meanwhile guard the state.
-	if err := s.authorize(ctx, rights.Backup, "", ""); err != nil {
+	if err := b.authorize(ctx, rights.Backup, "", ""); err != nil {
 		return err
 	}
-	if who := s.caller(ctx).Principal; who != "" {
-		if _, another := s.backupOf.LoadOrStore(who, nil); another {
+	if who := b.caller(ctx).Principal; who != "" {
+		if _, another := b.of.LoadOrStore(who, nil); another {
 			return exhausted(ReasonOverloaded, "this node is writing a backup for this caller already", retryQuorum, nil)
 		}
-		defer s.backupOf.Delete(who)
+		defer b.of.Delete(who)
 	}
-	defer s.backups.Add(-1)
-	if s.backups.Add(1) > maxBackups {
+	defer b.running.Add(-1)
+	if b.running.Add(1) > maxBackups {
 		return exhausted(ReasonOverloaded, "this node is writing as many backups as it may", retryQuorum, nil)
 	}
-	return s.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
+	return b.audited(ctx, audit.Record{Event: audit.EventBackup}, func() (change, error) {
 		out := &backup.Counted{Writer: to}
-		index, err := s.writeBackup(ctx, out)
+		index, err := b.writeBackup(ctx, out)
 		return change{index: index, after: audit.Copied{Bytes: out.Bytes}, partly: out.Bytes > 0}, interrupted(err)
 	})
 }
 
 // writeBackup returns the index at which the state was.
-func (s *Service) writeBackup(ctx context.Context, to io.Writer) (uint64, error) {
-	snapshot := s.cfg.State.Snapshot()
+func (b *backups) writeBackup(ctx context.Context, to io.Writer) (uint64, error) {
+	snapshot := b.state.Snapshot()
 	defer snapshot.Close()
 	header := snapshot.Header()
 	w, err := backup.NewWriter(to, &raftlogv1.BackupHeader{
 		ClusterId: header.GetClusterId(), LogIndex: header.GetAppliedIndex(), LogFormat: header.GetLogFormat(),
 		FoldVersion: header.GetFoldVersion(), StateHash: header.GetStateHash(), RequestFloor: header.GetRequestFloor(),
-		TimeUnixNano: time.Now().UnixNano(), NodeTag: s.confirmedTag(), Version: s.cfg.Version,
+		TimeUnixNano: time.Now().UnixNano(), NodeTag: b.tag.confirmed(), Version: b.version,
 	})
 	if err == nil {
-		err = snapshot.EachRecord(s.whileServing(ctx, w.Record))
+		err = snapshot.EachRecord(b.whileServing(ctx, w.Record))
 	}
 	if err == nil {
 		err = w.Close()
 	}
 	if err == nil {
-		s.cfg.Logger.InfoContext(ctx, "a backup was written", "index", header.GetAppliedIndex())
+		b.logger.InfoContext(ctx, "a backup was written", "index", header.GetAppliedIndex())
 	}
 	return header.GetAppliedIndex(), err
 }
 
 // whileServing returns record with an end to it when the caller is gone or has lost the
 // right, or the node stops: a slow reader must not hold up a clean stop.
-func (s *Service) whileServing(ctx context.Context, record func(*raftlogv1.SnapshotRecord) error) func(*raftlogv1.SnapshotRecord) error {
+func (b *backups) whileServing(ctx context.Context, record func(*raftlogv1.SnapshotRecord) error) func(*raftlogv1.SnapshotRecord) error {
 	judged := ^uint64(0) // None: roles may have been set since the caller was judged.
 	return func(m *raftlogv1.SnapshotRecord) error {
-		if now := s.cfg.State.Roles().SetAt; now != judged {
-			if err := s.authorize(ctx, rights.Backup, "", ""); err != nil {
+		if now := b.state.Roles().SetAt; now != judged {
+			if err := b.authorize(ctx, rights.Backup, "", ""); err != nil {
 				return err
 			}
 			judged = now
 		}
 		switch {
-		case s.draining.Load():
-			return unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
+		case b.draining.Load():
+			return stopping(nil)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}

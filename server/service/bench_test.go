@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -63,6 +64,30 @@ func BenchmarkGenerate(b *testing.B) {
 		for b.Loop() {
 			if _, err := n.Generate(context.Background(), GenerateRequest{Template: "users|"}); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkNextIdentity(b *testing.B) {
+	n := benchmarkNode(b, &raftlogv1.Result{LogIndex: 1 << 20, Result: &raftlogv1.Result_IdentityNext{
+		IdentityNext: &raftlogv1.IdentityNextResult{Values: []*raftlogv1.Values{{First: 1 << 20, Last: 1 << 20}}},
+	}})
+	req := NextIdentityRequest{Name: "users", RequestID: &RequestID{ID: "0123456789abcdef"}}
+	b.Run("one", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := n.NextIdentity(b.Context(), req); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("eight together", func(b *testing.B) {
+		b.ReportAllocs()
+		reqs := slices.Repeat([]NextIdentityRequest{req}, 8)
+		for b.Loop() {
+			if _, errs := n.NextIdentities(b.Context(), reqs); errs[7] != nil {
+				b.Fatal(errs[7])
 			}
 		}
 	})

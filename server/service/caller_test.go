@@ -64,9 +64,9 @@ func (n node) setRoles(t *testing.T, roles ...rights.Role) {
 	}
 }
 
-// calls are all use cases that need a right, each with what it needs. Those that
+// useCases are all use cases that need a right, each with what it needs. Those that
 // name something are about orders in the database shop.
-var calls = map[string]struct {
+var useCases = map[string]struct {
 	need rights.Right
 	make func(context.Context, node) error
 }{
@@ -206,7 +206,7 @@ func denied(err error) bool {
 // TestEveryCallAtTheDoor: each call goes through with just the rights it needs,
 // and not with all the others.
 func TestEveryCallAtTheDoor(t *testing.T) {
-	for name, call := range calls {
+	for name, call := range useCases {
 		for _, missing := range call.need.List() {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
@@ -242,7 +242,7 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 
 // TestAdministratorsGuardWhatIsDangerous as long as there are no roles.
 func TestAdministratorsGuardWhatIsDangerous(t *testing.T) {
-	for name, call := range calls {
+	for name, call := range useCases {
 		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
 		guarded := call.need&rights.Guarded != 0
 		if err := call.make(as("shop"), n); denied(err) != guarded {
@@ -260,7 +260,7 @@ func TestAdministratorsGuardWhatIsDangerous(t *testing.T) {
 
 // TestWithoutAdministratorsEverybodyMay, as before there were any.
 func TestWithoutAdministratorsEverybodyMay(t *testing.T) {
-	for name, call := range calls {
+	for name, call := range useCases {
 		if err := call.make(context.Background(), newNode(t, newWorld(t), nil)); denied(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -313,12 +313,12 @@ func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
 	newNode(t, w, nil).setRoles(t, everything(), shop(rights.Generate|rights.Seed))
 	late := newNode(t, w, func(c *Config) { c.State = lateState{w.state} })
 	for _, name := range []string{"identity", "next", "next, several", "seed"} {
-		if err := calls[name].make(as("shop"), late); err != nil {
+		if err := useCases[name].make(as("shop"), late); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"range", "claim", "delete", "setting", "seed by force"} {
-		if err := calls[name].make(as("shop"), late); !denied(err) {
+		if err := useCases[name].make(as("shop"), late); !denied(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -386,22 +386,22 @@ func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 	w.newFormat()
 	names := []string{"next", "next, several", "seed", "range"}
 	for _, name := range names {
-		if err := calls[name].make(as("ops"), n); err != nil {
+		if err := useCases[name].make(as("ops"), n); err != nil {
 			t.Fatal(err)
 		}
 		if p := recorder.principal(t); p != nil {
 			t.Errorf("%s names %q without roles", name, *p)
 		}
 	}
-	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B" {
+	if err := useCases["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B" {
 		t.Errorf("without roles the cluster was asked: %s: %v", n.cluster.asked, err)
 	}
 	n.setRoles(t, everything())
-	if err := calls["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B for ops" {
+	if err := useCases["remove"].make(as("ops"), n); err != nil || n.cluster.asked != "remove B for ops" {
 		t.Errorf("with roles the cluster was asked: %s: %v", n.cluster.asked, err)
 	}
 	for _, name := range names {
-		if err := calls[name].make(as("ops"), n); err != nil {
+		if err := useCases[name].make(as("ops"), n); err != nil {
 			t.Fatal(err)
 		}
 		if p := recorder.principal(t); p == nil || *p != "ops" {

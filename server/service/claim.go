@@ -25,18 +25,19 @@ type ClaimResponse struct {
 	LogIndex uint64
 }
 
-// Claim records a finished id in the cluster: the first claim wins.
-func (s *Service) Claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ClaimResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.claim(ctx, req)
-	return res, s.finish(ctx, "Claim", err)
+// claims are the use cases of claimed ids.
+type claims struct {
+	*calls
+	*proposer
+	*reader
 }
 
-func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
+// Claim records a finished id in the cluster: the first claim wins.
+func (c *claims) Claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
+	return call(ctx, c.calls, "Claim", req, c.claim)
+}
+
+func (c *claims) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return ClaimResponse{}, err
@@ -48,10 +49,10 @@ func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, e
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ClaimResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = c.accept(req.RequestID); err != nil {
 		return ClaimResponse{}, err
 	}
-	index, err := s.claimKey(ctx, database, key, req.RequestID, func() fingerprint {
+	index, err := c.claimKey(ctx, database, key, req.RequestID, func() fingerprint {
 		return newFingerprint("Claim").text(req.Database).text(req.ID).text(req.Separator)
 	})
 	if err != nil {
@@ -61,14 +62,11 @@ func (s *Service) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, e
 }
 
 // claimKey claims an id whose form was checked. Database and id are folded.
-func (s *Service) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
-	if err := s.authorize(ctx, rights.Claims, database, id); err != nil {
+func (c *claims) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
+	if err := c.allow(ctx, rights.Claims, database, id, 1); err != nil {
 		return 0, err
 	}
-	if err := s.limitIDs(ctx, 1); err != nil {
-		return 0, err
-	}
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+	result, err := c.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request:  requestKey(database, request, f),
 		Op:       &raftlogv1.Operation_Claim{Claim: &raftlogv1.Claim{Id: id}},
@@ -90,17 +88,11 @@ type ReleaseResponse struct {
 }
 
 // Release gives a claimed id free again.
-func (s *Service) Release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ReleaseResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.release(ctx, req)
-	return res, s.finish(ctx, "Release", err)
+func (c *claims) Release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
+	return call(ctx, c.calls, "Release", req, c.release)
 }
 
-func (s *Service) release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
+func (c *claims) release(ctx context.Context, req ReleaseRequest) (ReleaseResponse, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return ReleaseResponse{}, err
@@ -112,13 +104,13 @@ func (s *Service) release(ctx context.Context, req ReleaseRequest) (ReleaseRespo
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ReleaseResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = c.accept(req.RequestID); err != nil {
 		return ReleaseResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Claims, database, key); err != nil {
+	if err := c.authorize(ctx, rights.Claims, database, key); err != nil {
 		return ReleaseResponse{}, err
 	}
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+	result, err := c.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
 			return newFingerprint("Release").text(req.Database).text(req.ID)

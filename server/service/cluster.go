@@ -163,23 +163,36 @@ type Status struct {
 	MembershipIndex uint64
 }
 
+// members are the use cases of the cluster and its members.
+type members struct {
+	*calls
+	*proposer
+	*reader
+	invitations *invitations
+	cluster     Cluster
+	callTimeout time.Duration
+	version     string
+	// hosts is Config.Hosts.
+	hosts []string
+}
+
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
 // part in the limit on calls in flight, and never fails: it is what an operator
 // asks when all else does.
-func (s *Service) GetStatus() Status {
-	status := Status{ClusterStatus: s.cfg.Cluster.Status(), Version: s.cfg.Version}
-	status.StateIndex, status.StateHash = s.cfg.State.Hash()
-	status.LogFormat = s.cfg.State.Format()
-	status.Counts = s.cfg.State.Counts()
+func (m *members) GetStatus() Status {
+	status := Status{ClusterStatus: m.cluster.Status(), Version: m.version}
+	status.StateIndex, status.StateHash = m.state.Hash()
+	status.LogFormat = m.state.Format()
+	status.Counts = m.state.Counts()
 	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
-	members, index := s.cfg.State.Membership()
+	known, index := m.state.Membership()
 	status.MembershipIndex = index
-	for _, m := range members {
-		member := memberOf(m, status.ClusterStatus)
+	for _, k := range known {
+		member := memberOf(k, status.ClusterStatus)
 		if member.ID == status.SelfID {
 			status.Self = member
 		}
-		if !m.GetRemoved() {
+		if !k.GetRemoved() {
 			status.Members = append(status.Members, member)
 		}
 	}
@@ -229,25 +242,12 @@ type ListMembersRequest struct {
 	Consistency Consistency
 }
 
-// ListMembersResponse is one page of members, by tag.
-type ListMembersResponse struct {
-	Members       []Member
-	NextPageToken string
-	LogIndex      uint64
-}
-
 // ListMembers lists the members.
-func (s *Service) ListMembers(ctx context.Context, req ListMembersRequest) (ListMembersResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListMembersResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.listMembers(ctx, req)
-	return res, s.finish(ctx, "ListMembers", err)
+func (m *members) ListMembers(ctx context.Context, req ListMembersRequest) (Page[Member], error) {
+	return call(ctx, m.calls, "ListMembers", req, m.listMembers)
 }
 
-func (s *Service) listMembers(ctx context.Context, req ListMembersRequest) (ListMembersResponse, error) {
+func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page[Member], error) {
 	c := cursor{scope: listMembers, prefix: ""}
 	if req.IncludeRemoved {
 		// Another list, so the tokens of one are refused by the other.
@@ -255,23 +255,18 @@ func (s *Service) listMembers(ctx context.Context, req ListMembersRequest) (List
 	}
 	c, err := c.at(req.PageSize, req.PageToken)
 	if err != nil {
-		return ListMembersResponse{}, err
+		return Page[Member]{}, err
 	}
-	index, err := s.settle(ctx, req.Consistency)
+	index, err := m.settle(ctx, req.Consistency)
 	if err != nil {
-		return ListMembersResponse{}, err
+		return Page[Member]{}, err
 	}
-	status := s.cfg.Cluster.Status()
-	members := make([]Member, 0, c.size+1)
-	all := s.cfg.State.Members()
-	slices.SortFunc(all, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
-	for _, m := range all {
-		if docid.CompareNodeTags(m.GetTag(), c.after) > 0 && (req.IncludeRemoved || !m.GetRemoved()) && len(members) <= c.size {
-			members = append(members, memberOf(m, status))
-		}
-	}
-	page, next := cut(c, members, func(m Member) string { return m.Tag })
-	return ListMembersResponse{Members: page, NextPageToken: next, LogIndex: index}, nil
+	found := slices.DeleteFunc(m.state.Members(), func(k *raftlogv1.Member) bool {
+		return docid.CompareNodeTags(k.GetTag(), c.after) <= 0 || k.GetRemoved() && !req.IncludeRemoved
+	})
+	slices.SortFunc(found, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
+	status := m.cluster.Status()
+	return cut(c, found, index, func(k *raftlogv1.Member) (string, Member) { return k.GetTag(), memberOf(k, status) }), nil
 }
 
 // JoinRequest names the node to take in.
@@ -285,12 +280,12 @@ type JoinRequest struct {
 }
 
 // Join takes a waiting node into the cluster.
-func (s *Service) Join(ctx context.Context, req JoinRequest) (Member, error) {
-	member, err := s.join(ctx, req)
-	return member, s.finish(ctx, "Join", err)
+func (m *members) Join(ctx context.Context, req JoinRequest) (Member, error) {
+	member, err := m.join(ctx, req)
+	return member, m.finish(ctx, "Join", err)
 }
 
-func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
+func (m *members) join(ctx context.Context, req JoinRequest) (Member, error) {
 	if err := checkAddress(req.Address); err != nil {
 		return Member{}, err
 	}
@@ -299,23 +294,23 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 			return Member{}, err
 		}
 	}
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return Member{}, err
 	}
-	ctx, cancel := s.boundedChange(ctx)
+	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
 	var joined Member
-	err := s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: req.Tag, After: req}, func() (change, error) {
-		token, err := s.tokenFor(ctx, req)
+	err := m.audited(ctx, audit.Record{Event: audit.EventJoin, Name: req.Tag, After: req}, func() (change, error) {
+		token, err := m.invitations.tokenFor(ctx, req)
 		if err != nil {
 			return change{}, err
 		}
-		defer s.expected.expect(req.Tag)()
-		m, err := s.cfg.Cluster.Join(ctx, req, token)
+		defer m.invitations.expected.expect(req.Tag)()
+		newcomer, err := m.cluster.Join(ctx, req, token)
 		if err != nil {
 			return change{}, proposalError(err, false)
 		}
-		joined = memberOf(m, s.cfg.Cluster.Status())
+		joined = memberOf(newcomer, m.cluster.Status())
 		return change{after: joined}, nil
 	})
 	return joined, err
@@ -323,24 +318,24 @@ func (s *Service) join(ctx context.Context, req JoinRequest) (Member, error) {
 
 // Remove removes a member for good and returns the index of the log entry. Without
 // force it is refused if too few voters would answer afterwards.
-func (s *Service) Remove(ctx context.Context, tag string, force bool) (uint64, error) {
-	index, err := s.remove(ctx, tag, force)
-	return index, s.finish(ctx, "Remove", err)
+func (m *members) Remove(ctx context.Context, tag string, force bool) (uint64, error) {
+	index, err := m.remove(ctx, tag, force)
+	return index, m.finish(ctx, "Remove", err)
 }
 
-func (s *Service) remove(ctx context.Context, tag string, force bool) (uint64, error) {
+func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, error) {
 	if err := checkNodeTag(tag); err != nil {
 		return 0, err
 	}
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	ctx, cancel := s.boundedChange(ctx)
+	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
 	var index uint64
-	err := s.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag, Force: force}, func() (done change, err error) {
-		done.before = s.memberByTag(tag)
-		index, err = s.proposeRemoval(ctx, tag, force)
+	err := m.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag, Force: force}, func() (done change, err error) {
+		done.before = m.memberByTag(tag)
+		index, err = m.proposeRemoval(ctx, tag, force)
 		done.index = index
 		return done, err
 	})
@@ -349,23 +344,19 @@ func (s *Service) remove(ctx context.Context, tag string, force bool) (uint64, e
 
 // proposeRemoval does for a removal what propose does for other operations: the
 // state judges the caller.
-func (s *Service) proposeRemoval(ctx context.Context, tag string, force bool) (uint64, error) {
-	principal := s.principal(ctx, false)
-	index, err := s.cfg.Cluster.Remove(ctx, tag, force, principal)
-	if unnamed(err, principal) {
-		index, err = s.cfg.Cluster.Remove(ctx, tag, force, s.author(ctx))
-	}
-	if err != nil {
-		return 0, proposalError(err, false)
-	}
-	return index, nil
+func (m *members) proposeRemoval(ctx context.Context, tag string, force bool) (index uint64, err error) {
+	err = m.named(ctx, false, false, func(principal *string) (err error) {
+		index, err = m.cluster.Remove(ctx, tag, force, principal)
+		return err
+	})
+	return index, err
 }
 
 // memberByTag returns the present member with a tag as this node knows it, or nil.
-func (s *Service) memberByTag(tag string) any {
-	for _, m := range s.cfg.State.Members() {
-		if m.GetTag() == tag && !m.GetRemoved() {
-			return memberOf(m, s.cfg.Cluster.Status())
+func (m *members) memberByTag(tag string) any {
+	for _, known := range m.state.Members() {
+		if known.GetTag() == tag && !known.GetRemoved() {
+			return memberOf(known, m.cluster.Status())
 		}
 	}
 	return nil
@@ -373,23 +364,23 @@ func (s *Service) memberByTag(tag string) any {
 
 // Transfer hands leadership to the voter with this tag, or to any if it is
 // empty, and returns the new leader's tag.
-func (s *Service) Transfer(ctx context.Context, tag string) (string, error) {
-	leader, err := s.transfer(ctx, tag)
-	return leader, s.finish(ctx, "Transfer", err)
+func (m *members) Transfer(ctx context.Context, tag string) (string, error) {
+	leader, err := m.transfer(ctx, tag)
+	return leader, m.finish(ctx, "Transfer", err)
 }
 
-func (s *Service) transfer(ctx context.Context, tag string) (string, error) {
+func (m *members) transfer(ctx context.Context, tag string) (string, error) {
 	if tag != "" {
 		if err := checkNodeTag(tag); err != nil {
 			return "", err
 		}
 	}
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return "", err
 	}
-	ctx, cancel := s.boundedChange(ctx)
+	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
-	leader, err := s.cfg.Cluster.Transfer(ctx, tag)
+	leader, err := m.cluster.Transfer(ctx, tag)
 	if err != nil {
 		return "", proposalError(err, false)
 	}
@@ -400,8 +391,8 @@ func (s *Service) transfer(ctx context.Context, tag string) (string, error) {
 // find its place, fetch the state, and answer.
 const changeTimeout = 20 * time.Second
 
-func (s *Service) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(s.cfg.CallTimeout, changeTimeout))
+func (m *members) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(m.callTimeout, changeTimeout))
 }
 
 func checkNodeTag(tag string) error {

@@ -7,6 +7,11 @@
 // one translation of everything that can go wrong into *Error, the keys under
 // which request ids are remembered, page tokens, and the limit on calls in flight.
 //
+// A Service is made of groups of use cases, such as identities or members. Each has the
+// data that is its own, and embeds those of three types that it needs: calls lets
+// calls in and judges their callers, proposer takes operations through the log in the
+// callers' names, and reader reads a state that is new enough.
+//
 // It knows neither gRPC nor HTTP, neither Raft nor the disk: what it needs of
 // the node it declares as small interfaces. Invariant: nothing is proposed for
 // a request that is refused here.

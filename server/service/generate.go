@@ -64,21 +64,22 @@ type GenerateResponse struct {
 	LogIndex uint64
 }
 
-// Generate makes ids from a template.
-func (s *Service) Generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return GenerateResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.generate(ctx, &req)
-	if err != nil {
-		return GenerateResponse{}, s.finish(ctx, "Generate", err)
-	}
-	return res, nil
+// ids are the use cases that make ids from templates.
+type ids struct {
+	*calls
+	*proposer
+	identities *identities
+	claims     *claims
+	etags      Etags
+	tag        nodeTag
 }
 
-func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateResponse, error) {
+// Generate makes ids from a template.
+func (g *ids) Generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
+	return call(ctx, g.calls, "Generate", req, g.generate)
+}
+
+func (g *ids) generate(ctx context.Context, req GenerateRequest) (GenerateResponse, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return GenerateResponse{}, err
@@ -91,7 +92,7 @@ func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateR
 	if err != nil {
 		return GenerateResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = g.accept(req.RequestID); err != nil {
 		return GenerateResponse{}, err
 	}
 	if err := checkGenerate(req, template.Kind, count); err != nil {
@@ -99,22 +100,33 @@ func (s *Service) generate(ctx context.Context, req *GenerateRequest) (GenerateR
 	}
 	switch template.Kind {
 	case docid.GUID:
-		if err := s.authorizeIDs(ctx, database, "", count); err != nil {
+		if err := g.allowTemplate(ctx, database, "", count); err != nil {
 			return GenerateResponse{}, err
 		}
-		return s.guids(database, count)
+		return g.guids(database, count)
 	case docid.ServerSide:
-		if err := s.authorizeIDs(ctx, database, req.Template, count); err != nil {
+		if err := g.allowTemplate(ctx, database, req.Template, count); err != nil {
 			return GenerateResponse{}, err
 		}
-		return s.serverSide(req, database, count)
+		return g.serverSide(req, database, count)
 	case docid.Identity:
-		res, err := s.identities(ctx, req, database, template, count)
+		res, err := g.identity(ctx, req, database, template, count)
 		return res, inTemplate(err)
 	default:
-		res, err := s.semantic(ctx, req, database)
+		res, err := g.semantic(ctx, req, database)
 		return res, inTemplate(err)
 	}
+}
+
+// allowTemplate refuses ids that the caller has no right to, or that are beyond its
+// limit. It folds the template itself, if there are roles.
+func (g *ids) allowTemplate(ctx context.Context, database, template string, count int64) error {
+	if g.state.Roles().Table.Set() {
+		if err := g.authorize(ctx, rights.Generate, database, docid.Fold(template)); err != nil {
+			return err
+		}
+	}
+	return g.limitIDs(ctx, count)
 }
 
 // inTemplate names the template as the field at fault where the state names the
@@ -134,7 +146,7 @@ func inTemplate(err error) error {
 
 // checkGenerate checks which fields may go with which kind, and how many ids
 // one answer may hold.
-func checkGenerate(req *GenerateRequest, kind docid.Kind, count int64) error {
+func checkGenerate(req GenerateRequest, kind docid.Kind, count int64) error {
 	generates := kind != docid.Semantic
 	logged := kind == docid.Identity || kind == docid.Semantic
 	inBlocks := kind == docid.Identity || kind == docid.ServerSide
@@ -155,7 +167,7 @@ func checkGenerate(req *GenerateRequest, kind docid.Kind, count int64) error {
 
 // longestID returns an upper bound of the length of each id; the node tag has at
 // most four letters.
-func longestID(req *GenerateRequest, kind docid.Kind) int {
+func longestID(req GenerateRequest, kind docid.Kind) int {
 	switch kind {
 	case docid.GUID:
 		return guidBytes
@@ -183,7 +195,7 @@ func checkAnswerSize(count int64, longest int) error {
 
 // guids makes version 4 UUIDs. They take their bytes from crypto/rand one by
 // one: the pool that package uuid offers is a switch for the whole process.
-func (s *Service) guids(database string, count int64) (GenerateResponse, error) {
+func (g *ids) guids(database string, count int64) (GenerateResponse, error) {
 	ids := make([]string, count)
 	for i := range ids {
 		id, err := uuid.NewRandom()
@@ -192,17 +204,17 @@ func (s *Service) guids(database string, count int64) (GenerateResponse, error) 
 		}
 		ids[i] = id.String()
 	}
-	s.cfg.Events.issued(database, docid.GUID, count)
-	return GenerateResponse{IDs: ids, Strategy: docid.GUID, NodeTag: s.confirmedTag()}, nil
+	g.events.issued(database, docid.GUID, count)
+	return GenerateResponse{IDs: ids, Strategy: docid.GUID, NodeTag: g.tag.confirmed()}, nil
 }
 
 // serverSide takes etags of this node. It never waits for the cluster.
-func (s *Service) serverSide(req *GenerateRequest, database string, count int64) (GenerateResponse, error) {
-	tag, err := s.serverSideTag(req.Template)
+func (g *ids) serverSide(req GenerateRequest, database string, count int64) (GenerateResponse, error) {
+	tag, err := g.serverSideTag(req.Template)
 	if err != nil {
 		return GenerateResponse{}, err
 	}
-	block, err := s.serverSideBlock(database, req.Template, tag, count)
+	block, err := g.serverSideBlock(database, req.Template, tag, count)
 	if err != nil {
 		return GenerateResponse{}, err
 	}
@@ -216,15 +228,15 @@ func (s *Service) serverSide(req *GenerateRequest, database string, count int64)
 	return res, nil
 }
 
-func (s *Service) identities(ctx context.Context, req *GenerateRequest, database string, template docid.Template, count int64) (GenerateResponse, error) {
+func (g *ids) identity(ctx context.Context, req GenerateRequest, database string, template docid.Template, count int64) (GenerateResponse, error) {
 	name := docid.Fold(template.Name)
 	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
 		return GenerateResponse{}, err
 	}
-	if err := s.authorizeIDs(ctx, database, name, count); err != nil {
+	if err := g.allowTemplate(ctx, database, name, count); err != nil {
 		return GenerateResponse{}, err
 	}
-	taken, err := s.takeValues(ctx, takeValues{
+	taken, err := g.identities.take(ctx, takeValues{
 		database: database, name: name, separator: template.Separator, count: count,
 		request:     req.RequestID,
 		fingerprint: func() fingerprint { return generateFingerprint(req) },
@@ -234,7 +246,7 @@ func (s *Service) identities(ctx context.Context, req *GenerateRequest, database
 	}
 	res := GenerateResponse{
 		Blocks:   make([]IDBlock, len(taken.Blocks)),
-		Strategy: docid.Identity, NodeTag: s.confirmedTag(), LogIndex: taken.LogIndex,
+		Strategy: docid.Identity, NodeTag: g.tag.confirmed(), LogIndex: taken.LogIndex,
 	}
 	prefix := template.Name + template.Separator
 	for i, b := range taken.Blocks {
@@ -258,13 +270,13 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 }
 
 // semantic gives the id as it is; it takes the log only to claim it.
-func (s *Service) semantic(ctx context.Context, req *GenerateRequest, database string) (GenerateResponse, error) {
-	res := GenerateResponse{IDs: []string{req.Template}, Strategy: docid.Semantic, NodeTag: s.confirmedTag()}
+func (g *ids) semantic(ctx context.Context, req GenerateRequest, database string) (GenerateResponse, error) {
+	res := GenerateResponse{IDs: []string{req.Template}, Strategy: docid.Semantic, NodeTag: g.tag.confirmed()}
 	if !req.Claim {
-		if err := s.authorizeIDs(ctx, database, req.Template, 1); err != nil {
+		if err := g.allowTemplate(ctx, database, req.Template, 1); err != nil {
 			return GenerateResponse{}, err
 		}
-		s.cfg.Events.issued(database, docid.Semantic, 1)
+		g.events.issued(database, docid.Semantic, 1)
 		return res, nil
 	}
 	key := docid.Fold(req.Template)
@@ -272,19 +284,19 @@ func (s *Service) semantic(ctx context.Context, req *GenerateRequest, database s
 		return GenerateResponse{}, err
 	}
 	// To claim is another right, which claimKey asks for, and the state again.
-	if err := s.authorize(ctx, rights.Generate, database, key); err != nil {
+	if err := g.authorize(ctx, rights.Generate, database, key); err != nil {
 		return GenerateResponse{}, err
 	}
-	index, err := s.claimKey(ctx, database, key, req.RequestID, func() fingerprint { return generateFingerprint(req) })
+	index, err := g.claims.claimKey(ctx, database, key, req.RequestID, func() fingerprint { return generateFingerprint(req) })
 	if err != nil {
 		return GenerateResponse{}, err
 	}
-	s.cfg.Events.issued(database, docid.Semantic, 1)
+	g.events.issued(database, docid.Semantic, 1)
 	res.LogIndex = index
 	return res, nil
 }
 
-func generateFingerprint(req *GenerateRequest) fingerprint {
+func generateFingerprint(req GenerateRequest) fingerprint {
 	return newFingerprint("Generate").text(req.Database).text(req.Template).text(req.Separator).
 		number(req.Count).flag(req.Claim).flag(req.BlocksOnly)
 }

@@ -62,46 +62,47 @@ type NextRangeResponse struct {
 	LogIndex uint64
 }
 
-// NextRange reserves the next HiLo range of a tag for the caller.
-func (s *Service) NextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return NextRangeResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.nextRange(ctx, req)
-	return res, s.finish(ctx, "NextRange", err)
+// ranges are the use cases of HiLo ranges.
+type ranges struct {
+	*calls
+	*proposer
+	*reader
+	tag nodeTag
+	// serverPrefix is Config.ServerPrefix.
+	serverPrefix string
 }
 
-func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
+// NextRange reserves the next HiLo range of a tag for the caller.
+func (r *ranges) NextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
+	return call(ctx, r.calls, "NextRange", req, r.nextRange)
+}
+
+func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRangeResponse, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	separator, err := s.checkRangeText(req)
+	separator, err := r.checkRangeText(req)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
 	if err := checkRangeNumbers(req); err != nil {
 		return NextRangeResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID); err != nil {
 		return NextRangeResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Ranges, database, docid.Fold(req.Tag)); err != nil {
-		return NextRangeResponse{}, err
-	}
-	before := s.cfg.State.AppliedIndex()
+	before := r.state.AppliedIndex()
 	// How many numbers there will be is not known yet: the rest is counted after.
-	if err := s.limitIDs(ctx, 1); err != nil {
+	if err := r.allow(ctx, rights.Ranges, database, docid.Fold(req.Tag), 1); err != nil {
 		return NextRangeResponse{}, err
 	}
-	op, err := s.rangeOperation(database, req)
+	op, err := r.rangeOperation(database, req)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
 	// Asking again is safe even without a request id: a lost range is a hole.
-	result, err := s.propose(ctx, op, true)
+	result, err := r.propose(ctx, op, true)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
@@ -115,15 +116,15 @@ func (s *Service) nextRange(ctx context.Context, req NextRangeRequest) (NextRang
 	}
 	if err == nil {
 		if res.LogIndex > before { // Otherwise it was counted the first time.
-			s.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+			r.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
 		}
-		s.cfg.Events.rangeIssued(database, res.High-res.Low+1)
+		r.events.rangeIssued(database, res.High-res.Low+1)
 	}
 	return res, err
 }
 
 // checkRangeText checks tag and separator, and returns the separator.
-func (s *Service) checkRangeText(req NextRangeRequest) (string, error) {
+func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	separator, err := docid.ParseSeparator(req.Separator)
 	if err != nil {
 		return "", badForm(err, "")
@@ -134,7 +135,7 @@ func (s *Service) checkRangeText(req NextRangeRequest) (string, error) {
 	if err := checkFolded(docid.Fold(req.Tag), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
 		return "", err
 	}
-	longest := len(rangePrefix(req.Tag, separator, s.cfg.ServerPrefix)) + numberDigits
+	longest := len(rangePrefix(req.Tag, separator, r.serverPrefix)) + numberDigits
 	if longest > docid.MaxIDBytes {
 		return "", invalid(ReasonInvalidTag, "tag",
 			"tag makes ids of up to %d bytes with this node's server prefix, more than %d", longest, docid.MaxIDBytes)
@@ -163,8 +164,8 @@ func fitsUnixNano(t time.Time) bool {
 	return !t.Before(first) && !t.After(last)
 }
 
-func (s *Service) rangeOperation(database string, req NextRangeRequest) (*raftlogv1.Operation, error) {
-	tag := s.confirmedTag()
+func (r *ranges) rangeOperation(database string, req NextRangeRequest) (*raftlogv1.Operation, error) {
+	tag := r.tag.confirmed()
 	if tag == "" {
 		// The id of a number in the range ends with the tag, so a range cannot
 		// be given before the tag is settled.
@@ -172,25 +173,25 @@ func (s *Service) rangeOperation(database string, req NextRangeRequest) (*raftlo
 	}
 	next := &raftlogv1.HiLoNext{
 		Tag: docid.Fold(req.Tag), Size: req.Size, LastSize: req.LastSize, LastMax: req.LastMax,
-		Token: newToken(), ServerTag: tag, ServerPrefix: s.cfg.ServerPrefix, MaxHigh: req.MaxHigh,
+		Token: newToken(), ServerTag: tag, ServerPrefix: r.serverPrefix, MaxHigh: req.MaxHigh,
 	}
 	if req.HasLastRange {
 		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
 	}
 	return &raftlogv1.Operation{
 		Database: database,
-		Request:  s.rangeKey(database, req),
+		Request:  r.rangeKey(database, req),
 		Op:       &raftlogv1.Operation_HiloNext{HiloNext: next},
 	}, nil
 }
 
 // rangeKey returns the request key. As long as the cluster writes an older format,
 // the fingerprint is the one that older nodes make of the same request.
-func (s *Service) rangeKey(database string, req NextRangeRequest) *raftlogv1.RequestKey {
+func (r *ranges) rangeKey(database string, req NextRangeRequest) *raftlogv1.RequestKey {
 	key := requestKey(database, req.RequestID, req.fingerprint)
 	switch {
 	case key == nil || !req.HasLastRange:
-	case s.cfg.State.Format() < fsm.StrictFormat:
+	case r.state.Format() < fsm.StrictFormat:
 		key.Fingerprint = req.fingerprintBefore().sum()
 	default:
 		key.FingerprintBefore = req.fingerprintBefore().sum()
@@ -280,17 +281,11 @@ type ReturnRangeResponse struct {
 
 // ReturnRange gives the unused rest of a range back. A return that is late,
 // repeated, foreign or not of the newest range is no error.
-func (s *Service) ReturnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ReturnRangeResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.returnRange(ctx, req)
-	return res, s.finish(ctx, "ReturnRange", err)
+func (r *ranges) ReturnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
+	return call(ctx, r.calls, "ReturnRange", req, r.returnRange)
 }
 
-func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
+func (r *ranges) returnRange(ctx context.Context, req ReturnRangeRequest) (ReturnRangeResponse, error) {
 	database, tag, err := hiloKey(req.Database, req.Tag)
 	if err != nil {
 		return ReturnRangeResponse{}, err
@@ -298,18 +293,18 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 	if err := checkReturn(req); err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID); err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Ranges, database, tag); err != nil {
+	if err := r.authorize(ctx, rights.Ranges, database, tag); err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	before := s.cfg.State.AppliedIndex()
+	before := r.state.AppliedIndex()
 	ret := &raftlogv1.HiLoReturn{Tag: tag, Low: req.Low, High: req.High, Last: req.Last}
 	if len(req.Token) > 0 {
 		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.Token)
 	}
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+	result, err := r.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request:  requestKey(database, req.RequestID, req.fingerprint),
 		Op:       &raftlogv1.Operation_HiloReturn{HiloReturn: ret},
@@ -323,9 +318,9 @@ func (s *Service) returnRange(ctx context.Context, req ReturnRangeRequest) (Retu
 	}
 	if returned.GetReturned() {
 		if result.GetLogIndex() > before { // Otherwise it was given back the first time.
-			s.limitsOf(ctx).giveBack(time.Now(), req.High-req.Last)
+			r.limitsOf(ctx).giveBack(time.Now(), req.High-req.Last)
 		}
-		s.cfg.Events.rangeReturned(database, req.High, req.Last)
+		r.events.rangeReturned(database, req.High, req.Last)
 	}
 	return ReturnRangeResponse{Returned: returned.GetReturned(), Max: returned.GetMax(), LogIndex: result.GetLogIndex()}, nil
 }
@@ -375,17 +370,11 @@ type SetHiLoResponse struct {
 }
 
 // SetHiLo raises the counter of a tag if it still has the expected value.
-func (s *Service) SetHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return SetHiLoResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.setHiLo(ctx, req)
-	return res, s.finish(ctx, "SetHiLo", err)
+func (r *ranges) SetHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
+	return call(ctx, r.calls, "SetHiLo", req, r.setHiLo)
 }
 
-func (s *Service) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
+func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
 	database, tag, err := hiloKey(req.Database, req.Tag)
 	if err != nil {
 		return SetHiLoResponse{}, err
@@ -402,26 +391,20 @@ func (s *Service) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoRespo
 		return SetHiLoResponse{}, invalid(ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID); err != nil {
 		return SetHiLoResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Seed, database, tag); err != nil {
+	if err := r.allow(ctx, rights.Seed, database, tag, 1); err != nil {
 		return SetHiLoResponse{}, err
 	}
-	if err := s.limitIDs(ctx, 1); err != nil {
-		return SetHiLoResponse{}, err
-	}
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+	result, err := r.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
 			return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
 		}),
 		Op: &raftlogv1.Operation_HiloSet{HiloSet: &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}},
 	}, req.RequestID != nil)
-	if err != nil {
-		return SetHiLoResponse{}, err
-	}
-	v, err := value("SetHiLo", result)
+	v, err := value("SetHiLo", result, err)
 	return SetHiLoResponse{Max: v, LogIndex: result.GetLogIndex()}, err
 }
 

@@ -8,25 +8,30 @@ import (
 )
 
 // Principal returns the name of the caller of ctx; empty for one without.
-func (s *Service) Principal(ctx context.Context) string { return s.caller(ctx).Principal }
+func (a *authorizer) Principal(ctx context.Context) string { return a.caller(ctx).Principal }
 
 // Rights returns what the caller may do with a name of a database, in any case, or
 // with the cluster if both are empty. It is for APIs that show what is possible: each
 // use case judges by itself.
-func (s *Service) Rights(ctx context.Context, database, name string) rights.Right {
-	return s.guarded(ctx, rights.Held(s.cfg.State.Roles().Table, s.Principal(ctx), docid.Fold(database), docid.Fold(name)))
+func (a *authorizer) Rights(ctx context.Context, database, name string) rights.Right {
+	return a.withoutGuarded(ctx, rights.Held(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database), docid.Fold(name)))
 }
 
 // RightsWithin returns what the caller may do with some name of a database.
-func (s *Service) RightsWithin(ctx context.Context, database string) rights.Right {
-	return s.guarded(ctx, rights.HeldWithin(s.cfg.State.Roles().Table, s.Principal(ctx), docid.Fold(database)))
+func (a *authorizer) RightsWithin(ctx context.Context, database string) rights.Right {
+	return a.withoutGuarded(ctx, rights.HeldWithin(a.state.Roles().Table, a.Principal(ctx), docid.Fold(database)))
 }
 
-// guarded takes the rights away that are kept to administrators as long as there are
+// withoutGuarded takes the rights away that are kept to administrators as long as there are
 // no roles.
-func (s *Service) guarded(ctx context.Context, have rights.Right) rights.Right {
-	if !s.cfg.State.Roles().Table.Set() && s.authorizeGuarded(ctx, rights.Guarded) != nil {
+func (a *authorizer) withoutGuarded(ctx context.Context, have rights.Right) rights.Right {
+	if !a.state.Roles().Table.Set() && a.authorizeGuarded(ctx, rights.Guarded) != nil {
 		return have &^ rights.Guarded
 	}
 	return have
+}
+
+// MayRead says whether the caller may read everything.
+func (a *authorizer) MayRead(ctx context.Context) bool {
+	return a.authorize(ctx, rights.Read, "", "") == nil
 }

@@ -9,16 +9,16 @@ import (
 // CheckHost refuses a call over HTTP under a host name that a foreign site may own:
 // one that is neither this node's nor a member's. A node that knows no member yet
 // cannot tell, and its callers are to try the next node.
-func (s *Service) CheckHost(name string) error {
+func (m *members) CheckHost(name string) error {
 	own := func(address string) bool { return hostcheck.Name(address) == name }
-	if slices.ContainsFunc(s.cfg.Hosts, own) {
+	if slices.ContainsFunc(m.hosts, own) {
 		return nil
 	}
-	members := s.cfg.Cluster.Status().Addresses
+	known := m.cluster.Status().Addresses
 	switch {
-	case slices.ContainsFunc(members, own):
+	case slices.ContainsFunc(known, own):
 		return nil
-	case len(members) == 0:
+	case len(known) == 0:
 		return unavailable(ReasonStarting, "the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)
 	}
 	return &Error{

@@ -30,83 +30,73 @@ type NextIdentityResponse struct {
 	LogIndex uint64
 }
 
-// NextIdentity takes the next values of an identity.
-func (s *Service) NextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return NextIdentityResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.nextIdentity(ctx, req)
-	return res, s.finish(ctx, "NextIdentity", err)
+// identities are the use cases of identities.
+type identities struct {
+	*calls
+	*proposer
+	*reader
 }
 
-func (s *Service) nextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
-	t, err := s.parse(req)
+// NextIdentity takes the next values of an identity.
+func (i *identities) NextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
+	return call(ctx, i.calls, "NextIdentity", req, i.nextIdentity)
+}
+
+func (i *identities) nextIdentity(ctx context.Context, req NextIdentityRequest) (NextIdentityResponse, error) {
+	t, err := i.prepare(ctx, req)
 	if err != nil {
 		return NextIdentityResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Generate, t.database, t.name); err != nil {
-		return NextIdentityResponse{}, err
-	}
-	if err := s.limitIDs(ctx, t.count); err != nil {
-		return NextIdentityResponse{}, err
-	}
-	return s.takeValues(ctx, t)
+	return i.take(ctx, t)
 }
 
 // NextIdentities takes the next values of several identities together, and returns
 // the outcome of each request, in their order. They remain several calls: each
 // counts, fails and takes effect by itself.
-func (s *Service) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
+func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequest) ([]NextIdentityResponse, []error) {
 	responses, errs := make([]NextIdentityResponse, len(reqs)), make([]error, len(reqs))
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
-	principal, owner := s.principal(ctx, false), s.principal(ctx, true)
-	who := func(i int) *string {
-		if values[i].request != nil {
+	principal, owner := i.principal(ctx, false), i.principal(ctx, true)
+	who := func(n int) *string {
+		if values[n].request != nil {
 			return owner
 		}
 		return principal
 	}
-	caller, entered := s.limitsOf(ctx), 0
+	caller, entered := i.limitsOf(ctx), 0
 	defer func() {
 		for range entered {
-			s.leave(caller)
+			i.leave(caller)
 		}
 	}()
-	for i, req := range reqs {
-		if err := s.admit(caller); err != nil {
-			errs[i] = err
+	for n, req := range reqs {
+		if err := i.admit(caller); err != nil {
+			errs[n] = err
 			continue
 		}
 		entered++
-		if values[i], errs[i] = s.parse(req); errs[i] == nil {
-			errs[i] = s.authorize(ctx, rights.Generate, values[i].database, values[i].name)
-		}
-		if errs[i] == nil {
-			errs[i] = s.limitIDs(ctx, values[i].count)
-		}
-		if errs[i] == nil {
-			operations[i] = appendPrincipal(values[i].encode(), who(i))
+		if values[n], errs[n] = i.prepare(ctx, req); errs[n] == nil {
+			operations[n] = appendPrincipal(values[n].encode(), who(n))
 		}
 	}
-	answers := s.proposeAll(ctx, operations, errs)
-	for i := range reqs {
-		if errs[i] == nil {
-			responses[i], errs[i] = s.taken(values[i], answers[i])
+	answers := i.proposeAll(ctx, operations, errs)
+	for n := range reqs {
+		if errs[n] == nil {
+			responses[n], errs[n] = i.taken(values[n], answers[n])
 		}
-		if unnamed(errs[i], who(i)) {
-			responses[i], errs[i] = s.takeValues(ctx, values[i])
+		if unnamed(errs[n], who(n)) {
+			responses[n], errs[n] = i.take(ctx, values[n])
 		}
-		if errs[i] != nil {
-			errs[i] = s.finish(ctx, "NextIdentity", proposalError(errs[i], reqs[i].RequestID != nil))
+		if errs[n] != nil {
+			errs[n] = i.finish(ctx, "NextIdentity", proposalError(errs[n], reqs[n].RequestID != nil))
 		}
 	}
 	return responses, errs
 }
 
-// parse checks a request and folds what it names.
-func (s *Service) parse(r NextIdentityRequest) (takeValues, error) {
+// prepare checks a request, folds what it names, and refuses what the caller has no right
+// to or no ids left for.
+func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeValues, error) {
 	database, name, err := identityKey(r.Database, r.Name)
 	if err != nil {
 		return takeValues{}, err
@@ -119,14 +109,14 @@ func (s *Service) parse(r NextIdentityRequest) (takeValues, error) {
 	if err != nil {
 		return takeValues{}, err
 	}
-	request, err := s.accept(r.RequestID)
+	request, err := i.accept(r.RequestID)
 	if err != nil {
 		return takeValues{}, err
 	}
 	return takeValues{
 		database: database, name: name, separator: separator, count: count,
 		request: request, fingerprint: r.fingerprint,
-	}, nil
+	}, i.allow(ctx, rights.Generate, database, name, count)
 }
 
 func (r NextIdentityRequest) fingerprint() fingerprint {
@@ -154,38 +144,29 @@ type SeedIdentityResponse struct {
 }
 
 // SeedIdentity moves the last used value of an identity.
-func (s *Service) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return SeedIdentityResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.seedIdentity(ctx, req)
-	return res, s.finish(ctx, "SeedIdentity", err)
+func (i *identities) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
+	return call(ctx, i.calls, "SeedIdentity", req, i.seedIdentity)
 }
 
-func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
+func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
 	database, name, err := identityKey(req.Database, req.Name)
 	if err != nil {
 		return SeedIdentityResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = i.accept(req.RequestID); err != nil {
 		return SeedIdentityResponse{}, err
 	}
-	if err := s.authorize(ctx, withForce(rights.Seed, req.Force), database, name); err != nil {
-		return SeedIdentityResponse{}, err
-	}
-	if err := s.limitIDs(ctx, 1); err != nil {
+	if err := i.allow(ctx, withForce(rights.Seed, req.Force), database, name, 1); err != nil {
 		return SeedIdentityResponse{}, err
 	}
 	if !req.Force {
-		res, _, err := s.seed(ctx, req, database, name)
+		res, _, err := i.seed(ctx, req, database, name)
 		return res, err
 	}
 	var res SeedIdentityResponse
-	err = s.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value}, func() (change, error) {
+	err = i.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value}, func() (change, error) {
 		var before any
-		res, before, err = s.seed(ctx, req, database, name)
+		res, before, err = i.seed(ctx, req, database, name)
 		return change{index: res.LogIndex, before: before, after: res.Value}, err
 	})
 	return res, err
@@ -193,8 +174,8 @@ func (s *Service) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Se
 
 // seed is SeedIdentity of a request that was checked. By force, it also returns
 // the value before; nil if there was none, or it is not known.
-func (s *Service) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res SeedIdentityResponse, before any, err error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res SeedIdentityResponse, before any, err error) {
+	result, err := i.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
 			return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).
@@ -210,7 +191,7 @@ func (s *Service) seed(ctx context.Context, req SeedIdentityRequest, database, n
 	if result.Before != nil {
 		before = result.GetBefore()
 	}
-	v, err := value("SeedIdentity", result)
+	v, err := value("SeedIdentity", result, nil)
 	return SeedIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, before, err
 }
 
@@ -231,25 +212,19 @@ type DeleteIdentityResponse struct {
 }
 
 // DeleteIdentity hides an identity, or forgets it.
-func (s *Service) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return DeleteIdentityResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.deleteIdentity(ctx, req)
-	return res, s.finish(ctx, "DeleteIdentity", err)
+func (i *identities) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
+	return call(ctx, i.calls, "DeleteIdentity", req, i.deleteIdentity)
 }
 
-func (s *Service) deleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
+func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
 	database, name, err := identityKey(req.Database, req.Name)
 	if err != nil {
 		return DeleteIdentityResponse{}, err
 	}
-	if req.RequestID, err = s.accept(req.RequestID); err != nil {
+	if req.RequestID, err = i.accept(req.RequestID); err != nil {
 		return DeleteIdentityResponse{}, err
 	}
-	if err := s.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {
+	if err := i.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {
 		return DeleteIdentityResponse{}, err
 	}
 	event := audit.EventDelete
@@ -257,16 +232,16 @@ func (s *Service) deleteIdentity(ctx context.Context, req DeleteIdentityRequest)
 		event = audit.EventForget
 	}
 	var res DeleteIdentityResponse
-	err = s.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
-		res, err = s.delete(ctx, req, database, name)
+	err = i.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
+		res, err = i.delete(ctx, req, database, name)
 		return change{index: res.LogIndex, before: res.Value}, err
 	})
 	return res, err
 }
 
 // delete is DeleteIdentity of a request that was checked.
-func (s *Service) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (DeleteIdentityResponse, error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{
+func (i *identities) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (DeleteIdentityResponse, error) {
+	result, err := i.propose(ctx, &raftlogv1.Operation{
 		Database: database,
 		Request: requestKey(database, req.RequestID, func() fingerprint {
 			return newFingerprint("DeleteIdentity").text(req.Database).text(req.Name).flag(req.Forget)
@@ -275,10 +250,7 @@ func (s *Service) delete(ctx context.Context, req DeleteIdentityRequest, databas
 			Name: name, Forget: req.Forget,
 		}},
 	}, req.RequestID != nil)
-	if err != nil {
-		return DeleteIdentityResponse{}, err
-	}
-	v, err := value("DeleteIdentity", result)
+	v, err := value("DeleteIdentity", result, err)
 	return DeleteIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, err
 }
 

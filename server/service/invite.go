@@ -43,18 +43,22 @@ type InviteResponse struct {
 	LogIndex uint64
 }
 
-// Invite makes a token with which one node can join by itself, once.
-func (s *Service) Invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return InviteResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.invite(ctx, req)
-	return res, s.finish(ctx, "Invite", err)
+// invitations let nodes in that ask for it by themselves.
+type invitations struct {
+	*calls
+	*proposer
+	*reader
+	cluster Cluster
+	// expected are the nodes that Join has asked to come.
+	expected expected
 }
 
-func (s *Service) invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
+// Invite makes a token with which one node can join by itself, once.
+func (i *invitations) Invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
+	return call(ctx, i.calls, "Invite", req, i.invite)
+}
+
+func (i *invitations) invite(ctx context.Context, req InviteRequest) (InviteResponse, error) {
 	if req.Tag != "" {
 		if err := checkNodeTag(req.Tag); err != nil {
 			return InviteResponse{}, err
@@ -66,17 +70,17 @@ func (s *Service) invite(ctx context.Context, req InviteRequest) (InviteResponse
 	if req.For < time.Second || req.For > maxInvitation {
 		return InviteResponse{}, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxInvitation, req.For)
 	}
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := i.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return InviteResponse{}, err
 	}
-	if s.cfg.State.Format() < fsm.StrictFormat {
+	if i.state.Format() < fsm.StrictFormat {
 		return InviteResponse{}, errTooOldForTokens()
 	}
 	res := InviteResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}
 	hash := sha256.Sum256([]byte(res.Token))
 	record := invited{Tag: req.Tag, Watcher: req.Watcher, Expires: res.Expires.UTC(), Token: shownToken(hash[:])}
-	err := s.audited(ctx, audit.Record{Event: audit.EventInvite, Name: req.Tag, After: record}, func() (change, error) {
-		result, err := s.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+	err := i.audited(ctx, audit.Record{Event: audit.EventInvite, Name: req.Tag, After: record}, func() (change, error) {
+		result, err := i.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
 			TokenHash: hash[:], Tag: req.Tag, Watcher: req.Watcher, ExpiresUnixNano: res.Expires.UnixNano(),
 		}}}, false)
 		res.LogIndex = result.GetLogIndex()
@@ -98,19 +102,16 @@ type invited struct {
 func shownToken(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
 
 func errTooOldForTokens() error {
-	return &Error{
-		Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
-		Message: "a member is too old for tokens to join by: upgrade all members first",
-	}
+	return formatUnsupported("a member is too old for tokens to join by: upgrade all members first")
 }
 
 // tokenFor returns the token by which a waiting node can join; empty where no token
 // is needed, or the log format knows none. Then the caller admits the node itself.
-func (s *Service) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
-	if s.cfg.State.Format() < fsm.StrictFormat || !s.cfg.State.Roles().Table.Set() && !s.cfg.Guarded {
+func (i *invitations) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
+	if i.state.Format() < fsm.StrictFormat || !i.state.Roles().Table.Set() && !i.guarded {
 		return "", nil
 	}
-	res, err := s.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
+	res, err := i.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
 	return res.Token, err
 }
 
@@ -160,37 +161,37 @@ type Newcomer struct {
 // it: only the node asked knows of it. The newcomer needs the right to the
 // cluster, or a token; the state judges again, in the order of the log. A node asks
 // until it is in; what is asked of a member changes nothing and is not recorded.
-func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
+func (i *invitations) Admit(ctx context.Context, n Newcomer, take func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
 	var hash []byte
 	asks := invited{Tag: n.Tag}
 	if n.Token != "" {
 		sum := sha256.Sum256([]byte(n.Token))
 		hash, asks.Token = sum[:], shownToken(sum[:])
 	}
-	member, err := s.judgeNewcomer(ctx, n, hash)
+	member, err := i.judgeNewcomer(ctx, n, hash)
 	if member {
-		_, err := take(nil, s.principal(ctx, false))
+		_, err := take(nil, i.principal(ctx, false))
 		return err
 	}
 	if err != nil {
-		who := s.caller(ctx)
-		s.cfg.Logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		who := i.caller(ctx)
+		i.logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
 		if r := refusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
-			s.recordDenial(ctx, "Join", r.GetDetail())
+			i.recordDenial(ctx, "Join", r.GetDetail())
 		}
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
-	err = s.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
-		principal := s.principal(ctx, false)
+	err = i.audited(ctx, audit.Record{Event: audit.EventJoin, Name: n.Tag, After: asks}, func() (change, error) {
 		var m *raftlogv1.Member
-		if m, failed = take(hash, principal); unnamed(failed, principal) {
-			m, failed = take(hash, s.author(ctx))
+		err := i.named(ctx, false, false, func(principal *string) error {
+			m, failed = take(hash, principal)
+			return failed
+		})
+		if err != nil {
+			return change{}, err
 		}
-		if failed != nil {
-			return change{}, proposalError(failed, false)
-		}
-		return change{after: memberOf(m, s.cfg.Cluster.Status())}, nil
+		return change{after: memberOf(m, i.cluster.Status())}, nil
 	})
 	return cmp.Or(failed, err)
 }
@@ -201,37 +202,37 @@ func (s *Service) Admit(ctx context.Context, n Newcomer, take func(tokenHash []b
 //
 // A refusal ends the node that asks. So it is never that of a state that is behind:
 // the node may have been let in, its token made, or the roles set through another.
-func (s *Service) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
+func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
 	judge := func() (bool, error) {
-		if slices.ContainsFunc(s.cfg.State.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
+		if slices.ContainsFunc(i.state.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
 			return true, nil
 		}
-		return false, s.checkNewcomer(ctx, n, hash)
+		return false, i.checkNewcomer(ctx, n, hash)
 	}
 	if member, err := judge(); err == nil {
 		return member, nil
 	}
-	if _, err := s.settle(ctx, Linearizable); err != nil {
+	if _, err := i.settle(ctx, Linearizable); err != nil {
 		return false, err
 	}
 	return judge()
 }
 
 // checkNewcomer is judgeNewcomer for a node that is no member.
-func (s *Service) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
-	strict := s.cfg.State.Format() >= fsm.StrictFormat
+func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
+	strict := i.state.Format() >= fsm.StrictFormat
 	switch {
-	case hash == nil && !strict && s.expected.has(n.Tag):
+	case hash == nil && !strict && i.expected.has(n.Tag):
 		return nil
 	case hash == nil:
-		if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		if err := i.authorize(ctx, rights.Cluster, "", ""); err != nil {
 			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
 		}
 		return nil
 	case !strict:
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
 	}
-	if refusal := s.cfg.State.Invited(hash, n.Tag, time.Now()); refusal != nil {
+	if refusal := i.state.Invited(hash, n.Tag, time.Now()); refusal != nil {
 		return &refused{refusal}
 	}
 	return nil

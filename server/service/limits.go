@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -61,16 +60,6 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 // machines.
 const minBurst, maxBurst = 1_000, 1 << 30
 
-// limitsOf returns the counters of the call's caller; nil, and quickly so, if
-// there are no limits.
-func (s *Service) limitsOf(ctx context.Context) *limited {
-	roles := s.cfg.State.Roles()
-	if roles.Table == nil || len(roles.Table.Limits) == 0 {
-		return nil
-	}
-	return s.limiter.of(roles, s.caller(ctx).Principal)
-}
-
 // enter counts one more call in flight.
 func (c *limited) enter() *Error {
 	if c == nil || c.limit.InFlight == 0 {
@@ -124,14 +113,4 @@ func (c *limited) giveBack(now time.Time, n int64) {
 		return
 	}
 	c.ids.ReserveN(now, -int(n)) // Fewer than none: a Limiter bounds what it holds when it is asked next.
-}
-
-// limitIDs refuses ids beyond the caller's limit.
-func (s *Service) limitIDs(ctx context.Context, n int64) error {
-	if c := s.limitsOf(ctx); c != nil {
-		if err := c.takeIDs(time.Now(), n); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -68,36 +68,37 @@ type MergeCountersResponse struct {
 	LogIndex uint64
 }
 
-// MergeCounters raises counters to at least the given values and adds claims. It
-// never lowers or removes anything, so it may be repeated.
-func (s *Service) MergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return MergeCountersResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.mergeCounters(ctx, req)
-	return res, s.finish(ctx, "MergeCounters", err)
+// merges are the use cases of a restore.
+type merges struct {
+	*calls
+	*proposer
+	*reader
 }
 
-func (s *Service) mergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
+// MergeCounters raises counters to at least the given values and adds claims. It
+// never lowers or removes anything, so it may be repeated.
+func (m *merges) MergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
+	return call(ctx, m.calls, "MergeCounters", req, m.mergeCounters)
+}
+
+func (m *merges) mergeCounters(ctx context.Context, req MergeCountersRequest) (MergeCountersResponse, error) {
 	database, merge, err := mergeOf(req)
 	if err != nil {
 		return MergeCountersResponse{}, err
 	}
 	// Counters that were raised stay so for good: a matter of the whole cluster.
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return MergeCountersResponse{}, err
 	}
 	if req.DryRun {
-		return s.previewMerge(ctx, database, merge)
+		return m.previewMerge(ctx, database, merge)
 	}
-	if err := s.canMerge(); err != nil {
+	if err := m.canMerge(); err != nil {
 		return MergeCountersResponse{}, err
 	}
 	var res MergeCountersResponse
-	err = s.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}, func() (change, error) {
-		res, err = s.proposeMerge(ctx, database, merge)
+	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}, func() (change, error) {
+		res, err = m.proposeMerge(ctx, database, merge)
 		return change{index: res.LogIndex, after: map[string]int64{
 			"created": res.Created, "raised": res.Raised, "claimed": res.Claimed, "unchanged": res.Unchanged,
 		}}, err
@@ -110,8 +111,8 @@ func counted(m *raftlogv1.Merge) map[string]int {
 	return map[string]int{"identities": len(m.GetIdentities()), "hilos": len(m.GetHilos()), "claims": len(m.GetClaims())}
 }
 
-func (s *Service) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{Database: database, Op: &raftlogv1.Operation_Merge{Merge: merge}}, true)
+func (m *merges) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
+	result, err := m.propose(ctx, &raftlogv1.Operation{Database: database, Op: &raftlogv1.Operation_Merge{Merge: merge}}, true)
 	if err != nil {
 		return MergeCountersResponse{}, err
 	}
@@ -122,11 +123,11 @@ func (s *Service) proposeMerge(ctx context.Context, database string, merge *raft
 	return mergeResponse(merged, nil, result.GetLogIndex()), nil
 }
 
-func (s *Service) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
-	if _, err := s.settle(ctx, Linearizable); err != nil {
+func (m *merges) previewMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
+	if _, err := m.settle(ctx, Linearizable); err != nil {
 		return MergeCountersResponse{}, err
 	}
-	changes, merged := s.cfg.State.PreviewMerge(database, merge)
+	changes, merged := m.state.PreviewMerge(database, merge)
 	return mergeResponse(merged, changes, 0), nil
 }
 
@@ -138,14 +139,11 @@ func mergeResponse(m *raftlogv1.MergeResult, changes []fsm.MergeChange, index ui
 }
 
 // canMerge refuses while a member would not know what a merge is.
-func (s *Service) canMerge() error {
-	if s.cfg.State.Format() >= fsm.MergeFormat {
+func (m *merges) canMerge() error {
+	if m.state.Format() >= fsm.MergeFormat {
 		return nil
 	}
-	return &Error{
-		Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
-		Message: "a member is too old to merge counters: upgrade all members first",
-	}
+	return formatUnsupported("a member is too old to merge counters: upgrade all members first")
 }
 
 // mergeOf checks and folds a request.
@@ -232,37 +230,31 @@ type MergeClusterResponse struct {
 
 // MergeCluster takes over which tags were given in a backup's cluster, and where
 // counters of unknown names begin. It may be repeated.
-func (s *Service) MergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return MergeClusterResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.mergeCluster(ctx, req)
-	return res, s.finish(ctx, "MergeCluster", err)
+func (m *merges) MergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
+	return call(ctx, m.calls, "MergeCluster", req, m.mergeCluster)
 }
 
-func (s *Service) mergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
+func (m *merges) mergeCluster(ctx context.Context, req MergeClusterRequest) (MergeClusterResponse, error) {
 	merge, err := mergeClusterOf(req)
 	if err != nil {
 		return MergeClusterResponse{}, err
 	}
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return MergeClusterResponse{}, err
 	}
-	if err := s.canMerge(); err != nil {
+	if err := m.canMerge(); err != nil {
 		return MergeClusterResponse{}, err
 	}
 	var res MergeClusterResponse
-	err = s.audited(ctx, audit.Record{Event: audit.EventRestore, After: req}, func() (change, error) {
-		res, err = s.proposeMergeCluster(ctx, merge)
+	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, After: req}, func() (change, error) {
+		res, err = m.proposeMergeCluster(ctx, merge)
 		return change{index: res.LogIndex, after: res}, err
 	})
 	return res, err
 }
 
-func (s *Service) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (MergeClusterResponse, error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MergeCluster{MergeCluster: merge}}, true)
+func (m *merges) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (MergeClusterResponse, error) {
+	result, err := m.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MergeCluster{MergeCluster: merge}}, true)
 	if err != nil {
 		return MergeClusterResponse{}, err
 	}

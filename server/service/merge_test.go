@@ -207,15 +207,15 @@ func TestBackupsThatAreRefused(t *testing.T) {
 	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
 		t.Errorf("a stale backup without a quorum: %v", err)
 	}
-	s.backups.Store(maxBackups - 1)
+	s.backups.running.Store(maxBackups - 1)
 	if err := s.Backup(t.Context(), Stale, io.Discard); err != nil {
 		t.Errorf("a backup beside others: %v", err)
 	}
-	s.backups.Store(maxBackups)
+	s.backups.running.Store(maxBackups)
 	if e := new(Error); !errors.As(s.Backup(t.Context(), Stale, io.Discard), &e) || e.Reason != ReasonOverloaded {
 		t.Errorf("one backup more than may be: %v", e)
 	}
-	s.backups.Store(0)
+	s.backups.running.Store(0)
 	if err := s.Backup(t.Context(), Stale, brokenWriter{0}); err == nil {
 		t.Error("a backup that nobody reads")
 	}

@@ -22,42 +22,29 @@ type OwnEtag struct {
 	Ceiling uint64
 }
 
-// ListOwnEtagsResponse is one page of counters, by folded database.
-type ListOwnEtagsResponse struct {
-	Etags         []OwnEtag
-	NextPageToken string
-}
-
 // ListOwnEtags lists the etag counters of the node asked, whose databases begin
 // with the prefix. The request's own database and its consistency do not matter:
 // no other node knows these counters.
-func (s *Service) ListOwnEtags(ctx context.Context, req ListRequest) (ListOwnEtagsResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListOwnEtagsResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.listOwnEtags(ctx, req)
-	return res, s.finish(ctx, "ListOwnEtags", err)
+func (d *databases) ListOwnEtags(ctx context.Context, req ListRequest) (Page[OwnEtag], error) {
+	return call(ctx, d.calls, "ListOwnEtags", req, d.listOwnEtags)
 }
 
-func (s *Service) listOwnEtags(ctx context.Context, req ListRequest) (ListOwnEtagsResponse, error) {
+func (d *databases) listOwnEtags(ctx context.Context, req ListRequest) (Page[OwnEtag], error) {
 	// The names of databases are a matter of the whole cluster.
-	if err := s.authorize(ctx, rights.Read, "", ""); err != nil {
-		return ListOwnEtagsResponse{}, err
+	if err := d.authorize(ctx, rights.Read, "", ""); err != nil {
+		return Page[OwnEtag]{}, err
 	}
 	req.Database = "" // Every token belongs to the same listing.
 	c, err := newCursor(listOwnEtags, req)
 	if err == nil {
-		err = s.recordRead(ctx, audit.Record{Event: audit.EventRead, Name: c.prefix})
+		err = d.recordRead(ctx, audit.Record{Event: audit.EventRead, Name: c.prefix})
 	}
-	if err != nil || s.cfg.OwnEtags == nil {
-		return ListOwnEtagsResponse{}, err
+	if err != nil || d.own == nil {
+		return Page[OwnEtag]{}, err
 	}
-	etags := slices.DeleteFunc(s.cfg.OwnEtags(), func(e OwnEtag) bool {
+	etags := slices.DeleteFunc(d.own(), func(e OwnEtag) bool {
 		return e.Database <= c.after || !strings.HasPrefix(e.Database, c.prefix)
 	})
 	slices.SortFunc(etags, func(a, b OwnEtag) int { return strings.Compare(a.Database, b.Database) })
-	page, next := cut(c, etags, func(e OwnEtag) string { return e.Database })
-	return ListOwnEtagsResponse{Etags: page, NextPageToken: next}, nil
+	return cut(c, etags, 0, func(e OwnEtag) (string, OwnEtag) { return e.Database, e }), nil
 }

@@ -22,7 +22,7 @@ func TestOwnEtags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, res.Etags, want)
+		same(t, res.Items, want)
 		return res.NextPageToken
 	}
 	page(ListRequest{}, all[1], all[2], all[3], all[0])
@@ -33,7 +33,7 @@ func TestOwnEtags(t *testing.T) {
 	_, err := n.ListOwnEtags(ctx, ListRequest{PageToken: next})
 	wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
 	none := newNode(t, w, nil)
-	if res, err := none.ListOwnEtags(ctx, ListRequest{}); err != nil || res.Etags != nil {
+	if res, err := none.ListOwnEtags(ctx, ListRequest{}); err != nil || res.Items != nil {
 		t.Errorf("a node that shows none: %+v %v", res, err)
 	}
 }

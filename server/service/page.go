@@ -38,6 +38,15 @@ type ListRequest struct {
 	Consistency Consistency
 }
 
+// Page is one page of a listing, in order of folded names.
+type Page[T any] struct {
+	Items []T
+	// NextPageToken is empty for the last page.
+	NextPageToken string
+	// LogIndex is what the page is at least as new as; 0 for what is not in the log.
+	LogIndex uint64
+}
+
 // cursor is where a page begins, checked and folded.
 type cursor struct {
 	// scope is what page tokens of this listing are bound to.
@@ -142,12 +151,16 @@ func (c cursor) parseToken(token string) (string, error) {
 	return last, nil
 }
 
-// cut takes one page off names, which holds one name more than the page if there
-// is a next one, and returns the token of that.
-func cut[T any](c cursor, names []T, name func(T) string) ([]T, string) {
-	if len(names) <= c.size {
-		return names, ""
+// cut takes one page off found, which holds one more than the page if there is a next
+// one.
+func cut[F, T any](c cursor, found []F, index uint64, shown func(F) (name string, item T)) Page[T] {
+	page := Page[T]{Items: make([]T, min(len(found), c.size)), LogIndex: index}
+	var last string
+	for i := range page.Items {
+		last, page.Items[i] = shown(found[i])
 	}
-	page := names[:c.size]
-	return page, c.token(name(page[len(page)-1]))
+	if len(found) > c.size {
+		page.NextPageToken = c.token(last)
+	}
+	return page
 }

@@ -72,25 +72,25 @@ func listings(n node) map[string]lister {
 	return map[string]lister{
 		"identities": func(r ListRequest) (names []string, next string, index uint64, err error) {
 			res, err := n.ListIdentities(ctx, r)
-			for _, i := range res.Identities {
+			for _, i := range res.Items {
 				names = append(names, i.Name)
 			}
 			return names, res.NextPageToken, res.LogIndex, err
 		},
 		"hilo": func(r ListRequest) (names []string, next string, index uint64, err error) {
 			res, err := n.ListHiLo(ctx, r)
-			for _, h := range res.HiLos {
+			for _, h := range res.Items {
 				names = append(names, h.Tag)
 			}
 			return names, res.NextPageToken, res.LogIndex, err
 		},
 		"claims": func(r ListRequest) ([]string, string, uint64, error) {
 			res, err := n.ListClaims(ctx, r)
-			return res.IDs, res.NextPageToken, res.LogIndex, err
+			return res.Items, res.NextPageToken, res.LogIndex, err
 		},
 		"databases": func(r ListRequest) ([]string, string, uint64, error) {
 			res, err := n.ListDatabases(ctx, r)
-			return res.Databases, res.NextPageToken, res.LogIndex, err
+			return res.Items, res.NextPageToken, res.LogIndex, err
 		},
 	}
 }

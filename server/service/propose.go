@@ -9,22 +9,48 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// propose takes op through the log, in the name of the caller where that counts,
-// and returns its result. repeatable says that
-// the same call again would be safe. The error is an *Error.
-func (s *Service) propose(ctx context.Context, op *raftlogv1.Operation, repeatable bool) (*raftlogv1.Result, error) {
-	if op.Principal == nil {
-		op.Principal = s.principal(ctx, op.Request != nil)
-	}
-	result, err := proposeTo(ctx, s.cfg.Proposer, op)
-	if unnamed(err, op.Principal) {
-		op.Principal = s.author(ctx)
-		result, err = proposeTo(ctx, s.cfg.Proposer, op)
+// proposer takes operations through the log, in the names of their callers.
+type proposer struct {
+	log  Proposer
+	auth *authorizer
+	// applied is how far the state has applied the log.
+	applied func() uint64
+	// caughtUp is Config.CaughtUp.
+	caughtUp func() bool
+}
+
+// named tries a proposal in the name of the caller where that counts, and again with the
+// name where the state says that it must be there. keyed says that there is a request id,
+// and repeatable that the same call again would be safe. The error is an *Error.
+func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
+	principal := p.auth.principal(ctx, keyed)
+	err := try(principal)
+	if unnamed(err, principal) {
+		err = try(p.auth.author(ctx))
 	}
 	if err != nil {
-		return nil, proposalError(err, repeatable)
+		return proposalError(err, repeatable)
 	}
-	return result, nil
+	return nil
+}
+
+// unnamed says that an operation was refused only because it does not name its
+// caller: roles, or the format in which request ids are their callers', came to be
+// after this node had looked for them. Nothing happened, so it is proposed again with
+// the name.
+func unnamed(err error, principal *string) bool {
+	return principal == nil && refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
+}
+
+// propose takes op through the log, in the name of the caller where that counts,
+// and returns its result, or nil and an *Error. See named.
+func (p *proposer) propose(ctx context.Context, op *raftlogv1.Operation, repeatable bool) (result *raftlogv1.Result, err error) {
+	err = p.named(ctx, op.Request != nil, repeatable, func(principal *string) (err error) {
+		op.Principal = principal
+		result, err = p.once(ctx, op)
+		return err
+	})
+	return result, err
 }
 
 // refused is an operation that the state refused.
@@ -38,15 +64,14 @@ func (r *refused) Error() string {
 
 func (r *refused) Refused() *raftlogv1.Refusal { return r.refusal }
 
-// proposeTo takes op through the log and returns its result. The error is the
-// proposer's, a *refused, or an *Error for bytes that cannot be encoded or
-// decoded.
-func proposeTo(ctx context.Context, to Proposer, op *raftlogv1.Operation) (*raftlogv1.Result, error) {
+// once takes op through the log and returns its result. The error is the log's, a
+// *refused, or an *Error for bytes that cannot be encoded or decoded.
+func (p *proposer) once(ctx context.Context, op *raftlogv1.Operation) (*raftlogv1.Result, error) {
 	data, err := proto.Marshal(op)
 	if err != nil {
 		return nil, internal(fmt.Errorf("encode an operation: %w", err))
 	}
-	answer, err := to.Propose(ctx, data)
+	answer, err := p.log.Propose(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +81,7 @@ func proposeTo(ctx context.Context, to Proposer, op *raftlogv1.Operation) (*raft
 // proposeAll takes encoded operations through the log together and returns their
 // answers. Those whose err is set already are left out; the errors it sets are the
 // proposer's.
-func (s *Service) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
+func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []error) [][]byte {
 	proposed, places := make([][]byte, 0, len(operations)), make([]int, 0, len(operations))
 	for i, operation := range operations {
 		if errs[i] == nil {
@@ -64,7 +89,7 @@ func (s *Service) proposeAll(ctx context.Context, operations [][]byte, errs []er
 		}
 	}
 	answers := make([][]byte, len(operations))
-	results, failures := s.cfg.Proposer.ProposeAll(ctx, proposed)
+	results, failures := p.log.ProposeAll(ctx, proposed)
 	for n, i := range places {
 		answers[i], errs[i] = results[n], failures[n]
 	}
@@ -88,8 +113,11 @@ func wrongResult(want string, got *raftlogv1.Result) error {
 	return internal(fmt.Errorf("the result of %s is a %T", want, got.GetResult()))
 }
 
-// value returns the plain value in a result.
-func value(what string, result *raftlogv1.Result) (int64, error) {
+// value returns the plain value in a result, unless there is an error instead.
+func value(what string, result *raftlogv1.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
 	v, ok := result.GetResult().(*raftlogv1.Result_Value)
 	if !ok {
 		return 0, wrongResult(what, result)

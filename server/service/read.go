@@ -3,58 +3,99 @@ package service
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
 )
+
+// reader reads the replicated state, as new as a caller asks for.
+type reader struct {
+	auth       *authorizer
+	audit      *auditing
+	linearizer Linearizer
+	state      State
+	// timeout bounds the wait of a caller without a deadline.
+	timeout time.Duration
+}
 
 // settle makes the local state as new as the consistency asks for, and returns
 // the log index a read after it is at least as new as.
-func (s *Service) settle(ctx context.Context, consistency Consistency) (uint64, error) {
+func (r *reader) settle(ctx context.Context, consistency Consistency) (uint64, error) {
 	switch consistency {
 	case Stale:
 	case Linearizable:
-		if err := s.linearize(ctx); err != nil {
+		if err := r.linearize(ctx); err != nil {
 			return 0, err
 		}
 	default:
 		return 0, invalid(ReasonInvalidConsistency, "consistency", "there is no consistency %d", consistency)
 	}
-	return s.cfg.State.AppliedIndex(), nil
+	return r.state.AppliedIndex(), nil
 }
 
 // settleFor is settle for a reader of a name in a database, or of all that begin with it,
 // for which rights.Further stands behind it. It checks the reader's right before,
 // because any caller could otherwise make the cluster work, and after, when the
 // roles are as new as the answer.
-func (s *Service) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
-	if err := s.authorize(ctx, rights.Read, database, name); err != nil {
+func (r *reader) settleFor(ctx context.Context, consistency Consistency, database, name string) (uint64, error) {
+	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
-	index, err := s.settle(ctx, consistency)
+	index, err := r.settle(ctx, consistency)
 	if err != nil {
 		return 0, err
 	}
-	if err := s.authorize(ctx, rights.Read, database, name); err != nil {
+	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
 	name = strings.TrimSuffix(name, rights.Further)
-	return index, s.recordRead(ctx, audit.Record{Event: audit.EventRead, Database: database, Name: name})
+	return index, r.audit.recordRead(ctx, audit.Record{Event: audit.EventRead, Database: database, Name: name})
 }
 
-// MayRead says whether the caller may read everything.
-func (s *Service) MayRead(ctx context.Context) bool {
-	return s.authorize(ctx, rights.Read, "", "") == nil
-}
-
-func (s *Service) linearize(ctx context.Context) error {
-	ctx, cancel := s.bounded(ctx)
+func (r *reader) linearize(ctx context.Context) error {
+	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	if err := s.cfg.Linearizer.Linearize(ctx); err != nil {
+	if err := r.linearizer.Linearize(ctx); err != nil {
 		return readError(err)
 	}
 	return nil
 }
+
+// bounded gives ctx the deadline of the server, unless its own is sooner: a
+// context of its own costs more than the rest of a small call.
+func (r *reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= r.timeout {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.timeout)
+}
+
+// page checks the request for a page and settles the state for it.
+func (r *reader) page(ctx context.Context, what listing, req ListRequest) (cursor, uint64, error) {
+	c, err := newCursor(what, req)
+	if err != nil {
+		return cursor{}, 0, err
+	}
+	index, err := r.settleFor(ctx, req.Consistency, c.database, c.prefix+rights.Further)
+	return c, index, err
+}
+
+// list returns one page of what find finds, each shown with its name.
+func list[F, T any](
+	ctx context.Context, r *reader, what listing, req ListRequest,
+	find func(database, prefix, after string, limit int) []F, shown func(F) (name string, item T),
+) (Page[T], error) {
+	c, index, err := r.page(ctx, what, req)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	return cut(c, find(c.database, c.prefix, c.after, c.size+1), index, shown), nil
+}
+
+// asItself shows a name.
+func asItself(name string) (string, string) { return name, name }
 
 // GetIdentityRequest names an identity.
 type GetIdentityRequest struct {
@@ -79,72 +120,35 @@ type GetIdentityResponse struct {
 }
 
 // GetIdentity reads the last used value of an identity.
-func (s *Service) GetIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return GetIdentityResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.getIdentity(ctx, req)
-	return res, s.finish(ctx, "GetIdentity", err)
+func (i *identities) GetIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
+	return call(ctx, i.calls, "GetIdentity", req, i.getIdentity)
 }
 
-func (s *Service) getIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
+func (i *identities) getIdentity(ctx context.Context, req GetIdentityRequest) (GetIdentityResponse, error) {
 	database, name, err := identityKey(req.Database, req.Name)
 	if err != nil {
 		return GetIdentityResponse{}, err
 	}
-	index, err := s.settleFor(ctx, req.Consistency, database, name)
+	index, err := i.settleFor(ctx, req.Consistency, database, name)
 	if err != nil {
 		return GetIdentityResponse{}, err
 	}
-	counter, ok := s.cfg.State.Identity(database, name)
+	counter, ok := i.state.Identity(database, name)
 	if !ok || counter.Hidden {
 		return GetIdentityResponse{}, &Error{Code: NotFound, Reason: ReasonIdentityNotFound, Message: "there is no such identity"}
 	}
 	return GetIdentityResponse{Identity: Identity{Name: name, Value: counter.Last}, LogIndex: index}, nil
 }
 
-// ListIdentitiesResponse is one page, by folded name.
-type ListIdentitiesResponse struct {
-	Identities    []Identity
-	NextPageToken string
-	LogIndex      uint64
-}
-
 // ListIdentities lists identities in order of their folded names.
-func (s *Service) ListIdentities(ctx context.Context, req ListRequest) (ListIdentitiesResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListIdentitiesResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.listIdentities(ctx, req)
-	return res, s.finish(ctx, "ListIdentities", err)
+func (i *identities) ListIdentities(ctx context.Context, req ListRequest) (Page[Identity], error) {
+	return call(ctx, i.calls, "ListIdentities", req, i.listIdentities)
 }
 
-func (s *Service) listIdentities(ctx context.Context, req ListRequest) (ListIdentitiesResponse, error) {
-	c, index, err := s.page(ctx, listIdentities, req)
-	if err != nil {
-		return ListIdentitiesResponse{}, err
-	}
-	found := s.cfg.State.Identities(c.database, c.prefix, c.after, c.size+1)
-	identities := make([]Identity, len(found))
-	for i, f := range found {
-		identities[i] = Identity{Name: f.Name, Value: f.Last}
-	}
-	page, next := cut(c, identities, func(i Identity) string { return i.Name })
-	return ListIdentitiesResponse{Identities: page, NextPageToken: next, LogIndex: index}, nil
-}
-
-// page checks the request for a page and settles the state for it.
-func (s *Service) page(ctx context.Context, what listing, req ListRequest) (cursor, uint64, error) {
-	c, err := newCursor(what, req)
-	if err != nil {
-		return cursor{}, 0, err
-	}
-	index, err := s.settleFor(ctx, req.Consistency, c.database, c.prefix+rights.Further)
-	return c, index, err
+func (i *identities) listIdentities(ctx context.Context, req ListRequest) (Page[Identity], error) {
+	return list(ctx, i.reader, listIdentities, req, i.state.Identities, func(f fsm.NamedIdentity) (string, Identity) {
+		return f.Name, Identity{Name: f.Name, Value: f.Last}
+	})
 }
 
 // GetHiLoRequest names a tag.
@@ -169,88 +173,42 @@ type GetHiLoResponse struct {
 }
 
 // GetHiLo reads the counter of a tag.
-func (s *Service) GetHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return GetHiLoResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.getHiLo(ctx, req)
-	return res, s.finish(ctx, "GetHiLo", err)
+func (r *ranges) GetHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
+	return call(ctx, r.calls, "GetHiLo", req, r.getHiLo)
 }
 
-func (s *Service) getHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
+func (r *ranges) getHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
 	database, tag, err := hiloKey(req.Database, req.Tag)
 	if err != nil {
 		return GetHiLoResponse{}, err
 	}
-	index, err := s.settleFor(ctx, req.Consistency, database, tag)
+	index, err := r.settleFor(ctx, req.Consistency, database, tag)
 	if err != nil {
 		return GetHiLoResponse{}, err
 	}
-	counter, ok := s.cfg.State.HiLo(database, tag)
+	counter, ok := r.state.HiLo(database, tag)
 	if !ok {
 		return GetHiLoResponse{}, &Error{Code: NotFound, Reason: ReasonHiLoNotFound, Message: "there is no such HiLo counter"}
 	}
 	return GetHiLoResponse{HiLo: HiLo{Tag: tag, Max: counter.Max}, LogIndex: index}, nil
 }
 
-// ListHiLoResponse is one page, by folded tag.
-type ListHiLoResponse struct {
-	HiLos         []HiLo
-	NextPageToken string
-	LogIndex      uint64
-}
-
 // ListHiLo lists HiLo counters in order of their folded tags.
-func (s *Service) ListHiLo(ctx context.Context, req ListRequest) (ListHiLoResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListHiLoResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.listHiLo(ctx, req)
-	return res, s.finish(ctx, "ListHiLo", err)
+func (r *ranges) ListHiLo(ctx context.Context, req ListRequest) (Page[HiLo], error) {
+	return call(ctx, r.calls, "ListHiLo", req, r.listHiLo)
 }
 
-func (s *Service) listHiLo(ctx context.Context, req ListRequest) (ListHiLoResponse, error) {
-	c, index, err := s.page(ctx, listHiLo, req)
-	if err != nil {
-		return ListHiLoResponse{}, err
-	}
-	found := s.cfg.State.HiLos(c.database, c.prefix, c.after, c.size+1)
-	hilos := make([]HiLo, len(found))
-	for i, f := range found {
-		hilos[i] = HiLo{Tag: f.Tag, Max: f.Max}
-	}
-	page, next := cut(c, hilos, func(h HiLo) string { return h.Tag })
-	return ListHiLoResponse{HiLos: page, NextPageToken: next, LogIndex: index}, nil
-}
-
-// ListClaimsResponse is one page of folded ids.
-type ListClaimsResponse struct {
-	IDs           []string
-	NextPageToken string
-	LogIndex      uint64
+func (r *ranges) listHiLo(ctx context.Context, req ListRequest) (Page[HiLo], error) {
+	return list(ctx, r.reader, listHiLo, req, r.state.HiLos, func(f fsm.NamedHiLo) (string, HiLo) {
+		return f.Tag, HiLo{Tag: f.Tag, Max: f.Max}
+	})
 }
 
 // ListClaims lists claimed ids in order of their folded form.
-func (s *Service) ListClaims(ctx context.Context, req ListRequest) (ListClaimsResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListClaimsResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.listClaims(ctx, req)
-	return res, s.finish(ctx, "ListClaims", err)
+func (c *claims) ListClaims(ctx context.Context, req ListRequest) (Page[string], error) {
+	return call(ctx, c.calls, "ListClaims", req, c.listClaims)
 }
 
-func (s *Service) listClaims(ctx context.Context, req ListRequest) (ListClaimsResponse, error) {
-	c, index, err := s.page(ctx, listClaims, req)
-	if err != nil {
-		return ListClaimsResponse{}, err
-	}
-	found := s.cfg.State.Claims(c.database, c.prefix, c.after, c.size+1)
-	page, next := cut(c, found, func(id string) string { return id })
-	return ListClaimsResponse{IDs: page, NextPageToken: next, LogIndex: index}, nil
+func (c *claims) listClaims(ctx context.Context, req ListRequest) (Page[string], error) {
+	return list(ctx, c.reader, listClaims, req, c.state.Claims, asItself)
 }

@@ -76,7 +76,7 @@ func (f fingerprint) sum() uint64 {
 // accept checks the form of a request id and returns it with the index that it is
 // proposed with; nil is valid and means none. It is called where the call arrives:
 // a first try that is held up later must not look newer than its retry.
-func (s *Service) accept(id *RequestID) (*RequestID, error) {
+func (p *proposer) accept(id *RequestID) (*RequestID, error) {
 	switch {
 	case id == nil:
 		return nil, nil
@@ -87,12 +87,12 @@ func (s *Service) accept(id *RequestID) (*RequestID, error) {
 			"the request id has %d bytes, more than %d", len(id.ID), MaxRequestIDBytes)
 	case id.Retry:
 		return id, nil
-	case s.cfg.CaughtUp != nil && !s.cfg.CaughtUp():
+	case p.caughtUp != nil && !p.caughtUp():
 		// What it has applied may be forgotten already: the state would refuse a call
 		// that was never tried. To wait would make a first try look newer.
 		return nil, unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
 	}
-	return &RequestID{ID: id.ID, Since: s.cfg.State.AppliedIndex()}, nil
+	return &RequestID{ID: id.ID, Since: p.applied()}, nil
 }
 
 // requestKey returns the key of a call in the state, or nil if it has no

@@ -30,31 +30,32 @@ type GetRolesResponse struct {
 	LogIndex uint64
 }
 
-// GetRoles shows the roles and limits.
-func (s *Service) GetRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return GetRolesResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.getRoles(ctx, consistency)
-	return res, s.finish(ctx, "GetRoles", err)
+// roles are the use cases of roles and limits.
+type roles struct {
+	*calls
+	*proposer
+	*reader
 }
 
-func (s *Service) getRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
-	index, err := s.settle(ctx, consistency)
+// GetRoles shows the roles and limits.
+func (r *roles) GetRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
+	return call(ctx, r.calls, "GetRoles", consistency, r.getRoles)
+}
+
+func (r *roles) getRoles(ctx context.Context, consistency Consistency) (GetRolesResponse, error) {
+	index, err := r.settle(ctx, consistency)
 	if err != nil {
 		return GetRolesResponse{}, err
 	}
 	// Settled first, so that roles that were set meanwhile guard themselves.
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return GetRolesResponse{}, err
 	}
-	if err := s.recordRead(ctx, audit.Record{Event: audit.EventReadRoles}); err != nil {
+	if err := r.recordRead(ctx, audit.Record{Event: audit.EventReadRoles}); err != nil {
 		return GetRolesResponse{}, err
 	}
 	res := GetRolesResponse{LogIndex: index}
-	if now := s.cfg.State.Roles(); now.Table != nil {
+	if now := r.state.Roles(); now.Table != nil {
 		res.Roles, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}, now.SetAt
 	}
 	return res, nil
@@ -70,18 +71,12 @@ type SetRolesRequest struct {
 }
 
 // SetRoles replaces all roles and limits and returns the index of the log entry.
-func (s *Service) SetRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer s.leave(caller)
-	index, err := s.setRoles(ctx, req)
-	return index, s.finish(ctx, "SetRoles", err)
+func (r *roles) SetRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+	return call(ctx, r.calls, "SetRoles", req, r.setRoles)
 }
 
-func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
-	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
+func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, error) {
+	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
 	table, exact, err := encodeRoles(req.Roles)
@@ -89,21 +84,18 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 		return 0, err
 	}
 	if len(req.Roles.Roles) == 0 {
-		if err := s.keepsAdministrator(ctx); err != nil {
+		if err := r.keepsAdministrator(ctx); err != nil {
 			return 0, err
 		}
 	}
-	if format := s.cfg.State.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
-		return 0, &Error{
-			Code: FailedPrecondition, Reason: ReasonFormatUnsupported,
-			Message: "a member is too old for roles, or for a grant with a name or a boundary: upgrade all members first",
-		}
+	if format := r.state.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
+		return 0, formatUnsupported("a member is too old for roles, or for a grant with a name or a boundary: upgrade all members first")
 	}
 	var index uint64
-	err = s.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {
-		before := s.cfg.State.Roles()
+	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {
+		before := r.state.Roles()
 		var replaced uint64
-		index, replaced, err = s.proposeRoles(ctx, table, req.Expected)
+		index, replaced, err = r.proposeRoles(ctx, table, req.Expected)
 		if before.SetAt == replaced && before.Table != nil {
 			// Others may have set roles meanwhile, which their own record shows.
 			done.before = Roles{Roles: before.Table.Roles, Limits: before.Table.Limits}
@@ -117,10 +109,10 @@ func (s *Service) setRoles(ctx context.Context, req SetRolesRequest) (uint64, er
 // keepsAdministrator refuses a caller that takes all roles away and is no administrator:
 // a caller that changes the roles must be able to change them again. Each node has its
 // own administrators, so the state cannot judge that.
-func (s *Service) keepsAdministrator(ctx context.Context) error {
-	if err := s.authorizeGuarded(ctx, rights.Cluster); err == nil {
+func (r *roles) keepsAdministrator(ctx context.Context) error {
+	if err := r.authorizeGuarded(ctx, rights.Cluster); err == nil {
 		return nil
-	} else if len(s.cfg.Admins) > 0 {
+	} else if len(r.admins) > 0 {
 		return invalidRoles(fmt.Errorf("without roles its author is shut out: %w", err))
 	}
 	return invalidRoles(errors.New("without roles everybody is shut out, for no administrators are named: start the nodes with --admin first"))
@@ -128,24 +120,27 @@ func (s *Service) keepsAdministrator(ctx context.Context) error {
 
 // proposeRoles sets roles, and returns the index of the log entry and that of the
 // roles before.
-func (s *Service) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
+func (r *roles) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
 	// Named also where there are no roles yet: the state refuses roles that shut
 	// their author out.
-	result, err := s.propose(ctx, &raftlogv1.Operation{
-		Principal: s.author(ctx),
+	result, err := r.once(ctx, &raftlogv1.Operation{
+		Principal: r.author(ctx),
 		Op:        &raftlogv1.Operation_RolesSet{RolesSet: &raftlogv1.RolesSet{Table: table, Expected: expected}},
-	}, expected != nil)
-	return result.GetLogIndex(), result.GetRolesBefore(), err
+	})
+	if err != nil {
+		return 0, 0, proposalError(err, expected != nil)
+	}
+	return result.GetLogIndex(), result.GetRolesBefore(), nil
 }
 
 // encodeRoles folds what is compared and returns the table for the log, and whether
 // only nodes of fsm.StrictFormat know all that is in it.
 func encodeRoles(r Roles) (data []byte, exact bool, err error) {
-	roles := slices.Clone(r.Roles)
-	for i := range roles {
-		roles[i].Grants = slices.Clone(roles[i].Grants)
-		for j := range roles[i].Grants {
-			g := &roles[i].Grants[j]
+	folded := slices.Clone(r.Roles)
+	for i := range folded {
+		folded[i].Grants = slices.Clone(folded[i].Grants)
+		for j := range folded[i].Grants {
+			g := &folded[i].Grants[j]
 			g.Prefix, g.Name = docid.Fold(g.Prefix), docid.Fold(g.Name)
 			g.Boundary = g.Boundary && !rights.EndsAtBoundary(g.Prefix)
 			if g.Database == rights.Any {
@@ -158,7 +153,7 @@ func encodeRoles(r Roles) (data []byte, exact bool, err error) {
 			g.Database = database
 		}
 	}
-	table, err := rights.New(roles, r.Limits)
+	table, err := rights.New(folded, r.Limits)
 	if err == nil {
 		err = table.Check()
 	}

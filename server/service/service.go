@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -146,25 +144,31 @@ func ValidateServerPrefix(prefix string) error {
 	return nil
 }
 
-// Service holds the use cases. It is safe for concurrent use.
+// nodeTag is Config.Tag.
+type nodeTag func() (tag string, confirmed bool)
+
+// confirmed returns the node's tag, or "" before the cluster confirmed it.
+func (t nodeTag) confirmed() string {
+	if tag, confirmed := t(); confirmed {
+		return tag
+	}
+	return ""
+}
+
+// Service holds the use cases, in groups. It is safe for concurrent use.
 type Service struct {
-	cfg Config
-	// inFlight counts the calls that enter has let in.
-	inFlight atomic.Int64
-	// limiter counts for callers with limits of their own.
-	limiter limiter
-	// expected are the nodes that Join has asked to come.
-	expected expected
-	// denials bounds the records of denied calls, and denialsLeftOut counts those
-	// without one since the last.
-	denials        *rate.Limiter
-	denialsLeftOut atomic.Int64
-	// backups is how many are being written, and backupOf has the names of the callers
-	// that read one.
-	backups  atomic.Int64
-	backupOf sync.Map
-	// draining is set once, by Drain: enter lets no more calls in.
-	draining atomic.Bool
+	*calls
+	*ids
+	*identities
+	*ranges
+	*claims
+	*databases
+	*merges
+	*backups
+	*members
+	*invitations
+	*roles
+	*settings
 }
 
 // New returns a Service.
@@ -173,82 +177,33 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce)}, nil
-}
-
-// enter lets a call in, or refuses it at once: a queue would only make the
-// callers behind it wait for answers they no longer want. A call that was let in
-// ends with leave.
-//
-// Invariant: a call is counted before draining is looked at, so Drain, which
-// does it the other way round, misses none.
-func (s *Service) enter(ctx context.Context) (*limited, error) {
-	caller := s.limitsOf(ctx)
-	if err := s.admit(caller); err != nil {
-		return nil, s.cfg.Events.refused(err)
+	tag := nodeTag(cfg.Tag)
+	auth := &authorizer{state: cfg.State, from: cfg.Caller, guarded: cfg.Guarded, admins: cfg.Admins}
+	audit := &auditing{
+		log: cfg.Audit, level: cfg.AuditLevel, auth: auth, tag: tag, logger: cfg.Logger,
+		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
-	return caller, nil
-}
-
-// admit is enter for a call whose refusal goes through finish.
-func (s *Service) admit(caller *limited) *Error {
-	if err := caller.enter(); err != nil {
-		return err
-	}
-	if s.inFlight.Add(1) > int64(s.cfg.MaxInFlight) {
-		s.leave(caller)
-		return exhausted(ReasonOverloaded, "too many calls are in flight at this node", retryBusy, nil)
-	}
-	if s.draining.Load() {
-		s.leave(caller)
-		return unavailable(ReasonStopping, "the node is stopping", retryBusy, nil)
-	}
-	return nil
-}
-
-// MaxInFlight is how many calls may be in flight at once.
-func (s *Service) MaxInFlight() int { return s.cfg.MaxInFlight }
-
-// leave takes the limits of the caller from enter.
-func (s *Service) leave(caller *limited) {
-	s.inFlight.Add(-1)
-	caller.leave()
-}
-
-// bounded gives ctx the deadline of the server, unless its own is sooner: a
-// context of its own costs more than the rest of a small call.
-func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= s.cfg.CallTimeout {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, s.cfg.CallTimeout)
-}
-
-// confirmedTag returns the node's tag, or "" before the cluster confirmed it.
-func (s *Service) confirmedTag() string {
-	if tag, confirmed := s.cfg.Tag(); confirmed {
-		return tag
-	}
-	return ""
-}
-
-// finish logs what the caller must not see and returns err as an error that is
-// nil only if there is none.
-func (s *Service) finish(ctx context.Context, useCase string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *Error
-	if !errors.As(err, &known) {
-		known = internal(err)
-	}
-	if known.Code == Internal || known.Code == DataLoss {
-		s.cfg.Logger.ErrorContext(ctx, "a call failed", "call", useCase, "reason", known.Reason, "error", known.Err)
-	} else if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {
-		s.cfg.Logger.DebugContext(ctx, "a call was refused", "call", useCase, "reason", known.Reason, "error", known.Err)
-	}
-	if known.Code == PermissionDenied {
-		s.recordDenial(ctx, useCase, known.Message)
-	}
-	return s.cfg.Events.refused(known)
+	calls := &calls{admission: &admission{authorizer: auth, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
+	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
+	reader := &reader{auth: auth, audit: audit, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
+	identities := &identities{calls, proposer, reader}
+	claims := &claims{calls, proposer, reader}
+	invitations := &invitations{calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster}
+	return &Service{
+		calls:       calls,
+		ids:         &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
+		identities:  identities,
+		ranges:      &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix},
+		claims:      claims,
+		databases:   &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
+		merges:      &merges{calls, proposer, reader},
+		backups:     &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
+		invitations: invitations,
+		members: &members{
+			calls: calls, proposer: proposer, reader: reader, invitations: invitations,
+			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts,
+		},
+		roles:    &roles{calls, proposer, reader},
+		settings: &settings{calls, proposer, reader},
+	}, nil
 }

@@ -226,7 +226,7 @@ func TestStatusAndMembers(t *testing.T) {
 	if err != nil || res.NextPageToken != "" {
 		t.Fatalf("%+v %v", res, err)
 	}
-	same(t, res.Members, []Member{self})
+	same(t, res.Items, []Member{self})
 }
 
 func TestSettings(t *testing.T) {
@@ -238,11 +238,11 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	all, err := n.ListSettings(ctx, Linearizable)
-	if err != nil || len(all.Settings) < 2 {
+	if err != nil || len(all.Items) < 2 {
 		t.Fatalf("%+v %v", all, err)
 	}
-	for i := 1; i < len(all.Settings); i++ {
-		if all.Settings[i-1].Key >= all.Settings[i].Key {
+	for i := 1; i < len(all.Items); i++ {
+		if all.Items[i-1].Key >= all.Items[i].Key {
 			t.Error("the settings are not in order of their keys")
 		}
 	}

@@ -18,24 +18,24 @@ type Setting struct {
 	Description string
 }
 
-// ListSettingsResponse holds all settings by key.
-type ListSettingsResponse struct {
-	Settings []Setting
-	LogIndex uint64
+// settings are the use cases of the replicated settings.
+type settings struct {
+	*calls
+	*proposer
+	*reader
 }
 
-// ListSettings shows the replicated settings.
-func (s *Service) ListSettings(ctx context.Context, consistency Consistency) (ListSettingsResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return ListSettingsResponse{}, err
-	}
-	defer s.leave(caller)
+// ListSettings shows all replicated settings, by key.
+func (s *settings) ListSettings(ctx context.Context, consistency Consistency) (Page[Setting], error) {
+	return call(ctx, s.calls, "ListSettings", consistency, s.listSettings)
+}
+
+func (s *settings) listSettings(ctx context.Context, consistency Consistency) (Page[Setting], error) {
 	index, err := s.settle(ctx, consistency)
 	if err != nil {
-		return ListSettingsResponse{}, s.finish(ctx, "ListSettings", err)
+		return Page[Setting]{}, err
 	}
-	return ListSettingsResponse{Settings: s.settings(), LogIndex: index}, nil
+	return Page[Setting]{Items: s.all(), LogIndex: index}, nil
 }
 
 // UpdateSettingResponse holds the setting as it is now.
@@ -46,56 +46,47 @@ type UpdateSettingResponse struct {
 
 // UpdateSetting changes one replicated setting. Which values it may have is for
 // the replicated state to say.
-func (s *Service) UpdateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
-	caller, err := s.enter(ctx)
-	if err != nil {
-		return UpdateSettingResponse{}, err
-	}
-	defer s.leave(caller)
-	res, err := s.updateSetting(ctx, key, newValue)
-	return res, s.finish(ctx, "UpdateSetting", err)
+func (s *settings) UpdateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
+	return call(ctx, s.calls, "UpdateSetting", Setting{Key: key, Value: newValue}, s.updateSetting)
 }
 
-func (s *Service) updateSetting(ctx context.Context, key string, newValue int64) (UpdateSettingResponse, error) {
+func (s *settings) updateSetting(ctx context.Context, to Setting) (UpdateSettingResponse, error) {
 	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return UpdateSettingResponse{}, err
 	}
-	setting, ok := s.settingByKey(key)
+	setting, ok := s.settingByKey(to.Key)
 	if !ok {
-		return UpdateSettingResponse{}, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q", key)
+		return UpdateSettingResponse{}, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q", to.Key)
 	}
 	var res UpdateSettingResponse
-	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: key, After: newValue}, func() (done change, err error) {
-		res, err = s.setSetting(ctx, setting, newValue)
-		return change{index: res.LogIndex, before: setting.Value, after: newValue}, err
+	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.Key, After: to.Value}, func() (done change, err error) {
+		res, err = s.setSetting(ctx, setting, to.Value)
+		return change{index: res.LogIndex, before: setting.Value, after: to.Value}, err
 	})
 	return res, err
 }
 
 // setSetting changes a setting that there is.
-func (s *Service) setSetting(ctx context.Context, setting Setting, newValue int64) (UpdateSettingResponse, error) {
+func (s *settings) setSetting(ctx context.Context, setting Setting, newValue int64) (UpdateSettingResponse, error) {
 	result, err := s.propose(ctx, &raftlogv1.Operation{
 		Op: &raftlogv1.Operation_SettingSet{SettingSet: &raftlogv1.SettingSet{Key: setting.Key, Value: newValue}},
 	}, false)
-	if err != nil {
-		return UpdateSettingResponse{}, err
-	}
-	setting.Value, err = value("UpdateSetting", result)
+	setting.Value, err = value("UpdateSetting", result, err)
 	return UpdateSettingResponse{Setting: setting, LogIndex: result.GetLogIndex()}, err
 }
 
-// settings returns all settings by key.
-func (s *Service) settings() []Setting {
-	var settings []Setting
-	for _, f := range s.cfg.State.Settings() {
-		settings = append(settings, Setting{Key: f.Key, Value: f.Value, Default: f.Default, Description: f.Description})
+// all returns all settings by key.
+func (s *settings) all() []Setting {
+	var all []Setting
+	for _, f := range s.state.Settings() {
+		all = append(all, Setting{Key: f.Key, Value: f.Value, Default: f.Default, Description: f.Description})
 	}
-	slices.SortFunc(settings, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
-	return settings
+	slices.SortFunc(all, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
+	return all
 }
 
-func (s *Service) settingByKey(key string) (Setting, bool) {
-	for _, setting := range s.settings() {
+func (s *settings) settingByKey(key string) (Setting, bool) {
+	for _, setting := range s.all() {
 		if setting.Key == key {
 			return setting, true
 		}

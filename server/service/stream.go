@@ -30,7 +30,7 @@ type ServerSideStreamRequest struct {
 
 // ServerSideStream hands out blocks of server-side ids, for one caller at a time.
 type ServerSideStream struct {
-	service  *Service
+	ids      *ids
 	database string
 	template string
 	tag      string
@@ -41,15 +41,15 @@ type ServerSideStream struct {
 }
 
 // ServerSideStream checks the request. It takes nothing yet.
-func (s *Service) ServerSideStream(ctx context.Context, req ServerSideStreamRequest) (*ServerSideStream, error) {
-	stream, err := s.serverSideStream(ctx, &req)
+func (g *ids) ServerSideStream(ctx context.Context, req ServerSideStreamRequest) (*ServerSideStream, error) {
+	stream, err := g.serverSideStream(ctx, &req)
 	if err != nil {
-		return nil, s.finish(ctx, "ServerSideStream", err)
+		return nil, g.finish(ctx, "ServerSideStream", err)
 	}
 	return stream, nil
 }
 
-func (s *Service) serverSideStream(ctx context.Context, req *ServerSideStreamRequest) (*ServerSideStream, error) {
+func (g *ids) serverSideStream(ctx context.Context, req *ServerSideStreamRequest) (*ServerSideStream, error) {
 	database, err := databaseKey(req.Database)
 	if err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ func (s *Service) serverSideStream(ctx context.Context, req *ServerSideStreamReq
 	case size < 1 || size > MaxBlockSize:
 		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
 	}
-	if err := s.authorizeIDs(ctx, database, req.Template, 0); err != nil {
+	if err := g.allowTemplate(ctx, database, req.Template, 0); err != nil {
 		return nil, err
 	}
-	tag, err := s.serverSideTag(req.Template)
+	tag, err := g.serverSideTag(req.Template)
 	if err != nil {
 		return nil, err
 	}
 	return &ServerSideStream{
-		service: s, database: database, template: req.Template, tag: tag,
+		ids: g, database: database, template: req.Template, tag: tag,
 		size: size, left: req.Count, endless: req.Count == 0,
 	}, nil
 }
@@ -97,25 +97,23 @@ func (b *ServerSideStream) Next(ctx context.Context) (IDBlock, error) {
 	if n == 0 {
 		return IDBlock{}, io.EOF
 	}
-	caller, err := b.service.enter(ctx)
-	if err != nil {
+	return call(ctx, b.ids.calls, "ServerSideStream", n, b.take)
+}
+
+func (b *ServerSideStream) take(ctx context.Context, n int64) (IDBlock, error) {
+	if err := b.ids.allowTemplate(ctx, b.database, b.template, n); err != nil {
 		return IDBlock{}, err
 	}
-	defer b.service.leave(caller)
-	if err := b.service.authorizeIDs(ctx, b.database, b.template, n); err != nil {
-		return IDBlock{}, b.service.finish(ctx, "ServerSideStream", err)
+	block, err := b.ids.serverSideBlock(b.database, b.template, b.tag, n)
+	if err == nil {
+		b.left -= n
 	}
-	block, err := b.service.serverSideBlock(b.database, b.template, b.tag, n)
-	if err != nil {
-		return IDBlock{}, b.service.finish(ctx, "ServerSideStream", err)
-	}
-	b.left -= n
-	return block, nil
+	return block, err
 }
 
 // serverSideTag returns the node's tag if it may stand in ids of the template.
-func (s *Service) serverSideTag(template string) (string, error) {
-	tag, confirmed := s.cfg.Tag()
+func (g *ids) serverSideTag(template string) (string, error) {
+	tag, confirmed := g.tag()
 	if !confirmed {
 		return "", &Error{
 			Code: FailedPrecondition, Reason: ReasonTagNotAssigned,
@@ -129,8 +127,8 @@ func (s *Service) serverSideTag(template string) (string, error) {
 }
 
 // serverSideBlock takes count etags, 1 to MaxBlockSize.
-func (s *Service) serverSideBlock(database, template, tag string, count int64) (IDBlock, error) {
-	first, err := s.cfg.Etags.NextBlock(database, int(count))
+func (g *ids) serverSideBlock(database, template, tag string, count int64) (IDBlock, error) {
+	first, err := g.etags.NextBlock(database, int(count))
 	if err != nil {
 		return IDBlock{}, etagError(err)
 	}
@@ -138,7 +136,7 @@ func (s *Service) serverSideBlock(database, template, tag string, count int64) (
 	if last < first || last > etag.MaxEtag {
 		return IDBlock{}, etagError(etag.ErrExhausted)
 	}
-	s.cfg.Events.issued(database, docid.ServerSide, count)
+	g.events.issued(database, docid.ServerSide, count)
 	return IDBlock{
 		Prefix: template, First: int64(first), Last: int64(last),
 		Width: numberDigits, Suffix: "-" + tag,

@@ -32,25 +32,17 @@ type takeValues struct {
 	fingerprint    func() fingerprint
 }
 
-func (s *Service) takeValues(ctx context.Context, t takeValues) (NextIdentityResponse, error) {
-	principal := s.principal(ctx, t.request != nil)
-	res, err := s.takeAs(ctx, t, principal)
-	if unnamed(err, principal) {
-		res, err = s.takeAs(ctx, t, s.author(ctx))
-	}
-	if err == nil {
-		return res, nil
-	}
-	return NextIdentityResponse{}, proposalError(err, t.request != nil)
-}
-
-// takeAs takes values in the name of a principal; nil for none.
-func (s *Service) takeAs(ctx context.Context, t takeValues, principal *string) (NextIdentityResponse, error) {
-	answer, err := s.cfg.Proposer.Propose(ctx, appendPrincipal(t.encode(), principal))
-	if err != nil {
-		return NextIdentityResponse{}, err
-	}
-	return s.taken(t, answer)
+// take takes values in the name of the caller where that counts.
+func (i *identities) take(ctx context.Context, t takeValues) (res NextIdentityResponse, err error) {
+	keyed := t.request != nil
+	err = i.named(ctx, keyed, keyed, func(principal *string) error {
+		answer, err := i.proposer.log.Propose(ctx, appendPrincipal(t.encode(), principal))
+		if err == nil {
+			res, err = i.taken(t, answer)
+		}
+		return err
+	})
+	return res, err
 }
 
 // encode returns the operation as raftlog.v1.Operation.
@@ -69,6 +61,17 @@ func (t takeValues) encode() []byte {
 	b = protowire.AppendVarint(b, uint64(t.count))
 	return appendText(b, 3, separator)
 }
+
+// appendPrincipal appends the caller's name to an encoded operation.
+func appendPrincipal(operation []byte, principal *string) []byte {
+	if principal == nil {
+		return operation
+	}
+	return appendText(operation, operationPrincipal, *principal)
+}
+
+// operationPrincipal is the field of raftlog.v1.Operation.
+const operationPrincipal protowire.Number = 3
 
 func appendText(b []byte, num protowire.Number, s string) []byte {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
@@ -94,7 +97,7 @@ func appendRequestKey(b []byte, t takeValues) []byte {
 }
 
 // taken returns what an answer says was taken. The error is a *refused or an *Error.
-func (s *Service) taken(t takeValues, answer []byte) (NextIdentityResponse, error) {
+func (i *identities) taken(t takeValues, answer []byte) (NextIdentityResponse, error) {
 	res, ok := decodeTaken(answer)
 	if !ok {
 		result, err := decodeResult(answer)
@@ -106,7 +109,7 @@ func (s *Service) taken(t takeValues, answer []byte) (NextIdentityResponse, erro
 	if err := checkBlocks(res.Blocks, t.count); err != nil {
 		return NextIdentityResponse{}, internal(err)
 	}
-	s.cfg.Events.issued(t.database, docid.Identity, t.count)
+	i.events.issued(t.database, docid.Identity, t.count)
 	return res, nil
 }
 

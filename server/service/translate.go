@@ -61,7 +61,7 @@ func notApplied(err error) *Error {
 	case outcome.Starting:
 		return unavailable(ReasonStarting, "the node is starting", retryStarting, err)
 	case outcome.Stopping:
-		return unavailable(ReasonStopping, "the node is stopping", retryBusy, err)
+		return stopping(err)
 	case outcome.Deadline:
 		return unavailable(ReasonNoQuorum, "no leader took the call in time; nothing happened", retryQuorum, err)
 	default:
@@ -91,7 +91,7 @@ func etagError(err error) *Error {
 	case errors.Is(err, etag.ErrStalled):
 		return unavailable(ReasonOverloaded, "the disk did not answer in time; nothing was given", retryQuorum, err)
 	case errors.Is(err, etag.ErrClosed):
-		return unavailable(ReasonStopping, "the node is stopping", retryBusy, err)
+		return stopping(err)
 	case errors.Is(err, etag.ErrBroken), errors.Is(err, etag.ErrCorrupt):
 		return &Error{Code: DataLoss, Reason: ReasonCorrupt, Message: "the node's own counters are damaged", Err: err}
 	default:
@@ -119,57 +119,30 @@ type refusalKind struct {
 	reason string
 }
 
-func kindOfRefusal(reason raftlogv1.RefusalReason) (refusalKind, bool) {
-	switch reason {
-	case raftlogv1.RefusalReason_REFUSAL_REASON_INVALID:
-		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRequest}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA:
-		return refusalKind{code: ResourceExhausted, reason: ReasonQuota}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED:
-		return refusalKind{code: OutOfRange, reason: ReasonCounterExhausted}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY:
-		return refusalKind{code: Aborted, reason: ReasonConcurrency}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED:
-		return refusalKind{code: AlreadyExists, reason: ReasonIDClaimed}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED:
-		return refusalKind{code: AlreadyExists, reason: ReasonRequestIDReused}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED:
-		return refusalKind{code: FailedPrecondition, reason: ReasonRequestIDExpired}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
-		return refusalKind{code: FailedPrecondition, reason: ReasonTagTaken}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID:
-		return refusalKind{code: InvalidArgument, reason: ReasonInvalidNodeTag}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
-		return refusalKind{code: FailedPrecondition, reason: ReasonTagNotMember}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND:
-		return refusalKind{code: NotFound, reason: ReasonIdentityNotFound}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND:
-		return refusalKind{code: NotFound, reason: ReasonClaimNotFound}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND:
-		return refusalKind{code: NotFound, reason: ReasonMemberNotFound}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID:
-		return refusalKind{code: InvalidArgument, reason: ReasonInvalidSetting}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED:
-		return refusalKind{code: FailedPrecondition, reason: ReasonNotFormed}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER:
-		return refusalKind{code: FailedPrecondition, reason: ReasonLastVoter}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID:
-		return refusalKind{code: InvalidArgument, reason: ReasonInvalidLastMax}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
-		return refusalKind{code: FailedPrecondition, reason: ReasonFormatUnsupported}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
-		return refusalKind{code: PermissionDenied, reason: ReasonPermissionDenied}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:
-		return refusalKind{code: InvalidArgument, reason: ReasonInvalidRoles}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
-		return refusalKind{code: DataLoss, reason: ReasonCorrupt}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:
-		return refusalKind{code: FailedPrecondition, reason: ReasonLosesQuorum}, true
-	case raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE:
-		return refusalKind{code: FailedPrecondition, reason: ReasonMemberUnreachable}, true
-	default:
-		return refusalKind{}, false
-	}
+var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
+	raftlogv1.RefusalReason_REFUSAL_REASON_INVALID:            {InvalidArgument, ReasonInvalidRequest},
+	raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA:              {ResourceExhausted, ReasonQuota},
+	raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED:  {OutOfRange, ReasonCounterExhausted},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY:        {Aborted, ReasonConcurrency},
+	raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED:         {AlreadyExists, ReasonIDClaimed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED:  {AlreadyExists, ReasonRequestIDReused},
+	raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED: {FailedPrecondition, ReasonRequestIDExpired},
+	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:          {FailedPrecondition, ReasonTagTaken},
+	raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID:        {InvalidArgument, ReasonInvalidNodeTag},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:       {FailedPrecondition, ReasonTagNotMember},
+	raftlogv1.RefusalReason_REFUSAL_REASON_IDENTITY_NOT_FOUND: {NotFound, ReasonIdentityNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_CLAIM_NOT_FOUND:    {NotFound, ReasonClaimNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND:   {NotFound, ReasonMemberNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID:    {InvalidArgument, ReasonInvalidSetting},
+	raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED:         {FailedPrecondition, ReasonNotFormed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER:         {FailedPrecondition, ReasonLastVoter},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID:   {InvalidArgument, ReasonInvalidLastMax},
+	raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED: {FailedPrecondition, ReasonFormatUnsupported},
+	raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:  {PermissionDenied, ReasonPermissionDenied},
+	raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID:      {InvalidArgument, ReasonInvalidRoles},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:           {DataLoss, ReasonCorrupt},
+	raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:       {FailedPrecondition, ReasonLosesQuorum},
+	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE: {FailedPrecondition, ReasonMemberUnreachable},
 }
 
 // reasonOfField is the reason for a text that the state refuses, by its field.
@@ -177,7 +150,7 @@ var reasonOfField = map[string]string{"name": ReasonInvalidName, "tag": ReasonIn
 
 // refusalError translates what the state machine refused.
 func refusalError(r *raftlogv1.Refusal) *Error {
-	kind, ok := kindOfRefusal(r.GetReason())
+	kind, ok := refusalKinds[r.GetReason()]
 	if !ok {
 		return internal(errors.New("refused: " + r.String()))
 	}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/idnode/idnode/access/rights"
+)
+
+// admission bounds the calls in flight and the ids that a caller gets.
+type admission struct {
+	*authorizer
+	limiter limiter
+	most    int
+	// inFlight counts the calls that enter has let in.
+	inFlight atomic.Int64
+	// draining is set once, by Drain: enter lets no more calls in.
+	draining atomic.Bool
+}
+
+// MaxInFlight is how many calls may be in flight at once.
+func (a *admission) MaxInFlight() int { return a.most }
+
+// enter lets a call in, or refuses it at once: a queue would only make the
+// callers behind it wait for answers they no longer want. A call that was let in
+// ends with leave.
+func (a *admission) enter(ctx context.Context) (*limited, *Error) {
+	caller := a.limitsOf(ctx)
+	return caller, a.admit(caller)
+}
+
+// admit is enter for a caller whose limits are known.
+//
+// Invariant: a call is counted before draining is looked at, so Drain, which
+// does it the other way round, misses none.
+func (a *admission) admit(caller *limited) *Error {
+	if err := caller.enter(); err != nil {
+		return err
+	}
+	if a.inFlight.Add(1) > int64(a.most) {
+		a.leave(caller)
+		return exhausted(ReasonOverloaded, "too many calls are in flight at this node", retryBusy, nil)
+	}
+	if a.draining.Load() {
+		a.leave(caller)
+		return stopping(nil)
+	}
+	return nil
+}
+
+// leave takes the limits of the caller from enter.
+func (a *admission) leave(caller *limited) {
+	a.inFlight.Add(-1)
+	caller.leave()
+}
+
+// allow refuses what the caller has no right to, and ids beyond its limit. It counts n
+// ids.
+func (a *admission) allow(ctx context.Context, need rights.Right, database, name string, n int64) error {
+	if err := a.authorize(ctx, need, database, name); err != nil {
+		return err
+	}
+	return a.limitIDs(ctx, n)
+}
+
+// limitIDs refuses ids beyond the caller's limit.
+func (a *admission) limitIDs(ctx context.Context, n int64) error {
+	if c := a.limitsOf(ctx); c != nil {
+		if err := c.takeIDs(time.Now(), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitsOf returns the counters of the call's caller; nil, and quickly so, if
+// there are no limits.
+func (a *admission) limitsOf(ctx context.Context) *limited {
+	roles := a.state.Roles()
+	if roles.Table == nil || len(roles.Table.Limits) == 0 {
+		return nil
+	}
+	return a.limiter.of(roles, a.caller(ctx).Principal)
+}
+
+// drainPause is the time between two looks at the calls in flight. They end within
+// milliseconds, unless the cluster is in trouble.
+const drainPause = 2 * time.Millisecond
+
+// Drain refuses new calls with STOPPING from now on, and waits until those in
+// flight have ended, or ctx has. Reads of the status go on.
+func (a *admission) Drain(ctx context.Context) error {
+	a.draining.Store(true)
+	tick := time.NewTicker(drainPause)
+	defer tick.Stop()
+	for {
+		left := a.inFlight.Load()
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d calls are still in flight: %w", left, ctx.Err())
+		}
+	}
+}

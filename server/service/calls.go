@@ -1,0 +1,49 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+)
+
+// calls lets calls in, and tells their callers, the log and the metrics how they fail.
+type calls struct {
+	*admission
+	*auditing
+	events *Events
+	logger *slog.Logger
+}
+
+// call makes one call of a use case.
+func call[Request, Response any](
+	ctx context.Context, c *calls, useCase string, req Request, do func(context.Context, Request) (Response, error),
+) (res Response, err error) {
+	caller, refused := c.enter(ctx)
+	if refused != nil {
+		return res, c.events.refused(refused)
+	}
+	defer c.leave(caller)
+	res, err = do(ctx, req)
+	return res, c.finish(ctx, useCase, err)
+}
+
+// finish logs what the caller must not see and returns err as an error that is
+// nil only if there is none.
+func (c *calls) finish(ctx context.Context, useCase string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *Error
+	if !errors.As(err, &known) {
+		known = internal(err)
+	}
+	if known.Code == Internal || known.Code == DataLoss {
+		c.logger.ErrorContext(ctx, "a call failed", "call", useCase, "reason", known.Reason, "error", known.Err)
+	} else if c.logger.Enabled(ctx, slog.LevelDebug) && known.Err != nil {
+		c.logger.DebugContext(ctx, "a call was refused", "call", useCase, "reason", known.Reason, "error", known.Err)
+	}
+	if known.Code == PermissionDenied {
+		c.recordDenial(ctx, useCase, known.Message)
+	}
+	return c.events.refused(known)
+}
