@@ -13,18 +13,16 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/server/config"
+	"github.com/idnode/idnode/server/heap"
+	"github.com/idnode/idnode/server/sdnotify"
 )
 
 // server is one node, as serve and dev run it.
 type server interface {
+	sdnotify.Node
 	// Run serves until ctx ends, then stops in bounded time and returns nil; or
 	// it returns the error that ended the node.
 	Run(ctx context.Context) error
-	// Ready returns when the node serves with a quorum.
-	Ready(ctx context.Context) error
-	// Alive returns as long as the node does not hang.
-	Alive()
-	GRPCAddr() string
 	RaftAddr() string
 	HTTPAddr() string
 	// HeldBytes is what is held for callers.
@@ -103,7 +101,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	manager, err := newSupervisor(a.getenv)
+	manager, err := sdnotify.FromEnv(a.getenv)
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -116,14 +114,14 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 }
 
 // runServer runs a node until ctx ends or it ends by itself.
-func (a *app) runServer(ctx context.Context, cfg *config.Config, log *slog.Logger, manager *supervisor) error {
+func (a *app) runServer(ctx context.Context, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager) error {
 	n, err := a.newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}
 	}
-	defer patientCollector(n.HeldBytes)()
+	defer heap.Relax(n.HeldBytes)()
 	go func() {
-		if err := manager.follow(ctx, n); err != nil {
+		if err := manager.Follow(ctx, n); err != nil {
 			log.Warn("the service manager cannot be told", "error", err)
 		}
 	}()

@@ -9,8 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -200,6 +205,58 @@ func TestServeWrongUsage(t *testing.T) {
 func TestPrintConfig(t *testing.T) {
 	got := commandEnv(t, []string{"IDNODE_LEADER_WAIT=1500ms"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
 	if got.code != exitOK || !strings.Contains(got.stdout, "leader-wait: 1.5s\n") || !strings.Contains(got.stdout, "tag: A\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestServeTellsItsManager runs a real node: it says when it serves, that it
+// lives, and when it stops.
+func TestServeTellsItsManager(t *testing.T) {
+	dir, err := os.MkdirTemp("", "notify-") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "socket")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	hear := func(line string) {
+		t.Helper()
+		buffer := make([]byte, 4096)
+		if err := manager.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, err := manager.Read(buffer)
+			if err != nil {
+				t.Fatalf("no message with the line %q: %v", line, err)
+			}
+			if slices.Contains(strings.Split(string(buffer[:n]), "\n"), line) {
+				return
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan outcome, 1)
+	port, err := strconv.Atoi(freeBasePort(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		env := []string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=20000"}
+		done <- commandWith(ctx, env, newNode, "serve", "--tag", "A", "--data-dir", t.TempDir(),
+			"--grpc", loopback(port), "--raft", loopback(port+1), "--http", loopback(port+2))
+	}()
+	for _, line := range []string{"STATUS=waiting for the cluster", "READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		hear(line)
+	}
+	stop()
+	hear("STOPPING=1")
+	if got := <-done; got.code != exitOK {
 		t.Errorf("%+v", got)
 	}
 }

@@ -72,6 +72,8 @@ var parts = []part{
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "server/budget", floor: 0},
 	{folder: "server/hostcheck", floor: 0},
+	{folder: "server/heap", floor: 0},
+	{folder: "server/sdnotify", floor: 0},
 	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
 	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/fileowner", floor: 0},

@@ -1,4 +1,4 @@
-package main
+package heap
 
 import (
 	"runtime"
@@ -32,7 +32,7 @@ func TestPercentFor(t *testing.T) {
 func TestTheRoomIsAdjustedAfterEachCollection(t *testing.T) {
 	t.Setenv("GOGC", "")
 	asked := make(chan struct{}, 100)
-	defer patientCollector(func() int64 {
+	defer Relax(func() int64 {
 		asked <- struct{}{}
 		return heapRoom
 	})()

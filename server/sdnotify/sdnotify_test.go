@@ -1,4 +1,4 @@
-package main
+package sdnotify
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (m *manager) next(t *testing.T, line string) {
 	}
 }
 
-func TestSupervisorOfEnvironment(t *testing.T) {
+func TestManagerOfTheEnvironment(t *testing.T) {
 	pid := strconv.Itoa(os.Getpid())
 	for name, tc := range map[string]struct {
 		env      map[string]string
@@ -81,7 +81,7 @@ func TestSupervisorOfEnvironment(t *testing.T) {
 		"no time":            {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "soon"}, err: "WATCHDOG_USEC"},
 		"no time at all":     {env: map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "0"}, err: "WATCHDOG_USEC"},
 	} {
-		s, err := newSupervisor(func(key string) string { return tc.env[key] })
+		s, err := FromEnv(func(key string) string { return tc.env[key] })
 		switch {
 		case tc.err != "":
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -95,45 +95,23 @@ func TestSupervisorOfEnvironment(t *testing.T) {
 	}
 }
 
-// TestServeTellsItsManager runs a real node: it says when it serves, that it
-// lives, and when it stops.
-func TestServeTellsItsManager(t *testing.T) {
-	m := newManager(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	done := make(chan outcome, 1)
-	base := freeBasePort(t, 1)
-	port, err := strconv.Atoi(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := func(offset int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port+offset)) }
-	go func() {
-		env := []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=20000"}
-		done <- commandWith(ctx, env, newNode, "serve", "--tag", "A", "--data-dir", t.TempDir(),
-			"--grpc", at(0), "--raft", at(1), "--http", at(2))
-	}()
-	for _, line := range []string{"STATUS=waiting for the cluster", "READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
-		m.next(t, line)
-	}
-	stop()
-	m.next(t, "STOPPING=1")
-	if got := <-done; got.code != exitOK {
-		t.Errorf("%+v", got)
-	}
-}
+// fakeNode is a node whose Ready returns an error.
+type fakeNode struct{ ready error }
+
+func (n fakeNode) Ready(context.Context) error { return n.ready }
+func (fakeNode) Alive()                        {}
+func (fakeNode) GRPCAddr() string              { return "127.0.0.1:7400" }
 
 // hanging is a node that serves and then hangs.
-type hanging struct{ fakeServer }
+type hanging struct{ fakeNode }
 
-func (*hanging) Alive() { select {} }
+func (hanging) Alive() { select {} }
 
 // TestNoSignOfLifeFromANodeThatHangs: it is for the watchdog to end it.
 func TestNoSignOfLifeFromANodeThatHangs(t *testing.T) {
 	m := newManager(t)
-	s := &supervisor{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}, watchdog: time.Millisecond}
-	n := &hanging{fakeServer{node: newFakeNode(t, nil)}}
-	go func() { _ = s.follow(t.Context(), n) }()
+	s := &Manager{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}, watchdog: time.Millisecond}
+	go func() { _ = s.Follow(t.Context(), hanging{}) }()
 	m.next(t, "READY=1")
 	select {
 	case got := <-m.messages:
@@ -145,8 +123,8 @@ func TestNoSignOfLifeFromANodeThatHangs(t *testing.T) {
 // TestNodeThatEndsBeforeItServes never says that it serves.
 func TestNodeThatEndsBeforeItServes(t *testing.T) {
 	m := newManager(t)
-	s := &supervisor{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}}
-	if err := s.follow(t.Context(), &fakeServer{ready: errors.New("the node has ended")}); err != nil {
+	s := &Manager{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}}
+	if err := s.Follow(t.Context(), fakeNode{ready: errors.New("the node has ended")}); err != nil {
 		t.Fatal(err)
 	}
 	m.next(t, "STATUS=waiting for the cluster")
@@ -159,8 +137,8 @@ func TestNodeThatEndsBeforeItServes(t *testing.T) {
 
 // TestManagerThatIsGone is an error for the log; the node goes on.
 func TestManagerThatIsGone(t *testing.T) {
-	s := &supervisor{socket: &net.UnixAddr{Name: filepath.Join(t.TempDir(), "none"), Net: "unixgram"}}
-	if err := s.follow(t.Context(), &fakeServer{}); err == nil {
+	s := &Manager{socket: &net.UnixAddr{Name: filepath.Join(t.TempDir(), "none"), Net: "unixgram"}}
+	if err := s.Follow(t.Context(), fakeNode{}); err == nil {
 		t.Error("no error")
 	}
 }

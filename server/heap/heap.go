@@ -1,4 +1,5 @@
-package main
+// Package heap lets a small heap grow before the garbage collector runs.
+package heap
 
 import (
 	"os"
@@ -30,9 +31,9 @@ type patience struct {
 	ended   bool
 }
 
-// patientCollector gives the heap its room, less what is held for callers, until the
+// Relax gives the heap its room, less what is held for callers, until the
 // function it returns is called. It leaves alone what an operator sets by GOGC.
-func patientCollector(held func() int64) (release func()) {
+func Relax(held func() int64) (release func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
