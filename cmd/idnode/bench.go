@@ -71,7 +71,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 		return &usageError{err: err}
 	}
 	if o.cluster != 0 {
-		c, err := a.startBenchCluster(ctx, o.cluster, o.serveFlags)
+		c, err := startBenchCluster(ctx, a.stderr, o.cluster, o.serveFlags)
 		if err != nil {
 			return err
 		}

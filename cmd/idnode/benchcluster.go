@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/freeport"
 )
 
@@ -34,7 +33,7 @@ type benchCluster struct {
 
 // startBenchCluster starts size processes on loopback, with data in a temporary
 // folder, and waits until all of them serve. Each gets the given flags, too.
-func (a *app) startBenchCluster(ctx context.Context, size int, flags []string) (c *benchCluster, err error) {
+func startBenchCluster(ctx context.Context, stderr io.Writer, size int, flags []string) (c *benchCluster, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -48,14 +47,14 @@ func (a *app) startBenchCluster(ctx context.Context, size int, flags []string) (
 	if c.dir, err = os.MkdirTemp("", "idnode-bench-"); err != nil {
 		return nil, err
 	}
-	specs, err := benchSpecs(c.dir, size)
+	specs, err := layOut(c.dir, size, func(int, int) (string, error) { return freeport.Loopback() })
 	if err != nil {
 		return nil, err
 	}
 	for _, spec := range specs {
 		args := append([]string{"serve", "--log-level", "error"}, spec.flags(specs)...)
 		p := exec.Command(program, append(args, flags...)...)
-		p.Stderr = a.stderr
+		p.Stderr = stderr
 		p.Env = []string{}
 		// A signal from the terminal is for this process, which ends the others.
 		p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -66,26 +65,6 @@ func (a *app) startBenchCluster(ctx context.Context, size int, flags []string) (
 		c.endpoints = append(c.endpoints, spec.grpc)
 	}
 	return c, c.awaitServing(ctx)
-}
-
-// benchSpecs lays the cluster out on free ports.
-func benchSpecs(dir string, size int) ([]devNode, error) {
-	var specs []devNode
-	tag := ""
-	for range size {
-		var err error
-		if tag, err = docid.NextNodeTag(tag); err != nil {
-			return nil, err
-		}
-		spec := devNode{tag: tag, dir: filepath.Join(dir, tag)}
-		for _, addr := range []*string{&spec.grpc, &spec.raft, &spec.http} {
-			if *addr, err = freeport.Loopback(); err != nil {
-				return nil, err
-			}
-		}
-		specs = append(specs, spec)
-	}
-	return specs, nil
 }
 
 // awaitServing waits until every node is healthy.

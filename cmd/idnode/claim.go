@@ -29,11 +29,7 @@ letters, is refused, and identities step over it.`,
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ClaimRequest{Database: s.database, Id: args[0], Separator: separator}
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Claim, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, docid.Escape(res.GetId()))
-		return nil
+		return s.out.value(err, res, docid.Escape(res.GetId()))
 	})
 }
 
@@ -50,11 +46,7 @@ func newReleaseCommand(a *app) *cobra.Command {
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.ReleaseRequest{Database: s.database, Id: args[0]}
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.Release, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, docid.Escape(args[0]))
-		return nil
+		return s.out.value(err, res, docid.Escape(args[0]))
 	})
 }
 

@@ -140,11 +140,7 @@ itself needs a token, where there are roles: see invite.`,
 		}
 		msg.Address = args[0]
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Join, &msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res.GetMember(), res.GetMember().GetTag())
-		return nil
+		return s.out.value(err, res.GetMember(), res.GetMember().GetTag())
 	})
 }
 
@@ -175,11 +171,7 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 		}
 		msg := &idnodev1.RemoveRequest{Tag: args[0], Force: force}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Remove, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, args[0]+" removed")
-		return nil
+		return s.out.value(err, res, args[0]+" removed")
 	})
 }
 
@@ -192,11 +184,7 @@ func newClusterTransferCommand(a *app) *cobra.Command {
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
 		msg := &idnodev1.TransferLeadershipRequest{Tag: strings.Join(args, "")}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.TransferLeadership, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, res.GetLeaderTag())
-		return nil
+		return s.out.value(err, res, res.GetLeaderTag())
 	})
 }
 
@@ -244,10 +232,6 @@ func newClusterSetCommand(a *app) *cobra.Command {
 			return err
 		}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
-		if err != nil {
-			return err
-		}
-		s.out.value(res.GetSetting(), fmt.Sprintf("%s\t%d", res.GetSetting().GetKey(), res.GetSetting().GetValue()))
-		return nil
+		return s.out.value(err, res.GetSetting(), fmt.Sprintf("%s\t%d", res.GetSetting().GetKey(), res.GetSetting().GetValue()))
 	})
 }

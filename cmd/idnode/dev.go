@@ -160,21 +160,29 @@ type devNode struct {
 // specs lays the cluster out. A kept folder must hold as many nodes as are
 // asked for: the list of first members cannot change at a restart.
 func (o *devOptions) specs(dir string) ([]devNode, error) {
+	if kept := keptNodes(dir); kept != 0 && kept != o.nodes {
+		return nil, usagef("%s holds a cluster of %d nodes: use --nodes %d, or another --data-dir", dir, kept, kept)
+	}
+	return layOut(dir, o.nodes, func(n, port int) (string, error) { return loopback(o.basePort + 10*n + port), nil })
+}
+
+// layOut lays size nodes out, with data in dir. address returns that of a node's port: 0
+// for gRPC, 1 for Raft and 2 for HTTP.
+func layOut(dir string, size int, address func(n, port int) (string, error)) ([]devNode, error) {
 	var specs []devNode
 	tag := ""
-	for i := range o.nodes {
+	for n := range size {
 		var err error
 		if tag, err = docid.NextNodeTag(tag); err != nil {
 			return nil, err
 		}
-		port := o.basePort + 10*i
-		specs = append(specs, devNode{
-			tag: tag, dir: filepath.Join(dir, tag),
-			grpc: loopback(port), raft: loopback(port + 1), http: loopback(port + 2),
-		})
-	}
-	if kept := keptNodes(dir); kept != 0 && kept != o.nodes {
-		return nil, usagef("%s holds a cluster of %d nodes: use --nodes %d, or another --data-dir", dir, kept, kept)
+		spec := devNode{tag: tag, dir: filepath.Join(dir, tag)}
+		for port, addr := range []*string{&spec.grpc, &spec.raft, &spec.http} {
+			if *addr, err = address(n, port); err != nil {
+				return nil, err
+			}
+		}
+		specs = append(specs, spec)
 	}
 	return specs, nil
 }

@@ -45,10 +45,9 @@ func health(ctx context.Context, s *clusterClient, service string, stderr io.Wri
 		}
 		return err
 	})
-	if err != nil {
+	if err := s.out.value(err, res, res.GetStatus()); err != nil {
 		return err
 	}
-	s.out.value(res, res.GetStatus())
 	if full {
 		fmt.Fprintln(stderr, "idnode: storage is full, here or on a majority: "+fullMeans)
 	}

@@ -53,7 +53,12 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 			return err
 		}
 		msg.Database, msg.Tag, msg.LastRangeAt = s.database, args[0], at
-		return hiloNext(ctx, s, &req, &msg)
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, &msg)
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) { printRange(w, res) })
+		return nil
 	})
 }
 
@@ -66,15 +71,6 @@ func parseTime(text string) (*timestamppb.Timestamp, error) {
 		return nil, usagef("--last-range-at must be a time like 2024-05-01T12:00:00Z, not %q", text)
 	}
 	return timestamppb.New(at), nil
-}
-
-func hiloNext(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.NextRangeRequest) error {
-	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.NextRange, msg)
-	if err != nil {
-		return err
-	}
-	s.out.result(res, func(w io.Writer) { printRange(w, res) })
-	return nil
 }
 
 func printRange(w io.Writer, r *idnodev1.NextRangeResponse) {
@@ -102,11 +98,7 @@ func newHiloGetCommand(a *app) *cobra.Command {
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetHiLo, &idnodev1.GetHiLoRequest{
 			Database: s.database, Tag: args[0], Consistency: consistency(stale),
 		})
-		if err != nil {
-			return err
-		}
-		s.out.value(res.GetHilo(), res.GetHilo().GetMax())
-		return nil
+		return s.out.value(err, res.GetHilo(), res.GetHilo().GetMax())
 	})
 }
 
@@ -135,11 +127,7 @@ that run the whole HiLo algorithm themselves. Fails with CONCURRENCY if someone 
 		}
 		msg := &idnodev1.SetHiLoRequest{Database: s.database, Tag: args[0], Max: limit, Expected: expected}
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SetHiLo, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, res.GetMax())
-		return nil
+		return s.out.value(err, res, res.GetMax())
 	})
 }
 
@@ -177,23 +165,13 @@ no program still uses it.`,
 		}
 		msg.WithoutToken = token == ""
 		msg.Database, msg.Tag = s.database, args[0]
-		return hiloReturn(ctx, s, &req, &msg)
-	})
-}
-
-func hiloReturn(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.ReturnRangeRequest) error {
-	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, msg)
-	if err != nil {
-		return err
-	}
-	s.out.result(res, func(w io.Writer) {
-		if res.GetReturned() {
-			fmt.Fprintf(w, "returned, max is now %d\n", res.GetMax())
-			return
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ReturnRange, &msg)
+		text := fmt.Sprintf("returned, max is now %d", res.GetMax())
+		if !res.GetReturned() {
+			text = fmt.Sprintf("not returned, max stays %d: late, repeated, foreign, or not the newest range", res.GetMax())
 		}
-		fmt.Fprintf(w, "not returned, max stays %d: late, repeated, foreign, or not the newest range\n", res.GetMax())
+		return s.out.value(err, res, text)
 	})
-	return nil
 }
 
 func newHiloListCommand(a *app) *cobra.Command {

@@ -50,11 +50,7 @@ func newIdentityGetCommand(a *app) *cobra.Command {
 		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.GetIdentity, &idnodev1.GetIdentityRequest{
 			Database: s.database, Name: args[0], Consistency: consistency(stale),
 		})
-		if err != nil {
-			return err
-		}
-		s.out.value(res.GetIdentity(), res.GetIdentity().GetValue())
-		return nil
+		return s.out.value(err, res.GetIdentity(), res.GetIdentity().GetValue())
 	})
 }
 
@@ -92,7 +88,8 @@ values come twice, which is asked about.`,
 		if err := askToLower(ctx, s, sure.of(cmd), &msg); err != nil {
 			return err
 		}
-		return identitySeed(ctx, s, &req, &msg)
+		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, &msg)
+		return s.out.value(err, res, res.GetValue())
 	})
 }
 
@@ -112,15 +109,6 @@ func askToLower(ctx context.Context, s *clusterClient, sure *confirmation, msg *
 		was = ""
 	}
 	return sure.ask(fmt.Sprintf("Sets %s%s to %d: the values above it that were handed out come again.", quote(msg.GetName()), was, msg.GetValue()))
-}
-
-func identitySeed(ctx context.Context, s *clusterClient, flags *requestFlags, msg *idnodev1.SeedIdentityRequest) error {
-	res, err := invoke(ctx, s.onceFrom(flags, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.SeedIdentity, msg)
-	if err != nil {
-		return err
-	}
-	s.out.value(res, res.GetValue())
-	return nil
 }
 
 func newIdentityDeleteCommand(a *app) *cobra.Command {
@@ -149,10 +137,6 @@ again, and values come twice, which is asked about.`,
 		}
 		msg := &idnodev1.DeleteIdentityRequest{Database: s.database, Name: args[0], Forget: forget}
 		res, err := invoke(ctx, s.onceFrom(&req, &msg.RequestId), idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.DeleteIdentity, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, res.GetValue())
-		return nil
+		return s.out.value(err, res, res.GetValue())
 	})
 }

@@ -29,10 +29,6 @@ again. Where joining needs no right, it needs no token either.`,
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(validFor)
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Invite, &msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, res.GetToken())
-		return nil
+		return s.out.value(err, res, res.GetToken())
 	})
 }

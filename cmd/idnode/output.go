@@ -53,9 +53,12 @@ func (p *printer) result(m proto.Message, text func(w io.Writer)) {
 	p.object(m)
 }
 
-// value prints m as JSON, or just v.
-func (p *printer) value(m proto.Message, v any) {
-	p.result(m, func(w io.Writer) { fmt.Fprintln(w, v) })
+// value prints m as JSON, or just v, unless the call that gave them failed.
+func (p *printer) value(failed error, m proto.Message, v any) error {
+	if failed == nil {
+		p.result(m, func(w io.Writer) { fmt.Fprintln(w, v) })
+	}
+	return failed
 }
 
 // object prints m as one line of JSON, zero values too, so that a script finds

@@ -238,10 +238,6 @@ roles from its own caller is refused.
 			msg.Expected = proto.Uint64(now.GetSetAt())
 		}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.SetRoles, msg)
-		if err != nil {
-			return err
-		}
-		s.out.value(res, fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
-		return nil
+		return s.out.value(err, res, fmt.Sprintf("%d roles and %d limits set at log index %d", len(table.GetRoles()), len(table.GetLimits()), res.GetLogIndex()))
 	})
 }
