@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/btree"
+
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
@@ -89,7 +91,7 @@ type claims struct {
 	released *table.Table[struct{}]
 	// numbered holds those of both of the form name + separator + decimal, by name: what
 	// an identity steps over. It is derived.
-	numbered tree[numberedItem]
+	numbered *btree.BTreeG[numberedItem]
 	// full is derived from it, and no part of the state: it only saves time.
 	full      fullIdentities
 	databases *databases
@@ -100,7 +102,7 @@ func newClaims() claims {
 	return claims{
 		claimed:  table.New[claimValue](),
 		released: table.New[struct{}](),
-		numbered: newTree(numberedItem.less),
+		numbered: btree.NewBTreeGOptions(numberedItem.less, btree.Options{NoLocks: true}), // State has one.
 		full:     fullIdentities{},
 	}
 }

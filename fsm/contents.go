@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"github.com/tidwall/btree"
-
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -52,15 +50,6 @@ func newContents() *contents {
 	c.databases.limits = &c.settings
 	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
 	return c
-}
-
-// tree is an ordered set. Copying one takes no time, whatever its size: both
-// copies then copy each node before they first change it.
-type tree[T any] = *btree.BTreeG[T]
-
-// newTree returns a copy-on-write tree without a lock: State has one.
-func newTree[T any](less func(a, b T) bool) tree[T] {
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
 // formed reports whether the cluster is formed.

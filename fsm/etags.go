@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/idnode/idnode/docid"
@@ -12,6 +13,7 @@ import (
 // etagRecord is what the cluster knows of one node's server-side etags. It is
 // never changed, only replaced.
 type etagRecord struct {
+	node nodeID
 	// start counts the node's starts.
 	start uint64
 	// clean means that the node stopped cleanly and has not started since.
@@ -47,32 +49,27 @@ func (s *etags) of(node nodeID) *etagRecord {
 	if e := s.byNode[node]; e != nil {
 		return e
 	}
-	return &etagRecord{}
+	return &etagRecord{node: node}
 }
 
 // put stores a node's new record.
-func (s *etags) put(node nodeID, e *etagRecord) {
-	s.drop(node)
-	s.byNode[node] = e
-	s.hash.add(hashEtags(node, e))
+func (s *etags) put(e *etagRecord) {
+	s.drop(e.node)
+	s.byNode[e.node] = e
+	s.hash.add(hashEtags(e))
 }
 
 // drop forgets a node's record, if it has one.
 func (s *etags) drop(node nodeID) {
 	if e := s.byNode[node]; e != nil {
-		s.hash.remove(hashEtags(node, e))
+		s.hash.remove(hashEtags(e))
 		delete(s.byNode, node)
 	}
 }
 
-// views returns the records of all nodes, by node.
-func (s *etags) views() []etagView {
-	views := make([]etagView, 0, len(s.byNode))
-	for node, e := range s.byNode {
-		views = append(views, etagView{node: node, record: e})
-	}
-	slices.SortFunc(views, func(a, b etagView) int { return compareNodes(a.node, b.node) })
-	return views
+// sorted returns all records, by node.
+func (s *etags) sorted() []*etagRecord {
+	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *etagRecord) int { return compareNodes(a.node, b.node) })
 }
 
 // tell passes on above which values a node's etags must continue.
@@ -84,8 +81,8 @@ func (s *etags) tell(node nodeID) {
 
 // skipAhead gives all nodes floors above every etag that they may have used, by far.
 func (s *etags) skipAhead(by uint64) {
-	for _, v := range s.views() {
-		s.put(v.node, v.record.past(by))
+	for _, e := range s.sorted() {
+		s.put(e.past(by))
 	}
 }
 
@@ -95,13 +92,13 @@ func (s *etags) restore(m *raftlogv1.EtagRecord, members *members) error {
 	if member == nil || s.byNode[node] != nil {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
 	}
-	e := &etagRecord{start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
+	e := &etagRecord{node: node, start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
 	for _, ceiling := range m.GetCeilings() {
 		e.counters = append(e.counters, etagCounter{
 			database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast(), floor: ceiling.GetFloor(),
 		})
 	}
-	s.put(node, e)
+	s.put(e)
 	return nil
 }
 
@@ -119,11 +116,17 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 // start only.
 func (s *etags) start(node nodeID) *raftlogv1.EtagState {
 	before := s.of(node)
-	now := &etagRecord{start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
-	s.put(node, now)
+	now := &etagRecord{node: node, start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
+	s.put(now)
 	state := before.state()
 	state.Start = now.start
 	return state
+}
+
+// with returns the record with other counters.
+func (e etagRecord) with(counters []etagCounter) *etagRecord {
+	e.counters = counters
+	return &e
 }
 
 // withoutLast returns a copy of the counters without the values of a clean stop.
@@ -155,7 +158,7 @@ func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	if err != nil {
 		return dst, err
 	}
-	c.etags.put(node, &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters})
+	c.etags.put(e.with(counters))
 	return appendBeyond(dst, beyond), nil
 }
 
@@ -195,7 +198,9 @@ func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal)
 	if err != nil {
 		return dst, err
 	}
-	c.etags.put(node, &etagRecord{start: e.start, clean: !stop.GetPartial(), floor: e.floor, counters: counters})
+	now := e.with(counters)
+	now.clean = !stop.GetPartial()
+	c.etags.put(now)
 	return appendBeyond(dst, beyond), nil
 }
 

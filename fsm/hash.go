@@ -166,10 +166,10 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.begin(recordSetting).text(settingTable[id].Key).number(uint64(value)).sum()
 }
 
-func hashEtags(node nodeID, e *etagRecord) uint64 {
+func hashEtags(e *etagRecord) uint64 {
 	const each = 48 // bytes of a counter whose database has a name of usual length
 	r := append(make(record, 0, len(recordSpace{})+each*len(e.counters)), byte(recordEtags))
-	r = r.data(node[:]).number(e.start).flag(e.clean)
+	r = r.data(e.node[:]).number(e.start).flag(e.clean)
 	for _, c := range e.counters {
 		r = r.text(c.database).number(c.ceiling).number(c.last)
 		if c.floor > 0 {

@@ -42,8 +42,8 @@ func hashFromScratch(c *contents) uint64 {
 			h.add(hashGroup(s, r.sequence, r.results, c.strict()))
 		}
 	}
-	for node, e := range c.etags.byNode {
-		h.add(hashEtags(node, e))
+	for _, e := range c.etags.byNode {
+		h.add(hashEtags(e))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
 		h.add(c.requests.hashAt(position))

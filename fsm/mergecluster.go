@@ -113,7 +113,9 @@ func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag
 	if len(beyond) > 0 {
 		return p.limits.quota(settingMaxDatabases)
 	}
-	p.records[node] = &etagRecord{start: e.start, clean: e.clean, floor: max(e.floor, m.GetEtagFloor()), counters: counters}
+	e = e.with(counters)
+	e.floor = max(e.floor, m.GetEtagFloor())
+	p.records[node] = e
 	return nil
 }
 
@@ -124,7 +126,7 @@ func (p *clusterPlan) carryOut() {
 	}
 	for _, tag := range p.shared {
 		node := nodeID(p.members.byTag(tag).GetId())
-		p.etags.put(node, p.records[node])
+		p.etags.put(p.records[node])
 		p.etags.tell(node)
 	}
 }

@@ -136,7 +136,7 @@ func (e *etagRecord) past(by uint64) *etagRecord {
 		k := &counters[i]
 		k.floor = max(k.floor, k.ceiling, k.last) + by
 	}
-	return &etagRecord{start: e.start, clean: e.clean, floor: e.floor, counters: counters}
+	return e.with(counters)
 }
 
 // plus adds a number that is not negative, and saturates.

@@ -82,8 +82,8 @@ func (w *requestWindow) push(k *op.RequestKey, index uint64, result []byte) {
 
 // pop forgets the oldest entry.
 func (w *requestWindow) pop() {
-	w.hash.remove(w.hashAt(w.first))
 	_, e := w.at(w.first)
+	w.hash.remove(w.hashAt(w.first))
 	delete(w.positions, e.key)
 	w.floor = e.index // Entries come in the order of the log.
 	w.first++

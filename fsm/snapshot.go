@@ -28,7 +28,7 @@ type Snapshot struct {
 	released   table.Frozen[struct{}]
 	members    []*raftlogv1.Member
 	sessions   []session
-	etags      []etagView
+	etags      []*etagRecord
 	requests   requestView
 	settings   settings
 	floor      floor
@@ -36,12 +36,6 @@ type Snapshot struct {
 
 	membership  uint64
 	invitations []*raftlogv1.MemberInvite
-}
-
-// etagView is the record of one node's etags.
-type etagView struct {
-	node   nodeID
-	record *etagRecord
 }
 
 // requestView is a window of request ids, frozen: the chunks, of which the last
@@ -89,7 +83,7 @@ func (c *contents) snapshot() *Snapshot {
 		released:   c.claims.released.Freeze(),
 		members:    c.members.sorted(),
 		sessions:   c.sessions.views(),
-		etags:      c.etags.views(),
+		etags:      c.etags.sorted(),
 		requests:   c.requests.view(),
 		settings:   c.settings,
 		floor:      c.floor,

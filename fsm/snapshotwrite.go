@@ -114,9 +114,9 @@ func (s *Snapshot) changedSettings() []settingID {
 }
 
 // message returns a node's etags as a record.
-func (v etagView) message() *raftlogv1.EtagRecord {
-	m := &raftlogv1.EtagRecord{Node: v.node[:], Start: v.record.start, Clean: v.record.clean, Floor: v.record.floor}
-	for _, c := range v.record.counters {
+func (e *etagRecord) message() *raftlogv1.EtagRecord {
+	m := &raftlogv1.EtagRecord{Node: e.node[:], Start: e.start, Clean: e.clean, Floor: e.floor}
+	for _, c := range e.counters {
 		m.Ceilings = append(m.Ceilings, &raftlogv1.EtagCeiling{Database: c.database, Ceiling: c.ceiling, Last: c.last, Floor: c.floor})
 	}
 	return m
