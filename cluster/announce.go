@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/idnode/idnode/cluster/commit"
@@ -19,7 +20,10 @@ const announcePause = 200 * time.Millisecond
 // announcer commits announcements of this node. Each has the node's current addresses and
 // formats, and opens a session.
 type announcer struct {
-	node    *Node
+	cfg     Config
+	record  *nodeRecord
+	roster  *roster
+	log     *slog.Logger
 	propose func(ctx context.Context, operation []byte) ([]byte, error)
 	// turn allows one announcement at a time.
 	turn chan struct{}
@@ -34,8 +38,6 @@ type announcer struct {
 }
 
 var _ commit.SessionOpener = (*announcer)(nil)
-
-func newAnnouncer(n *Node) *announcer { return &announcer{node: n, turn: make(chan struct{}, 1)} }
 
 // Open implements commit.SessionOpener. The announcement that every start makes
 // serves the first caller.
@@ -52,7 +54,7 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 		}
 	}
 	session, a.fresh = a.fresh, 0
-	return session, a.node.record.get().ID.Bytes(), nil
+	return session, a.record.id(), nil
 }
 
 // run announces this node once after its start, even if no caller proposes anything: its
@@ -80,7 +82,7 @@ func (a *announcer) first(ctx context.Context) bool {
 	}
 	err := a.announce(ctx)
 	if err != nil {
-		a.node.log.Debug("not announced yet", "because", err)
+		a.log.Debug("not announced yet", "because", err)
 	}
 	return err == nil
 }
@@ -109,7 +111,7 @@ func (a *announcer) announce(ctx context.Context) error {
 	}
 	// Until the node's own state has applied the announcement, it lacks settings of the
 	// cluster, such as how many databases may have server-side ids.
-	if err := a.node.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
+	if err := a.cfg.StateMachine.WaitApplied(ctx, result.GetMember().GetSession()); err != nil {
 		return err
 	}
 	a.fresh = result.GetMember().GetSession()
@@ -118,25 +120,25 @@ func (a *announcer) announce(ctx context.Context) error {
 
 // member is this node as it announces itself: with the number of its start.
 func (a *announcer) member() *raftlogv1.Member {
-	m := a.node.member()
-	m.Starts, m.Process, m.TrustData = a.starts, a.process, a.node.cfg.TrustData
+	m := a.record.member()
+	m.Starts, m.Process, m.TrustData = a.starts, a.process, a.cfg.TrustData
 	return m
 }
 
 // accepted records what the cluster says about this node.
 func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
-	err := a.node.record.update(func(record *member.Record) bool {
+	err := a.record.update(func(record *member.Record) bool {
 		changed := !record.TagConfirmed || record.Tag != r.GetMember().GetTag()
 		record.TagConfirmed, record.Tag = true, r.GetMember().GetTag()
 		return changed
 	})
 	if err != nil {
-		a.node.lifecycle.fail(err)
+		a.record.fail(err)
 		return err
 	}
 	a.started = true
-	if a.node.cfg.OnAnnounce != nil {
-		a.node.cfg.OnAnnounce(r)
+	if a.cfg.OnAnnounce != nil {
+		a.cfg.OnAnnounce(r)
 	}
 	return nil
 }
@@ -148,15 +150,15 @@ func (a *announcer) refused(err error) error {
 	switch refusal.GetReason() {
 	case raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTagTaken, refusal.GetDetail())
-		a.node.lifecycle.fail(err)
+		a.record.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED:
 		err = fmt.Errorf("cluster: %w: %s", member.ErrTooOld, refusal.GetDetail())
-		a.node.lifecycle.fail(err)
+		a.record.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
-		err = a.node.setBack(refusal.GetDetail())
+		err = a.record.setBack(refusal.GetDetail())
 	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
-		if m, ok := a.node.roster.byID(a.node.record.get().ID.Bytes()); ok && m.GetRemoved() {
-			a.node.removed()
+		if m, ok := a.roster.byID(a.record.id()); ok && m.GetRemoved() {
+			a.record.removed()
 			err = errors.Join(member.ErrRemoved, err)
 		}
 	}

@@ -2,14 +2,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/apply"
-	"github.com/idnode/idnode/cluster/member"
 )
 
 // told takes the state of a member that pinged this node.
@@ -29,11 +27,11 @@ func (p *memberPinger) heard(id string, at apply.StateAt) {
 // compare compares the states of members with this node's, and reports those that begin
 // to differ. The caller holds the lock.
 func (p *memberPinger) compare() {
-	for id, found := range p.divergence.Compare(time.Now(), p.e.machine.States()) {
-		p.e.node.log.Error("another member's state differs from this node's", "member", p.tag(id),
+	for id, found := range p.divergence.Compare(time.Now(), p.states) {
+		p.log.Error("another member's state differs from this node's", "member", p.tag(id),
 			"index", found.Index, "own_hash", hashText(found.Own), "its_hash", hashText(found.Other))
-		if differs := p.e.node.cfg.Events.StateDiffers; differs != nil {
-			differs()
+		if p.differs != nil {
+			p.differs()
 		}
 	}
 }
@@ -43,11 +41,11 @@ func (p *memberPinger) compare() {
 func (p *memberPinger) judgeState(ctx context.Context) {
 	p.mu.Lock()
 	p.compare() // The node may have caught up with a waiting state.
-	id, found, wrong := p.divergence.Against(time.Now(), string(p.e.id()), p.otherLeader(), p.e.voters())
+	id, found, wrong := p.divergence.Against(time.Now(), string(p.record.id()), p.otherLeader(), p.configuration.voters())
 	p.mu.Unlock()
 	if wrong {
-		p.ask(ctx)
-		p.e.node.diverged(fmt.Sprintf("at log entry %d the hash of its state is %s, that of node %s is %s",
+		p.askAll(ctx)
+		p.record.diverged(fmt.Sprintf("at log entry %d the hash of its state is %s, that of node %s is %s",
 			found.Index, hashText(found.Own), p.tag(id), hashText(found.Other)))
 	}
 }
@@ -55,30 +53,17 @@ func (p *memberPinger) judgeState(ctx context.Context) {
 // otherLeader returns the raw Raft id of the leader that Raft follows; empty if
 // that is this node, or there is none.
 func (p *memberPinger) otherLeader() string {
-	_, name := p.e.raft.LeaderWithID()
-	m, ok := p.e.node.roster.byServerID(string(name))
-	if !ok || p.e.isSelf(m) || p.e.raft.State() == raft.Leader {
+	_, name := p.raft.LeaderWithID()
+	m, ok := p.roster.byServerID(string(name))
+	if !ok || p.record.isSelf(m) || p.raft.State() == raft.Leader {
 		return ""
 	}
 	return string(m.GetId())
 }
 
 func (p *memberPinger) tag(id string) string {
-	m, _ := p.e.node.roster.byID([]byte(id))
+	m, _ := p.roster.byID([]byte(id))
 	return m.GetTag()
 }
 
 func hashText(hash uint64) string { return fmt.Sprintf("%016x", hash) }
-
-// diverged records that this node's state is not the cluster's, and ends it: its answers
-// may not be what the log holds.
-func (n *Node) diverged(why string) {
-	err := n.record.update(func(r *member.Record) bool {
-		changed := r.Diverged == ""
-		r.Diverged = why
-		return changed
-	})
-	n.lifecycle.fail(errors.Join(divergedError(why), err))
-}
-
-func divergedError(why string) error { return fmt.Errorf("cluster: %w: %s", member.ErrDiverged, why) }

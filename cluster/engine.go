@@ -1,15 +1,16 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
 	"github.com/idnode/idnode/cluster/raftlogger"
 	"github.com/idnode/idnode/cluster/readindex"
@@ -34,29 +35,26 @@ const lingerMin = 4
 // engine is a running Raft node with everything built on it. It exists once the node's
 // cluster is known.
 type engine struct {
-	node *Node
-	// name is the node's Raft name.
-	name          string
+	node          *Node
 	raft          *raft.Raft
 	machine       *apply.Machine
 	witness       *diskWitness
 	transport     *transport.Transport
+	configuration configuration
 	batcher       *commit.Batcher
 	gatherer      *commit.Gatherer
+	sender        *sender
+	announcer     *announcer
 	local         *readindex.Local
 	reads         *readindex.Reader
-	hint          hint
-	announcer     *announcer
-	quorum        *quorum.Monitor
 	pinger        *memberPinger
-	stuckTransfer *stuckTransfer
-	offers        offers
-	// abstention belongs to the current leadership's work.
-	abstention abstention
-	// ready is set while this node leads and has passed its first barrier.
-	ready atomic.Pointer[readindex.Ready]
-	// leaderSignal wakes monitorLeadership; the value tells only that it changed.
-	leaderSignal *leaderSignal
+	check         voterCheck
+	handover      *handover
+	membership    *membership
+	leadership    *leadership
+	signal        *leaderSignal
+	quorumWatch   *quorumWatch
+	memberWatch   *memberWatch
 }
 
 func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store, error) {
@@ -98,17 +96,14 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, name: n.record.get().ID.String(), announcer: newAnnouncer(n), leaderSignal: newLeaderSignal()}
-	e.pinger = newMemberPinger(e)
-	e.stuckTransfer = &stuckTransfer{limit: stuckTransferLimit, fatal: n.lifecycle.fail}
+	e := &engine{node: n, signal: newLeaderSignal()}
 	var err error
-	if e.witness, err = n.openWitness(); err != nil {
+	if e.witness, err = openWitness(n.cfg, n.store, n.record, n.roster, n.log); err != nil {
 		return nil, err
 	}
-	if e.transport, err = n.openTransport(e.witness, e.electorate); err != nil {
+	if e.transport, err = openTransport(n.cfg, n.record, n.roster, e.witness); err != nil {
 		return nil, err
 	}
-	e.announcer.starts, e.announcer.process = e.witness.stored.Starts, e.transport.Process()
 	if err := e.startRaft(); err != nil {
 		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
@@ -125,8 +120,8 @@ func (n *Node) startEngine() (*engine, error) {
 // configuration before.
 func (e *engine) startRaft() error {
 	n := e.node
-	config := n.raftConfig(e.leaderSignal)
-	n.lifecycle.run(e.leaderSignal.listen)
+	config := n.raftConfig(e.signal)
+	n.lifecycle.run(e.signal.listen)
 	if err := e.bootstrap(config); err != nil {
 		return err
 	}
@@ -143,7 +138,7 @@ func (e *engine) startRaft() error {
 	}
 	e.witness.raft.Store(r)
 	store.Started()
-	e.raft = r
+	e.raft, e.configuration = r, configuration{r, n.roster}
 	return nil
 }
 
@@ -171,49 +166,122 @@ func (e *engine) bootstrap(config *raft.Config) error {
 	return nil
 }
 
-// startWork builds group commit and reads on top of Raft.
+// startWork builds on top of Raft what this node does with it.
 func (e *engine) startWork() error {
-	n, c := e.node, e.node.cfg
-	var err error
-	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
-		Log: commit.NewRaftLog(watchedRaft{e.raft, e.stuckTransfer}, enqueueTimeout), Logger: c.Logger,
-		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
-		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: c.Now,
-	})
-	if err != nil {
+	stuck := &stuckTransfer{limit: stuckTransferLimit, fatal: e.node.lifecycle.fail}
+	if err := e.startCommit(stuck); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	e.gatherer, err = commit.New(commit.Config{
-		Sender: sender{e}, Opener: e.announcer, Logger: c.Logger,
-		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
-		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
-	})
-	if err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	e.announcer.propose = e.gatherer.ProposeIdempotent
-	e.quorum = quorum.NewMonitor(quorum.Config{
-		Self: string(e.id()), Lease: c.Timings.Lease, Raft: e.raft, Ping: e.pingVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
-	})
-	e.local = readindex.NewLocal(leaderReads{e}, readindex.LocalConfig{})
-	e.reads, err = readindex.New(readindex.Config{
-		Self: e.name, Leaders: e.gatherer, Local: e.local, Remote: remoteReads{e}, State: c.StateMachine, Limit: c.LeaderWait,
-	})
-	if err != nil {
+	e.watch()
+	e.lead(stuck)
+	if err := e.startReads(); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	return nil
 }
 
+// startCommit starts group commit.
+func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
+	n, c := e.node, e.node.cfg
+	e.batcher, err = commit.NewBatcher(commit.BatcherConfig{
+		Log: commit.NewRaftLog(watchedRaft{e.raft, stuck}, enqueueTimeout), Logger: c.Logger,
+		Header:   func() (uint32, []byte) { return max(c.Registry.Format(), 1), n.ClusterID() },
+		InFlight: c.Commit.EntriesInFlight, Linger: c.Commit.Linger, Events: c.Events.Entries, Now: c.Now,
+	})
+	if err != nil {
+		return err
+	}
+	e.sender = &sender{
+		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, peers: c.Peers, forwarded: c.Events.Forwarded,
+	}
+	e.announcer = &announcer{
+		cfg: c, record: n.record, roster: n.roster, log: n.log, turn: make(chan struct{}, 1),
+		starts: e.witness.stored.Starts, process: e.transport.Process(),
+	}
+	e.gatherer, err = commit.New(commit.Config{
+		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
+		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
+		Linger: c.Commit.Linger, LingerMin: lingerMin, CallLimit: c.Commit.CallLimit, Events: c.Events.Groups,
+	})
+	if err != nil {
+		return err
+	}
+	e.announcer.propose = e.gatherer.ProposeIdempotent
+	return nil
+}
+
+// watch builds what watches the other nodes.
+func (e *engine) watch() {
+	n, c := e.node, e.node.cfg
+	p := &pings{
+		peers: c.Peers, record: n.record, roster: n.roster, witness: e.witness, states: e.machine.States(), log: n.log,
+	}
+	monitor := quorum.NewMonitor(quorum.Config{
+		Self: string(n.record.id()), Lease: c.Timings.Lease, Raft: e.raft, Ping: p.askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
+	})
+	e.pinger = newMemberPinger(&memberPinger{
+		pings: p, raft: e.raft, configuration: e.configuration, quorum: monitor, space: n.space,
+		condition: n.peerSide.condition, differs: c.Events.StateDiffers,
+	})
+	e.memberWatch = &memberWatch{
+		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, onRemoved: c.OnRemoved,
+	}
+	e.quorumWatch = &quorumWatch{
+		raft: e.raft, configuration: e.configuration, record: n.record, hint: &p.hint, monitor: monitor,
+		standing: &n.standing, gatherer: e.gatherer, log: n.log,
+		leaders: succession{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
+	}
+}
+
+// lead builds what a leader does, and what changes who leads and who is a member.
+func (e *engine) lead(stuck *stuckTransfer) {
+	n, c := e.node, e.node.cfg
+	e.check = voterCheck{
+		raft: e.raft, transport: e.transport, roster: n.roster, registry: c.Registry, heartbeat: c.Timings.Heartbeat,
+	}
+	e.handover = &handover{
+		raft: e.raft, configuration: e.configuration, record: n.record, roster: n.roster, peers: c.Peers, gatherer: e.gatherer,
+		pinger: e.pinger, check: e.check, space: n.space, stuck: stuck, log: n.log,
+	}
+	e.membership = &membership{
+		ctx: n.lifecycle.ctx, gatherer: e.gatherer, state: c.StateMachine, configuration: e.configuration,
+		record: n.record, roster: n.roster, peers: c.Peers, check: e.check, handover: e.handover, log: n.log,
+	}
+	configurator := configurator{n.lifecycle.ctx, e.raft, e.transport, e.handover}
+	// A leader's table is the newest, and the roster's additions do not count.
+	reconciler := member.Reconciler{
+		Self: n.ID(), Raft: configurator, Members: c.Registry.Members,
+		Progress: e.pinger.progress, Commit: e.raft.CommitIndex,
+		MayVote: e.check.mayVote, Promote: e.membership.promote, Format: c.Registry.Format, RaiseFormat: e.membership.raiseFormat,
+		Stable: c.PromoteAfter, Logger: n.log,
+	}
+	e.leadership = &leadership{
+		raft: e.raft, record: n.record, registry: c.Registry, state: c.StateMachine, now: c.Now, batcher: e.batcher,
+		handover: e.handover, configurator: configurator, reconciler: reconciler, stuck: stuck,
+		progress: &progressWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
+		signal:   e.signal, log: n.log,
+	}
+}
+
+// startReads starts linearizable reads.
+func (e *engine) startReads() (err error) {
+	n, c := e.node, e.node.cfg
+	e.local = readindex.NewLocal(leaderReads{e.raft, e.transport, e.configuration, e.leadership}, readindex.LocalConfig{})
+	e.reads, err = readindex.New(readindex.Config{
+		Self: n.record.name(), Leaders: e.gatherer, Local: e.local, Remote: remoteReads{n.roster, c.Peers}, State: c.StateMachine, Limit: c.LeaderWait,
+	})
+	return err
+}
+
 // startLoops starts the node's own goroutines.
 func (e *engine) startLoops() {
 	l := e.node.lifecycle
-	l.run(e.watchQuorum)
-	l.run(e.watchMembers)
+	l.run(e.quorumWatch.run)
+	l.run(e.memberWatch.run)
 	l.run(e.pinger.run)
-	l.run(e.keepWitness)
-	l.run(e.greetMembers)
-	l.run(e.monitorLeadership)
+	l.run(e.witness.keep)
+	l.run(func(ctx context.Context) { greetMembers(ctx, e.node.roster, e.node.record, e.transport, l) })
+	l.run(e.leadership.monitor)
 	l.run(e.announcer.run)
 	l.run(e.snapshotByBytes)
 }

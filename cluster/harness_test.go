@@ -42,11 +42,11 @@ var (
 	_ cluster.Registry     = (*fsm.State)(nil)
 	_ cluster.Peers        = (*peer.Pool)(nil)
 	_ peer.Node            = peerSide{}
-	_ peer.Registry        = (*cluster.Node)(nil)
+	_ peer.Registry        = (*cluster.PeerSide)(nil)
 )
 
 // peerSide takes in every node that asks: who may join is not the cluster's to say.
-type peerSide struct{ *cluster.Node }
+type peerSide struct{ *cluster.PeerSide }
 
 // HandleJoin implements peer.Node.
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
@@ -137,9 +137,9 @@ func (s *server) open(change func(*cluster.Config)) {
 		s.t.Fatalf("%s: %v", s.tag, err)
 	}
 	s.node = node
-	guard := peer.NewGuard(node, nil)
+	guard := peer.NewGuard(node.PeerSide(), nil)
 	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
-	peer.NewServer(peerSide{node}, nil).Register(s.api)
+	peer.NewServer(peerSide{node.PeerSide()}, nil).Register(s.api)
 	s.serve()
 }
 

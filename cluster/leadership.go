@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,83 +62,105 @@ func (o *leaderSignal) listen(ctx context.Context) {
 	}
 }
 
-// monitorLeadership works as a leader each time this node gains leadership, under a
-// context that ends with it. One leadership's work ends before the next one's starts.
-func (e *engine) monitorLeadership(ctx context.Context) {
+// leadership is this node's work as a leader, each time it is one.
+type leadership struct {
+	raft         *raft.Raft
+	record       *nodeRecord
+	registry     Registry
+	state        StateMachine
+	now          func() time.Time
+	batcher      *commit.Batcher
+	handover     *handover
+	configurator configurator
+	stuck        *stuckTransfer
+	progress     *progressWatch
+	log          *slog.Logger
+	// reconciler is copied for each leadership.
+	reconciler member.Reconciler
+	// signal wakes monitor; the value tells only that it changed.
+	signal *leaderSignal
+	// ready is set while this node leads and has passed its first barrier.
+	ready atomic.Pointer[readindex.Ready]
+}
+
+// monitor works as a leader each time this node gains leadership, under a context that
+// ends with it. One leadership's work ends before the next one's starts.
+func (l *leadership) monitor(ctx context.Context) {
 	var seen uint64
 	end := func() {}
 	defer func() { end() }()
 	for {
 		select {
-		case <-e.leaderSignal.wake:
+		case <-l.signal.wake:
 		case <-ctx.Done():
 			return
 		}
-		count := e.leaderSignal.count.Load()
+		count := l.signal.count.Load()
 		if count == seen {
 			continue
 		}
 		seen = count
 		end()
 		end = func() {}
-		if e.leaderSignal.holds.Load() {
-			end = e.startLeading(ctx)
+		if l.signal.holds.Load() {
+			end = l.start(ctx)
 		}
 	}
 }
 
-// startLeading starts the work of a leader and returns the function that ends it and
-// waits for it.
-func (e *engine) startLeading(ctx context.Context) (end func()) {
+// start starts the work of a leader and returns the function that ends it and waits for
+// it.
+func (l *leadership) start(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	e.stuckTransfer.reset()
-	e.node.log.Info("this node leads", "term", e.raft.CurrentTerm())
+	l.stuck.reset()
+	l.log.Info("this node leads", "term", l.raft.CurrentTerm())
 	go func() {
 		defer close(done)
-		e.leaderLoop(ctx)
+		l.work(ctx)
 	}()
 	return func() {
-		e.ready.Store(nil)
+		l.ready.Store(nil)
 		cancel()
-		e.batcher.Resign()
+		l.batcher.Resign()
 		<-done
-		e.ready.Store(nil)
-		e.node.log.Info("this node no longer leads")
+		l.ready.Store(nil)
+		l.log.Info("this node no longer leads")
 	}
 }
 
-// leaderLoop is a leader's work, until ctx ends.
-func (e *engine) leaderLoop(ctx context.Context) {
+// work is a leader's work, until ctx ends.
+func (l *leadership) work(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { e.stuckTransfer.probe(ctx, e.askRaft) })
-	watching.Go(func() { e.watchProgress(ctx) })
-	if !e.establishLeadership(ctx) {
+	watching.Go(func() { l.stuck.probe(ctx, l.configurator.askRaft) })
+	watching.Go(func() { l.progress.watch(ctx) })
+	if !l.establish(ctx) {
 		return
 	}
-	watching.Go(func() { e.leaveToRoom(ctx) })
-	e.batcher.Lead(ctx)
-	e.reconciler().Run(ctx)
+	watching.Go(func() { l.handover.leaveToRoom(ctx) })
+	l.batcher.Lead(ctx)
+	reconciler := l.reconciler
+	reconciler.Run(ctx)
 }
 
-// establishLeadership makes this node ready to lead. If it cannot, leadership goes to
-// another node, and if there is none the node ends: a leader that answers nothing is
-// worse than none. It waits for a transfer in progress, which has a watchdog of its own.
-func (e *engine) establishLeadership(ctx context.Context) bool {
+// establish makes this node ready to lead. If it cannot, leadership goes to another node,
+// and if there is none the node ends: a leader that answers nothing is worse than none. It
+// waits for a transfer in progress, which has a watchdog of its own.
+func (l *leadership) establish(ctx context.Context) bool {
 	var err error
 	for tries := 0; tries < maxEstablishTries; tries++ {
-		if err = e.prepare(ctx); err == nil || ctx.Err() != nil || e.raft.State() != raft.Leader {
+		if err = l.prepare(ctx); err == nil || ctx.Err() != nil || l.raft.State() != raft.Leader {
 			return err == nil
 		}
 		if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			tries = -1
 		}
-		e.node.log.Warn("cannot lead yet", "because", err)
+		l.log.Warn("cannot lead yet", "because", err)
 		sleep(ctx, establishPause)
 	}
-	if transferErr := e.transfer(ctx, e.heir()); transferErr != nil && ctx.Err() == nil && e.raft.State() == raft.Leader {
-		e.node.lifecycle.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
+	if transferErr := l.handover.transfer(ctx, l.handover.heir()); transferErr != nil && ctx.Err() == nil && l.raft.State() == raft.Leader {
+		l.record.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
 	}
 	return false
 }
@@ -147,29 +170,29 @@ func (e *engine) establishLeadership(ctx context.Context) bool {
 //
 // The read index is the barrier's own index, never the commit index: an entry of this
 // node's last leadership may be committed by now without being applied.
-func (e *engine) prepare(ctx context.Context) error {
-	term := e.raft.CurrentTerm()
-	barrier, err := e.barrier(ctx)
-	e.stuckTransfer.saw(err)
+func (l *leadership) prepare(ctx context.Context) error {
+	term := l.raft.CurrentTerm()
+	barrier, err := l.barrier(ctx)
+	l.stuck.saw(err)
 	if err != nil {
 		return err
 	}
-	if len(e.node.cfg.Registry.ClusterID()) == 0 {
-		if err := e.form(ctx); err != nil {
+	if len(l.registry.ClusterID()) == 0 {
+		if err := l.form(ctx); err != nil {
 			return err
 		}
 	}
-	e.ready.Store(&readindex.Ready{Term: term, Barrier: barrier, Applied: e.node.cfg.StateMachine.AppliedIndex()})
+	l.ready.Store(&readindex.Ready{Term: term, Barrier: barrier, Applied: l.state.AppliedIndex()})
 	return nil
 }
 
 // barrier passes a barrier and returns its index.
-func (e *engine) barrier(ctx context.Context) (uint64, error) {
+func (l *leadership) barrier(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
 	var future raft.Future
 	err := readindex.Await(ctx, func() readindex.Future {
-		future = e.raft.Barrier(enqueueTimeout)
+		future = l.raft.Barrier(enqueueTimeout)
 		return future
 	})
 	if err != nil {
@@ -186,16 +209,16 @@ func (e *engine) barrier(ctx context.Context) (uint64, error) {
 // form writes the entry that forms the cluster, from the plan in the node's record. All
 // nodes of a first start have the same plan, so it does not matter who leads first; a
 // second such entry is refused by the state machine.
-func (e *engine) form(ctx context.Context) error {
-	record := e.node.record.get()
+func (l *leadership) form(ctx context.Context) error {
+	record := l.record.get()
 	operation, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: record.ClusterID, Members: record.Members})
 	if err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: e.node.cfg.Now().UnixNano()}
+	header := raftlog.Header{Format: 1, ClusterID: record.ClusterID, TimeUnixNano: l.now().UnixNano()}
 	entry := raftlog.AppendEntry(nil, header, [][]byte{group})
-	future := commit.NewRaftLog(e.raft, enqueueTimeout).Append(entry)
+	future := commit.NewRaftLog(l.raft, enqueueTimeout).Append(entry)
 	select {
 	case <-future.Done():
 	case <-ctx.Done():
@@ -209,34 +232,6 @@ func (e *engine) form(ctx context.Context) error {
 		return errors.New("forming the cluster: the state machine refused")
 	}
 	return nil
-}
-
-// transfer hands leadership over: to the given server, or to the one Raft chooses if to
-// is empty. It is bounded by Raft's election timeout and ctx.
-func (e *engine) transfer(ctx context.Context, to raft.Server) error {
-	err := readindex.Await(ctx, func() readindex.Future {
-		if to.ID == "" {
-			return e.raft.LeadershipTransfer()
-		}
-		return e.raft.LeadershipTransferToServer(to.ID, to.Address)
-	})
-	if ctx.Err() == nil {
-		e.stuckTransfer.saw(err) // A transfer that has ended is not stuck, even if it failed.
-	}
-	return err
-}
-
-// reconciler returns the loop that makes Raft's configuration equal to the replicated
-// table of members: a leader's table is the newest, and the roster's additions do not
-// count.
-func (e *engine) reconciler() *member.Reconciler {
-	n := e.node
-	return &member.Reconciler{
-		Self: n.record.get().ID, Raft: configurator{e}, Members: n.cfg.Registry.Members,
-		Progress: e.pinger.progress, Commit: e.raft.CommitIndex,
-		MayVote: e.mayVote, Promote: e.promote, Format: n.cfg.Registry.Format, RaiseFormat: e.raiseFormat,
-		Stable: n.cfg.PromoteAfter, Logger: n.log,
-	}
 }
 
 // sleep waits for d, or until ctx ends.

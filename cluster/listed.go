@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +27,9 @@ func (n *Node) compareList(ctx context.Context) error {
 	judged, result := make(chan struct{}), make(chan error, 1)
 	once := sync.OnceFunc(func() { close(judged) })
 	check := member.ListCheck{
-		Self: n.member, ClusterID: n.ClusterID(), Listed: listed,
+		Self: n.record.member, ClusterID: n.ClusterID(), Listed: listed,
 		Members: func() []*raftlogv1.Member { return n.roster.refresh().members }, Greeter: n.cfg.Peers,
-		Vouched: n.standing.vouched.Load, Tell: n.doubtList,
+		Vouched: n.standing.vouched.Load, Tell: n.standing.doubt,
 		Report: func(own, foreign bool) {
 			n.standing.report(own, foreign)
 			once()
@@ -62,6 +62,9 @@ type standing struct {
 	// asking is set until the listed nodes' answers count; foreign while one of them
 	// belongs to another cluster.
 	asking, foreign, vouched atomic.Bool
+	// doubts are what is wrong with the listed nodes.
+	doubts atomic.Pointer[[]string]
+	log    *slog.Logger
 }
 
 // report takes what the nodes listed said.
@@ -104,37 +107,24 @@ func (s *standing) err() error {
 // listed node nor a quorum of its own cluster has confirmed it since the start.
 func (n *Node) Standing() error { return n.standing.err() }
 
-// doubtList reports that the listed nodes are not all of this node's cluster.
-func (n *Node) doubtList(doubts []string) {
-	n.warnings.list.Store(&doubts)
+// doubt reports that the listed nodes are not all of this node's cluster.
+func (s *standing) doubt(doubts []string) {
+	s.doubts.Store(&doubts)
 	if len(doubts) == 0 {
-		n.log.Info("all nodes listed that answer are of this cluster")
+		s.log.Info("all nodes listed that answer are of this cluster")
 	}
 	for _, doubt := range doubts {
-		n.log.Warn(doubt)
+		s.log.Warn(doubt)
 	}
 }
 
 // Warnings returns what is wrong with how the node was started, one line each: why it
 // finds no place in a cluster, or that a listed node belongs to another. It works from
 // Open on, and makes no calls.
-func (n *Node) Warnings() []string { return n.warnings.all() }
-
-// warnings are problems with how the node was started, for its callers.
-type warnings struct {
-	// place is why the node has no place in a cluster; nil once it has one. list is what
-	// is wrong with the listed nodes.
-	place atomic.Pointer[error]
-	list  atomic.Pointer[[]string]
-}
-
-func (w *warnings) all() []string {
-	var all []string
-	if err := w.place.Load(); err != nil {
-		all = append(all, "no place in a cluster yet: "+strings.ReplaceAll((*err).Error(), "\n", "; "))
-	}
-	if list := w.list.Load(); list != nil {
-		all = append(all, *list...)
+func (n *Node) Warnings() []string {
+	all := n.starter.warnings()
+	if doubts := n.standing.doubts.Load(); doubts != nil {
+		all = append(all, *doubts...)
 	}
 	return all
 }

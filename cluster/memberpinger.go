@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -13,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/apply"
-	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -29,7 +25,16 @@ const (
 // memberPinger pings the other members. It keeps their answers for the status, whether a
 // quorum of disks is nearly full, and whether their states equal this node's.
 type memberPinger struct {
-	e       *engine
+	*pings
+	raft          *raft.Raft
+	configuration configuration
+	quorum        *quorum.Monitor
+	space         *space
+	// condition is this node's own answer to a ping.
+	condition func() *peerv1.PingResponse
+	// differs learns of each member whose state begins to differ; it may be nil.
+	differs func()
+
 	mu      sync.Mutex
 	replies map[string]*peerv1.PingResponse
 	// silent has, for each member that does not answer, the time of the first unanswered
@@ -50,37 +55,39 @@ type round struct {
 	differing map[string]bool
 }
 
-func newMemberPinger(e *engine) *memberPinger {
-	return &memberPinger{e: e, replies: map[string]*peerv1.PingResponse{}, silent: map[string]time.Time{}, divergence: apply.NewDivergence()}
+// newMemberPinger returns p, which has what it needs, with no answers yet.
+func newMemberPinger(p *memberPinger) *memberPinger {
+	p.replies, p.silent, p.divergence = map[string]*peerv1.PingResponse{}, map[string]time.Time{}, apply.NewDivergence()
+	return p
 }
 
 // run pings all members periodically, until ctx ends.
 func (p *memberPinger) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		p.e.node.space.look()
-		p.ask(ctx)
-		p.e.node.space.others.Store(p.quorumFull())
+		p.space.look()
+		p.askAll(ctx)
+		p.space.others.Store(p.quorumFull())
 		p.judgeState(ctx)
 		sleep(ctx, memberPingEvery)
 	}
 }
 
-// ask pings all other members at the same time.
-func (p *memberPinger) ask(ctx context.Context) {
+// askAll pings all other members at the same time.
+func (p *memberPinger) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, memberPingTimeout)
 	defer cancel()
-	began, own := time.Now(), p.e.node.condition()
+	began, own := time.Now(), p.condition()
 	defer func() { p.newest.Store(p.round(began, own)) }()
 	var wg sync.WaitGroup
-	for _, m := range p.e.node.roster.refresh().members {
-		if m.GetRemoved() || p.e.isSelf(m) {
+	for _, m := range p.roster.refresh().members {
+		if m.GetRemoved() || p.record.isSelf(m) {
 			continue
 		}
 		wg.Go(func() {
 			sent := time.Now()
-			reply, err := p.e.ping(ctx, m)
-			p.e.quorum.Heard(string(m.GetId()), sent, err == nil)
-			p.record(m, sent, reply, err)
+			reply, err := p.pings.ask(ctx, m)
+			p.quorum.Heard(string(m.GetId()), sent, err == nil)
+			p.keep(m, sent, reply, err)
 		})
 	}
 	wg.Wait()
@@ -100,12 +107,12 @@ func (p *memberPinger) shown() *round {
 	if r := p.newest.Load(); r != nil {
 		return r
 	}
-	own := p.e.node.condition()
+	own := p.condition()
 	return &round{at: time.Now(), replies: map[string]*peerv1.PingResponse{string(own.GetId()): own}}
 }
 
-// record keeps the newest reply; a member that does not answer has none.
-func (p *memberPinger) record(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
+// keep keeps the newest reply; a member that does not answer has none.
+func (p *memberPinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.PingResponse, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := string(m.GetId())
@@ -139,9 +146,9 @@ func (p *memberPinger) silentSince(id []byte) time.Time {
 
 // quorumFull reports whether the disks of a majority of voters are below the mark.
 func (p *memberPinger) quorumFull() bool {
-	full, voters := 0, p.e.voters()
+	full, voters := 0, p.configuration.voters()
 	for _, id := range voters {
-		if id == string(p.e.id()) && p.e.node.space.below.Load() {
+		if id == string(p.record.id()) && p.space.below.Load() {
 			full++
 		} else if r, ok := p.reply([]byte(id)); ok && r.GetStorageFull() {
 			full++
@@ -149,90 +156,3 @@ func (p *memberPinger) quorumFull() bool {
 	}
 	return full > len(voters)/2
 }
-
-// progress returns a member's applied index.
-func (p *memberPinger) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, quorum.PingTimeout)
-	defer cancel()
-	reply, err := p.e.ping(ctx, m)
-	return reply.GetAppliedIndex(), err
-}
-
-// errOtherNode means that another node answered than the one that was pinged.
-var errOtherNode = errors.New("another node answers at this member's address")
-
-// ping pings a member. The member itself must answer: its address may belong to another
-// node by now.
-func (e *engine) ping(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
-	own := e.machine.States().Newest()
-	reply, err := e.node.cfg.Peers.Ping(ctx, m.GetTag(), m.GetGrpcAddress(), &peerv1.PingRequest{StateIndex: own.Index, StateHash: own.Hash})
-	switch {
-	case err != nil:
-		return nil, err
-	case string(reply.GetId()) != string(m.GetId()):
-		return nil, errOtherNode
-	case reply.GetCallerRemoved():
-		e.node.removed()
-	}
-	e.witness.Told(member.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex())
-	e.hint.heard(time.Now(), reply.GetLeader())
-	e.meet(ctx, m, reply.GetLeader())
-	return reply, nil
-}
-
-// pingVoter pings a voter by its raw Raft id.
-func (e *engine) pingVoter(ctx context.Context, id string) error {
-	m, ok := e.node.roster.byID([]byte(id))
-	if !ok {
-		return errOtherNode
-	}
-	_, err := e.ping(ctx, m)
-	return err
-}
-
-// meet learns of an unknown leader through the member that named it. The leader itself
-// could not: it is refused as unknown.
-func (e *engine) meet(ctx context.Context, through *raftlogv1.Member, leader []byte) {
-	if _, known := e.node.roster.byID(leader); known || len(leader) == 0 {
-		return
-	}
-	reply, err := e.node.cfg.Peers.Hello(ctx, through.GetTag(), through.GetGrpcAddress(), &peerv1.HelloRequest{Self: e.node.member()})
-	if err != nil || !bytes.Equal(reply.GetSelf().GetId(), through.GetId()) || !bytes.Equal(reply.GetClusterId(), e.node.ClusterID()) {
-		return
-	}
-	e.node.log.Info("learned of new members", "through", through.GetTag())
-	if err := e.node.roster.learn(reply.GetMembers()); err != nil {
-		e.node.lifecycle.fail(fmt.Errorf("cluster: %w", err))
-	}
-}
-
-// id returns this node's raw Raft id.
-func (e *engine) id() []byte { return e.node.record.get().ID.Bytes() }
-
-func (e *engine) isSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(e.id()) }
-
-// voters returns the raw Raft ids of the voters, by Raft's configuration.
-func (e *engine) voters() []string {
-	var ids []string
-	for _, s := range e.servers() {
-		if m, ok := e.node.roster.byServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
-			ids = append(ids, string(m.GetId()))
-		}
-	}
-	return ids
-}
-
-// voterNames returns the Raft names of the voters.
-func (e *engine) voterNames() []raft.ServerID {
-	var names []raft.ServerID
-	for _, s := range e.servers() {
-		if s.Suffrage == raft.Voter {
-			names = append(names, s.ID)
-		}
-	}
-	return names
-}
-
-// servers returns Raft's newest configuration, which is known without asking
-// Raft's main loop.
-func (e *engine) servers() []raft.Server { return e.raft.GetConfiguration().Configuration().Servers }

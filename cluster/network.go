@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/transport"
 )
 
@@ -29,18 +27,18 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // openTransport opens the Raft port.
-func (n *Node) openTransport(p *diskWitness, voters func() []raft.ServerID) (*transport.Transport, error) {
-	listener, err := n.cfg.Network.Listen(n.cfg.RaftListen)
+func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitness) (*transport.Transport, error) {
+	listener, err := cfg.Network.Listen(cfg.RaftListen)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
-		Listener: listener, ClusterID: n.ClusterID(), LocalID: n.ID().String(), Directory: directory{n.roster},
-		Witness: p, Voters: voters, OlderPeers: func() bool { return n.cfg.Registry.Format() < progressFormat },
-		Dial: n.cfg.DialRaft, WrapConn: n.cfg.WrapConn, DialContext: n.cfg.Network.DialContext, OnRefused: n.refusedBy, Logger: n.cfg.Logger,
+		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
+		Witness: disks, Voters: disks.electorate, OlderPeers: func() bool { return cfg.Registry.Format() < progressFormat },
+		Dial: cfg.DialRaft, WrapConn: cfg.WrapConn, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 	}
-	if n.cfg.TLS != nil {
-		c.ServerTLS, c.ClientTLS, c.NamesTag = n.cfg.TLS.Server, n.cfg.TLS.Client, n.cfg.TLS.NamesTag
+	if cfg.TLS != nil {
+		c.ServerTLS, c.ClientTLS, c.NamesTag = cfg.TLS.Server, cfg.TLS.Client, cfg.TLS.NamesTag
 	}
 	t, err := transport.New(c)
 	if err != nil {
@@ -56,14 +54,14 @@ var errImpostor = errors.New("another process with this node's id answers at thi
 // refusedBy learns that a node refuses Raft connections of this one. Two processes of one
 // id could vote twice, so the one that is not at the registered address ends. That is not
 // recorded: once the other is gone, it may start.
-func (n *Node) refusedBy(by transport.Peer, status transport.Status) {
+func (r *nodeRecord) refusedBy(by transport.Peer, status transport.Status) {
 	switch status {
 	case transport.Removed:
-		n.removed()
+		r.removed()
 	case transport.SetBack:
-		n.setBack(by.Tag + " has seen this node go further, and says how far in its log")
+		_ = r.setBack(by.Tag + " has seen this node go further, and says how far in its log")
 	case transport.Impostor:
-		n.lifecycle.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
+		r.fail(fmt.Errorf("cluster: %s refused this node: %w", by.Tag, errImpostor))
 	}
 }
 

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -27,15 +26,13 @@ type Node struct {
 	space     *space
 	store     Store
 
+	starter  *starter
 	quorum   *quorum.State
 	standing standing
-	// warnings are for callers; the log has them too.
-	warnings warnings
+	peerSide *PeerSide
 
 	// up is set once, when Raft runs.
 	up atomic.Pointer[engine]
-	// invitations hands an accepted invitation to the waiting Start.
-	invitations chan member.Invitation
 
 	startOnce, stopOnce sync.Once
 	// starting is held by Start, so that Shutdown finds all or nothing started.
@@ -54,44 +51,39 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{
-		cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(),
-		record:      newNodeRecord(cfg.Storage, record),
-		invitations: make(chan member.Invitation),
-	}
-	n.quorum = quorum.NewState()
-	n.roster = newRoster(cfg.Registry, n.record)
-	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	n := newNode(cfg, record)
 	if record.Removed || record.Diverged != "" || record.SetBack != "" && !cfg.TrustData {
-		return nil, n.checkRecord(record)
+		return nil, n.record.refuses()
 	}
 	// First, so that a record in the wrong directory is distinguished from a wrong flag:
 	// its store is not its own.
 	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.lifecycle.fail); err != nil {
 		return nil, err
 	}
-	if err := n.checkRecord(record); err != nil {
+	if err := n.record.refuses(); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
 }
 
-// checkRecord refuses to start as another node, or as a removed one.
-func (n *Node) checkRecord(r *member.Record) error {
-	switch {
-	case r.Recovering:
-		return errors.New("cluster: a recovery of the cluster was cut short: run the same 'idnode recover' again")
-	case r.Removed:
-		return fmt.Errorf("cluster: %w (tag %s): empty the data directory to join as a new member, under a new tag", member.ErrRemoved, r.Tag)
-	case r.Diverged != "":
-		return divergedError(r.Diverged)
-	case r.SetBack != "" && !n.cfg.TrustData:
-		return setBackError(r.SetBack)
-	case r.Tag != "" && n.cfg.Tag != "" && r.Tag != n.cfg.Tag:
-		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory permanently", r.Tag, n.cfg.Tag)
+func newNode(cfg Config, record *member.Record) *Node {
+	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewState()}
+	n.record = newNodeRecord(cfg, record, n.lifecycle.fail)
+	n.roster = newRoster(cfg.Registry, n.record)
+	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	n.standing.log = n.log
+	n.starter = &starter{
+		cfg: cfg, record: n.record, roster: n.roster, log: n.log, done: n.lifecycle.done,
+		invitations: make(chan member.Invitation),
 	}
-	return nil
+	n.peerSide = &PeerSide{
+		cfg: cfg, record: n.record, roster: n.roster, space: n.space, starter: n.starter, engine: n.engine,
+	}
+	return n
 }
+
+// PeerSide returns what answers the calls of other nodes.
+func (n *Node) PeerSide() *PeerSide { return n.peerSide }
 
 // engine returns the running engine, or why there is none.
 func (n *Node) engine() (*engine, error) {
@@ -173,20 +165,9 @@ func (n *Node) ClusterID() []byte { return n.record.get().ClusterID }
 
 // Self returns how the node introduces itself to others now.
 func (n *Node) Self() Self {
-	r := n.record.get()
-	tag := r.Tag
-	if tag == "" {
-		tag = n.cfg.Tag
-	}
-	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: tag}
+	return Self{ClusterID: n.ClusterID(), ID: n.ID(), Tag: n.record.tag()}
 }
 
 // Members returns the members as this node knows them, removed ones too. It works from
 // Open on. They must not be changed.
 func (n *Node) Members() []*raftlogv1.Member { return n.roster.refresh().members }
-
-// Member returns the member with this raw Raft id as this node knows it, removed
-// ones too.
-func (n *Node) Member(id []byte) (*raftlogv1.Member, bool) {
-	return n.roster.byID(id)
-}

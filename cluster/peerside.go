@@ -2,42 +2,55 @@ package cluster
 
 import (
 	"context"
-	"errors"
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
-// The methods below answer the calls of other nodes. Whether a caller may make them is
-// decided where the connection is accepted.
+// PeerSide answers the calls of other nodes. Whether a caller may make them is decided
+// where the connection is accepted. It is safe for concurrent use, from Open on.
+type PeerSide struct {
+	cfg     Config
+	record  *nodeRecord
+	roster  *roster
+	space   *space
+	starter *starter
+	engine  func() (*engine, error)
+}
 
-// HandleHello returns who this node is. It works from Open on.
-func (n *Node) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+// ClusterID returns the id of the node's cluster; empty before it has one.
+func (p *PeerSide) ClusterID() []byte { return p.record.get().ClusterID }
+
+// Member returns the member with this raw Raft id as this node knows it, removed
+// ones too.
+func (p *PeerSide) Member(id []byte) (*raftlogv1.Member, bool) { return p.roster.byID(id) }
+
+// HandleHello returns who this node is.
+func (p *PeerSide) HandleHello(_ context.Context, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
 	return &peerv1.HelloResponse{
-		Self: n.member(), PeersHash: member.PeersHash(n.cfg.PeerList),
-		ClusterId: n.ClusterID(), Members: n.roster.refresh().members,
+		Self: p.record.member(), PeersHash: member.PeersHash(p.cfg.PeerList),
+		ClusterId: p.ClusterID(), Members: p.roster.refresh().members,
 	}, nil
 }
 
 // HandleForward commits a group of another node, if this node leads.
-func (n *Node) HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	e, err := n.engine()
+func (p *PeerSide) HandleForward(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	e, err := p.engine()
 	if err != nil {
 		return raftlog.GroupResult{}, err
 	}
-	if received := n.cfg.Events.Received; received != nil {
+	if received := p.cfg.Events.Received; received != nil {
 		received()
 	}
-	return e.submit(ctx, group)
+	return e.sender.submit(ctx, group)
 }
 
 // HandleReadIndex returns a read index, if this node leads.
-func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
-	e, err := n.engine()
+func (p *PeerSide) HandleReadIndex(ctx context.Context) (uint64, error) {
+	e, err := p.engine()
 	if err != nil {
 		return 0, err
 	}
@@ -46,16 +59,16 @@ func (n *Node) HandleReadIndex(ctx context.Context) (uint64, error) {
 
 // HandlePing returns this node's condition, and takes the caller's state. caller is the
 // caller's raw Raft id.
-func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
-	m, ok := n.roster.byID(caller)
+func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
+	m, ok := p.roster.byID(caller)
 	if ok {
 		// This node's own pings decide whether a quorum is in reach, and the connection
 		// to a node that was down until now may be waiting for its next attempt.
-		n.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
+		p.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
 	}
-	reply := n.condition()
+	reply := p.condition()
 	reply.CallerRemoved = ok && m.GetRemoved()
-	if e := n.up.Load(); e != nil {
+	if e, err := p.engine(); err == nil {
 		if ok && !m.GetRemoved() {
 			e.pinger.told(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
 		}
@@ -64,7 +77,7 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 		reply.StateIndex, reply.StateHash = state.Index, state.Hash
 		own := e.witness.Own()
 		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
-		if leader, ok := e.leader(); ok {
+		if leader, ok := e.handover.leader(); ok {
 			reply.Leader = leader.GetId()
 		}
 	}
@@ -72,20 +85,20 @@ func (n *Node) HandlePing(_ context.Context, caller []byte, req *peerv1.PingRequ
 }
 
 // condition is this node's answer to a ping, as far as it is the same for all.
-func (n *Node) condition() *peerv1.PingResponse {
+func (p *PeerSide) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
-		Id: n.ID().Bytes(), AppliedIndex: n.cfg.StateMachine.AppliedIndex(),
-		StorageFull: n.space.below.Load(), Version: n.cfg.Version,
+		Id: p.record.id(), AppliedIndex: p.cfg.StateMachine.AppliedIndex(),
+		StorageFull: p.space.below.Load(), Version: p.cfg.Version,
 	}
-	if n.cfg.CertificateEnds != nil {
-		reply.CertificateEnds = n.cfg.CertificateEnds().Unix()
+	if p.cfg.CertificateEnds != nil {
+		reply.CertificateEnds = p.cfg.CertificateEnds().Unix()
 	}
-	if n.cfg.Stats != nil {
-		f := n.cfg.Stats()
+	if p.cfg.Stats != nil {
+		f := p.cfg.Stats()
 		reply.Figures = &peerv1.Figures{
 			IdentitiesPerSecond: f.IdentitiesPerSecond, IdsPerSecond: f.IDsPerSecond,
 			CommitP99Micros: uint64(f.CommitP99.Microseconds()), WriteP99Micros: uint64(f.WriteP99.Microseconds()),
-			FreeBytes: n.space.left.Load(),
+			FreeBytes: p.space.left.Load(),
 		}
 	}
 	return reply
@@ -93,57 +106,26 @@ func (n *Node) condition() *peerv1.PingResponse {
 
 // Admit adds a node to the cluster, on behalf of principal unless that is nil. A repeated
 // call with the same Raft id gives the same answer.
-func (n *Node) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
-	e, err := n.engine()
+func (p *PeerSide) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
+	e, err := p.engine()
 	if err != nil {
 		return nil, err
 	}
-	result, err := e.change(ctx, principal, join)
-	if err != nil {
-		return nil, err
-	}
-	// The newcomer learns the members from this node's state, which must
-	// therefore contain it.
-	if err := n.cfg.StateMachine.WaitApplied(ctx, result.GetLogIndex()); err != nil {
-		return nil, outcome.NewUnknown(outcome.Deadline, err)
-	}
-	return &peerv1.JoinResponse{
-		ClusterId: n.ClusterID(), Member: result.GetMember().GetMember(), Members: n.roster.refresh().members,
-	}, nil
+	return e.membership.admit(ctx, join, principal)
 }
 
-// errNotWaiting means that an invited node does not wait for an invitation.
-var errNotWaiting = errors.New("this node does not wait for an invitation: it was not started for that, or has a cluster already")
-
 // HandleInvite lets a waiting node join and returns what it became.
-func (n *Node) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	if !n.cfg.Standby || n.record.get().InCluster() {
-		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, errNotWaiting.Error())
-	}
-	answer := make(chan member.InvitationAnswer, 1)
-	invitation := member.Invitation{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher(), Token: req.GetToken(), Answer: answer}
-	select {
-	case n.invitations <- invitation:
-	case <-ctx.Done():
-		return nil, outcome.NewNotApplied(outcome.Starting, errNotWaiting)
-	case <-n.lifecycle.done:
-		return nil, outcome.NewNotApplied(outcome.Stopping, nil)
-	}
-	select {
-	case a := <-answer:
-		return &peerv1.InviteResponse{Member: a.Member}, a.Err
-	case <-ctx.Done():
-		return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
-	}
+func (p *PeerSide) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
+	return p.starter.invite(ctx, req)
 }
 
 // HandleMayRemove reports whether a member may be removed, if this node leads.
-func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
-	e, err := n.engine()
+func (p *PeerSide) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
+	e, err := p.engine()
 	if err != nil {
 		return nil, err
 	}
-	judged, err := e.mayRemove(ctx, req.GetTag())
+	judged, err := e.check.mayRemove(ctx, req.GetTag())
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +133,15 @@ func (n *Node) HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest
 }
 
 // HandleTransfer hands this node's leadership over.
-func (n *Node) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
-	tag, err := n.transferHere(ctx, req.GetTag())
+func (p *PeerSide) HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
+	e, err := p.engine()
 	if err != nil {
 		return nil, err
 	}
-	m, _ := n.roster.byTag(tag)
+	tag, err := e.handover.here(ctx, req.GetTag())
+	if err != nil {
+		return nil, err
+	}
+	m, _ := p.roster.byTag(tag)
 	return &peerv1.TransferResponse{Leader: m.GetId()}, nil
 }

@@ -2,9 +2,12 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/transport"
 )
 
 const (
@@ -59,35 +62,45 @@ func (p *progress) look(g glance) bool {
 	return p.looks >= stuckLooks
 }
 
-// watchProgress makes a leader resign whose entries do not reach a quorum.
-func (e *engine) watchProgress(ctx context.Context) {
+// progressWatch makes a leader resign whose entries do not reach a quorum.
+type progressWatch struct {
+	raft          *raft.Raft
+	transport     *transport.Transport
+	configuration configuration
+	log           *slog.Logger
+	// abstention belongs to the current leadership's work.
+	abstention abstention
+}
+
+// watch looks until ctx or the leadership ends.
+func (w *progressWatch) watch(ctx context.Context) {
 	var p progress
-	term, before := e.raft.CurrentTerm(), e.transport.Mark()
+	term, before := w.raft.CurrentTerm(), w.transport.Mark()
 	for {
 		sleep(ctx, progressTick)
-		if ctx.Err() != nil || e.raft.State() != raft.Leader {
+		if ctx.Err() != nil || w.raft.State() != raft.Leader {
 			return
 		}
-		voters := e.voterNames()
+		voters := w.configuration.voterNames()
 		g := glance{
-			commit: e.raft.CommitIndex(), last: e.raft.LastIndex(),
-			missing:  2*e.transport.Unanswered(before, voters) >= len(voters),
-			answered: e.transport.OthersAnswered(before, term, voters),
+			commit: w.raft.CommitIndex(), last: w.raft.LastIndex(),
+			missing:  2*w.transport.Unanswered(before, voters) >= len(voters),
+			answered: w.transport.OthersAnswered(before, term, voters),
 		}
-		before = e.transport.Mark()
+		before = w.transport.Mark()
 		if p.look(g) {
-			e.resign(term)
+			w.resign(term)
 			return
 		}
 	}
 }
 
 // resign ends this node's leadership.
-func (e *engine) resign(term uint64) {
-	d := e.abstention.next(time.Now())
-	e.node.log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it resigns, and does not stand for election for a while",
+func (w *progressWatch) resign(term uint64) {
+	d := w.abstention.next(time.Now())
+	w.log.Warn("entries of this leader do not reach a quorum, although its heartbeats do: it resigns, and does not stand for election for a while",
 		"term", term, "abstains", d)
-	e.transport.Resign(term, othersFirst, d)
+	w.transport.Resign(term, othersFirst, d)
 }
 
 // abstention is for how long this node abstained last, and when it began.

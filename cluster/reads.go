@@ -2,10 +2,11 @@ package cluster
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/readindex"
-	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/cluster/transport"
 )
 
 // Linearize waits until the local state is at least as new as the call. Errors
@@ -19,28 +20,33 @@ func (n *Node) Linearize(ctx context.Context) error {
 }
 
 // leaderReads is Raft as package readindex asks it on the leader.
-type leaderReads struct{ e *engine }
+type leaderReads struct {
+	raft          *raft.Raft
+	transport     *transport.Transport
+	configuration configuration
+	leadership    *leadership
+}
 
 var _ readindex.Raft = leaderReads{}
 
-func (r leaderReads) CommitIndex() uint64 { return r.e.raft.CommitIndex() }
+func (r leaderReads) CommitIndex() uint64 { return r.raft.CommitIndex() }
 
-func (r leaderReads) Term() uint64 { return r.e.raft.CurrentTerm() }
+func (r leaderReads) Term() uint64 { return r.raft.CurrentTerm() }
 
 // Verify asks a quorum whether this node still leads. The library sends the heartbeats
 // for that, and fails at once if it does not lead; but it also counts answers to earlier
 // heartbeats, which after a pause of this process may precede the election of another
 // leader. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
-	term, since := r.e.raft.CurrentTerm(), r.e.transport.Mark()
-	if err := readindex.Await(ctx, func() readindex.Future { return r.e.raft.VerifyLeader() }); err != nil {
+	term, since := r.raft.CurrentTerm(), r.transport.Mark()
+	if err := readindex.Await(ctx, func() readindex.Future { return r.raft.VerifyLeader() }); err != nil {
 		return err
 	}
-	return r.e.transport.AwaitMajority(ctx, since, term, r.e.voterNames())
+	return r.transport.AwaitMajority(ctx, since, term, r.configuration.voterNames())
 }
 
 func (r leaderReads) Ready() (readindex.Ready, bool) {
-	ready := r.e.ready.Load()
+	ready := r.leadership.ready.Load()
 	if ready == nil {
 		return readindex.Ready{}, false
 	}
@@ -48,15 +54,18 @@ func (r leaderReads) Ready() (readindex.Ready, bool) {
 }
 
 // remoteReads asks the leader for a read index.
-type remoteReads struct{ e *engine }
+type remoteReads struct {
+	roster *roster
+	peers  Peers
+}
 
 var _ readindex.Remote = remoteReads{}
 
 // ReadIndex implements readindex.Remote.
 func (r remoteReads) ReadIndex(ctx context.Context, leader string) (uint64, error) {
-	m, ok := r.e.node.roster.byServerID(leader)
-	if !ok {
-		return 0, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", leader))
+	m, err := r.roster.leader(leader)
+	if err != nil {
+		return 0, err
 	}
-	return r.e.node.cfg.Peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
+	return r.peers.ReadIndex(ctx, m.GetTag(), m.GetGrpcAddress())
 }

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -105,6 +107,15 @@ func (r *roster) byServerID(name string) (*raftlogv1.Member, bool) {
 		return nil, false
 	}
 	return r.byID(id[:])
+}
+
+// leader returns the member that leads by its Raft name, or NotApplied(NotLeader).
+func (r *roster) leader(name string) (*raftlogv1.Member, error) {
+	m, ok := r.byServerID(name)
+	if !ok {
+		return nil, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", name))
+	}
+	return m, nil
 }
 
 // byTag returns the member with this tag.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/internal/outcome"
@@ -10,30 +9,39 @@ import (
 )
 
 // sender sends groups to a leader: to this node's own Batcher, or to a peer.
-type sender struct{ e *engine }
+type sender struct {
+	// name is this node's Raft name.
+	name    string
+	batcher *commit.Batcher
+	space   *space
+	roster  *roster
+	peers   Peers
+	// forwarded is called for each group that is sent to a peer; it may be nil.
+	forwarded func()
+}
 
-var _ commit.Sender = sender{}
+var _ commit.Sender = (*sender)(nil)
 
 // Send implements commit.Sender. One hop: a peer that does not lead refuses.
-func (s sender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
-	if leader == s.e.name {
-		return s.e.submit(ctx, group)
+func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog.GroupResult, error) {
+	if leader == s.name {
+		return s.submit(ctx, group)
 	}
-	m, ok := s.e.node.roster.byServerID(leader)
-	if !ok {
-		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.NotLeader, fmt.Errorf("the leader %s is no member that this node knows", leader))
+	m, err := s.roster.leader(leader)
+	if err != nil {
+		return raftlog.GroupResult{}, err
 	}
-	if forwarded := s.e.node.cfg.Events.Forwarded; forwarded != nil {
-		forwarded()
+	if s.forwarded != nil {
+		s.forwarded()
 	}
-	return s.e.node.cfg.Peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
+	return s.peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then
 // it refuses before anything is written.
-func (e *engine) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
-	if e.node.space.full() {
+func (s *sender) submit(ctx context.Context, group []byte) (raftlog.GroupResult, error) {
+	if s.space.full() {
 		return raftlog.GroupResult{}, outcome.NewNotApplied(outcome.StorageFull, nil)
 	}
-	return e.batcher.Submit(ctx, group)
+	return s.batcher.Submit(ctx, group)
 }

@@ -30,12 +30,12 @@ func (n *Node) Drain(ctx context.Context) {
 // failure is harmless: the others elect a leader when this one is gone.
 func (n *Node) Handover(ctx context.Context) {
 	e := n.up.Load()
-	if e == nil || e.raft.State() != raft.Leader || len(e.voters()) < 2 {
+	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.voters()) < 2 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(handoverLimit, 2*n.cfg.Timings.Election))
 	defer cancel()
-	if err := e.transfer(ctx, e.heir()); err != nil {
+	if err := e.handover.transfer(ctx, e.handover.heir()); err != nil {
 		n.log.Warn("leadership was not handed over", "error", err)
 	}
 }

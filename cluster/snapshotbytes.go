@@ -20,7 +20,7 @@ func (e *engine) snapshotByBytes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		sleep(ctx, turn(e.servers(), raft.ServerID(e.name), e.node.cfg.SnapshotInterval))
+		sleep(ctx, turn(e.configuration.servers(), raft.ServerID(e.node.record.name()), e.node.cfg.SnapshotInterval))
 		err := awaitFuture(ctx, func() raft.Future { return e.raft.Snapshot() })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			e.node.log.Warn("a snapshot failed", "error", err)

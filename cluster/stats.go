@@ -35,7 +35,7 @@ func (n *Node) RaftStats() (RaftStats, bool) {
 		Commit: e.raft.CommitIndex(), Applied: e.raft.AppliedIndex(),
 		SnapshotIndex: number(stats["last_snapshot_index"]), Pending: number(stats["fsm_pending"]),
 	}
-	for _, s := range e.servers() {
+	for _, s := range e.configuration.servers() {
 		if s.Suffrage == raft.Voter {
 			f.Voters++
 		} else {

@@ -115,16 +115,16 @@ type Status struct {
 func (n *Node) Status() Status {
 	r := n.record.get()
 	s := Status{
-		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.Self().Tag,
+		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.tag(),
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
 		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(),
-		Warnings: n.warnings.all(),
+		Warnings: n.Warnings(),
 	}
 	e := n.up.Load()
 	if e == nil {
 		return s
 	}
-	if leader, ok := e.leader(); ok {
+	if leader, ok := e.handover.leader(); ok {
 		s.LeaderID, s.LeaderTag = leader.GetId(), leader.GetTag()
 	}
 	s.Term, s.Commit = e.raft.CurrentTerm(), e.raft.CommitIndex()
@@ -144,13 +144,13 @@ func (e *engine) addMembers(s *Status) {
 	newest := e.pinger.shown()
 	s.MembersAt = newest.at
 	servers := map[raft.ServerID]raft.Server{}
-	for _, server := range e.servers() {
+	for _, server := range e.configuration.servers() {
 		servers[server.ID] = server
 	}
 	for _, m := range e.node.roster.refresh().members {
 		server, present := servers[member.ServerID(m.GetId())]
 		status := MemberStatus{Member: m, Role: e.role(m, server, present, s.LeaderTag)}
-		if e.isSelf(m) {
+		if e.node.record.isSelf(m) {
 			status.Self, s.Role = true, status.Role
 		}
 		if status.Self || !m.GetRemoved() {
@@ -194,7 +194,7 @@ func (e *engine) role(m *raftlogv1.Member, server raft.Server, present bool, lea
 		return RoleWatcher
 	case server.Suffrage != raft.Voter:
 		return RoleNonvoter
-	case e.isSelf(m) && e.raft.State() == raft.Candidate:
+	case e.node.record.isSelf(m) && e.raft.State() == raft.Candidate:
 		return RoleCandidate
 	}
 	return RoleFollower

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -75,15 +74,6 @@ func (w *stuckTransfer) probe(ctx context.Context, ask func() error) {
 		}
 		sleep(ctx, stuckTransferProbe)
 	}
-}
-
-// askRaft requests a change of a configuration that does not exist. Raft refuses that
-// without a write; during a transfer it refuses because of the transfer. A barrier cannot
-// be used: reads rely on a leader's first barrier being its only one.
-func (e *engine) askRaft() error {
-	return configurator{e}.await(func() raft.IndexFuture {
-		return e.raft.RemoveServer("", math.MaxUint64, stuckTransferProbe)
-	})
 }
 
 // watchedRaft reports Raft's answers to stuckTransfer.

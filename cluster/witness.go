@@ -2,9 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -17,14 +16,6 @@ import (
 const (
 	// witnessEvery is how often the members' progress is written.
 	witnessEvery = time.Second
-	// greetFirst is the pause after the first greetings at the start, and grows up to
-	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
-	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
-	// patience is the number of pauses, 490 ms in total, after which elections no longer
-	// wait for a member that has not answered. That is long for an answer, or for another
-	// attempt after a refused connection. Pauses are counted, not time: messages that
-	// arrive while this process is paused are read in the next one.
-	patience = 3
 	// progressFormat is the log format from which every member's program sends its
 	// progress.
 	progressFormat = 3
@@ -40,6 +31,9 @@ var keyStarts = []byte("IdnodeStarts")
 type diskWitness struct {
 	*witness.Witness
 	storage Storage
+	record  *nodeRecord
+	roster  *roster
+	log     *slog.Logger
 	// stored is the disk's progress at this start, and floor an index that this node knew
 	// to be committed before.
 	stored witness.Progress
@@ -49,8 +43,8 @@ type diskWitness struct {
 
 // openWitness counts this start, and checks that the store has what this node knew to be
 // committed.
-func (n *Node) openWitness() (*diskWitness, error) {
-	err := n.record.update(func(r *member.Record) bool {
+func openWitness(cfg Config, s Store, own *nodeRecord, members *roster, log *slog.Logger) (*diskWitness, error) {
+	err := own.update(func(r *member.Record) bool {
 		changed := r.SetBack != ""
 		r.SetBack = "" // An operator trusts the directory.
 		return changed
@@ -58,23 +52,26 @@ func (n *Node) openWitness() (*diskWitness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	stored, err := countStart(n.store, n.cfg.TrustData)
+	stored, err := countStart(s, cfg.TrustData)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	stored.Trusted = n.cfg.TrustData
-	data, err := n.cfg.Storage.LoadWitness()
+	stored.Trusted = cfg.TrustData
+	data, err := cfg.Storage.LoadWitness()
 	var known witness.Record
 	if err == nil {
-		known, err = witness.Decode(data, n.ClusterID())
+		known, err = witness.Decode(data, own.get().ClusterID)
 	}
 	if err != nil {
-		n.log.Warn("the record of the members' progress cannot be read; it starts empty", "error", err)
+		log.Warn("the record of the members' progress cannot be read; it starts empty", "error", err)
 	}
-	p := &diskWitness{Witness: witness.New(known.Members), storage: n.cfg.Storage, stored: stored, floor: known.Committed}
+	p := &diskWitness{
+		Witness: witness.New(known.Members), storage: cfg.Storage, record: own, roster: members, log: log,
+		stored: stored, floor: known.Committed,
+	}
 	switch {
-	case n.cfg.TrustData:
-		n.log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. What was acknowledged since may be lost, and be given again. Start it without --trust-data the next time",
+	case cfg.TrustData:
+		log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. What was acknowledged since may be lost, and be given again. Start it without --trust-data the next time",
 			"log_ends_at", stored.Last, "term", stored.Term, "known_committed", known.Committed)
 		p.floor = 0
 	case stored.Last < known.Committed:
@@ -82,21 +79,6 @@ func (n *Node) openWitness() (*diskWitness, error) {
 	}
 	return p, nil
 }
-
-// setBack records that others have seen more of this node's disk than it has, and ends
-// the node.
-func (n *Node) setBack(why string) error {
-	err := n.record.update(func(r *member.Record) bool {
-		changed := r.SetBack == ""
-		r.SetBack = why
-		return changed
-	})
-	err = errors.Join(setBackError(why), err)
-	n.lifecycle.fail(err)
-	return err
-}
-
-func setBackError(why string) error { return fmt.Errorf("cluster: %w: %s", member.ErrSetBack, why) }
 
 // countStart counts this start in the store, and returns the disk's progress. A trusted
 // directory continues above any number that a member may have seen: a member that is down
@@ -155,88 +137,40 @@ func (p *diskWitness) committed() uint64 {
 	return p.floor
 }
 
-// keepWitness stores the known progress of all members. Nothing waits for it, and nothing
-// depends on it.
-func (e *engine) keepWitness(ctx context.Context) {
+// keep stores the known progress of all members. Nothing waits for it, and nothing depends
+// on it.
+func (p *diskWitness) keep(ctx context.Context) {
 	var changes, committed uint64
 	for ctx.Err() == nil {
 		sleep(ctx, witnessEvery)
-		members, newest := e.witness.Known()
-		at := e.witness.committed()
+		members, newest := p.Known()
+		at := p.committed()
 		if newest == changes && at == committed {
 			continue
 		}
-		data, err := witness.Record{ClusterID: e.node.ClusterID(), Committed: at, Members: members}.Encode()
+		data, err := witness.Record{ClusterID: p.record.get().ClusterID, Committed: at, Members: members}.Encode()
 		if err == nil {
-			err = e.witness.storage.SaveWitness(data)
+			err = p.storage.SaveWitness(data)
 		}
 		if err != nil {
-			e.node.log.Debug("the record of the members' progress was not written", "error", err)
+			p.log.Debug("the record of the members' progress was not written", "error", err)
 			continue
 		}
 		changes, committed = newest, at
 	}
 }
 
-// greetMembers greets all members until each has accepted this process once: if this
-// node's disk was set back, a member that knows refuses the greeting.
-func (e *engine) greetMembers(ctx context.Context) {
-	greetAll(ctx, e.notGreeted, e.transport.StopWaiting, func(id raft.ServerID, done func()) {
-		e.node.lifecycle.run(func(ctx context.Context) {
-			defer done()
-			_ = e.transport.Greet(ctx, id) // It is tried again.
-		})
-	})
-}
-
-// greetAll greets the members in left until none is left. No greeting waits for another.
-// It calls stopWaiting once.
-func greetAll(ctx context.Context, left func() []raft.ServerID, stopWaiting func(), greet func(id raft.ServerID, done func())) {
-	var underWay sync.Map
-	pauses := 0
-	for pause := greetFirst; ctx.Err() == nil; pause = min(2*pause, greetEvery) {
-		members := left()
-		if pauses == patience || pauses < patience && len(members) == 0 {
-			stopWaiting()
-		}
-		if len(members) == 0 {
-			return
-		}
-		for _, id := range members {
-			if _, is := underWay.LoadOrStore(id, nil); !is {
-				greet(id, func() { underWay.Delete(id) })
-			}
-		}
-		sleep(ctx, pause)
-		pauses++
-	}
-}
-
-// notGreeted returns the members that have not accepted this process yet.
-func (e *engine) notGreeted() (left []raft.ServerID) {
-	for _, m := range e.node.roster.refresh().members {
-		if id := member.ServerID(m.GetId()); !m.GetRemoved() && !e.isSelf(m) && !e.transport.Greeted(id) {
-			left = append(left, id)
-		}
-	}
-	return left
-}
-
 // electorate returns the voters by Raft's configuration, or, before there is one, the
 // future voters. It is called before Raft runs, too.
-func (e *engine) electorate() []raft.ServerID {
+func (p *diskWitness) electorate() []raft.ServerID {
 	var names []raft.ServerID
-	if r := e.witness.raft.Load(); r != nil {
-		for _, s := range r.GetConfiguration().Configuration().Servers {
-			if s.Suffrage == raft.Voter {
-				names = append(names, s.ID)
-			}
-		}
+	if r := p.raft.Load(); r != nil {
+		names = votersIn(r.GetConfiguration().Configuration().Servers)
 	}
 	if len(names) > 0 {
 		return names
 	}
-	for _, m := range e.node.roster.refresh().members {
+	for _, m := range p.roster.refresh().members {
 		if !m.GetRemoved() && !m.GetWatcher() {
 			names = append(names, member.ServerID(m.GetId()))
 		}

@@ -194,13 +194,13 @@ func (n *Node) openServer() {
 		creds, authorize = credentials.NewTLS(n.certs.Server()), n.certs.namesMember
 	}
 	creds = n.callers.grpc.Credentials(creds)
-	guard := peer.NewGuard(n.cluster, authorize)
+	guard := peer.NewGuard(n.cluster.PeerSide(), authorize)
 	n.server = grpcapi.NewServer(grpcapi.Config{
 		MaxRecvBytes: n.cfg.MaxMessageBytes, MaxStreams: uint32(n.cfg.MaxConcurrentStreams),
 		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
-	peer.NewServer(peerSide{n.cluster, n.service}, n.tracing.Peer()).Register(n.server)
+	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)
 }
 
 // openAudit returns nil for a node that records nothing.

@@ -79,7 +79,7 @@ func (v clusterView) Join(ctx context.Context, req service.JoinRequest, token st
 
 // peerSide is what other nodes ask of this one.
 type peerSide struct {
-	*cluster.Node
+	*cluster.PeerSide
 	service *service.Service
 }
 

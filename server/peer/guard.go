@@ -13,7 +13,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Registry is what the guard asks about callers. *cluster.Node is one.
+// Registry is what the guard asks about callers. *cluster.PeerSide is one.
 type Registry interface {
 	// ClusterID is the id of this node's cluster; empty before it has one.
 	ClusterID() []byte

@@ -19,7 +19,7 @@ import (
 // node sends a few; more wait in the stream.
 const maxStreamGroups = 64
 
-// Node answers the calls. *cluster.Node does, except for Join: its server judges which
+// Node answers the calls. *cluster.PeerSide does, except for Join: its server judges which
 // node may become a member.
 type Node interface {
 	Registry

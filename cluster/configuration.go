@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// configuration is Raft's newest configuration, by the table of members. It is known
+// without asking Raft's main loop.
+type configuration struct {
+	raft   *raft.Raft
+	roster *roster
+}
+
+func (c configuration) servers() []raft.Server {
+	return c.raft.GetConfiguration().Configuration().Servers
+}
+
+// has reports whether the member with this tag is in it.
+func (c configuration) has(tag string) bool {
+	m, ok := c.roster.byTag(tag)
+	return ok && slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
+}
+
+// voters returns the raw Raft ids of the voters.
+func (c configuration) voters() []string {
+	var ids []string
+	for _, s := range c.servers() {
+		if m, ok := c.roster.byServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
+			ids = append(ids, string(m.GetId()))
+		}
+	}
+	return ids
+}
+
+// voterNames returns the Raft names of the voters.
+func (c configuration) voterNames() []raft.ServerID { return votersIn(c.servers()) }
+
+func votersIn(servers []raft.Server) []raft.ServerID {
+	var names []raft.ServerID
+	for _, s := range servers {
+		if s.Suffrage == raft.Voter {
+			names = append(names, s.ID)
+		}
+	}
+	return names
+}
+
+// serverOf returns a member as Raft's first configuration names it.
+func serverOf(m *raftlogv1.Member) raft.Server {
+	id := member.ServerID(m.GetId())
+	s := raft.Server{ID: id, Address: transport.Address(id), Suffrage: raft.Voter}
+	if m.GetWatcher() {
+		s.Suffrage = raft.Nonvoter
+	}
+	return s
+}

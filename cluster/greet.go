@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+)
+
+const (
+	// greetFirst is the pause after the first greetings at the start, and grows up to
+	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
+	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
+	// patience is the number of pauses, 490 ms in total, after which elections no longer
+	// wait for a member that has not answered. That is long for an answer, or for another
+	// attempt after a refused connection. Pauses are counted, not time: messages that
+	// arrive while this process is paused are read in the next one.
+	patience = 3
+)
+
+// greetMembers greets all members until each has accepted this process once: if this
+// node's disk was set back, a member that knows refuses the greeting.
+func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *transport.Transport, l *lifecycle) {
+	notGreeted := func() (left []raft.ServerID) {
+		for _, m := range members.refresh().members {
+			if id := member.ServerID(m.GetId()); !m.GetRemoved() && !own.isSelf(m) && !t.Greeted(id) {
+				left = append(left, id)
+			}
+		}
+		return left
+	}
+	greetAll(ctx, notGreeted, t.StopWaiting, func(id raft.ServerID, done func()) {
+		l.run(func(ctx context.Context) {
+			defer done()
+			_ = t.Greet(ctx, id) // It is tried again.
+		})
+	})
+}
+
+// greetAll greets the members in left until none is left. No greeting waits for another.
+// It calls stopWaiting once.
+func greetAll(ctx context.Context, left func() []raft.ServerID, stopWaiting func(), greet func(id raft.ServerID, done func())) {
+	var underWay sync.Map
+	pauses := 0
+	for pause := greetFirst; ctx.Err() == nil; pause = min(2*pause, greetEvery) {
+		members := left()
+		if pauses == patience || pauses < patience && len(members) == 0 {
+			stopWaiting()
+		}
+		if len(members) == 0 {
+			return
+		}
+		for _, id := range members {
+			if _, is := underWay.LoadOrStore(id, nil); !is {
+				greet(id, func() { underWay.Delete(id) })
+			}
+		}
+		sleep(ctx, pause)
+		pauses++
+	}
+}

@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/cluster/commit"
+	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/outcome"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// removalTimeout bounds the check whether a member may be removed. It covers an
+	// election, and the voters' time to answer.
+	removalTimeout = 10 * time.Second
+	// adminPause is the interval between two checks of whether a change has taken effect.
+	adminPause = 20 * time.Millisecond
+)
+
+// membership changes the replicated table of members.
+type membership struct {
+	// ctx ends with the node.
+	ctx           context.Context
+	gatherer      *commit.Gatherer
+	state         StateMachine
+	configuration configuration
+	record        *nodeRecord
+	roster        *roster
+	peers         Peers
+	check         voterCheck
+	handover      *handover
+	log           *slog.Logger
+}
+
+// change commits an operation on the members, in the name of principal unless that is
+// nil, and returns its result. A refusal is an *op.RefusedError.
+func (m *membership) change(ctx context.Context, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := op.Envelope{Principal: principal}.Encode(payload)
+	if err != nil {
+		return nil, outcome.NewNotApplied(outcome.Invalid, err)
+	}
+	answer, err := m.gatherer.ProposeIdempotent(ctx, operation)
+	if err != nil {
+		return nil, err
+	}
+	return op.DecodeResult(answer)
+}
+
+// admit adds a node to the cluster; see PeerSide.Admit.
+func (m *membership) admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
+	result, err := m.change(ctx, principal, join)
+	if err != nil {
+		return nil, err
+	}
+	// The newcomer learns the members from this node's state, which must
+	// therefore contain it.
+	if err := m.state.WaitApplied(ctx, result.GetLogIndex()); err != nil {
+		return nil, outcome.NewUnknown(outcome.Deadline, err)
+	}
+	return &peerv1.JoinResponse{
+		ClusterId: m.record.get().ClusterID, Member: result.GetMember().GetMember(), Members: m.roster.refresh().members,
+	}, nil
+}
+
+// promote commits that a member may vote.
+func (m *membership) promote(ctx context.Context, id []byte) error {
+	_, err := m.change(ctx, nil, &raftlogv1.MemberPromote{Id: id})
+	return err
+}
+
+// raiseFormat commits a newer log format.
+func (m *membership) raiseFormat(ctx context.Context, format uint32) error {
+	_, err := m.change(ctx, nil, &raftlogv1.FormatRaise{Format: format})
+	return err
+}
+
+// remove removes a member and returns the log index of that; see Node.Remove.
+func (m *membership) remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	result, err := m.tryRemove(ctx, tag, force, principal)
+	for overtaken(err) && ctx.Err() == nil {
+		result, err = m.tryRemove(ctx, tag, force, principal)
+	}
+	if err != nil {
+		return 0, err
+	}
+	m.awaitGone(ctx, tag)
+	return result.GetLogIndex(), nil
+}
+
+// tryRemove checks a removal, unless it is forced, and commits it. It is refused if the
+// members changed in between.
+func (m *membership) tryRemove(ctx context.Context, tag string, force bool, principal *string) (*raftlogv1.Result, error) {
+	var judged uint64
+	if !force {
+		var err error
+		if judged, err = m.mayRemove(ctx, tag); err != nil {
+			return nil, err
+		}
+	}
+	if leader, ok := m.handover.leader(); ok && leader.GetTag() == tag && len(m.configuration.voters()) > 1 {
+		if _, err := m.handover.request(ctx, ""); err != nil {
+			m.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
+		}
+	}
+	return m.change(ctx, principal, &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged})
+}
+
+// overtaken reports whether a removal was refused because the members changed since it
+// was checked.
+func overtaken(err error) bool {
+	var refused *op.RefusedError
+	return errors.As(err, &refused) && refused.Refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
+}
+
+// awaitGone waits a moment for a removed member to leave Raft's configuration as
+// this node knows it.
+func (m *membership) awaitGone(ctx context.Context, tag string) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	for ctx.Err() == nil && m.ctx.Err() == nil && m.configuration.has(tag) {
+		sleep(ctx, adminPause)
+	}
+}
+
+// mayRemove asks the leader, which must reach them, whether enough voters would answer
+// after a removal. It returns the index of the membership that was checked, 0 if there is
+// none. Errors are a refusal, or wrap an *outcome.Error and, after the timeout, why the
+// last call failed.
+func (m *membership) mayRemove(ctx context.Context, tag string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
+	var last error
+	for {
+		if _, err := m.gatherer.WaitLeader(ctx); err != nil {
+			if last != nil {
+				err = fmt.Errorf("%w; before that: %w", err, last)
+			}
+			return 0, err
+		}
+		judged, err := m.askMayRemove(ctx, tag)
+		if err == nil || op.RefusalOf(err) != nil {
+			return judged, err
+		}
+		if ctx.Err() == nil { // One that was cut short tells nothing.
+			last = err
+		}
+		sleep(ctx, adminPause) // The leader may be gone; WaitLeader decides when to give up.
+	}
+}
+
+func (m *membership) askMayRemove(ctx context.Context, tag string) (uint64, error) {
+	leader, ok := m.handover.leader()
+	switch {
+	case !ok:
+		return 0, outcome.NewNotApplied(outcome.NoQuorum, nil)
+	case m.record.isSelf(leader):
+		return m.check.mayRemove(ctx, tag)
+	}
+	reply, err := m.peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
+	var older interface{ Unimplemented() bool }
+	if errors.As(err, &older) && older.Unimplemented() {
+		return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
+			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: hand leadership to a newer one, or force the removal")
+	}
+	return reply.GetMembershipIndex(), err
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// membersTick is how often the table of members is compared with the copy in the record.
+// A slightly old copy is harmless.
+const membersTick = 250 * time.Millisecond
+
+// memberWatch follows the table of members: it keeps a copy in the record, and notices
+// members that have moved, and the removal of this node.
+type memberWatch struct {
+	raft      *raft.Raft
+	transport *transport.Transport
+	record    *nodeRecord
+	roster    *roster
+	// onRemoved is called for each member that was removed; it may be nil.
+	onRemoved func(*raftlogv1.Member)
+}
+
+// run follows the table until ctx ends.
+func (w *memberWatch) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := w.record.update(func(r *member.Record) bool {
+			// Read in here, so that concurrent changes are not lost.
+			members := w.roster.refresh().members
+			w.disconnectMoved(r.Members, members)
+			if member.SameMembers(r.Members, members) {
+				return false
+			}
+			r.Members = members
+			return true
+		})
+		if err != nil {
+			w.record.fail(fmt.Errorf("cluster: %w", err))
+			return
+		}
+		// A leader hands over first; Raft ends it if that cannot be done.
+		if w.selfRemoved() && w.raft.State() != raft.Leader {
+			w.record.removed()
+		}
+		sleep(ctx, membersTick)
+	}
+}
+
+// disconnectMoved closes the connections of members that were removed or have a new
+// address: they have to greet again. A connection from the old address may be another
+// process of the same id, which must not vote beside the one at the new address.
+func (w *memberWatch) disconnectMoved(before, now []*raftlogv1.Member) {
+	known := map[string]*raftlogv1.Member{}
+	for _, m := range before {
+		known[string(m.GetId())] = m
+	}
+	for _, m := range now {
+		old := known[string(m.GetId())]
+		if old == nil || w.record.isSelf(m) || old.GetRaftAddress() == m.GetRaftAddress() && old.GetRemoved() == m.GetRemoved() {
+			continue
+		}
+		w.transport.Disconnect(member.ServerID(m.GetId()))
+		if m.GetRemoved() && w.onRemoved != nil {
+			w.onRemoved(m)
+		}
+	}
+}
+
+// checkRaft ends the node when Raft has ended by itself, which it does when it
+// was removed.
+func (w *memberWatch) checkRaft() {
+	switch {
+	case w.raft.State() != raft.Shutdown:
+	case w.selfRemoved():
+		w.record.removed()
+	default:
+		w.record.fail(errors.New("cluster: raft has ended by itself"))
+	}
+}
+
+// selfRemoved reports whether the table has this node as removed.
+func (w *memberWatch) selfRemoved() bool {
+	m, ok := w.roster.byID(w.record.id())
+	return ok && m.GetRemoved()
+}

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/transport"
+	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// minReach is how long a voter has to answer a leader's check. With rarer heartbeats it is
+// two heartbeat timeouts: one is sent within half of one.
+const minReach = 2 * time.Second
+
+// voterCheck tells, on the leader, whether enough voters answer it for a change of the
+// members.
+type voterCheck struct {
+	raft      *raft.Raft
+	transport *transport.Transport
+	roster    *roster
+	registry  Registry
+	heartbeat time.Duration
+}
+
+// mayRemove refuses a removal, on the leader, after which fewer than a majority of the
+// voters would answer it. It returns the index of the membership that it checked: the
+// members are read after it, so they are no older.
+func (c voterCheck) mayRemove(ctx context.Context, tag string) (uint64, error) {
+	_, judged := c.registry.Membership()
+	rest := votersWithout(c.roster.refresh().members, tag)
+	if len(rest) == 0 {
+		return judged, nil // The quorum does not change, or the state refuses.
+	}
+	if err := c.majorityAnswers(ctx, "without "+tag, rest); err != nil {
+		return 0, err
+	}
+	return judged, nil
+}
+
+// mayVote refuses to give a member its vote, on the leader, as long as fewer than a
+// majority of the voters, it among them, answer. A new member that answers makes up for
+// the larger majority; one that fell silent after it caught up would cost the quorum.
+func (c voterCheck) mayVote(ctx context.Context, newcomer *raftlogv1.Member) error {
+	var voters []*raftlogv1.Member
+	for _, m := range c.roster.refresh().members {
+		if !m.GetRemoved() && (m.GetVoter() || m.GetTag() == newcomer.GetTag()) {
+			voters = append(voters, m)
+		}
+	}
+	return c.majorityAnswers(ctx, "with "+newcomer.GetTag(), voters)
+}
+
+// majorityAnswers refuses a change to the given voters if fewer than a majority of them
+// answer the leader.
+func (c voterCheck) majorityAnswers(ctx context.Context, change string, voters []*raftlogv1.Member) error {
+	silent, err := c.silent(ctx, voters)
+	if err != nil || len(silent) == 0 {
+		return err
+	}
+	return refusal(raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM, fmt.Sprintf(
+		"%s, %d of the voters %s must answer, and these do not: %s",
+		change, len(voters)/2+1, tagsOf(voters), tagsOf(silent)))
+}
+
+// votersWithout returns the voters that remain when the member with a tag is removed; nil
+// if that one does not vote. They are the table's, which Raft's configuration follows.
+func votersWithout(members []*raftlogv1.Member, tag string) []*raftlogv1.Member {
+	var rest []*raftlogv1.Member
+	votes := false
+	for _, m := range members {
+		switch {
+		case m.GetRemoved() || !m.GetVoter():
+		case m.GetTag() == tag:
+			votes = true
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if !votes {
+		return nil
+	}
+	return rest
+}
+
+func tagsOf(members []*raftlogv1.Member) string {
+	var tags []string
+	for _, m := range members {
+		tags = append(tags, m.GetTag())
+	}
+	return strings.Join(tags, ", ")
+}
+
+// silent returns the voters that do not answer this leader's Raft messages, if the others
+// are no majority; else nil.
+func (c voterCheck) silent(ctx context.Context, voters []*raftlogv1.Member) ([]*raftlogv1.Member, error) {
+	since, term := c.transport.Mark(), c.raft.CurrentTerm()
+	if c.raft.State() != raft.Leader {
+		return nil, outcome.NewNotApplied(outcome.NotLeader, nil)
+	}
+	var names []raft.ServerID
+	for _, m := range voters {
+		names = append(names, member.ServerID(m.GetId()))
+	}
+	wait, cancel := context.WithTimeout(ctx, max(minReach, 2*c.heartbeat))
+	defer cancel()
+	switch err := c.transport.AwaitMajority(wait, since, term, names); {
+	case err == nil:
+		return nil, nil
+	case errors.Is(err, transport.ErrNewerTerm), c.raft.State() != raft.Leader:
+		return nil, outcome.NewNotApplied(outcome.NotLeader, err)
+	case ctx.Err() != nil:
+		return nil, outcome.NewNotApplied(outcome.Deadline, err)
+	}
+	var silent []*raftlogv1.Member
+	for i, m := range voters {
+		if !c.transport.Answered(since, term, names[i]) {
+			silent = append(silent, m)
+		}
+	}
+	return silent, nil
+}
