@@ -37,6 +37,26 @@ func TestEveryThreatHasItsTest(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTestsThatExist checks every document but the records of decisions,
+// which stay as they were.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	declared := declaredTests(t)
+	walk(t, func(file string) {
+		if !strings.HasSuffix(file, ".md") || strings.HasPrefix(file, "docs/adr/") {
+			return
+		}
+		page, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range namedTest.FindAllStringSubmatch(string(page), -1) {
+			if !declared[match[1]] {
+				t.Errorf("%s: there is no %s", file, match[1])
+			}
+		}
+	})
+}
+
 // declaredTests are the names of all tests of the repository.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
