@@ -49,9 +49,12 @@ func (e Envelope) EncodeIdentityNext(name string, count int64, separator string)
 // begin returns the encoding of database and request key, with room for the principal
 // and a payload of the given size.
 func (e Envelope) begin(size int) []byte {
-	size += sizeText(e.Database) + envelopeRoom
+	size += sizeText(e.Database) + tagsRoom
+	if e.Request != nil {
+		size += requestRoom
+	}
 	if e.Principal != nil {
-		size += len(*e.Principal)
+		size += tagsRoom + len(*e.Principal)
 	}
 	b := appendText(make([]byte, 0, size), fieldDatabase, e.Database)
 	if e.Request != nil {
@@ -60,8 +63,12 @@ func (e Envelope) begin(size int) []byte {
 	return b
 }
 
-// envelopeRoom is more than a request key takes, and the tags and sizes of the others.
-const envelopeRoom = 80
+// tagsRoom is as much as the tag and the size of a field take at most, and requestRoom as
+// a request key.
+const (
+	tagsRoom    = 7
+	requestRoom = 51
+)
 
 func (e Envelope) appendPrincipal(b []byte) []byte {
 	if e.Principal == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -66,11 +67,8 @@ func (c *claims) claimKey(ctx context.Context, database, id string, request *Req
 	if err := c.allow(ctx, rights.Claims, database, id, 1); err != nil {
 		return 0, err
 	}
-	result, err := c.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request:  requestKey(database, request, f),
-		Op:       &raftlogv1.Operation_Claim{Claim: &raftlogv1.Claim{Id: id}},
-	}, request != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, request, f)}
+	result, err := c.propose(ctx, e, &raftlogv1.Claim{Id: id}, request != nil)
 	return result.GetLogIndex(), err
 }
 
@@ -110,13 +108,10 @@ func (c *claims) release(ctx context.Context, req ReleaseRequest) (ReleaseRespon
 	if err := c.authorize(ctx, rights.Claims, database, key); err != nil {
 		return ReleaseResponse{}, err
 	}
-	result, err := c.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request: requestKey(database, req.RequestID, func() fingerprint {
-			return newFingerprint("Release").text(req.Database).text(req.ID)
-		}),
-		Op: &raftlogv1.Operation_Release{Release: &raftlogv1.Release{Id: key}},
-	}, req.RequestID != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
+		return newFingerprint("Release").text(req.Database).text(req.ID)
+	})}
+	result, err := c.propose(ctx, e, &raftlogv1.Release{Id: key}, req.RequestID != nil)
 	return ReleaseResponse{LogIndex: result.GetLogIndex()}, err
 }
 

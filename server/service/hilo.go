@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -97,12 +98,12 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 	if err := r.allow(ctx, rights.Ranges, database, docid.Fold(req.Tag), 1); err != nil {
 		return NextRangeResponse{}, err
 	}
-	op, err := r.rangeOperation(database, req)
+	next, err := r.rangePayload(req)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
 	// Asking again is safe even without a request id: a lost range is a hole.
-	result, err := r.propose(ctx, op, true)
+	result, err := r.propose(ctx, op.Envelope{Database: database, Request: r.rangeKey(database, req)}, next, true)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
@@ -164,7 +165,7 @@ func fitsUnixNano(t time.Time) bool {
 	return !t.Before(first) && !t.After(last)
 }
 
-func (r *ranges) rangeOperation(database string, req NextRangeRequest) (*raftlogv1.Operation, error) {
+func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error) {
 	tag := r.tag.confirmed()
 	if tag == "" {
 		// The id of a number in the range ends with the tag, so a range cannot
@@ -178,16 +179,12 @@ func (r *ranges) rangeOperation(database string, req NextRangeRequest) (*raftlog
 	if req.HasLastRange {
 		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
 	}
-	return &raftlogv1.Operation{
-		Database: database,
-		Request:  r.rangeKey(database, req),
-		Op:       &raftlogv1.Operation_HiloNext{HiloNext: next},
-	}, nil
+	return next, nil
 }
 
 // rangeKey returns the request key. As long as the cluster writes an older format,
 // the fingerprint is the one that older nodes make of the same request.
-func (r *ranges) rangeKey(database string, req NextRangeRequest) *raftlogv1.RequestKey {
+func (r *ranges) rangeKey(database string, req NextRangeRequest) *op.RequestKey {
 	key := requestKey(database, req.RequestID, req.fingerprint)
 	switch {
 	case key == nil || !req.HasLastRange:
@@ -304,11 +301,8 @@ func (r *ranges) returnRange(ctx context.Context, req ReturnRangeRequest) (Retur
 	if len(req.Token) > 0 {
 		ret.CheckToken, ret.Token = true, binary.BigEndian.Uint64(req.Token)
 	}
-	result, err := r.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request:  requestKey(database, req.RequestID, req.fingerprint),
-		Op:       &raftlogv1.Operation_HiloReturn{HiloReturn: ret},
-	}, req.RequestID != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, req.fingerprint)}
+	result, err := r.propose(ctx, e, ret, req.RequestID != nil)
 	if err != nil {
 		return ReturnRangeResponse{}, err
 	}
@@ -397,13 +391,10 @@ func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoRespon
 	if err := r.allow(ctx, rights.Seed, database, tag, 1); err != nil {
 		return SetHiLoResponse{}, err
 	}
-	result, err := r.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request: requestKey(database, req.RequestID, func() fingerprint {
-			return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
-		}),
-		Op: &raftlogv1.Operation_HiloSet{HiloSet: &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}},
-	}, req.RequestID != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
+		return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
+	})}
+	result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}, req.RequestID != nil)
 	v, err := value("SetHiLo", result, err)
 	return SetHiLoResponse{Max: v, LogIndex: result.GetLogIndex()}, err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -76,7 +77,7 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequ
 		}
 		entered++
 		if values[n], errs[n] = i.prepare(ctx, req); errs[n] == nil {
-			operations[n] = appendPrincipal(values[n].encode(), who(n))
+			operations[n] = values[n].operation(who(n))
 		}
 	}
 	answers := i.proposeAll(ctx, operations, errs)
@@ -175,16 +176,12 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 // seed is SeedIdentity of a request that was checked. By force, it also returns
 // the value before; nil if there was none, or it is not known.
 func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res SeedIdentityResponse, before any, err error) {
-	result, err := i.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request: requestKey(database, req.RequestID, func() fingerprint {
-			return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).
-				number(req.Value).flag(req.Force).optional(req.Expected)
-		}),
-		Op: &raftlogv1.Operation_IdentitySeed{IdentitySeed: &raftlogv1.IdentitySeed{
-			Name: name, Value: req.Value, Force: req.Force, Expected: req.Expected,
-		}},
-	}, req.RequestID != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
+		return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).
+			number(req.Value).flag(req.Force).optional(req.Expected)
+	})}
+	seed := &raftlogv1.IdentitySeed{Name: name, Value: req.Value, Force: req.Force, Expected: req.Expected}
+	result, err := i.propose(ctx, e, seed, req.RequestID != nil)
 	if err != nil {
 		return SeedIdentityResponse{}, nil, err
 	}
@@ -241,15 +238,10 @@ func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityReque
 
 // delete is DeleteIdentity of a request that was checked.
 func (i *identities) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (DeleteIdentityResponse, error) {
-	result, err := i.propose(ctx, &raftlogv1.Operation{
-		Database: database,
-		Request: requestKey(database, req.RequestID, func() fingerprint {
-			return newFingerprint("DeleteIdentity").text(req.Database).text(req.Name).flag(req.Forget)
-		}),
-		Op: &raftlogv1.Operation_IdentityDelete{IdentityDelete: &raftlogv1.IdentityDelete{
-			Name: name, Forget: req.Forget,
-		}},
-	}, req.RequestID != nil)
+	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
+		return newFingerprint("DeleteIdentity").text(req.Database).text(req.Name).flag(req.Forget)
+	})}
+	result, err := i.propose(ctx, e, &raftlogv1.IdentityDelete{Name: name, Forget: req.Forget}, req.RequestID != nil)
 	v, err := value("DeleteIdentity", result, err)
 	return DeleteIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, err
 }

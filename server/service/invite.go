@@ -15,6 +15,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -80,9 +81,9 @@ func (i *invitations) invite(ctx context.Context, req InviteRequest) (InviteResp
 	hash := sha256.Sum256([]byte(res.Token))
 	record := invited{Tag: req.Tag, Watcher: req.Watcher, Expires: res.Expires.UTC(), Token: shownToken(hash[:])}
 	err := i.audited(ctx, audit.Record{Event: audit.EventInvite, Name: req.Tag, After: record}, func() (change, error) {
-		result, err := i.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+		result, err := i.propose(ctx, op.Envelope{}, &raftlogv1.MemberInvite{
 			TokenHash: hash[:], Tag: req.Tag, Watcher: req.Watcher, ExpiresUnixNano: res.Expires.UnixNano(),
-		}}}, false)
+		}, false)
 		res.LogIndex = result.GetLogIndex()
 		return change{index: res.LogIndex, after: record}, err
 	})
@@ -176,7 +177,7 @@ func (i *invitations) Admit(ctx context.Context, n Newcomer, take func(tokenHash
 	if err != nil {
 		who := i.caller(ctx)
 		i.logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
-		if r := refusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
 			i.recordDenial(ctx, "Join", r.GetDetail())
 		}
 		return err
@@ -233,7 +234,7 @@ func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
 	}
 	if refusal := i.state.Invited(hash, n.Tag, time.Now()); refusal != nil {
-		return &refused{refusal}
+		return &op.RefusedError{Refusal: refusal}
 	}
 	return nil
 }
@@ -241,5 +242,5 @@ func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte
 // notAdmitted is a refusal as the state would word it, so that the newcomer need not
 // tell the two apart.
 func notAdmitted(reason raftlogv1.RefusalReason, detail string) error {
-	return &refused{&raftlogv1.Refusal{Reason: reason, Detail: detail}}
+	return &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail}}
 }

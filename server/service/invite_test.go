@@ -93,9 +93,9 @@ func TestATokenThatLetsNobodyInIsNotRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	// The entries' clock is years behind this node's, so the state still takes it.
 	over := sha256.Sum256([]byte("over"))
-	if _, err := n.roles.propose(as("ops"), &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+	if _, err := n.roles.propose(as("ops"), op.Envelope{}, &raftlogv1.MemberInvite{
 		TokenHash: over[:], ExpiresUnixNano: time.Now().Add(-time.Minute).UnixNano(),
-	}}}, false); err != nil {
+	}, false); err != nil {
 		t.Fatal(err)
 	}
 	other, err := n.Invite(as("ops"), InviteRequest{Tag: "E", For: time.Hour})

@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -112,7 +113,7 @@ func counted(m *raftlogv1.Merge) map[string]int {
 }
 
 func (m *merges) proposeMerge(ctx context.Context, database string, merge *raftlogv1.Merge) (MergeCountersResponse, error) {
-	result, err := m.propose(ctx, &raftlogv1.Operation{Database: database, Op: &raftlogv1.Operation_Merge{Merge: merge}}, true)
+	result, err := m.propose(ctx, op.Envelope{Database: database}, merge, true)
 	if err != nil {
 		return MergeCountersResponse{}, err
 	}
@@ -254,7 +255,7 @@ func (m *merges) mergeCluster(ctx context.Context, req MergeClusterRequest) (Mer
 }
 
 func (m *merges) proposeMergeCluster(ctx context.Context, merge *raftlogv1.MergeCluster) (MergeClusterResponse, error) {
-	result, err := m.propose(ctx, &raftlogv1.Operation{Op: &raftlogv1.Operation_MergeCluster{MergeCluster: merge}}, true)
+	result, err := m.propose(ctx, op.Envelope{}, merge, true)
 	if err != nil {
 		return MergeClusterResponse{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -39,39 +40,29 @@ func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(p
 // after this node had looked for them. Nothing happened, so it is proposed again with
 // the name.
 func unnamed(err error, principal *string) bool {
-	return principal == nil && refusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
+	return principal == nil && op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }
 
-// propose takes op through the log, in the name of the caller where that counts,
-// and returns its result, or nil and an *Error. See named.
-func (p *proposer) propose(ctx context.Context, op *raftlogv1.Operation, repeatable bool) (result *raftlogv1.Result, err error) {
-	err = p.named(ctx, op.Request != nil, repeatable, func(principal *string) (err error) {
-		op.Principal = principal
-		result, err = p.once(ctx, op)
+// propose takes the operation that does what the payload says through the log, in the
+// name of the caller where that counts, and returns its result, or nil and an *Error.
+// See named.
+func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Message, repeatable bool) (result *raftlogv1.Result, err error) {
+	err = p.named(ctx, e.Request != nil, repeatable, func(principal *string) (err error) {
+		e.Principal = principal
+		result, err = p.once(ctx, e, payload)
 		return err
 	})
 	return result, err
 }
 
-// refused is an operation that the state refused.
-type refused struct {
-	refusal *raftlogv1.Refusal
-}
-
-func (r *refused) Error() string {
-	return fmt.Sprintf("refused: %s %s", r.refusal.GetReason(), r.refusal.GetDetail())
-}
-
-func (r *refused) Refused() *raftlogv1.Refusal { return r.refusal }
-
-// once takes op through the log and returns its result. The error is the log's, a
-// *refused, or an *Error for bytes that cannot be encoded or decoded.
-func (p *proposer) once(ctx context.Context, op *raftlogv1.Operation) (*raftlogv1.Result, error) {
-	data, err := proto.Marshal(op)
+// once takes an operation through the log and returns its result. The error is the log's,
+// an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded.
+func (p *proposer) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
+	operation, err := e.Encode(payload)
 	if err != nil {
 		return nil, internal(fmt.Errorf("encode an operation: %w", err))
 	}
-	answer, err := p.log.Propose(ctx, data)
+	answer, err := p.log.Propose(ctx, operation)
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +87,14 @@ func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []e
 	return answers
 }
 
-// decodeResult returns the result in answer, or a *refused.
+// decodeResult returns the result in answer. The error is an *op.RefusedError or an
+// *Error.
 func decodeResult(answer []byte) (*raftlogv1.Result, error) {
-	result := new(raftlogv1.Result)
-	if err := proto.Unmarshal(answer, result); err != nil {
-		return nil, internal(fmt.Errorf("decode a result: %w", err))
+	result, err := op.DecodeResult(answer)
+	if err != nil && op.RefusalOf(err) == nil {
+		err = internal(err)
 	}
-	if refusal := result.GetRefusal(); refusal != nil {
-		return nil, &refused{refusal: refusal}
-	}
-	return result, nil
+	return result, err
 }
 
 // wrongResult is what a result of another operation's type leads to.

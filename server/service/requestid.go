@@ -5,14 +5,11 @@ import (
 	"encoding/binary"
 
 	"github.com/idnode/idnode/docid"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/fsm/op"
 )
 
 // MaxRequestIDBytes is the length of the longest request id.
 const MaxRequestIDBytes = 64
-
-// keyBytes is the length of the key under which the state remembers a request.
-const keyBytes = 16
 
 // RequestID makes a call that goes through the cluster count exactly once.
 type RequestID struct {
@@ -97,22 +94,25 @@ func (p *proposer) accept(id *RequestID) (*RequestID, error) {
 
 // requestKey returns the key of a call in the state, or nil if it has no
 // request id. database is folded.
-func requestKey(database string, id *RequestID, f func() fingerprint) *raftlogv1.RequestKey {
+func requestKey(database string, id *RequestID, f func() fingerprint) *op.RequestKey {
 	if id == nil {
 		return nil
 	}
-	return &raftlogv1.RequestKey{
-		Key: hashRequestID(database, id.ID), Fingerprint: f().sum(), Retry: id.Retry, Since: id.Since,
-	}
+	k := keyOf(database, id, f)
+	return &k
+}
+
+func keyOf(database string, id *RequestID, f func() fingerprint) op.RequestKey {
+	return op.RequestKey{Key: hashRequestID(database, id.ID), Fingerprint: f().sum(), Retry: id.Retry, Since: id.Since}
 }
 
 // hashRequestID returns 16 bytes of SHA-256 over the database, preceded by its
 // length in one byte, and the id.
-func hashRequestID(database, id string) []byte {
+func hashRequestID(database, id string) [16]byte {
 	var space [1 + docid.MaxDatabaseBytes + MaxRequestIDBytes]byte
 	b := append(space[:0], byte(len(database)))
 	b = append(b, database...)
 	b = append(b, id...)
 	sum := sha256.Sum256(b)
-	return sum[:keyBytes]
+	return [16]byte(sum[:])
 }

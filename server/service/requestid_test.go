@@ -260,21 +260,21 @@ func TestRequestKeyFormat(t *testing.T) {
 	key := requestKey("default", &RequestID{ID: "x", Retry: true, Since: 4}, func() fingerprint {
 		return NextIdentityRequest{Name: "u", Count: 2}.fingerprint()
 	})
-	got := hex.EncodeToString(key.GetKey()) + " " + strconv.FormatUint(key.GetFingerprint(), 16)
+	got := hex.EncodeToString(key.Key[:]) + " " + strconv.FormatUint(key.Fingerprint, 16)
 	const want = "3c3f437d570386b1be310ee8675d92fa c0a0d7439fe36574"
 	if got != want {
 		t.Errorf("key and fingerprint %s, want %s", got, want)
 	}
-	if !key.GetRetry() || key.GetSince() != 4 {
+	if !key.Retry || key.Since != 4 {
 		t.Errorf("marks of the retry: %v", key)
 	}
 }
 
 // TestRequestKeysDiffer: database and id cannot be confused with each other.
 func TestRequestKeysDiffer(t *testing.T) {
-	keys := map[string]string{}
+	keys := map[[16]byte]string{}
 	for _, k := range [][2]string{{"ab", "c"}, {"a", "bc"}, {"abc", "d"}, {"default", "c"}} {
-		h := string(hashRequestID(k[0], k[1]))
+		h := hashRequestID(k[0], k[1])
 		if other, ok := keys[h]; ok {
 			t.Errorf("%v has the key of %s", k, other)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -123,10 +124,7 @@ func (r *roles) keepsAdministrator(ctx context.Context) error {
 func (r *roles) proposeRoles(ctx context.Context, table []byte, expected *uint64) (index, before uint64, err error) {
 	// Named also where there are no roles yet: the state refuses roles that shut
 	// their author out.
-	result, err := r.once(ctx, &raftlogv1.Operation{
-		Principal: r.author(ctx),
-		Op:        &raftlogv1.Operation_RolesSet{RolesSet: &raftlogv1.RolesSet{Table: table, Expected: expected}},
-	})
+	result, err := r.once(ctx, op.Envelope{Principal: r.author(ctx)}, &raftlogv1.RolesSet{Table: table, Expected: expected})
 	if err != nil {
 		return 0, 0, proposalError(err, expected != nil)
 	}

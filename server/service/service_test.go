@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -197,7 +198,7 @@ func TestClusterCalls(t *testing.T) {
 	if n.cluster.asked != "" {
 		t.Errorf("a refused call was made: %s", n.cluster.asked)
 	}
-	n.cluster.err = &refused{refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
+	n.cluster.err = &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
 	_, err = n.Remove(ctx, "A", false)
 	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
 	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)

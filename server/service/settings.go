@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -68,9 +69,7 @@ func (s *settings) updateSetting(ctx context.Context, to Setting) (UpdateSetting
 
 // setSetting changes a setting that there is.
 func (s *settings) setSetting(ctx context.Context, setting Setting, newValue int64) (UpdateSettingResponse, error) {
-	result, err := s.propose(ctx, &raftlogv1.Operation{
-		Op: &raftlogv1.Operation_SettingSet{SettingSet: &raftlogv1.SettingSet{Key: setting.Key, Value: newValue}},
-	}, false)
+	result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: setting.Key, Value: newValue}, false)
 	setting.Value, err = value("UpdateSetting", result, err)
 	return UpdateSettingResponse{Setting: setting, LogIndex: result.GetLogIndex()}, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -32,7 +33,7 @@ func proposalError(err error, repeatable bool) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	if refusal := refusalOf(err); refusal != nil {
+	if refusal := op.RefusalOf(err); refusal != nil {
 		return refusalError(refusal)
 	}
 	if outcome.Of(err) == outcome.NotApplied {
@@ -97,21 +98,6 @@ func etagError(err error) *Error {
 	default:
 		return internal(err)
 	}
-}
-
-// refusing is an error that carries the state machine's refusal: changes of the
-// membership come back as such, since they do not pass through propose.
-type refusing interface {
-	error
-	Refused() *raftlogv1.Refusal
-}
-
-func refusalOf(err error) *raftlogv1.Refusal {
-	var r refusing
-	if errors.As(err, &r) {
-		return r.Refused()
-	}
-	return nil
 }
 
 type refusalKind struct {
