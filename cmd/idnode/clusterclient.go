@@ -4,24 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
-
-// maxAnswerBytes is the largest answer the command line takes: a page of 1,000
-// names of 2,000 bytes, several times over.
-const maxAnswerBytes = 32 << 20
 
 // clusterClient is one command's way to the cluster: several endpoints, asked in
 // order. It is used by one goroutine.
@@ -284,98 +273,4 @@ func effectOf(err error) effect {
 	default:
 		return effectRefused
 	}
-}
-
-// unreachableError is an endpoint no connection could be made to.
-type unreachableError struct {
-	endpoint string
-	cause    string
-}
-
-func (e *unreachableError) Error() string {
-	return fmt.Sprintf("cannot reach %s: %s", e.endpoint, e.cause)
-}
-
-// GRPCStatus makes the error count as UNAVAILABLE.
-func (e *unreachableError) GRPCStatus() *status.Status {
-	return status.New(codes.Unavailable, e.Error())
-}
-
-// connect returns a connection that is up, so that a failure before it is
-// known to have done nothing.
-func (s *clusterClient) connect(ctx context.Context, endpoint string) (*grpc.ClientConn, error) {
-	conn, err := s.conn(endpoint)
-	if err != nil {
-		return nil, &unreachableError{endpoint: endpoint, cause: err.Error()}
-	}
-	for {
-		state := conn.GetState()
-		switch state {
-		case connectivity.Ready:
-			return conn, nil
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			return nil, &unreachableError{endpoint: endpoint, cause: whyNot(ctx, conn)}
-		}
-		conn.Connect()
-		if !conn.WaitForStateChange(ctx, state) {
-			return nil, &unreachableError{endpoint: endpoint, cause: "no connection in time"}
-		}
-	}
-}
-
-// conn returns the endpoint's connection, which may not be up yet.
-func (s *clusterClient) conn(endpoint string) (*grpc.ClientConn, error) {
-	if conn := s.conns[endpoint]; conn != nil {
-		return conn, nil
-	}
-	conn, err := grpc.NewClient("dns:///"+endpoint,
-		grpc.WithTransportCredentials(s.credentials()),
-		grpc.WithDisableServiceConfig(),
-		// A cluster is not reached through a web proxy.
-		grpc.WithNoProxy(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
-	if err != nil {
-		return nil, err
-	}
-	if s.conns == nil {
-		s.conns = make(map[string]*grpc.ClientConn)
-	}
-	s.conns[endpoint] = conn
-	return conn, nil
-}
-
-func (s *clusterClient) credentials() credentials.TransportCredentials {
-	if s.tls == nil {
-		return insecure.NewCredentials()
-	}
-	return credentials.NewTLS(s.tls)
-}
-
-// whyNot asks a broken connection for its last error: a call that does not
-// wait fails with it at once.
-func whyNot(ctx context.Context, conn *grpc.ClientConn) string {
-	_, err := idnodev1.NewClusterServiceClient(conn).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-	if err == nil {
-		return "the connection broke"
-	}
-	return dialCause(status.Convert(err).Message())
-}
-
-// dialCause takes the cause out of gRPC's text for a failed connection:
-// connection error: desc = "transport: …: cause".
-func dialCause(text string) string {
-	_, quoted, ok := strings.Cut(text, "desc = ")
-	if !ok {
-		return text
-	}
-	cause, err := strconv.Unquote(quoted)
-	if err != nil {
-		return text
-	}
-	cause = strings.TrimPrefix(cause, "transport: ")
-	cause = strings.TrimPrefix(cause, "Error while dialing: ")
-	if strings.Contains(cause, "server preface") && !strings.Contains(cause, "tls:") {
-		cause += "; is this the gRPC port of a node, and does it want TLS (--tls-ca, --tls-cert, --tls-key)?"
-	}
-	return cause
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -60,7 +61,7 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the nodes log: debug, info, warn or error")
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
 		o.wordy = f.Changed("log-level")
-		return a.dev(cmd.Context(), o)
+		return o.run(cmd.Context(), a)
 	})
 	return cmd
 }
@@ -90,8 +91,8 @@ func stopAfter(parent context.Context, first func()) (context.Context, context.C
 	}
 }
 
-// dev runs the cluster until ctx ends or a node ends by itself.
-func (a *app) dev(ctx context.Context, o devOptions) (err error) {
+// run runs the cluster until ctx ends or a node ends by itself.
+func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -112,14 +113,14 @@ func (a *app) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := a.newDevCluster(specs, log)
+	c, err := newDevCluster(a.newServer, specs, log)
 	if err != nil {
 		return err
 	}
 	return c.run(ctx, func(ctx context.Context) error {
 		expectWarnings(false)
 		fmt.Fprintf(a.stdout, "data in %s\n", dir)
-		return a.introduce(ctx, c)
+		return introduce(ctx, a.stdout, c)
 	})
 }
 
@@ -245,7 +246,7 @@ func cause(err error) error {
 }
 
 // introduce prints where the nodes are and what they give.
-func (a *app) introduce(ctx context.Context, c *devCluster) error {
+func introduce(ctx context.Context, w io.Writer, c *devCluster) error {
 	var rows [][2]string
 	for i, n := range c.nodes {
 		rows = append(rows, [2]string{
@@ -253,12 +254,12 @@ func (a *app) introduce(ctx context.Context, c *devCluster) error {
 			fmt.Sprintf("grpc %s  raft %s  http %s", n.GRPCAddr(), n.RaftAddr(), n.HTTPAddr()),
 		})
 	}
-	fields(a.stdout, rows)
+	fields(w, rows)
 	for i, n := range c.nodes {
-		if err := printSamples(ctx, a.stdout, c.specs[i].tag, n.GRPCAddr()); err != nil {
+		if err := printSamples(ctx, w, c.specs[i].tag, n.GRPCAddr()); err != nil {
 			return fmt.Errorf("node %s: %w", c.specs[i].tag, err)
 		}
 	}
-	_, err := fmt.Fprintf(a.stdout, "\ntry: idnode next 'users|' --endpoint %s\nready\n", c.nodes[0].GRPCAddr())
+	_, err := fmt.Fprintf(w, "\ntry: idnode next 'users|' --endpoint %s\nready\n", c.nodes[0].GRPCAddr())
 	return err
 }

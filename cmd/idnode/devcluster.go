@@ -17,7 +17,7 @@ type devCluster struct {
 }
 
 // newDevCluster puts the nodes together; none runs yet.
-func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, error) {
+func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*devCluster, error) {
 	if err := checkPorts(specs); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, err
 	for _, spec := range specs {
 		cfg, err := configOf(append(spec.flags(specs), patientNodes...))
 		if err == nil {
-			err = c.add(a, cfg, log.With("node", spec.tag))
+			err = c.add(newServer, cfg, log.With("node", spec.tag))
 		}
 		if err != nil {
 			return nil, errors.Join(endOf(spec.tag, err), c.close())
@@ -34,8 +34,8 @@ func (a *app) newDevCluster(specs []devNode, log *slog.Logger) (*devCluster, err
 	return c, nil
 }
 
-func (c *devCluster) add(a *app, cfg *config.Config, log *slog.Logger) error {
-	n, err := a.newServer(cfg, log)
+func (c *devCluster) add(newServer newServer, cfg *config.Config, log *slog.Logger) error {
+	n, err := newServer(cfg, log)
 	if err == nil {
 		c.nodes = append(c.nodes, n)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"os/signal"
@@ -62,8 +61,7 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 type app struct {
 	stdout, stderr io.Writer
 	env            []string
-	// newServer puts a node together that does not run yet.
-	newServer func(cfg *config.Config, log *slog.Logger) (server, error)
+	newServer      newServer
 	// entered says that cobra accepted the command line.
 	entered bool
 }

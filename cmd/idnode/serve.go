@@ -29,6 +29,9 @@ type server interface {
 	HeldBytes() int64
 }
 
+// newServer puts a node together that does not run yet.
+type newServer func(cfg *config.Config, log *slog.Logger) (server, error)
+
 func newServeCommand(a *app) *cobra.Command {
 	var printConfig bool
 	cmd := &cobra.Command{
@@ -66,7 +69,7 @@ values are given by repeating the flag, or with commas between them.`,
 		if printConfig {
 			return cfg.Print(a.stdout)
 		}
-		return a.serve(cmd.Context(), cfg)
+		return serve(cmd.Context(), a, cfg)
 	})
 	return cmd
 }
@@ -96,7 +99,7 @@ func flagUsages(all *pflag.FlagSet, names []string) string {
 }
 
 // serve runs one node until ctx ends.
-func (a *app) serve(ctx context.Context, cfg *config.Config) error {
+func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	log, err := newLogger(a.stderr, cfg.LogLevel, cfg.LogFormat)
 	if err != nil {
 		return &usageError{err: err}
@@ -105,7 +108,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	err = a.runServer(ctx, cfg, log, manager)
+	err = runServer(ctx, a.newServer, cfg, log, manager)
 	if code := exitCode(err); cfg.StayDown && (code == exitUsage || code == exitDamaged || code == exitRefused) {
 		log.Error("this node is down for good, and stays down until it is stopped: starting it again does not help", "error", err)
 		<-ctx.Done()
@@ -114,8 +117,8 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) error {
 }
 
 // runServer runs a node until ctx ends or it ends by itself.
-func (a *app) runServer(ctx context.Context, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager) error {
-	n, err := a.newServer(cfg, log)
+func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager) error {
+	n, err := newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}
 	}
