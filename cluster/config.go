@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/idnode/idnode/docid"
@@ -128,9 +127,6 @@ type Config struct {
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string
-	// WrapConn, if set, wraps each Raft connection this node dials or accepts,
-	// for tests with faults.
-	WrapConn func(net.Conn) net.Conn
 	// Network opens the Raft port and connections to others'; nil means TCP.
 	Network Network
 	// TLS is nil for plain connections.

@@ -123,7 +123,7 @@ func (s *server) open(change func(*cluster.Config)) {
 	})
 	c := cluster.Config{
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
-		WrapConn: s.link.wrap, Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
+		Network: wrappedTCP(s.link.wrap), Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, Commit: cluster.CommitConfig{CallLimit: testCallLimit},
 	}
@@ -149,7 +149,7 @@ func (s *server) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	go func() { _ = s.api.Serve(faultyListener{l, s.link}) }()
+	go func() { _ = s.api.Serve(wrappedListener{l, s.link.wrap}) }()
 }
 
 func (s *server) start() {

@@ -45,9 +45,9 @@ func TestALeaderThatCannotSendEntriesResigns(t *testing.T) {
 		narrow[s] = &atomic.Bool{}
 		s.open(func(c *cluster.Config) {
 			c.PeerList = n.peers
-			c.WrapConn = func(conn net.Conn) net.Conn {
+			c.Network = wrappedTCP(func(conn net.Conn) net.Conn {
 				return &narrowed{Conn: s.link.wrap(conn), narrow: narrow[s]}
-			}
+			})
 		})
 	}
 	startAll(n.servers...)

@@ -35,7 +35,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitn
 	c := transport.Config{
 		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
 		Witness: disks, Voters: disks.electorate, OlderPeers: func() bool { return cfg.Registry.Format() < progressFormat },
-		Dial: cfg.DialRaft, WrapConn: cfg.WrapConn, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
+		Dial: cfg.DialRaft, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 	}
 	if cfg.TLS != nil {
 		c.ServerTLS, c.ClientTLS, c.NamesTag = cfg.TLS.Server, cfg.TLS.Client, cfg.TLS.NamesTag

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync"
+
+	"github.com/idnode/idnode/cluster/transport"
 )
 
 // networkFault is what connects one node with all others. Partitioned, it drops
@@ -94,15 +96,34 @@ func (c *faultyConn) Close() error {
 	return c.Conn.Close()
 }
 
-type faultyListener struct {
+// wrappedListener wraps each connection.
+type wrappedListener struct {
 	net.Listener
-	fault *networkFault
+	wrap func(net.Conn) net.Conn
 }
 
-func (l faultyListener) Accept() (net.Conn, error) {
+func (l wrappedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return l.fault.wrap(conn), nil
+	return l.wrap(conn), nil
+}
+
+// wrappedTCP is a cluster.Network that wraps each connection.
+type wrappedTCP func(net.Conn) net.Conn
+
+// Listen implements cluster.Network.
+func (wrap wrappedTCP) Listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	return wrappedListener{l, wrap}, err
+}
+
+// DialContext implements cluster.Network.
+func (wrap wrappedTCP) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := transport.DialTCP(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(conn), nil
 }

@@ -61,7 +61,7 @@ func TestReadAtPausedLeader(t *testing.T) {
 			c.PeerList = n.peers
 			if s == paused {
 				c.Timings = cluster.Timings{Heartbeat: 2 * time.Second, Election: 2 * time.Second, Lease: 2 * time.Second}
-				c.WrapConn = func(conn net.Conn) net.Conn { return plugged{s.link.wrap(conn), &plugs} }
+				c.Network = wrappedTCP(func(conn net.Conn) net.Conn { return plugged{s.link.wrap(conn), &plugs} })
 			}
 		})
 	}

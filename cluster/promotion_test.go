@@ -44,7 +44,7 @@ func TestVoteThatLosesTheQuorum(t *testing.T) {
 	d, itsRaft := newServer(t, "D"), newNetworkFault()
 	t.Cleanup(itsRaft.heal)
 	n.servers = append(n.servers, d)
-	d.open(func(c *cluster.Config) { c.Join, c.WrapConn = []string{leader.grpc}, itsRaft.wrap })
+	d.open(func(c *cluster.Config) { c.Join, c.Network = []string{leader.grpc}, wrappedTCP(itsRaft.wrap) })
 	d.start()
 	eventually(t, "D to catch up", func() bool { return d.state.AppliedIndex() > 0 })
 	itsRaft.partition()

@@ -114,8 +114,6 @@ type Config struct {
 	// the process should end. It is called on the dialling goroutine and must be
 	// quick. Nil means nothing.
 	OnRefused func(by Peer, status Status)
-	// WrapConn, if set, wraps each TCP connection, for tests with faults.
-	WrapConn func(net.Conn) net.Conn
 	// DialContext opens connections; nil means DialTCP.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
@@ -143,9 +141,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.OlderPeers == nil {
 		c.OlderPeers = func() bool { return true }
-	}
-	if c.WrapConn == nil {
-		c.WrapConn = func(conn net.Conn) net.Conn { return conn }
 	}
 	if c.DialContext == nil {
 		c.DialContext = DialTCP

@@ -121,7 +121,6 @@ func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted,
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
 	}
 	setKeepAlive(raw)
-	raw = s.cfg.WrapConn(raw)
 	// A timeout, or the end of the transport, ends every wait here.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	conn, a, err := s.introduce(ctx, raw, peer, g)

@@ -75,10 +75,9 @@ func (s *stream) acceptLoop() {
 		// Counted here and not in the goroutine, so that the oldest is the one that
 		// was accepted first.
 		setKeepAlive(raw)
-		wrapped := s.cfg.WrapConn(raw)
-		done := s.pending.add(wrapped)
+		done := s.pending.add(raw)
 		s.work.Add(1)
-		go s.handshake(raw, wrapped, done)
+		go s.handshake(raw, done)
 	}
 }
 
@@ -94,20 +93,20 @@ func (s *stream) pause(d time.Duration) {
 
 // handshake admits one accepted connection, or closes it. done removes it from the
 // pending ones.
-func (s *stream) handshake(raw, wrapped net.Conn, done func()) {
+func (s *stream) handshake(raw net.Conn, done func()) {
 	defer s.work.Done()
-	admitted, peer, err := s.admit(wrapped)
+	admitted, peer, err := s.admit(raw)
 	done()
 	if err != nil {
-		_ = wrapped.Close()
+		_ = raw.Close()
 		s.logRefusal(raw, err)
 		return
 	}
 	if admitted == nil {
-		_ = wrapped.Close() // It was only a question.
+		_ = raw.Close() // It was only a question.
 		return
 	}
-	c, ok := s.conns.add(admitted, wrapped, peer)
+	c, ok := s.conns.add(admitted, raw, peer)
 	if !ok {
 		return
 	}
