@@ -211,7 +211,7 @@ func (s *idsServer) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.SetHiLoResponse{Max: res.Max, LogIndex: res.LogIndex}, nil
+	return &idnodev1.SetHiLoResponse{Max: res.Value, LogIndex: res.LogIndex}, nil
 }
 
 func (s *idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest) (*idnodev1.ListHiLoResponse, error) {

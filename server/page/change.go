@@ -60,7 +60,7 @@ func (p *Page) raiseHiLo(r *http.Request, body raiseRequest) (any, error) {
 	res, err := p.service.SetHiLo(r.Context(), service.SetHiLoRequest{
 		Database: body.Database, Tag: body.Tag, Max: body.Max, Expected: body.Expected, RequestID: body.id(),
 	})
-	return item{Name: body.Tag, Value: res.Max}, err
+	return item{Name: body.Tag, Value: res.Value}, err
 }
 
 type claimRequest struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/identity"
 )
 
@@ -237,9 +238,11 @@ func (g *ids) identity(ctx context.Context, req GenerateRequest, database string
 		return GenerateResponse{}, err
 	}
 	taken, err := g.identities.take(ctx, takeValues{
-		database: database, name: name, separator: template.Separator, count: count,
-		request:     req.RequestID,
-		fingerprint: func() fingerprint { return generateFingerprint(req) },
+		Envelope: op.Envelope{
+			Database: database,
+			Request:  requestKey(database, req.RequestID, func() fingerprint { return generateFingerprint(req) }),
+		},
+		name: name, separator: template.Separator, count: count,
 	})
 	if err != nil {
 		return GenerateResponse{}, err

@@ -357,46 +357,40 @@ type SetHiLoRequest struct {
 	RequestID *RequestID
 }
 
-// SetHiLoResponse holds the counter's value after the call.
-type SetHiLoResponse struct {
-	Max      int64
-	LogIndex uint64
-}
-
-// SetHiLo raises the counter of a tag if it still has the expected value.
-func (r *ranges) SetHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
+// SetHiLo raises the counter of a tag if it still has the expected value, and returns
+// the new one.
+func (r *ranges) SetHiLo(ctx context.Context, req SetHiLoRequest) (Value, error) {
 	return call(ctx, r.calls, "SetHiLo", req, r.setHiLo)
 }
 
-func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (SetHiLoResponse, error) {
+func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (Value, error) {
 	database, tag, err := hiloKey(req.Database, req.Tag)
 	if err != nil {
-		return SetHiLoResponse{}, err
+		return Value{}, err
 	}
 	// A set may bring the counter into being, so the tag must be one that ranges
 	// can be asked of.
 	if err := docid.ValidateTag(req.Tag, docid.DefaultSeparator); err != nil {
-		return SetHiLoResponse{}, badForm(err, "")
+		return Value{}, badForm(err, "")
 	}
 	if req.Expected < 0 {
-		return SetHiLoResponse{}, invalid(ReasonInvalidExpected, "expected", "the expected value %d is negative", req.Expected)
+		return Value{}, invalid(ReasonInvalidExpected, "expected", "the expected value %d is negative", req.Expected)
 	}
 	if req.Max < req.Expected {
-		return SetHiLoResponse{}, invalid(ReasonInvalidMax, "max",
+		return Value{}, invalid(ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
 	}
 	if req.RequestID, err = r.accept(req.RequestID); err != nil {
-		return SetHiLoResponse{}, err
+		return Value{}, err
 	}
 	if err := r.allow(ctx, rights.Seed, database, tag, 1); err != nil {
-		return SetHiLoResponse{}, err
+		return Value{}, err
 	}
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
 		return newFingerprint("SetHiLo").text(req.Database).text(req.Tag).number(req.Max).number(req.Expected)
 	})}
 	result, err := r.propose(ctx, e, &raftlogv1.HiLoSet{Tag: tag, Max: req.Max, Expected: req.Expected}, req.RequestID != nil)
-	v, err := value("SetHiLo", result, err)
-	return SetHiLoResponse{Max: v, LogIndex: result.GetLogIndex()}, err
+	return value("SetHiLo", result, err)
 }
 
 // hiloKey checks and folds database and tag of a call that names no separator.

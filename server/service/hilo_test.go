@@ -71,13 +71,13 @@ func TestSetHiLo(t *testing.T) {
 	_, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: "orders"})
 	wantError(t, err, NotFound, ReasonHiLoNotFound, "")
 	set, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: "orders", Max: 32})
-	if err != nil || set.Max != 32 {
+	if err != nil || set.Value != 32 {
 		t.Fatalf("%+v %v", set, err)
 	}
 	_, err = n.SetHiLo(ctx, SetHiLoRequest{Tag: "orders", Max: 64})
 	wantError(t, err, Aborted, ReasonConcurrency, "expected")
 	set, err = n.SetHiLo(ctx, SetHiLoRequest{Tag: "Orders", Max: 64, Expected: 32})
-	if err != nil || set.Max != 64 {
+	if err != nil || set.Value != 64 {
 		t.Fatalf("%+v %v", set, err)
 	}
 }

@@ -59,7 +59,7 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequ
 	values, operations := make([]takeValues, len(reqs)), make([][]byte, len(reqs))
 	principal, owner := i.principal(ctx, false), i.principal(ctx, true)
 	who := func(n int) *string {
-		if values[n].request != nil {
+		if values[n].Request != nil {
 			return owner
 		}
 		return principal
@@ -115,8 +115,8 @@ func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeVa
 		return takeValues{}, err
 	}
 	return takeValues{
-		database: database, name: name, separator: separator, count: count,
-		request: request, fingerprint: r.fingerprint,
+		Envelope: op.Envelope{Database: database, Request: requestKey(database, request, r.fingerprint)},
+		name:     name, separator: separator, count: count,
 	}, i.allow(ctx, rights.Generate, database, name, count)
 }
 
@@ -138,33 +138,27 @@ type SeedIdentityRequest struct {
 	RequestID *RequestID
 }
 
-// SeedIdentityResponse holds the last used value after the call.
-type SeedIdentityResponse struct {
-	Value    int64
-	LogIndex uint64
-}
-
-// SeedIdentity moves the last used value of an identity.
-func (i *identities) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
+// SeedIdentity moves the last used value of an identity, and returns it.
+func (i *identities) SeedIdentity(ctx context.Context, req SeedIdentityRequest) (Value, error) {
 	return call(ctx, i.calls, "SeedIdentity", req, i.seedIdentity)
 }
 
-func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) (SeedIdentityResponse, error) {
+func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) (Value, error) {
 	database, name, err := identityKey(req.Database, req.Name)
 	if err != nil {
-		return SeedIdentityResponse{}, err
+		return Value{}, err
 	}
 	if req.RequestID, err = i.accept(req.RequestID); err != nil {
-		return SeedIdentityResponse{}, err
+		return Value{}, err
 	}
 	if err := i.allow(ctx, withForce(rights.Seed, req.Force), database, name, 1); err != nil {
-		return SeedIdentityResponse{}, err
+		return Value{}, err
 	}
 	if !req.Force {
 		res, _, err := i.seed(ctx, req, database, name)
 		return res, err
 	}
-	var res SeedIdentityResponse
+	var res Value
 	err = i.audited(ctx, audit.Record{Event: audit.EventSeed, Database: database, Name: name, After: req.Value}, func() (change, error) {
 		var before any
 		res, before, err = i.seed(ctx, req, database, name)
@@ -175,7 +169,7 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 
 // seed is SeedIdentity of a request that was checked. By force, it also returns
 // the value before; nil if there was none, or it is not known.
-func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res SeedIdentityResponse, before any, err error) {
+func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database, name string) (res Value, before any, err error) {
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
 		return newFingerprint("SeedIdentity").text(req.Database).text(req.Name).
 			number(req.Value).flag(req.Force).optional(req.Expected)
@@ -183,13 +177,13 @@ func (i *identities) seed(ctx context.Context, req SeedIdentityRequest, database
 	seed := &raftlogv1.IdentitySeed{Name: name, Value: req.Value, Force: req.Force, Expected: req.Expected}
 	result, err := i.propose(ctx, e, seed, req.RequestID != nil)
 	if err != nil {
-		return SeedIdentityResponse{}, nil, err
+		return Value{}, nil, err
 	}
 	if result.Before != nil {
 		before = result.GetBefore()
 	}
-	v, err := value("SeedIdentity", result, nil)
-	return SeedIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, before, err
+	res, err = value("SeedIdentity", result, nil)
+	return res, before, err
 }
 
 // DeleteIdentityRequest names the identity to delete.
@@ -202,33 +196,28 @@ type DeleteIdentityRequest struct {
 	RequestID *RequestID
 }
 
-// DeleteIdentityResponse holds the last used value at the moment of deletion.
-type DeleteIdentityResponse struct {
-	Value    int64
-	LogIndex uint64
-}
-
-// DeleteIdentity hides an identity, or forgets it.
-func (i *identities) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
+// DeleteIdentity hides an identity, or forgets it, and returns the last used value at
+// that moment.
+func (i *identities) DeleteIdentity(ctx context.Context, req DeleteIdentityRequest) (Value, error) {
 	return call(ctx, i.calls, "DeleteIdentity", req, i.deleteIdentity)
 }
 
-func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityRequest) (DeleteIdentityResponse, error) {
+func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityRequest) (Value, error) {
 	database, name, err := identityKey(req.Database, req.Name)
 	if err != nil {
-		return DeleteIdentityResponse{}, err
+		return Value{}, err
 	}
 	if req.RequestID, err = i.accept(req.RequestID); err != nil {
-		return DeleteIdentityResponse{}, err
+		return Value{}, err
 	}
 	if err := i.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {
-		return DeleteIdentityResponse{}, err
+		return Value{}, err
 	}
 	event := audit.EventDelete
 	if req.Forget {
 		event = audit.EventForget
 	}
-	var res DeleteIdentityResponse
+	var res Value
 	err = i.audited(ctx, audit.Record{Event: event, Database: database, Name: name}, func() (change, error) {
 		res, err = i.delete(ctx, req, database, name)
 		return change{index: res.LogIndex, before: res.Value}, err
@@ -237,13 +226,12 @@ func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityReque
 }
 
 // delete is DeleteIdentity of a request that was checked.
-func (i *identities) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (DeleteIdentityResponse, error) {
+func (i *identities) delete(ctx context.Context, req DeleteIdentityRequest, database, name string) (Value, error) {
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {
 		return newFingerprint("DeleteIdentity").text(req.Database).text(req.Name).flag(req.Forget)
 	})}
 	result, err := i.propose(ctx, e, &raftlogv1.IdentityDelete{Name: name, Forget: req.Forget}, req.RequestID != nil)
-	v, err := value("DeleteIdentity", result, err)
-	return DeleteIdentityResponse{Value: v, LogIndex: result.GetLogIndex()}, err
+	return value("DeleteIdentity", result, err)
 }
 
 // withForce returns the rights that a call needs that may be made by force.

@@ -102,14 +102,20 @@ func wrongResult(want string, got *raftlogv1.Result) error {
 	return internal(fmt.Errorf("the result of %s is a %T", want, got.GetResult()))
 }
 
+// Value is the value of a counter at its change.
+type Value struct {
+	Value    int64
+	LogIndex uint64
+}
+
 // value returns the plain value in a result, unless there is an error instead.
-func value(what string, result *raftlogv1.Result, err error) (int64, error) {
+func value(what string, result *raftlogv1.Result, err error) (Value, error) {
 	if err != nil {
-		return 0, err
+		return Value{}, err
 	}
 	v, ok := result.GetResult().(*raftlogv1.Result_Value)
 	if !ok {
-		return 0, wrongResult(what, result)
+		return Value{}, wrongResult(what, result)
 	}
-	return v.Value, nil
+	return Value{Value: v.Value, LogIndex: result.GetLogIndex()}, nil
 }

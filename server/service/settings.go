@@ -55,23 +55,19 @@ func (s *settings) updateSetting(ctx context.Context, to Setting) (UpdateSetting
 	if err := s.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return UpdateSettingResponse{}, err
 	}
-	setting, ok := s.settingByKey(to.Key)
-	if !ok {
+	all := s.all()
+	at := slices.IndexFunc(all, func(known Setting) bool { return known.Key == to.Key })
+	if at < 0 {
 		return UpdateSettingResponse{}, invalid(ReasonInvalidSetting, "key", "there is no setting %.64q", to.Key)
 	}
-	var res UpdateSettingResponse
-	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.Key, After: to.Value}, func() (done change, err error) {
-		res, err = s.setSetting(ctx, setting, to.Value)
-		return change{index: res.LogIndex, before: setting.Value, after: to.Value}, err
+	res := UpdateSettingResponse{Setting: all[at]}
+	err := s.audited(ctx, audit.Record{Event: audit.EventSetting, Name: to.Key, After: to.Value}, func() (change, error) {
+		result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: to.Key, Value: to.Value}, false)
+		now, err := value("UpdateSetting", result, err)
+		res.Setting.Value, res.LogIndex = now.Value, now.LogIndex
+		return change{index: now.LogIndex, before: all[at].Value, after: to.Value}, err
 	})
 	return res, err
-}
-
-// setSetting changes a setting that there is.
-func (s *settings) setSetting(ctx context.Context, setting Setting, newValue int64) (UpdateSettingResponse, error) {
-	result, err := s.propose(ctx, op.Envelope{}, &raftlogv1.SettingSet{Key: setting.Key, Value: newValue}, false)
-	setting.Value, err = value("UpdateSetting", result, err)
-	return UpdateSettingResponse{Setting: setting, LogIndex: result.GetLogIndex()}, err
 }
 
 // all returns all settings by key.
@@ -82,13 +78,4 @@ func (s *settings) all() []Setting {
 	}
 	slices.SortFunc(all, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
 	return all
-}
-
-func (s *settings) settingByKey(key string) (Setting, bool) {
-	for _, setting := range s.all() {
-		if setting.Key == key {
-			return setting, true
-		}
-	}
-	return Setting{}, false
 }

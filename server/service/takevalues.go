@@ -11,16 +11,14 @@ import (
 
 // takeValues is what NextIdentity and Generate have in common. Names are folded.
 type takeValues struct {
-	database, name string
-	separator      string
-	count          int64
-	request        *RequestID
-	fingerprint    func() fingerprint
+	op.Envelope
+	name, separator string
+	count           int64
 }
 
 // take takes values in the name of the caller where that counts.
 func (i *identities) take(ctx context.Context, t takeValues) (res NextIdentityResponse, err error) {
-	keyed := t.request != nil
+	keyed := t.Request != nil
 	err = i.named(ctx, keyed, keyed, func(principal *string) error {
 		answer, err := i.proposer.log.Propose(ctx, t.operation(principal))
 		if err == nil {
@@ -33,8 +31,8 @@ func (i *identities) take(ctx context.Context, t takeValues) (res NextIdentityRe
 
 // operation returns the encoded operation, in the name of a principal; nil for none.
 func (t takeValues) operation(principal *string) []byte {
-	e := op.Envelope{Database: t.database, Request: requestKey(t.database, t.request, t.fingerprint), Principal: principal}
-	return e.EncodeIdentityNext(t.name, t.count, docid.Fold(t.separator))
+	t.Principal = principal
+	return t.EncodeIdentityNext(t.name, t.count, docid.Fold(t.separator))
 }
 
 // taken returns what an answer says was taken. The error is an *op.RefusedError or an
@@ -51,7 +49,7 @@ func (i *identities) taken(t takeValues, answer []byte) (NextIdentityResponse, e
 	if err := checkBlocks(blocks, t.count); err != nil {
 		return NextIdentityResponse{}, internal(err)
 	}
-	i.events.issued(t.database, docid.Identity, t.count)
+	i.events.issued(t.Database, docid.Identity, t.count)
 	return NextIdentityResponse{Blocks: blocks, LogIndex: logIndex}, nil
 }
 

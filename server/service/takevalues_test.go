@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -17,17 +18,18 @@ func TestTakeValuesAreEncodedAsProtobufDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		v := takeValues{
-			database: strings.Repeat("d", 1+random.IntN(docid.MaxDatabaseBytes)), name: strings.Repeat("n", 1+random.IntN(300)),
-			separator: "/", count: 1 + random.Int64N(1_000_000), fingerprint: func() fingerprint { return newFingerprint("x") },
+			Envelope: op.Envelope{Database: strings.Repeat("d", 1+random.IntN(docid.MaxDatabaseBytes))},
+			name:     strings.Repeat("n", 1+random.IntN(300)), separator: "/", count: 1 + random.Int64N(1_000_000),
 		}
 		want := &raftlogv1.Operation{
-			Database: v.database,
+			Database: v.Database,
 			Op:       &raftlogv1.Operation_IdentityNext{IdentityNext: &raftlogv1.IdentityNext{Name: v.name, Count: v.count, Separator: "/"}},
 		}
 		if random.IntN(2) == 0 {
-			v.request = &RequestID{ID: "id", Retry: random.IntN(2) == 0, Since: random.Uint64N(3) * math.MaxUint32}
-			key := hashRequestID(v.database, "id")
-			want.Request = &raftlogv1.RequestKey{Key: key[:], Fingerprint: v.fingerprint().sum(), Retry: v.request.Retry, Since: v.request.Since}
+			id := &RequestID{ID: "id", Retry: random.IntN(2) == 0, Since: random.Uint64N(3) * math.MaxUint32}
+			v.Request = requestKey(v.Database, id, func() fingerprint { return newFingerprint("x") })
+			key := hashRequestID(v.Database, "id")
+			want.Request = &raftlogv1.RequestKey{Key: key[:], Fingerprint: newFingerprint("x").sum(), Retry: id.Retry, Since: id.Since}
 		}
 		// A retry is recognised by its bytes too, so they are the same as well.
 		plain, err := proto.MarshalOptions{Deterministic: true}.Marshal(want)
