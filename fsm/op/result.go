@@ -101,35 +101,49 @@ func IsRefusal(result []byte) bool {
 // DecodeBlocks decodes the result of an IdentityNext that was not refused. It returns
 // false for any other result.
 func DecodeBlocks(result []byte) (logIndex uint64, blocks []identity.Block, ok bool) {
-	err := eachField(result, func(num protowire.Number, f field) bool {
+	for len(result) > 0 {
+		num, typ, number, values, n := consumeField(result)
 		switch {
-		case num == resultLogIndex && f.typ == protowire.VarintType:
-			logIndex = f.number
-			return true
-		case num == resultIdentityNext && f.typ == protowire.BytesType && !ok:
-			blocks, ok = decodeValues(f.bytes)
-			return ok
+		case n > 0 && num == resultLogIndex && typ == protowire.VarintType:
+			logIndex = number
+		case n > 0 && num == resultIdentityNext && typ == protowire.BytesType && !ok:
+			if blocks, ok = decodeValues(values); !ok {
+				return 0, nil, false
+			}
+		default:
+			return 0, nil, false
 		}
-		return false
-	})
-	return logIndex, blocks, ok && err == nil
+		result = result[n:]
+	}
+	return logIndex, blocks, ok
 }
 
 // decodeValues decodes a raftlog.v1.IdentityNextResult.
 func decodeValues(data []byte) (blocks []identity.Block, ok bool) {
-	err := eachField(data, func(num protowire.Number, f field) bool {
-		var b identity.Block
-		err := eachField(f.bytes, func(num protowire.Number, f field) bool {
-			switch num {
-			case valuesFirst:
-				b.First = int64(f.number)
-			case valuesLast:
-				b.Last = int64(f.number)
-			}
-			return f.typ == protowire.VarintType && (num == valuesFirst || num == valuesLast)
-		})
-		blocks = append(blocks, b)
-		return num == nextValues && f.typ == protowire.BytesType && err == nil
-	})
-	return blocks, err == nil
+	for len(data) > 0 {
+		num, typ, _, values, n := consumeField(data)
+		block, good := decodeBlock(values)
+		if n < 0 || num != nextValues || typ != protowire.BytesType || !good {
+			return nil, false
+		}
+		blocks, data = append(blocks, block), data[n:]
+	}
+	return blocks, true
+}
+
+// decodeBlock decodes a raftlog.v1.Values.
+func decodeBlock(data []byte) (b identity.Block, ok bool) {
+	for len(data) > 0 {
+		num, typ, number, _, n := consumeField(data)
+		switch {
+		case n > 0 && num == valuesFirst && typ == protowire.VarintType:
+			b.First = int64(number)
+		case n > 0 && num == valuesLast && typ == protowire.VarintType:
+			b.Last = int64(number)
+		default:
+			return b, false
+		}
+		data = data[n:]
+	}
+	return b, true
 }

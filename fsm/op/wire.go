@@ -79,26 +79,36 @@ type field struct {
 // false, which makes the message malformed.
 func eachField(data []byte, accept func(protowire.Number, field) bool) error {
 	for len(data) > 0 {
-		num, typ, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return ErrMalformed
-		}
-		data = data[n:]
-		f := field{typ: typ}
-		switch typ {
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(data)
-		case protowire.Fixed64Type:
-			f.number, n = protowire.ConsumeFixed64(data)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(data)
-		default:
-			return ErrMalformed
-		}
-		if n < 0 || !accept(num, f) {
+		num, typ, number, bytes, n := consumeField(data)
+		if n < 0 || !accept(num, field{typ: typ, number: number, bytes: bytes}) {
 			return ErrMalformed
 		}
 		data = data[n:]
 	}
 	return nil
+}
+
+// consumeField decodes the first field of a message, which has n bytes; n is negative if
+// that is malformed. It returns no field: that does not fit into registers.
+func consumeField(data []byte) (num protowire.Number, typ protowire.Type, number uint64, bytes []byte, n int) {
+	num, typ = protowire.DecodeTag(uint64(data[0]))
+	n = 1
+	if data[0] >= 0x80 || num < protowire.MinValidNumber { // Most tags have one byte.
+		if num, typ, n = protowire.ConsumeTag(data); n < 0 {
+			return 0, 0, 0, nil, n
+		}
+	}
+	m := -1
+	switch typ {
+	case protowire.VarintType:
+		number, m = protowire.ConsumeVarint(data[n:])
+	case protowire.Fixed64Type:
+		number, m = protowire.ConsumeFixed64(data[n:])
+	case protowire.BytesType:
+		bytes, m = protowire.ConsumeBytes(data[n:])
+	}
+	if m < 0 {
+		return 0, 0, 0, nil, m
+	}
+	return num, typ, number, bytes, n + m
 }
