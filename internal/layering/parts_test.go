@@ -140,6 +140,7 @@ var parts = []part{
 	{folder: "server/recovery", floor: 4, not: []string{"etag"}},
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
+	{folder: "spec", floor: 5},
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},
 	{folder: "test/e2e/edge", floor: 5},
