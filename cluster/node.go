@@ -165,7 +165,8 @@ func (n *Node) ClusterID() []byte { return n.record.get().ClusterID }
 
 // Self returns how the node introduces itself to others now.
 func (n *Node) Self() Self {
-	return Self{ClusterID: n.ClusterID(), ID: n.ID(), Tag: n.record.tag()}
+	r := n.record.get()
+	return Self{ClusterID: r.ClusterID, ID: r.ID, Tag: n.record.tagIn(r)}
 }
 
 // Members returns the members as this node knows them, removed ones too. It works from

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -55,19 +56,14 @@ func (r *nodeRecord) name() string { return r.get().ID.String() }
 
 func (r *nodeRecord) isSelf(m *raftlogv1.Member) bool { return string(m.GetId()) == string(r.id()) }
 
-// tag returns the node's tag, or the requested one; empty if there is none.
-func (r *nodeRecord) tag() string {
-	if tag := r.get().Tag; tag != "" {
-		return tag
-	}
-	return r.cfg.Tag
-}
+// tagIn returns the node's tag in a record, or the requested one; empty if there is none.
+func (r *nodeRecord) tagIn(now *member.Record) string { return cmp.Or(now.Tag, r.cfg.Tag) }
 
 // member returns this node as it introduces itself.
 func (r *nodeRecord) member() *raftlogv1.Member {
 	now := r.get()
 	m := &raftlogv1.Member{
-		Id: now.ID.Bytes(), Tag: r.tag(),
+		Id: now.ID.Bytes(), Tag: r.tagIn(now),
 		GrpcAddress: r.cfg.Advertise.GRPC, RaftAddress: r.cfg.Advertise.Raft, HttpAddress: r.cfg.Advertise.HTTP,
 		Watcher: r.cfg.Watcher, LogFormat: r.cfg.LogFormat,
 	}

@@ -115,7 +115,7 @@ type Status struct {
 func (n *Node) Status() Status {
 	r := n.record.get()
 	s := Status{
-		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.tag(),
+		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.tagIn(r),
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
 		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(),
 		Warnings: n.Warnings(),
