@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +20,28 @@ func names(t *testing.T, dir string) []string {
 		all = append(all, e.Name())
 	}
 	return all
+}
+
+// TestBackupKeepsTheNewest: --keep prints where the backup is, and deletes older ones of
+// its cluster only once it is whole. It asks nothing.
+func TestBackupKeepsTheNewest(t *testing.T) {
+	dir, whole := t.TempDir(), aBackup(t)
+	cluster := strings.Repeat("07", 16)
+	older, other := "19691231T000000Z-41-"+cluster+".backup", "19691231T000000Z-41-"+strings.Repeat("08", 16)+".backup"
+	for _, name := range []string{older, other} {
+		if err := os.WriteFile(filepath.Join(dir, name), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := command(t, "backup", dir, "--keep", "1", "--endpoint", serveBackup(t, whole[:100]))
+	if left := names(t, dir); got.code != exitFailed || got.stdout != "" || !slices.Equal(left, []string{older, other}) {
+		t.Errorf("a backup that was cut off: %+v, left %q", got, left)
+	}
+	added := "19700101T000000Z-42-" + cluster + ".backup"
+	got = command(t, "backup", dir, "--keep", "1", "--endpoint", serveBackup(t, whole))
+	if left := names(t, dir); got.code != exitOK || !strings.Contains(got.stdout, filepath.Join(dir, added)) || !slices.Equal(left, []string{other, added}) {
+		t.Errorf("%+v, left %q", got, left)
+	}
 }
 
 // TestBackupDirectoryIsNeeded: --keep takes a directory that is there, and a number.
