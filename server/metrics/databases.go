@@ -127,7 +127,8 @@ func (m *Metrics) Service() service.Events {
 			d.returns.Inc()
 			d.returned.Add(float64(max(0, numbers)))
 		},
-		Refused: func(reason string) { m.Refused(reason, 1) },
+		BackedUp: m.backedUp.SetToCurrentTime,
+		Refused:  func(reason string) { m.Refused(reason, 1) },
 	}
 }
 

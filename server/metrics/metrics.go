@@ -35,6 +35,7 @@ type Metrics struct {
 	recent             recent
 
 	certificates certificateMetrics
+	backedUp     prometheus.Gauge
 }
 
 // New returns the metrics of a node that runs this version of the program.
@@ -49,6 +50,8 @@ func New(version string) *Metrics {
 	m.storage = m.newStorageMetrics()
 	m.calls = newCallMetrics(m.registry)
 	m.certificates = m.newCertificateMetrics()
+	m.backedUp = m.gauge("backup_last_success_timestamp_seconds",
+		"When this node has last written a whole backup, in seconds since 1970; 0 if it has written none since its start.")
 	return m
 }
 

@@ -81,6 +81,7 @@ func (b *backups) writeBackup(ctx context.Context, to io.Writer) (uint64, error)
 		err = w.Close()
 	}
 	if err == nil {
+		b.events.backedUp()
 		b.logger.InfoContext(ctx, "a backup was written", "index", header.GetAppliedIndex())
 	}
 	return header.GetAppliedIndex(), err

@@ -14,6 +14,8 @@ type Events struct {
 	// RangeReturned is called for each range whose unused rest was taken back,
 	// with how many numbers that was.
 	RangeReturned func(database string, numbers int64)
+	// BackedUp is called for each backup that was written to its end.
+	BackedUp func()
 	// Refused is called for each call that ends with an error, with its reason.
 	Refused func(reason string)
 }
@@ -34,6 +36,12 @@ func (e *Events) rangeIssued(database string, numbers int64) {
 func (e *Events) rangeReturned(database string, high, last int64) {
 	if e.RangeReturned != nil {
 		e.RangeReturned(database, high-last)
+	}
+}
+
+func (e *Events) backedUp() {
+	if e.BackedUp != nil {
+		e.BackedUp()
 	}
 }
 

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ func TestEvents(t *testing.T) {
 			Issued:        func(db string, kind docid.Kind, n int64) { tell("%s: %d %s", db, n, kind) },
 			RangeIssued:   func(db string, numbers int64) { tell("%s: a range of %d", db, numbers) },
 			RangeReturned: func(db string, numbers int64) { tell("%s: %d came back", db, numbers) },
+			BackedUp:      func() { tell("a backup") },
 			Refused:       func(reason string) { tell("refused: %s", reason) },
 		}
 	})
@@ -57,6 +59,8 @@ func TestEvents(t *testing.T) {
 			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
 			_, _ = n.ReturnRange(ctx, ReturnRangeRequest{Tag: "orders", Low: r.Low, High: r.High, Last: r.Low + 1, Token: r.Token[:]})
 		}, []string{"default: a range of 32", "default: 30 came back"}},
+		{"a backup", func() { _ = n.Backup(ctx, Stale, io.Discard) }, []string{"a backup"}},
+		{"a backup that nobody takes", func() { _ = n.Backup(ctx, Stale, brokenWriter{10}) }, []string{"refused: STOPPING"}},
 		{"a call while stopping", func() {
 			_ = n.Drain(ctx)
 			generate("", 1)()
