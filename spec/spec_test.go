@@ -24,6 +24,7 @@ var models = []struct {
 	{file: "sessions.pml", world: "WINDOW", faults: []string{"NO_FLOOR", "LATE_FIRST", "COMMIT_BEYOND"}},
 	{file: "sessions.pml", world: "STARTS", faults: []string{"NO_RESULTS", "NO_SEQUENCE", "NO_SESSION", "REQUEUE_TAINTED"}},
 	{file: "hilo.pml", faults: []string{"NO_TOKEN", "NO_PEAK", "NOT_NEWEST", "LAST_BELOW", "MERGE_KEEPS", "SET_KEEPS"}},
+	{file: "members.pml", faults: []string{"NO_GATE", "NO_LENGTH", "FORGETS"}},
 	{file: "etags.pml", faults: []string{"BEFORE_WRITE", "NO_CEILING", "NO_COMPARISON", "NO_START_NUMBER", "STOP_UNCOMPARED", "KEEPS_CLEAN"}},
 }
 
