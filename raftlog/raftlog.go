@@ -47,8 +47,13 @@ func (e *UnknownFormatError) Error() string {
 }
 
 // Header is what the leader writes into an entry.
+//
+// Invariant: no rule of the state depends on a header being at least as new as those of
+// the entries before it. Raft may take an entry that was built in an earlier leadership
+// of its node, behind entries of leaders in between.
 type Header struct {
-	// Format is the format the entry is written in, from 1.
+	// Format is the format the entry is written in, from 1. It says only who can read the
+	// entry; by which rules it is applied is decided by the state's own format.
 	Format uint32
 	// ClusterID is the cluster the entry belongs to, 16 bytes; empty only
 	// before the cluster is formed.

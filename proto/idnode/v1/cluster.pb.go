@@ -203,8 +203,14 @@ type Member struct {
 	// For how many days its certificate is still valid, rounded down; below zero once
 	// it is not. Unset without TLS, and for older programs that do not say.
 	CertificateDays *int32 `protobuf:"varint,14,opt,name=certificate_days,json=certificateDays,proto3,oneof" json:"certificate_days,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// A write to its disk took longer than it allows, now or some seconds ago: it is not
+	// given leadership.
+	StorageSlow bool `protobuf:"varint,15,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
+	// Leadership goes to the member with the greatest priority; 0 leads only if no other
+	// voter can. Unset for older programs that do not say.
+	LeaderPriority *uint32 `protobuf:"varint,16,opt,name=leader_priority,json=leaderPriority,proto3,oneof" json:"leader_priority,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -331,6 +337,20 @@ func (x *Member) GetVersion() string {
 func (x *Member) GetCertificateDays() int32 {
 	if x != nil && x.CertificateDays != nil {
 		return *x.CertificateDays
+	}
+	return 0
+}
+
+func (x *Member) GetStorageSlow() bool {
+	if x != nil {
+		return x.StorageSlow
+	}
+	return false
+}
+
+func (x *Member) GetLeaderPriority() uint32 {
+	if x != nil && x.LeaderPriority != nil {
+		return *x.LeaderPriority
 	}
 	return 0
 }
@@ -1648,9 +1668,12 @@ type CallerLimit struct {
 	// How many calls may be in flight; 0 for no limit.
 	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// How many ids, and numbers of ranges, may be given in a second; 0 for no limit.
-	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	IdsPerSecond int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
+	// How many identities, HiLo tags, claims and databases that the node does not know yet
+	// may be asked for in an hour; 0 for no limit. Log format 3.
+	NewNamesPerHour int64 `protobuf:"varint,4,opt,name=new_names_per_hour,json=newNamesPerHour,proto3" json:"new_names_per_hour,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CallerLimit) Reset() {
@@ -1700,6 +1723,13 @@ func (x *CallerLimit) GetInFlight() int64 {
 func (x *CallerLimit) GetIdsPerSecond() int64 {
 	if x != nil {
 		return x.IdsPerSecond
+	}
+	return 0
+}
+
+func (x *CallerLimit) GetNewNamesPerHour() int64 {
+	if x != nil {
+		return x.NewNamesPerHour
 	}
 	return 0
 }
@@ -1975,7 +2005,7 @@ var File_idnode_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\xf8\x03\n" +
+	"\x17idnode/v1/cluster.proto\x12\tidnode.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bidnode/v1/consistency.proto\"\xdd\x04\n" +
 	"\x06Member\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -1992,8 +2022,11 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x06behind\x18\v \x01(\x04R\x06behind\x12!\n" +
 	"\fstorage_full\x18\f \x01(\bR\vstorageFull\x12\x18\n" +
 	"\aversion\x18\r \x01(\tR\aversion\x12.\n" +
-	"\x10certificate_days\x18\x0e \x01(\x05H\x00R\x0fcertificateDays\x88\x01\x01B\x13\n" +
-	"\x11_certificate_days\"\x12\n" +
+	"\x10certificate_days\x18\x0e \x01(\x05H\x00R\x0fcertificateDays\x88\x01\x01\x12!\n" +
+	"\fstorage_slow\x18\x0f \x01(\bR\vstorageSlow\x12,\n" +
+	"\x0fleader_priority\x18\x10 \x01(\rH\x01R\x0eleaderPriority\x88\x01\x01B\x13\n" +
+	"\x11_certificate_daysB\x12\n" +
+	"\x10_leader_priority\"\x12\n" +
 	"\x10GetStatusRequest\"\xa5\x04\n" +
 	"\x11GetStatusResponse\x12\x1d\n" +
 	"\n" +
@@ -2090,13 +2123,14 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"principals\x18\x02 \x03(\tR\n" +
 	"principals\x12,\n" +
-	"\x06grants\x18\x03 \x03(\v2\x14.idnode.v1.RoleGrantR\x06grants\"p\n" +
+	"\x06grants\x18\x03 \x03(\v2\x14.idnode.v1.RoleGrantR\x06grants\"\x9d\x01\n" +
 	"\vCallerLimit\x12\x1e\n" +
 	"\n" +
 	"principals\x18\x01 \x03(\tR\n" +
 	"principals\x12\x1b\n" +
 	"\tin_flight\x18\x02 \x01(\x03R\binFlight\x12$\n" +
-	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\"h\n" +
+	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\x12+\n" +
+	"\x12new_names_per_hour\x18\x04 \x01(\x03R\x0fnewNamesPerHour\"h\n" +
 	"\tRoleTable\x12+\n" +
 	"\x05roles\x18\x01 \x03(\v2\x15.idnode.v1.AccessRoleR\x05roles\x12.\n" +
 	"\x06limits\x18\x02 \x03(\v2\x16.idnode.v1.CallerLimitR\x06limits\"K\n" +

@@ -1221,9 +1221,10 @@ type NextRangeRequest struct {
 	// When the client got its last range; unset if it had none.
 	LastRangeAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_range_at,json=lastRangeAt,proto3" json:"last_range_at,omitempty"`
 	// The highest number the client knows to be taken; the range begins above
-	// it. At most the counter's Max + 2^32.
+	// it, unless it is from a reserve. At most the counter's Max + 2^32.
 	LastMax int64 `protobuf:"varint,6,opt,name=last_max,json=lastMax,proto3" json:"last_max,omitempty"`
-	// The size wanted, 1 to 1,048,576; 0 lets the policy decide.
+	// The size wanted, 1 to 1,048,576; 0 lets the policy decide. A range from a
+	// reserve may be smaller.
 	Size int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
 	// Makes the call count once.
 	RequestId     *RequestId `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1332,12 +1333,17 @@ type NextRangeResponse struct {
 	// The tag of the node that served the client; the id is prefix + number +
 	// "-" + node_tag, or prefix + number if this is empty.
 	NodeTag string `protobuf:"bytes,5,opt,name=node_tag,json=nodeTag,proto3" json:"node_tag,omitempty"`
-	// The leader's time of the range; send it back as last_range_at.
+	// The leader's time of the range, or the node's if it is from a reserve; send it
+	// back as last_range_at.
 	RangeAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=range_at,json=rangeAt,proto3" json:"range_at,omitempty"`
 	// Proves ownership when the range is returned.
 	Token []byte `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"`
-	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,8,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The index of the log entry; 0 if the range is from a reserve.
+	LogIndex uint64 `protobuf:"varint,8,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// The node gave the range without the cluster, from numbers that the cluster had
+	// granted to it before. They are given to nobody else, and may lie below last_max
+	// and below ranges that were given earlier.
+	FromReserve   bool `protobuf:"varint,9,opt,name=from_reserve,json=fromReserve,proto3" json:"from_reserve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1426,6 +1432,13 @@ func (x *NextRangeResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *NextRangeResponse) GetFromReserve() bool {
+	if x != nil {
+		return x.FromReserve
+	}
+	return false
 }
 
 // ReturnRangeRequest gives the rest of a range back.
@@ -2063,6 +2076,198 @@ func (x *ListHiLoResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// Reserve is what a node has of one tag, granted to it in advance.
+type Reserve struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database, folded.
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The tag, folded.
+	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	// How many numbers are left.
+	Numbers int64 `protobuf:"varint,3,opt,name=numbers,proto3" json:"numbers,omitempty"`
+	// For how long they last if the tag is used as before.
+	Lasts         *durationpb.Duration `protobuf:"bytes,4,opt,name=lasts,proto3" json:"lasts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reserve) Reset() {
+	*x = Reserve{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reserve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reserve) ProtoMessage() {}
+
+func (x *Reserve) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
+func (*Reserve) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Reserve) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *Reserve) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *Reserve) GetNumbers() int64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return 0
+}
+
+func (x *Reserve) GetLasts() *durationpb.Duration {
+	if x != nil {
+		return x.Lasts
+	}
+	return nil
+}
+
+// ListReservesRequest asks for one page of all databases.
+type ListReservesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most this many; 0 means 100; at most 1,000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before; empty for the first.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReservesRequest) Reset() {
+	*x = ListReservesRequest{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReservesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReservesRequest) ProtoMessage() {}
+
+func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReservesRequest.ProtoReflect.Descriptor instead.
+func (*ListReservesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ListReservesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListReservesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListReservesResponse is one page; it is empty for a node that keeps no reserve.
+type ListReservesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tag of the node asked.
+	NodeTag string `protobuf:"bytes,1,opt,name=node_tag,json=nodeTag,proto3" json:"node_tag,omitempty"`
+	// The reserves of the page; also of tags that should have one and have no numbers.
+	Reserves []*Reserve `protobuf:"bytes,2,rep,name=reserves,proto3" json:"reserves,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReservesResponse) Reset() {
+	*x = ListReservesResponse{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReservesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReservesResponse) ProtoMessage() {}
+
+func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReservesResponse.ProtoReflect.Descriptor instead.
+func (*ListReservesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ListReservesResponse) GetNodeTag() string {
+	if x != nil {
+		return x.NodeTag
+	}
+	return ""
+}
+
+func (x *ListReservesResponse) GetReserves() []*Reserve {
+	if x != nil {
+		return x.Reserves
+	}
+	return nil
+}
+
+func (x *ListReservesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // ClaimRequest names the id to claim.
 type ClaimRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2080,7 +2285,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	mi := &file_idnode_v1_ids_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2297,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	mi := &file_idnode_v1_ids_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2310,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClaimRequest) GetDatabase() string {
@@ -2149,7 +2354,7 @@ type ClaimResponse struct {
 
 func (x *ClaimResponse) Reset() {
 	*x = ClaimResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	mi := &file_idnode_v1_ids_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2366,7 @@ func (x *ClaimResponse) String() string {
 func (*ClaimResponse) ProtoMessage() {}
 
 func (x *ClaimResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	mi := &file_idnode_v1_ids_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2379,7 @@ func (x *ClaimResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimResponse.ProtoReflect.Descriptor instead.
 func (*ClaimResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ClaimResponse) GetId() string {
@@ -2206,7 +2411,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	mi := &file_idnode_v1_ids_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2423,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	mi := &file_idnode_v1_ids_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2436,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseRequest) GetDatabase() string {
@@ -2266,7 +2471,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[30]
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2483,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[30]
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2496,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReleaseResponse) GetLogIndex() uint64 {
@@ -2320,7 +2525,7 @@ type ListClaimsRequest struct {
 
 func (x *ListClaimsRequest) Reset() {
 	*x = ListClaimsRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[31]
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2537,7 @@ func (x *ListClaimsRequest) String() string {
 func (*ListClaimsRequest) ProtoMessage() {}
 
 func (x *ListClaimsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[31]
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2550,7 @@ func (x *ListClaimsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClaimsRequest.ProtoReflect.Descriptor instead.
 func (*ListClaimsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{31}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListClaimsRequest) GetDatabase() string {
@@ -2398,7 +2603,7 @@ type ListClaimsResponse struct {
 
 func (x *ListClaimsResponse) Reset() {
 	*x = ListClaimsResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[32]
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2615,7 @@ func (x *ListClaimsResponse) String() string {
 func (*ListClaimsResponse) ProtoMessage() {}
 
 func (x *ListClaimsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[32]
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2628,7 @@ func (x *ListClaimsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClaimsResponse.ProtoReflect.Descriptor instead.
 func (*ListClaimsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{32}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListClaimsResponse) GetIds() []string {
@@ -2460,7 +2665,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2677,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2690,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{33}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExchangeRequest) GetCalls() []*Call {
@@ -2521,7 +2726,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2738,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2751,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{34}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Call) GetCorrelation() uint64 {
@@ -2697,7 +2902,7 @@ type ExchangeResponse struct {
 
 func (x *ExchangeResponse) Reset() {
 	*x = ExchangeResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2914,7 @@ func (x *ExchangeResponse) String() string {
 func (*ExchangeResponse) ProtoMessage() {}
 
 func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2927,7 @@ func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
 func (*ExchangeResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{35}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExchangeResponse) GetReplies() []*Reply {
@@ -2756,7 +2961,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +2973,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +2986,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{36}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reply) GetCorrelation() uint64 {
@@ -2946,7 +3151,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	mi := &file_idnode_v1_ids_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3163,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	mi := &file_idnode_v1_ids_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3176,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{37}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Error) GetCode() int32 {
@@ -3015,7 +3220,7 @@ type StreamServerSideIdsRequest struct {
 
 func (x *StreamServerSideIdsRequest) Reset() {
 	*x = StreamServerSideIdsRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	mi := &file_idnode_v1_ids_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3232,7 @@ func (x *StreamServerSideIdsRequest) String() string {
 func (*StreamServerSideIdsRequest) ProtoMessage() {}
 
 func (x *StreamServerSideIdsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	mi := &file_idnode_v1_ids_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3245,7 @@ func (x *StreamServerSideIdsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamServerSideIdsRequest.ProtoReflect.Descriptor instead.
 func (*StreamServerSideIdsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{38}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StreamServerSideIdsRequest) GetDatabase() string {
@@ -3092,7 +3297,7 @@ type StreamServerSideIdsResponse struct {
 
 func (x *StreamServerSideIdsResponse) Reset() {
 	*x = StreamServerSideIdsResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	mi := &file_idnode_v1_ids_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3309,7 @@ func (x *StreamServerSideIdsResponse) String() string {
 func (*StreamServerSideIdsResponse) ProtoMessage() {}
 
 func (x *StreamServerSideIdsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	mi := &file_idnode_v1_ids_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3322,7 @@ func (x *StreamServerSideIdsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamServerSideIdsResponse.ProtoReflect.Descriptor instead.
 func (*StreamServerSideIdsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{39}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StreamServerSideIdsResponse) GetBlock() *IdBlock {
@@ -3233,7 +3438,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\blast_max\x18\x06 \x01(\x03R\alastMax\x12\x12\n" +
 	"\x04size\x18\a \x01(\x03R\x04size\x123\n" +
 	"\n" +
-	"request_id\x18\b \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"\xea\x01\n" +
+	"request_id\x18\b \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"\x8d\x02\n" +
 	"\x11NextRangeResponse\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x10\n" +
 	"\x03low\x18\x02 \x01(\x03R\x03low\x12\x12\n" +
@@ -3242,7 +3447,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\bnode_tag\x18\x05 \x01(\tR\anodeTag\x125\n" +
 	"\brange_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\arangeAt\x12\x14\n" +
 	"\x05token\x18\a \x01(\fR\x05token\x12\x1b\n" +
-	"\tlog_index\x18\b \x01(\x04R\blogIndex\"\xec\x01\n" +
+	"\tlog_index\x18\b \x01(\x04R\blogIndex\x12!\n" +
+	"\ffrom_reserve\x18\t \x01(\bR\vfromReserve\"\xec\x01\n" +
 	"\x12ReturnRangeRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x10\n" +
@@ -3287,7 +3493,20 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\x10ListHiLoResponse\x12%\n" +
 	"\x05hilos\x18\x01 \x03(\v2\x0f.idnode.v1.HiLoR\x05hilos\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\x8d\x01\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\x82\x01\n" +
+	"\aReserve\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
+	"\anumbers\x18\x03 \x01(\x03R\anumbers\x12/\n" +
+	"\x05lasts\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05lasts\"Q\n" +
+	"\x13ListReservesRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x89\x01\n" +
+	"\x14ListReservesResponse\x12\x19\n" +
+	"\bnode_tag\x18\x01 \x01(\tR\anodeTag\x12.\n" +
+	"\breserves\x18\x02 \x03(\v2\x12.idnode.v1.ReserveR\breserves\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x8d\x01\n" +
 	"\fClaimRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1c\n" +
@@ -3362,7 +3581,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\rSTRATEGY_GUID\x10\x01\x12\x18\n" +
 	"\x14STRATEGY_SERVER_SIDE\x10\x02\x12\x15\n" +
 	"\x11STRATEGY_IDENTITY\x10\x03\x12\x15\n" +
-	"\x11STRATEGY_SEMANTIC\x10\x042\xc8\t\n" +
+	"\x11STRATEGY_SEMANTIC\x10\x042\x99\n" +
+	"\n" +
 	"\n" +
 	"IdsService\x12C\n" +
 	"\bGenerate\x12\x1a.idnode.v1.GenerateRequest\x1a\x1b.idnode.v1.GenerateResponse\x12O\n" +
@@ -3375,7 +3595,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\vReturnRange\x12\x1d.idnode.v1.ReturnRangeRequest\x1a\x1e.idnode.v1.ReturnRangeResponse\x12@\n" +
 	"\aGetHiLo\x12\x19.idnode.v1.GetHiLoRequest\x1a\x1a.idnode.v1.GetHiLoResponse\x12@\n" +
 	"\aSetHiLo\x12\x19.idnode.v1.SetHiLoRequest\x1a\x1a.idnode.v1.SetHiLoResponse\x12C\n" +
-	"\bListHiLo\x12\x1a.idnode.v1.ListHiLoRequest\x1a\x1b.idnode.v1.ListHiLoResponse\x12:\n" +
+	"\bListHiLo\x12\x1a.idnode.v1.ListHiLoRequest\x1a\x1b.idnode.v1.ListHiLoResponse\x12O\n" +
+	"\fListReserves\x12\x1e.idnode.v1.ListReservesRequest\x1a\x1f.idnode.v1.ListReservesResponse\x12:\n" +
 	"\x05Claim\x12\x17.idnode.v1.ClaimRequest\x1a\x18.idnode.v1.ClaimResponse\x12@\n" +
 	"\aRelease\x12\x19.idnode.v1.ReleaseRequest\x1a\x1a.idnode.v1.ReleaseResponse\x12I\n" +
 	"\n" +
@@ -3396,7 +3617,7 @@ func file_idnode_v1_ids_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_ids_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_idnode_v1_ids_proto_goTypes = []any{
 	(Strategy)(0),                       // 0: idnode.v1.Strategy
 	(*RequestId)(nil),                   // 1: idnode.v1.RequestId
@@ -3426,23 +3647,26 @@ var file_idnode_v1_ids_proto_goTypes = []any{
 	(*SetHiLoResponse)(nil),             // 25: idnode.v1.SetHiLoResponse
 	(*ListHiLoRequest)(nil),             // 26: idnode.v1.ListHiLoRequest
 	(*ListHiLoResponse)(nil),            // 27: idnode.v1.ListHiLoResponse
-	(*ClaimRequest)(nil),                // 28: idnode.v1.ClaimRequest
-	(*ClaimResponse)(nil),               // 29: idnode.v1.ClaimResponse
-	(*ReleaseRequest)(nil),              // 30: idnode.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),             // 31: idnode.v1.ReleaseResponse
-	(*ListClaimsRequest)(nil),           // 32: idnode.v1.ListClaimsRequest
-	(*ListClaimsResponse)(nil),          // 33: idnode.v1.ListClaimsResponse
-	(*ExchangeRequest)(nil),             // 34: idnode.v1.ExchangeRequest
-	(*Call)(nil),                        // 35: idnode.v1.Call
-	(*ExchangeResponse)(nil),            // 36: idnode.v1.ExchangeResponse
-	(*Reply)(nil),                       // 37: idnode.v1.Reply
-	(*Error)(nil),                       // 38: idnode.v1.Error
-	(*StreamServerSideIdsRequest)(nil),  // 39: idnode.v1.StreamServerSideIdsRequest
-	(*StreamServerSideIdsResponse)(nil), // 40: idnode.v1.StreamServerSideIdsResponse
-	(Consistency)(0),                    // 41: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),       // 42: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 43: google.protobuf.Duration
-	(*anypb.Any)(nil),                   // 44: google.protobuf.Any
+	(*Reserve)(nil),                     // 28: idnode.v1.Reserve
+	(*ListReservesRequest)(nil),         // 29: idnode.v1.ListReservesRequest
+	(*ListReservesResponse)(nil),        // 30: idnode.v1.ListReservesResponse
+	(*ClaimRequest)(nil),                // 31: idnode.v1.ClaimRequest
+	(*ClaimResponse)(nil),               // 32: idnode.v1.ClaimResponse
+	(*ReleaseRequest)(nil),              // 33: idnode.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),             // 34: idnode.v1.ReleaseResponse
+	(*ListClaimsRequest)(nil),           // 35: idnode.v1.ListClaimsRequest
+	(*ListClaimsResponse)(nil),          // 36: idnode.v1.ListClaimsResponse
+	(*ExchangeRequest)(nil),             // 37: idnode.v1.ExchangeRequest
+	(*Call)(nil),                        // 38: idnode.v1.Call
+	(*ExchangeResponse)(nil),            // 39: idnode.v1.ExchangeResponse
+	(*Reply)(nil),                       // 40: idnode.v1.Reply
+	(*Error)(nil),                       // 41: idnode.v1.Error
+	(*StreamServerSideIdsRequest)(nil),  // 42: idnode.v1.StreamServerSideIdsRequest
+	(*StreamServerSideIdsResponse)(nil), // 43: idnode.v1.StreamServerSideIdsResponse
+	(Consistency)(0),                    // 44: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),       // 45: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
+	(*anypb.Any)(nil),                   // 47: google.protobuf.Any
 }
 var file_idnode_v1_ids_proto_depIdxs = []int32{
 	1,  // 0: idnode.v1.GenerateRequest.request_id:type_name -> idnode.v1.RequestId
@@ -3451,80 +3675,84 @@ var file_idnode_v1_ids_proto_depIdxs = []int32{
 	1,  // 3: idnode.v1.NextIdentityRequest.request_id:type_name -> idnode.v1.RequestId
 	5,  // 4: idnode.v1.NextIdentityResponse.blocks:type_name -> idnode.v1.ValueBlock
 	1,  // 5: idnode.v1.SeedIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	41, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
+	44, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
 	12, // 7: idnode.v1.GetIdentityResponse.identity:type_name -> idnode.v1.Identity
-	41, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
+	44, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
 	12, // 9: idnode.v1.ListIdentitiesResponse.identities:type_name -> idnode.v1.Identity
 	1,  // 10: idnode.v1.DeleteIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	42, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
+	45, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
 	1,  // 12: idnode.v1.NextRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	42, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
+	45, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
 	1,  // 14: idnode.v1.ReturnRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	41, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	44, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
 	23, // 16: idnode.v1.GetHiLoResponse.hilo:type_name -> idnode.v1.HiLo
 	1,  // 17: idnode.v1.SetHiLoRequest.request_id:type_name -> idnode.v1.RequestId
-	41, // 18: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	44, // 18: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
 	23, // 19: idnode.v1.ListHiLoResponse.hilos:type_name -> idnode.v1.HiLo
-	1,  // 20: idnode.v1.ClaimRequest.request_id:type_name -> idnode.v1.RequestId
-	1,  // 21: idnode.v1.ReleaseRequest.request_id:type_name -> idnode.v1.RequestId
-	41, // 22: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
-	35, // 23: idnode.v1.ExchangeRequest.calls:type_name -> idnode.v1.Call
-	43, // 24: idnode.v1.Call.timeout:type_name -> google.protobuf.Duration
-	2,  // 25: idnode.v1.Call.generate:type_name -> idnode.v1.GenerateRequest
-	6,  // 26: idnode.v1.Call.next_identity:type_name -> idnode.v1.NextIdentityRequest
-	8,  // 27: idnode.v1.Call.seed_identity:type_name -> idnode.v1.SeedIdentityRequest
-	17, // 28: idnode.v1.Call.next_range:type_name -> idnode.v1.NextRangeRequest
-	19, // 29: idnode.v1.Call.return_range:type_name -> idnode.v1.ReturnRangeRequest
-	28, // 30: idnode.v1.Call.claim:type_name -> idnode.v1.ClaimRequest
-	30, // 31: idnode.v1.Call.release:type_name -> idnode.v1.ReleaseRequest
-	37, // 32: idnode.v1.ExchangeResponse.replies:type_name -> idnode.v1.Reply
-	38, // 33: idnode.v1.Reply.error:type_name -> idnode.v1.Error
-	4,  // 34: idnode.v1.Reply.generate:type_name -> idnode.v1.GenerateResponse
-	7,  // 35: idnode.v1.Reply.next_identity:type_name -> idnode.v1.NextIdentityResponse
-	9,  // 36: idnode.v1.Reply.seed_identity:type_name -> idnode.v1.SeedIdentityResponse
-	18, // 37: idnode.v1.Reply.next_range:type_name -> idnode.v1.NextRangeResponse
-	20, // 38: idnode.v1.Reply.return_range:type_name -> idnode.v1.ReturnRangeResponse
-	29, // 39: idnode.v1.Reply.claim:type_name -> idnode.v1.ClaimResponse
-	31, // 40: idnode.v1.Reply.release:type_name -> idnode.v1.ReleaseResponse
-	44, // 41: idnode.v1.Error.details:type_name -> google.protobuf.Any
-	3,  // 42: idnode.v1.StreamServerSideIdsResponse.block:type_name -> idnode.v1.IdBlock
-	2,  // 43: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
-	6,  // 44: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
-	8,  // 45: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
-	10, // 46: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
-	13, // 47: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
-	15, // 48: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
-	17, // 49: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
-	19, // 50: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
-	21, // 51: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
-	24, // 52: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
-	26, // 53: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
-	28, // 54: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
-	30, // 55: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
-	32, // 56: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
-	34, // 57: idnode.v1.IdsService.Exchange:input_type -> idnode.v1.ExchangeRequest
-	39, // 58: idnode.v1.IdsService.StreamServerSideIds:input_type -> idnode.v1.StreamServerSideIdsRequest
-	4,  // 59: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
-	7,  // 60: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
-	9,  // 61: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
-	11, // 62: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
-	14, // 63: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
-	16, // 64: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
-	18, // 65: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
-	20, // 66: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
-	22, // 67: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
-	25, // 68: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
-	27, // 69: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
-	29, // 70: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
-	31, // 71: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
-	33, // 72: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
-	36, // 73: idnode.v1.IdsService.Exchange:output_type -> idnode.v1.ExchangeResponse
-	40, // 74: idnode.v1.IdsService.StreamServerSideIds:output_type -> idnode.v1.StreamServerSideIdsResponse
-	59, // [59:75] is the sub-list for method output_type
-	43, // [43:59] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	46, // 20: idnode.v1.Reserve.lasts:type_name -> google.protobuf.Duration
+	28, // 21: idnode.v1.ListReservesResponse.reserves:type_name -> idnode.v1.Reserve
+	1,  // 22: idnode.v1.ClaimRequest.request_id:type_name -> idnode.v1.RequestId
+	1,  // 23: idnode.v1.ReleaseRequest.request_id:type_name -> idnode.v1.RequestId
+	44, // 24: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
+	38, // 25: idnode.v1.ExchangeRequest.calls:type_name -> idnode.v1.Call
+	46, // 26: idnode.v1.Call.timeout:type_name -> google.protobuf.Duration
+	2,  // 27: idnode.v1.Call.generate:type_name -> idnode.v1.GenerateRequest
+	6,  // 28: idnode.v1.Call.next_identity:type_name -> idnode.v1.NextIdentityRequest
+	8,  // 29: idnode.v1.Call.seed_identity:type_name -> idnode.v1.SeedIdentityRequest
+	17, // 30: idnode.v1.Call.next_range:type_name -> idnode.v1.NextRangeRequest
+	19, // 31: idnode.v1.Call.return_range:type_name -> idnode.v1.ReturnRangeRequest
+	31, // 32: idnode.v1.Call.claim:type_name -> idnode.v1.ClaimRequest
+	33, // 33: idnode.v1.Call.release:type_name -> idnode.v1.ReleaseRequest
+	40, // 34: idnode.v1.ExchangeResponse.replies:type_name -> idnode.v1.Reply
+	41, // 35: idnode.v1.Reply.error:type_name -> idnode.v1.Error
+	4,  // 36: idnode.v1.Reply.generate:type_name -> idnode.v1.GenerateResponse
+	7,  // 37: idnode.v1.Reply.next_identity:type_name -> idnode.v1.NextIdentityResponse
+	9,  // 38: idnode.v1.Reply.seed_identity:type_name -> idnode.v1.SeedIdentityResponse
+	18, // 39: idnode.v1.Reply.next_range:type_name -> idnode.v1.NextRangeResponse
+	20, // 40: idnode.v1.Reply.return_range:type_name -> idnode.v1.ReturnRangeResponse
+	32, // 41: idnode.v1.Reply.claim:type_name -> idnode.v1.ClaimResponse
+	34, // 42: idnode.v1.Reply.release:type_name -> idnode.v1.ReleaseResponse
+	47, // 43: idnode.v1.Error.details:type_name -> google.protobuf.Any
+	3,  // 44: idnode.v1.StreamServerSideIdsResponse.block:type_name -> idnode.v1.IdBlock
+	2,  // 45: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
+	6,  // 46: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
+	8,  // 47: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
+	10, // 48: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
+	13, // 49: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
+	15, // 50: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
+	17, // 51: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
+	19, // 52: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
+	21, // 53: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
+	24, // 54: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
+	26, // 55: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
+	29, // 56: idnode.v1.IdsService.ListReserves:input_type -> idnode.v1.ListReservesRequest
+	31, // 57: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
+	33, // 58: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
+	35, // 59: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
+	37, // 60: idnode.v1.IdsService.Exchange:input_type -> idnode.v1.ExchangeRequest
+	42, // 61: idnode.v1.IdsService.StreamServerSideIds:input_type -> idnode.v1.StreamServerSideIdsRequest
+	4,  // 62: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
+	7,  // 63: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
+	9,  // 64: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
+	11, // 65: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
+	14, // 66: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
+	16, // 67: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
+	18, // 68: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
+	20, // 69: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
+	22, // 70: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
+	25, // 71: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
+	27, // 72: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
+	30, // 73: idnode.v1.IdsService.ListReserves:output_type -> idnode.v1.ListReservesResponse
+	32, // 74: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
+	34, // 75: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
+	36, // 76: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
+	39, // 77: idnode.v1.IdsService.Exchange:output_type -> idnode.v1.ExchangeResponse
+	43, // 78: idnode.v1.IdsService.StreamServerSideIds:output_type -> idnode.v1.StreamServerSideIdsResponse
+	62, // [62:79] is the sub-list for method output_type
+	45, // [45:62] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_ids_proto_init() }
@@ -3535,7 +3763,7 @@ func file_idnode_v1_ids_proto_init() {
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_ids_proto_msgTypes[0].OneofWrappers = []any{}
 	file_idnode_v1_ids_proto_msgTypes[7].OneofWrappers = []any{}
-	file_idnode_v1_ids_proto_msgTypes[34].OneofWrappers = []any{
+	file_idnode_v1_ids_proto_msgTypes[37].OneofWrappers = []any{
 		(*Call_Generate)(nil),
 		(*Call_NextIdentity)(nil),
 		(*Call_SeedIdentity)(nil),
@@ -3544,7 +3772,7 @@ func file_idnode_v1_ids_proto_init() {
 		(*Call_Claim)(nil),
 		(*Call_Release)(nil),
 	}
-	file_idnode_v1_ids_proto_msgTypes[36].OneofWrappers = []any{
+	file_idnode_v1_ids_proto_msgTypes[39].OneofWrappers = []any{
 		(*Reply_Error)(nil),
 		(*Reply_Generate)(nil),
 		(*Reply_NextIdentity)(nil),
@@ -3560,7 +3788,7 @@ func file_idnode_v1_ids_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_ids_proto_rawDesc), len(file_idnode_v1_ids_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

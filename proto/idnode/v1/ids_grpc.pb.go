@@ -35,6 +35,7 @@ const (
 	IdsService_GetHiLo_FullMethodName             = "/idnode.v1.IdsService/GetHiLo"
 	IdsService_SetHiLo_FullMethodName             = "/idnode.v1.IdsService/SetHiLo"
 	IdsService_ListHiLo_FullMethodName            = "/idnode.v1.IdsService/ListHiLo"
+	IdsService_ListReserves_FullMethodName        = "/idnode.v1.IdsService/ListReserves"
 	IdsService_Claim_FullMethodName               = "/idnode.v1.IdsService/Claim"
 	IdsService_Release_FullMethodName             = "/idnode.v1.IdsService/Release"
 	IdsService_ListClaims_FullMethodName          = "/idnode.v1.IdsService/ListClaims"
@@ -71,6 +72,9 @@ type IdsServiceClient interface {
 	SetHiLo(ctx context.Context, in *SetHiLoRequest, opts ...grpc.CallOption) (*SetHiLoResponse, error)
 	// ListHiLo lists HiLo counters in order of their folded tags.
 	ListHiLo(ctx context.Context, in *ListHiLoRequest, opts ...grpc.CallOption) (*ListHiLoResponse, error)
+	// ListReserves lists what the node asked has in reserve, by database and tag; needs no
+	// quorum.
+	ListReserves(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error)
 	// Claim records a finished id in the cluster: the first claim wins.
 	Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimResponse, error)
 	// Release frees a claimed id.
@@ -208,6 +212,16 @@ func (c *idsServiceClient) ListHiLo(ctx context.Context, in *ListHiLoRequest, op
 	return out, nil
 }
 
+func (c *idsServiceClient) ListReserves(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReservesResponse)
+	err := c.cc.Invoke(ctx, IdsService_ListReserves_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *idsServiceClient) Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ClaimResponse)
@@ -299,6 +313,9 @@ type IdsServiceServer interface {
 	SetHiLo(context.Context, *SetHiLoRequest) (*SetHiLoResponse, error)
 	// ListHiLo lists HiLo counters in order of their folded tags.
 	ListHiLo(context.Context, *ListHiLoRequest) (*ListHiLoResponse, error)
+	// ListReserves lists what the node asked has in reserve, by database and tag; needs no
+	// quorum.
+	ListReserves(context.Context, *ListReservesRequest) (*ListReservesResponse, error)
 	// Claim records a finished id in the cluster: the first claim wins.
 	Claim(context.Context, *ClaimRequest) (*ClaimResponse, error)
 	// Release frees a claimed id.
@@ -358,6 +375,9 @@ func (UnimplementedIdsServiceServer) SetHiLo(context.Context, *SetHiLoRequest) (
 }
 func (UnimplementedIdsServiceServer) ListHiLo(context.Context, *ListHiLoRequest) (*ListHiLoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListHiLo not implemented")
+}
+func (UnimplementedIdsServiceServer) ListReserves(context.Context, *ListReservesRequest) (*ListReservesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReserves not implemented")
 }
 func (UnimplementedIdsServiceServer) Claim(context.Context, *ClaimRequest) (*ClaimResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Claim not implemented")
@@ -593,6 +613,24 @@ func _IdsService_ListHiLo_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _IdsService_ListReserves_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReservesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IdsServiceServer).ListReserves(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IdsService_ListReserves_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IdsServiceServer).ListReserves(ctx, req.(*ListReservesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _IdsService_Claim_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ClaimRequest)
 	if err := dec(in); err != nil {
@@ -715,6 +753,10 @@ var IdsService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListHiLo",
 			Handler:    _IdsService_ListHiLo_Handler,
+		},
+		{
+			MethodName: "ListReserves",
+			Handler:    _IdsService_ListReserves_Handler,
 		},
 		{
 			MethodName: "Claim",

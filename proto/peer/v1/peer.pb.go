@@ -522,7 +522,15 @@ type PingResponse struct {
 	// When its certificate ends, in Unix seconds; 0 without TLS, and from older programs.
 	CertificateEnds int64 `protobuf:"varint,12,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
 	// What it did in its last seconds; unset from older programs.
-	Figures       *Figures `protobuf:"bytes,13,opt,name=figures,proto3" json:"figures,omitempty"`
+	Figures *Figures `protobuf:"bytes,13,opt,name=figures,proto3" json:"figures,omitempty"`
+	// A write to its disk is slow, or was some seconds ago.
+	StorageSlow bool `protobuf:"varint,14,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
+	// Leadership goes to the member with the greatest priority; 0 leads only if no other
+	// voter can. Unset from older programs, which means 1.
+	LeaderPriority *uint32 `protobuf:"varint,15,opt,name=leader_priority,json=leaderPriority,proto3,oneof" json:"leader_priority,omitempty"`
+	// Its contact with the newest leader other than itself; unset if its process has heard
+	// of none, and from older programs.
+	LeaderContact *LeaderContact `protobuf:"bytes,16,opt,name=leader_contact,json=leaderContact,proto3" json:"leader_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +656,127 @@ func (x *PingResponse) GetFigures() *Figures {
 	return nil
 }
 
+func (x *PingResponse) GetStorageSlow() bool {
+	if x != nil {
+		return x.StorageSlow
+	}
+	return false
+}
+
+func (x *PingResponse) GetLeaderPriority() uint32 {
+	if x != nil && x.LeaderPriority != nil {
+		return *x.LeaderPriority
+	}
+	return 0
+}
+
+func (x *PingResponse) GetLeaderContact() *LeaderContact {
+	if x != nil {
+		return x.LeaderContact
+	}
+	return nil
+}
+
+// LeaderContact is a node's contact with a leader.
+type LeaderContact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leader's term.
+	Term uint64 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	// The leader's Raft id.
+	Leader []byte `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The leader has a connection to the node.
+	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
+	// How long the leader has sent nothing, in microseconds.
+	SilentMicros uint64 `protobuf:"varint,4,opt,name=silent_micros,json=silentMicros,proto3" json:"silent_micros,omitempty"`
+	// The leader's connections have ended, and the node has dialled it in vain since.
+	Gone bool `protobuf:"varint,5,opt,name=gone,proto3" json:"gone,omitempty"`
+	// The index of the last entry in the node's log.
+	LastIndex uint64 `protobuf:"varint,6,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	// The node would stand for election.
+	Stands        bool `protobuf:"varint,7,opt,name=stands,proto3" json:"stands,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaderContact) Reset() {
+	*x = LeaderContact{}
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaderContact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaderContact) ProtoMessage() {}
+
+func (x *LeaderContact) ProtoReflect() protoreflect.Message {
+	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaderContact.ProtoReflect.Descriptor instead.
+func (*LeaderContact) Descriptor() ([]byte, []int) {
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LeaderContact) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *LeaderContact) GetLeader() []byte {
+	if x != nil {
+		return x.Leader
+	}
+	return nil
+}
+
+func (x *LeaderContact) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *LeaderContact) GetSilentMicros() uint64 {
+	if x != nil {
+		return x.SilentMicros
+	}
+	return 0
+}
+
+func (x *LeaderContact) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *LeaderContact) GetLastIndex() uint64 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
+}
+
+func (x *LeaderContact) GetStands() bool {
+	if x != nil {
+		return x.Stands
+	}
+	return false
+}
+
 // Figures are what a node did in its last seconds, and the space left to it.
 type Figures struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -669,7 +798,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +810,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +823,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Figures) GetIdentitiesPerSecond() float64 {
@@ -745,7 +874,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +886,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +899,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JoinRequest) GetMember() *v1.Member {
@@ -802,7 +931,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +943,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +956,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JoinResponse) GetClusterId() []byte {
@@ -868,7 +997,7 @@ type InviteRequest struct {
 
 func (x *InviteRequest) Reset() {
 	*x = InviteRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1009,7 @@ func (x *InviteRequest) String() string {
 func (*InviteRequest) ProtoMessage() {}
 
 func (x *InviteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1022,7 @@ func (x *InviteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteRequest.ProtoReflect.Descriptor instead.
 func (*InviteRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InviteRequest) GetAddress() string {
@@ -935,7 +1064,7 @@ type InviteResponse struct {
 
 func (x *InviteResponse) Reset() {
 	*x = InviteResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1076,7 @@ func (x *InviteResponse) String() string {
 func (*InviteResponse) ProtoMessage() {}
 
 func (x *InviteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1089,7 @@ func (x *InviteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteResponse.ProtoReflect.Descriptor instead.
 func (*InviteResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InviteResponse) GetMember() *v1.Member {
@@ -981,7 +1110,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1122,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1135,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TransferRequest) GetTag() string {
@@ -1027,7 +1156,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1168,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1181,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransferResponse) GetLeader() []byte {
@@ -1073,7 +1202,7 @@ type MayRemoveRequest struct {
 
 func (x *MayRemoveRequest) Reset() {
 	*x = MayRemoveRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1214,7 @@ func (x *MayRemoveRequest) String() string {
 func (*MayRemoveRequest) ProtoMessage() {}
 
 func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1227,7 @@ func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveRequest.ProtoReflect.Descriptor instead.
 func (*MayRemoveRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MayRemoveRequest) GetTag() string {
@@ -1120,7 +1249,7 @@ type MayRemoveResponse struct {
 
 func (x *MayRemoveResponse) Reset() {
 	*x = MayRemoveResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1261,7 @@ func (x *MayRemoveResponse) String() string {
 func (*MayRemoveResponse) ProtoMessage() {}
 
 func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1274,7 @@ func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
 func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
@@ -1173,7 +1302,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1314,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1327,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Failure) GetOutcome() uint32 {
@@ -1267,7 +1396,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xad\x03\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xd1\x04\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1284,7 +1413,20 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	" \x01(\x04R\x0ecommittedIndex\x12\x18\n" +
 	"\aversion\x18\v \x01(\tR\aversion\x12)\n" +
 	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\x12*\n" +
-	"\afigures\x18\r \x01(\v2\x10.peer.v1.FiguresR\afigures\"\xd8\x01\n" +
+	"\afigures\x18\r \x01(\v2\x10.peer.v1.FiguresR\afigures\x12!\n" +
+	"\fstorage_slow\x18\x0e \x01(\bR\vstorageSlow\x12,\n" +
+	"\x0fleader_priority\x18\x0f \x01(\rH\x00R\x0eleaderPriority\x88\x01\x01\x12=\n" +
+	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContactB\x12\n" +
+	"\x10_leader_priority\"\xc9\x01\n" +
+	"\rLeaderContact\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +
+	"\tconnected\x18\x03 \x01(\bR\tconnected\x12#\n" +
+	"\rsilent_micros\x18\x04 \x01(\x04R\fsilentMicros\x12\x12\n" +
+	"\x04gone\x18\x05 \x01(\bR\x04gone\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\x06 \x01(\x04R\tlastIndex\x12\x16\n" +
+	"\x06stands\x18\a \x01(\bR\x06stands\"\xd8\x01\n" +
 	"\aFigures\x122\n" +
 	"\x15identities_per_second\x18\x01 \x01(\x01R\x13identitiesPerSecond\x12$\n" +
 	"\x0eids_per_second\x18\x02 \x01(\x01R\fidsPerSecond\x12*\n" +
@@ -1343,7 +1485,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*HelloRequest)(nil),        // 1: peer.v1.HelloRequest
@@ -1354,53 +1496,55 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*ReadIndexResponse)(nil),   // 6: peer.v1.ReadIndexResponse
 	(*PingRequest)(nil),         // 7: peer.v1.PingRequest
 	(*PingResponse)(nil),        // 8: peer.v1.PingResponse
-	(*Figures)(nil),             // 9: peer.v1.Figures
-	(*JoinRequest)(nil),         // 10: peer.v1.JoinRequest
-	(*JoinResponse)(nil),        // 11: peer.v1.JoinResponse
-	(*InviteRequest)(nil),       // 12: peer.v1.InviteRequest
-	(*InviteResponse)(nil),      // 13: peer.v1.InviteResponse
-	(*TransferRequest)(nil),     // 14: peer.v1.TransferRequest
-	(*TransferResponse)(nil),    // 15: peer.v1.TransferResponse
-	(*MayRemoveRequest)(nil),    // 16: peer.v1.MayRemoveRequest
-	(*MayRemoveResponse)(nil),   // 17: peer.v1.MayRemoveResponse
-	(*Failure)(nil),             // 18: peer.v1.Failure
-	(*v1.Member)(nil),           // 19: raftlog.v1.Member
-	(*v1.GroupResult)(nil),      // 20: raftlog.v1.GroupResult
-	(*v1.Refusal)(nil),          // 21: raftlog.v1.Refusal
+	(*LeaderContact)(nil),       // 9: peer.v1.LeaderContact
+	(*Figures)(nil),             // 10: peer.v1.Figures
+	(*JoinRequest)(nil),         // 11: peer.v1.JoinRequest
+	(*JoinResponse)(nil),        // 12: peer.v1.JoinResponse
+	(*InviteRequest)(nil),       // 13: peer.v1.InviteRequest
+	(*InviteResponse)(nil),      // 14: peer.v1.InviteResponse
+	(*TransferRequest)(nil),     // 15: peer.v1.TransferRequest
+	(*TransferResponse)(nil),    // 16: peer.v1.TransferResponse
+	(*MayRemoveRequest)(nil),    // 17: peer.v1.MayRemoveRequest
+	(*MayRemoveResponse)(nil),   // 18: peer.v1.MayRemoveResponse
+	(*Failure)(nil),             // 19: peer.v1.Failure
+	(*v1.Member)(nil),           // 20: raftlog.v1.Member
+	(*v1.GroupResult)(nil),      // 21: raftlog.v1.GroupResult
+	(*v1.Refusal)(nil),          // 22: raftlog.v1.Refusal
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	19, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
-	19, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
-	19, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
+	20, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
+	20, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
+	20, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
 	0,  // 3: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	20, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
-	9,  // 5: peer.v1.PingResponse.figures:type_name -> peer.v1.Figures
-	19, // 6: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
-	19, // 7: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
-	19, // 8: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
-	19, // 9: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
-	21, // 10: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
-	1,  // 11: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
-	3,  // 12: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
-	5,  // 13: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
-	7,  // 14: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
-	10, // 15: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
-	12, // 16: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
-	14, // 17: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
-	16, // 18: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
-	2,  // 19: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
-	4,  // 20: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
-	6,  // 21: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	8,  // 22: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
-	11, // 23: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
-	13, // 24: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
-	15, // 25: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
-	17, // 26: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	21, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	10, // 5: peer.v1.PingResponse.figures:type_name -> peer.v1.Figures
+	9,  // 6: peer.v1.PingResponse.leader_contact:type_name -> peer.v1.LeaderContact
+	20, // 7: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
+	20, // 8: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
+	20, // 9: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
+	20, // 10: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
+	22, // 11: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
+	1,  // 12: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
+	3,  // 13: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
+	5,  // 14: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
+	7,  // 15: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
+	11, // 16: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
+	13, // 17: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
+	15, // 18: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
+	17, // 19: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
+	2,  // 20: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
+	4,  // 21: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
+	6,  // 22: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	8,  // 23: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
+	12, // 24: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
+	14, // 25: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
+	16, // 26: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
+	18, // 27: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1408,13 +1552,14 @@ func file_peer_v1_peer_proto_init() {
 	if File_peer_v1_peer_proto != nil {
 		return
 	}
+	file_peer_v1_peer_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2336,9 +2336,11 @@ type CallerLimit struct {
 	// How many calls may be in flight; 0 for no limit.
 	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// How many ids and numbers may be given in a second; 0 for no limit.
-	IdsPerSecond  int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	IdsPerSecond int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
+	// How many new names may be made in an hour; 0 for no limit. Format 3.
+	NewNamesPerHour int64 `protobuf:"varint,4,opt,name=new_names_per_hour,json=newNamesPerHour,proto3" json:"new_names_per_hour,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CallerLimit) Reset() {
@@ -2388,6 +2390,13 @@ func (x *CallerLimit) GetInFlight() int64 {
 func (x *CallerLimit) GetIdsPerSecond() int64 {
 	if x != nil {
 		return x.IdsPerSecond
+	}
+	return 0
+}
+
+func (x *CallerLimit) GetNewNamesPerHour() int64 {
+	if x != nil {
+		return x.NewNamesPerHour
 	}
 	return 0
 }
@@ -3867,13 +3876,14 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x16\n" +
 	"\x06rights\x18\x03 \x01(\rR\x06rights\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1a\n" +
-	"\bboundary\x18\x05 \x01(\bR\bboundary\"p\n" +
+	"\bboundary\x18\x05 \x01(\bR\bboundary\"\x9d\x01\n" +
 	"\vCallerLimit\x12\x1e\n" +
 	"\n" +
 	"principals\x18\x01 \x03(\tR\n" +
 	"principals\x12\x1b\n" +
 	"\tin_flight\x18\x02 \x01(\x03R\binFlight\x12$\n" +
-	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\"\x87\x01\n" +
+	"\x0eids_per_second\x18\x03 \x01(\x03R\fidsPerSecond\x12+\n" +
+	"\x12new_names_per_hour\x18\x04 \x01(\x03R\x0fnewNamesPerHour\"\x87\x01\n" +
 	"\x05Merge\x129\n" +
 	"\n" +
 	"identities\x18\x01 \x03(\v2\x19.raftlog.v1.MergeIdentityR\n" +
