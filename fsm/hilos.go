@@ -27,6 +27,23 @@ type hilos struct {
 	counters  *table.Table[packedHiLo]
 	databases *databases
 	hash      stateHash
+	// taken is no part of the state: it learns of numbers that something else than a
+	// range took, and may be nil.
+	taken func(database, tag string, upTo int64)
+}
+
+// tell passes on that the numbers of a known tag up to upTo are taken.
+func (s *hilos) tell(db uint32, tag string, upTo int64) {
+	if s.taken != nil {
+		s.taken(s.databases.names[db], tag, upTo)
+	}
+}
+
+// tellAll passes on that those of every tag are.
+func (s *hilos) tellAll(upTo int64) {
+	if s.taken != nil {
+		s.taken("", "", upTo)
+	}
 }
 
 // find looks a counter up; that of an unknown tag is at the floor.
@@ -151,6 +168,9 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
+	if issued.Low-1 > found.counter.Max {
+		c.hilos.tell(found.db, found.tag, issued.Low-1)
+	}
 	return op.AppendAnswer(dst, &raftlogv1.HiLoNextResult{
 		Low: issued.Low, High: issued.High, Size: size,
 		TimeUnixNano: now.unixNano,
@@ -232,6 +252,7 @@ func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	}
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
+	c.hilos.tell(found.db, found.tag, counter.Max)
 	return op.AppendValue(dst, counter.Max), nil
 }
 

@@ -117,6 +117,9 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	found := m.hilos.find(m.db, given.GetTag(), m.floor)
 	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak(), m.strict)
 	raised := found.counter.Max != now.Max || found.counter.Peak != now.Peak
+	if m.changed == nil {
+		m.hilos.tell(m.db, found.tag, given.GetMax()) // Also where Max was higher already.
+	}
 	if !m.count(found.exists, raised) && len(now.Outstanding) == len(found.counter.Outstanding) {
 		return
 	}

@@ -39,6 +39,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 && c.strict() {
 		result.Resume = raiseKnown(&c.identities, &c.hilos, m.GetFloor(), from)
+		c.hilos.tellAll(m.GetFloor())
 	}
 	return op.AppendAnswer(dst, result), nil
 }

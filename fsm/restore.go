@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/idnode/idnode/docid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -41,6 +42,7 @@ func (s *State) replace(restored *contents) error {
 		return fmt.Errorf("%w: it is of %x, this is %x", ErrWrongCluster, restored.clusterID, s.contents.clusterID)
 	}
 	s.use(restored)
+	restored.hilos.tellAll(math.MaxInt64) // Entries that this node never applied may have taken them.
 	return nil
 }
 

@@ -38,6 +38,12 @@ type Config struct {
 	// because it shares its tag with a node of another cluster: by Apply, on every
 	// node that applies the entry, and by Restore. It must be quick.
 	EtagFloors func(nodeID []byte, etags *raftlogv1.EtagState)
+	// HiLoTaken, if set, is called when the numbers of a HiLo tag up to upTo are taken by
+	// something else than a range: a merge, a set counter, a floor, a caller's last_max.
+	// An empty tag stands for every tag of every database; after a Restore, in which
+	// anything may have been taken, upTo is then the greatest number. It is called by
+	// Apply, on every node that applies the entry, and by Restore, and must be quick.
+	HiLoTaken func(database, tag string, upTo int64)
 }
 
 // State is the replicated state. One goroutine calls Apply, Skip and Restore;
@@ -47,6 +53,7 @@ type State struct {
 	maxFormat     uint32
 	answeredAgain func(database string)
 	etagFloors    func(nodeID []byte, etags *raftlogv1.EtagState)
+	hiloTaken     func(database, tag string, upTo int64)
 
 	// mu guards contents: Apply writes, reads read.
 	mu       sync.RWMutex
@@ -66,7 +73,10 @@ func New(cfg Config) *State {
 	if cfg.MaxFormat == 0 {
 		cfg.MaxFormat = raftlog.FormatVersion
 	}
-	s := &State{logger: cfg.Logger, maxFormat: cfg.MaxFormat, answeredAgain: cfg.AnsweredAgain, etagFloors: cfg.EtagFloors}
+	s := &State{
+		logger: cfg.Logger, maxFormat: cfg.MaxFormat,
+		answeredAgain: cfg.AnsweredAgain, etagFloors: cfg.EtagFloors, hiloTaken: cfg.HiLoTaken,
+	}
 	s.use(newContents())
 	return s
 }
@@ -75,6 +85,7 @@ func New(cfg Config) *State {
 func (s *State) use(c *contents) {
 	c.requests.answeredAgain = s.answeredAgain
 	c.etags.floors = s.etagFloors
+	c.hilos.taken = s.hiloTaken
 	for node := range c.etags.byNode {
 		c.etags.tell(node)
 	}

@@ -254,7 +254,8 @@ func (p *transcript) invite(l line) *raftlogv1.Operation {
 }
 
 // roles understands a line of roles, each as principal:rights:database:prefix, with a $
-// behind a prefix that ends at a boundary and an @ before a name.
+// behind a prefix that ends at a boundary and an @ before a name, and a limit on new names
+// of every caller.
 func (p *transcript) roles(l line) *raftlogv1.Operation {
 	var list []rights.Role
 	for i, name := range l.names {
@@ -270,7 +271,11 @@ func (p *transcript) roles(l line) *raftlogv1.Operation {
 		}
 		list = append(list, rights.Role{Name: strconv.Itoa(i), Principals: []string{parts[0]}, Grants: []rights.Grant{grant}})
 	}
-	data, err := rights.Encode(&rights.Table{Roles: list})
+	table := rights.Table{Roles: list}
+	if names := l.int("new-names"); names != 0 {
+		table.Limits = []rights.Limit{{Principals: []string{rights.Any}, NewNamesPerHour: names}}
+	}
+	data, err := rights.Encode(&table)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -34,11 +34,11 @@ func RefusalOf(err error) *raftlogv1.Refusal {
 }
 
 // DecodeResult returns the result of an operation that was applied. The error is a
-// *RefusedError, or that of bytes that are no result.
+// *RefusedError, or a *CodecError for bytes that are no result.
 func DecodeResult(result []byte) (*raftlogv1.Result, error) {
 	r := new(raftlogv1.Result)
 	if err := proto.Unmarshal(result, r); err != nil {
-		return nil, fmt.Errorf("decode a result: %w", err)
+		return nil, &CodecError{"decode a result", err}
 	}
 	if refusal := r.GetRefusal(); refusal != nil {
 		return nil, &RefusedError{Refusal: refusal}

@@ -1,0 +1,119 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// An entry that a leader built, and that Raft took only when the node led again, is in the
+// log behind entries of leaders in between. Its header is older than theirs.
+
+// late encodes an entry as a leader built it: with the first format, an hour ago.
+func (l *testLog) late(groups ...raftlog.Group) []byte {
+	now := l.now
+	defer func() { l.now = now }()
+	l.now = now.Add(-time.Hour)
+	return l.encode(groups...)
+}
+
+// newest encodes an entry as the leader builds it now.
+func (l *testLog) newest(groups ...raftlog.Group) []byte {
+	var encoded [][]byte
+	for _, g := range groups {
+		encoded = append(encoded, raftlog.AppendGroup(nil, g))
+	}
+	header := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: testCluster, TimeUnixNano: l.now.UnixNano()}
+	return raftlog.AppendEntry(nil, header, encoded)
+}
+
+// applyLate applies an entry that was encoded before.
+func (l *testLog) applyLate(entry []byte) []raftlog.GroupResult {
+	l.t.Helper()
+	l.index++
+	results, err := l.state.Apply(l.index, entry)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return results
+}
+
+// TestALateEntryIsJudgedByTheStatesFormat, and not by the one in its header: what it does
+// is what it would do with the newest header.
+func TestALateEntryIsJudgedByTheStatesFormat(t *testing.T) {
+	var group raftlog.Group
+	for _, o := range []*raftlogv1.Operation{
+		opNext("users", 3), opClaimID("users/5"), opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 32}), opNext("users", 1),
+		opMergeOf(&raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9}}}),
+		opNext("a\x00b", 1), // The strict rules refuse such a name.
+		inviteUntil(1, testTime.Add(time.Hour)),
+	} {
+		group.Operations = append(group.Operations, encodeOperation(o))
+	}
+	do := func(encode func(*testLog, ...raftlog.Group) []byte) (hash uint64, results []*raftlogv1.Result) {
+		l := newLogOf(t, StrictFormat)
+		answers := l.applyLate(encode(l, group))
+		for i := range group.Operations {
+			r := l.result(answers[0], i)
+			if h := r.GetHiloNext(); h != nil {
+				h.TimeUnixNano = 0
+			}
+			results = append(results, r)
+		}
+		_, hash = l.state.Hash()
+		return hash, results
+	}
+	wantHash, want := do((*testLog).newest)
+	hash, got := do((*testLog).late)
+	diff(t, want, got)
+	if hash != wantHash {
+		t.Errorf("the late entry leads to state %x, want %x", hash, wantHash)
+	}
+	if got[4].GetRefusal() != nil || got[5].GetRefusal() == nil || got[6].GetRefusal() != nil {
+		t.Errorf("the rules of format %d do not hold: %v", StrictFormat, got[4:])
+	}
+}
+
+// TestALateEntryOfASettledGroupDoesNothing: its node has sent the group again, to the
+// leader in between.
+func TestALateEntryOfASettledGroupDoesNothing(t *testing.T) {
+	l := newLogOf(t, StrictFormat)
+	self := testMember("A")
+	self.LogFormat = StrictFormat
+	group := raftlog.Group{
+		Origin: self.GetId(), Session: l.mustApplied(l.raw(announceOperation(self))).GetMember().GetSession(), Sequence: 1,
+		Operations: [][]byte{encodeOperation(opNext("users", 1))},
+	}
+	late := l.late(group)
+	again := l.apply(group)
+	_, before := l.state.Hash()
+	diff(t, again, l.applyLate(late))
+	if _, after := l.state.Hash(); after != before {
+		t.Errorf("the state was %x and is %x", before, after)
+	}
+}
+
+// TestALateJoinNeedsATokenThatIsThere: its clock may say that a token is valid that has
+// expired since, but not bring back one that was dropped.
+func TestALateJoinNeedsATokenThatIsThere(t *testing.T) {
+	l := newLogOf(t, StrictFormat)
+	invited := inviteUntil(1, l.now.Add(time.Minute))
+	l.mustApplied(l.do(invited))
+	l.now = l.now.Add(2 * time.Minute)
+	l.mustApplied(l.do(inviteUntil(2, l.now.Add(time.Minute)))) // This drops the first token.
+	m := testMember("D")
+	m.LogFormat = StrictFormat
+	join := joinOperation(&raftlogv1.MemberJoin{Member: m, TokenHash: invited.GetMemberInvite().GetTokenHash()})
+	results := l.applyLate(l.late(raftlog.Group{Operations: [][]byte{join}}))
+	if r := l.result(results[0], 0).GetRefusal(); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+		t.Errorf("a late join by a token that was dropped: %v", r)
+	}
+}
+
+func inviteUntil(token byte, expires time.Time) *raftlogv1.Operation {
+	hash := make([]byte, len(tokenHash{}))
+	hash[0] = token
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{TokenHash: hash, ExpiresUnixNano: expires.UnixNano()}}}
+}
