@@ -1,0 +1,70 @@
+package series_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/series"
+)
+
+// fill takes numbers for keys of 16 bytes, without scope values.
+func fill(tb testing.TB, s *series.Series, from, to int) {
+	for i := from; i < to; i += 100 {
+		q := series.Request{Date: today}
+		for n := i; n < i+100; n++ {
+			q.Keys = append(q.Keys, fmt.Sprintf("invoice-%08d", n))
+		}
+		if _, err := s.Take(int64(i+1), q); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMemory measures the heap for a key beyond its text of 16 bytes: of numbers
+// whose time does not end, and of open ones whose time does.
+func BenchmarkMemory(b *testing.B) {
+	for _, keys := range []int{100_000, 1_000_000} {
+		for _, in := range []time.Duration{0, time.Hour} {
+			b.Run(fmt.Sprintf("keys=%d/expires=%v", keys, in), func(b *testing.B) {
+				for b.Loop() {
+					before := heap()
+					s := newSeries(b, series.Definition{Format: "{number}", ExpiresIn: in})
+					fill(b, s, 0, keys)
+					b.ReportMetric(float64(heap()-before)/float64(keys)-16, "bytes/key")
+					runtime.KeepAlive(s)
+				}
+			})
+		}
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkTake takes one number a call, and confirms it.
+func BenchmarkTake(b *testing.B) {
+	for _, keys := range []int{0, 1_000_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			s := newSeries(b, series.Definition{Format: "{number}"})
+			fill(b, s, 0, keys)
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				key := fmt.Sprintf("document-%d", i)
+				if _, err := s.Take(1, series.Request{Date: today, Keys: []string{key}}); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Confirm(1, []series.Bound{{Key: key}}); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package series
+
+import (
+	"time"
+
+	"github.com/idnode/idnode/series/format"
+)
+
+// Order says in what order a scope's numbers are taken. Each is stricter than the one
+// before it.
+type Order uint8
+
+const (
+	// OrderAny takes numbers with any date.
+	OrderAny Order = iota
+	// OrderDates refuses a date before that of the scope's last number.
+	OrderDates
+	// OrderOneOpen does so too, and refuses a number while one is open.
+	OrderOneOpen
+)
+
+// OnRelease says what becomes of a number that its caller does not need. Each is stricter
+// than the one behind it.
+type OnRelease uint8
+
+const (
+	// ReleaseVoids voids it.
+	ReleaseVoids OnRelease = iota
+	// ReleaseReuses gives it to another key, the lowest first.
+	ReleaseReuses
+)
+
+// OnExpiry says what becomes of an open number when its time has ended. Each is stricter
+// than the one behind it.
+type OnExpiry uint8
+
+const (
+	// ExpiryReports leaves it as it is, and reports it as overdue.
+	ExpiryReports OnExpiry = iota
+	// ExpiryVoids voids it.
+	ExpiryVoids
+	// ExpiryReuses gives it to another key, the lowest first. Until then it can be confirmed.
+	ExpiryReuses
+)
+
+// Definition is what a series is asked to be.
+type Definition struct {
+	// Format is the template of the texts, and Reset says when numbers begin again at 1.
+	Format string
+	Reset  format.Reset
+
+	Order     Order
+	OnRelease OnRelease
+	OnExpiry  OnExpiry
+
+	// ExpiresIn is how long a number stays open without being overdue; 0 is without end.
+	ExpiresIn time.Duration
+	// MaxOpen is how many numbers of a scope may be open, MaxKeys how many keys the series
+	// may know; 0 is without limit.
+	MaxOpen, MaxKeys int64
+}
+
+// check finds what no series can be.
+func (d Definition) check() error {
+	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
+	switch {
+	case d.Order > OrderOneOpen:
+		return invalid("order", "is unknown")
+	case d.OnRelease > ReleaseReuses:
+		return invalid("on_release", "is unknown")
+	case d.OnExpiry > ExpiryReuses:
+		return invalid("on_expiry", "is unknown")
+	case d.Order != OrderAny && d.OnRelease == ReleaseReuses:
+		// A number that is given again stands before others with earlier dates.
+		return invalid("on_release", "gives numbers again, which the order of the dates excludes")
+	case d.Order != OrderAny && d.OnExpiry == ExpiryReuses:
+		return invalid("on_expiry", "gives numbers again, which the order of the dates excludes")
+	case d.ExpiresIn < 0 || d.ExpiresIn > MaxExpiresIn:
+		return invalid("expires_in", "is not from 0 to 3650 days")
+	case d.MaxOpen < 0:
+		return invalid("max_open", "is below 0")
+	case d.MaxKeys < 0:
+		return invalid("max_keys", "is below 0")
+	}
+	return nil
+}
+
+// follows finds what a definition may not change: what was promised of numbers that are
+// in the books. Limits and times of later numbers may change either way.
+func (d Definition) follows(old Definition) error {
+	looser := func(field string) error {
+		return &InvalidError{Field: field, Detail: "is less strict than it was"}
+	}
+	switch {
+	case d.Format != old.Format:
+		return &InvalidError{Field: "format", Detail: "cannot change"}
+	case d.Reset != old.Reset:
+		return &InvalidError{Field: "reset", Detail: "cannot change"}
+	case d.Order < old.Order:
+		return looser("order")
+	case d.OnRelease > old.OnRelease:
+		return looser("on_release")
+	case d.OnExpiry > old.OnExpiry:
+		return looser("on_expiry")
+	}
+	return nil
+}
+
+// openLimit returns how many numbers of a scope may be open; 0 is without limit.
+func (d *Definition) openLimit() int64 {
+	if d.Order == OrderOneOpen {
+		return 1
+	}
+	return d.MaxOpen
+}

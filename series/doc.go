@@ -1,0 +1,39 @@
+// Package series is what a series of document numbers is: consecutive numbers in scopes,
+// each given to a document's key, without a hole that nobody can explain.
+//
+// It owns the numbers of one series: which key has which, what became of it, and what a
+// policy allows. It does not own the series' names, rights, the clock, or the choice of
+// a date; package series/format has the texts.
+//
+// A number is taken for a key and is open; then it is confirmed, voided with a reason, or
+// released. The same key has the same number for as long as the number is its own, so a
+// caller that does not know whether a call counted makes it again.
+//
+// Everything here is pure: no clock, no randomness that shows, no I/O. Times are the
+// cluster's, in nanoseconds since 1970 UTC; an older one than before counts as the newest
+// that was seen. A call that fails changes nothing but what the time alone changes. One
+// goroutine at a time may change a Series, without concurrent reads.
+package series
+
+import "time"
+
+const (
+	// MaxKeys is the greatest number of keys in one call.
+	MaxKeys = 1000
+	// MaxKeyBytes is the greatest length of a key.
+	MaxKeyBytes = 128
+	// MaxLabelBytes is the greatest length of a label.
+	MaxLabelBytes = 64
+	// MaxReasonBytes is the greatest length of a reason.
+	MaxReasonBytes = 128
+	// MaxScopes is the greatest number of scopes of a series.
+	MaxScopes = 1 << 20
+	// MaxExpiresIn is the longest reservation that ends.
+	MaxExpiresIn = 3650 * 24 * time.Hour
+)
+
+// The reasons of numbers that no caller voided.
+const (
+	ReasonReleased = "released"
+	ReasonExpired  = "expired"
+)

@@ -1,0 +1,109 @@
+package format
+
+import (
+	"fmt"
+	"time"
+)
+
+// Date is a day of the Gregorian calendar, without a zone, in days since 1970-01-01.
+type Date int32
+
+// secondsPerDay is the length of a day of UTC in Unix time.
+const secondsPerDay = 24 * 60 * 60
+
+// FirstDate and LastDate bound the dates that have a year of four digits.
+var (
+	FirstDate = DateOf(1, time.January, 1)
+	LastDate  = DateOf(9999, time.December, 31)
+)
+
+// DateOf returns the day of a year, month and day; a day beyond the month's end is one of
+// the next month.
+func DateOf(year int, month time.Month, day int) Date {
+	return Date(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
+}
+
+// ParseDate reads a date in the form 2026-12-31.
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil || t.Year() < 1 {
+		return 0, &Error{Field: "date", Detail: "is not of the form 2026-12-31"}
+	}
+	return DateOf(t.Date()), nil
+}
+
+// String returns the date in the form 2026-12-31.
+func (d Date) String() string { return d.time().Format(time.DateOnly) }
+
+// Valid reports whether the date's year has four digits.
+func (d Date) Valid() bool { return d >= FirstDate && d <= LastDate }
+
+func (d Date) time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
+
+// Reset says when the numbers begin at 1 again.
+type Reset uint8
+
+// The periods that have numbers of their own.
+const (
+	ResetNever Reset = iota
+	ResetYear
+	ResetMonth
+	ResetDay
+	ResetWeek
+	// ResetFiscalYear takes its first day from the token {fiscal-year}.
+	ResetFiscalYear
+)
+
+// fiscal is the fiscal year of a token.
+type fiscal struct {
+	month time.Month
+	day   int
+	// end means that the year is named after the one in which it ends.
+	end bool
+}
+
+// year returns the name of the fiscal year that a day is in.
+func (f fiscal) year(t time.Time) int {
+	year := t.Year()
+	if t.Month() < f.month || t.Month() == f.month && t.Day() < f.day {
+		year--
+	}
+	if f.end && (f.month != time.January || f.day != 1) {
+		year++
+	}
+	return year
+}
+
+// periodOf returns what tells the period of a day from others.
+func (f *Format) periodOf(t time.Time) (p [3]int) {
+	switch f.reset {
+	case ResetYear:
+		p[0] = t.Year()
+	case ResetMonth:
+		p = [3]int{t.Year(), int(t.Month())}
+	case ResetDay:
+		p = [3]int{t.Year(), int(t.Month()), t.Day()}
+	case ResetWeek:
+		p[0], p[1] = t.ISOWeek()
+	case ResetFiscalYear:
+		p[0] = f.fiscal.year(t)
+	}
+	return p
+}
+
+// period returns the name of the period that a date is in.
+func (f *Format) period(d Date) string {
+	p := f.periodOf(d.time())
+	switch f.reset {
+	case ResetMonth:
+		return fmt.Sprintf("%04d-%02d", p[0], p[1])
+	case ResetDay:
+		return fmt.Sprintf("%04d-%02d-%02d", p[0], p[1], p[2])
+	case ResetWeek:
+		return fmt.Sprintf("%04d-W%02d", p[0], p[1])
+	case ResetFiscalYear:
+		return fmt.Sprintf("FY%04d", p[0])
+	default:
+		return fmt.Sprintf("%04d", p[0])
+	}
+}

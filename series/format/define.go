@@ -1,0 +1,244 @@
+package format
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// Format is a template that was read and found to give every number its own text.
+type Format struct {
+	template string
+	reset    Reset
+	parts    []part
+	names    []string
+	fiscal   fiscal
+	check    check
+	most     int64
+}
+
+// fixed has the tokens that stand alone, and their widths.
+var fixed = map[string]part{
+	"year": {kind: year, least: 4}, "yy": {kind: yy, least: 2}, "month": {kind: month, least: 2}, "day": {kind: day, least: 2},
+	"week": {kind: week, least: 2}, "week-year": {kind: weekYear, least: 4},
+}
+
+// Define reads a template, of a series whose numbers begin again as told. The errors are
+// a *Error with the position, and a *CollisionError with two numbers that would have one
+// text.
+func Define(template string, reset Reset) (*Format, error) {
+	if reset > ResetFiscalYear {
+		return nil, &Error{Field: "reset", Detail: "is unknown"}
+	}
+	f := &Format{template: template, reset: reset}
+	for _, step := range []func() error{f.read, f.rules, f.readTwoWays, f.periodUnknown} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Template returns the text that the format was defined with.
+func (f *Format) Template() string { return f.template }
+
+// Reset says when the numbers begin again.
+func (f *Format) Reset() Reset { return f.reset }
+
+// Names returns the names of the scope values, in the order of the template. The caller
+// does not change them.
+func (f *Format) Names() []string { return f.names }
+
+// Most returns the greatest number that has a text.
+func (f *Format) Most() int64 { return f.most }
+
+// Dated reports whether a date decides anything: the text, or where numbers begin again.
+func (f *Format) Dated() bool {
+	return f.reset != ResetNever || slices.ContainsFunc(f.parts, func(p part) bool { return p.kind.ofDate() })
+}
+
+func wrong(at int, detail string, args ...any) error {
+	return &Error{Field: "format", Position: at, Detail: fmt.Sprintf(detail, args...)}
+}
+
+// read splits the template into parts.
+func (f *Format) read() error {
+	switch {
+	case len(f.template) > MaxTemplateBytes:
+		return wrong(MaxTemplateBytes, "is longer than %d bytes", MaxTemplateBytes)
+	case !utf8.ValidString(f.template):
+		return wrong(0, "is not UTF-8")
+	}
+	if r, found := docid.FirstControl(f.template); found {
+		return wrong(strings.IndexRune(f.template, r), "has a control character")
+	}
+	for at := 0; at < len(f.template); {
+		rest := f.template[at:]
+		end := strings.IndexAny(rest, "{}")
+		switch {
+		case end < 0:
+			end = len(rest)
+			fallthrough
+		case end > 0:
+			f.parts = append(f.parts, part{kind: literal, at: at, text: rest[:end], least: end, most: end})
+			at += end
+			continue
+		case rest[0] == '}':
+			return wrong(at, "has a brace that closes nothing")
+		}
+		token, _, ok := strings.Cut(rest[1:], "}")
+		if !ok {
+			return wrong(at, "has a brace that is not closed")
+		}
+		p, err := f.token(at, token)
+		if err != nil {
+			return err
+		}
+		f.parts = append(f.parts, p)
+		at += len(token) + 2
+	}
+	return nil
+}
+
+// token reads what is between braces.
+func (f *Format) token(at int, token string) (part, error) {
+	name, option, hasOption := strings.Cut(token, ":")
+	p, known := fixed[name]
+	p.at, p.most = at, p.least
+	if slices.ContainsFunc(f.parts, func(q part) bool { return q.kind == p.kind && known }) {
+		return p, wrong(at, "has {%s} twice", name)
+	}
+	switch {
+	case known && hasOption:
+		return p, wrong(at, "has an option that {%s} does not know", name)
+	case known:
+		return p, nil
+	case name == "fiscal-year":
+		return f.fiscalToken(at, option)
+	case name == "number":
+		return f.numberToken(at, option, hasOption)
+	case name == "check":
+		return f.checkToken(at, option)
+	default:
+		return f.valueToken(at, name, option, hasOption)
+	}
+}
+
+func (f *Format) has(k kind) bool {
+	return slices.ContainsFunc(f.parts, func(p part) bool { return p.kind == k })
+}
+
+func (f *Format) fiscalToken(at int, option string) (part, error) {
+	if f.has(fiscalYear) {
+		return part{}, wrong(at, "has {fiscal-year} twice")
+	}
+	start, name, named := strings.Cut(option, ":")
+	// A leap year is no year to begin on its extra day.
+	t, err := time.Parse(time.DateOnly, "2001-"+start)
+	if err != nil || named && name != "end" {
+		return part{}, wrong(at, "needs the first day of the fiscal year, as in {fiscal-year:04-01} or {fiscal-year:04-01:end}")
+	}
+	f.fiscal = fiscal{month: t.Month(), day: t.Day(), end: named}
+	return part{kind: fiscalYear, at: at, least: 4, most: 4}, nil
+}
+
+// width reads a width without sign or leading zero.
+func width(s string, most int) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 1 && n <= most && strconv.Itoa(n) == s
+}
+
+func (f *Format) numberToken(at int, option string, hasOption bool) (part, error) {
+	if f.has(number) {
+		return part{}, wrong(at, "has {number} twice")
+	}
+	f.most = maxNumber
+	if !hasOption {
+		return part{kind: number, at: at, least: 1, most: MaxDigits}, nil
+	}
+	digits, grows := strings.CutSuffix(option, "+")
+	n, ok := width(digits, MaxDigits)
+	if !ok {
+		return part{}, wrong(at, "needs a width from 1 to %d, as in {number:6} or {number:6+}", MaxDigits)
+	}
+	p := part{kind: number, at: at, least: n, most: n}
+	if grows {
+		p.most = MaxDigits
+		return p, nil
+	}
+	f.most = 1
+	for range n {
+		f.most *= 10
+	}
+	f.most--
+	return p, nil
+}
+
+func (f *Format) checkToken(at int, option string) (part, error) {
+	if f.has(checkDigits) {
+		return part{}, wrong(at, "has {check} twice")
+	}
+	for _, c := range checks {
+		if c.name == option {
+			f.check = c
+			return part{kind: checkDigits, at: at, least: c.width, most: c.width}, nil
+		}
+	}
+	return part{}, wrong(at, "needs one of the checks luhn, damm, verhoeff, mod11-10 and mod97-10, as in {check:damm}")
+}
+
+func (f *Format) valueToken(at int, name, option string, hasOption bool) (part, error) {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || !isDigit(c) && c != '-') {
+			return part{}, wrong(at, "has a name that is not of small letters, digits and -")
+		}
+	}
+	if name == "" || len(name) > MaxValueBytes {
+		return part{}, wrong(at, "has a name that is not of 1 to %d characters", MaxValueBytes)
+	}
+	if slices.Contains(f.names, name) {
+		return part{}, wrong(at, "has {%s} twice", name)
+	}
+	f.names = append(f.names, name)
+	p := part{kind: value, at: at, text: name, least: 1, most: MaxValueBytes}
+	if hasOption {
+		n, ok := width(option, MaxValueBytes)
+		if !ok {
+			return part{}, wrong(at, "needs a width from 1 to %d, as in {branch:3}", MaxValueBytes)
+		}
+		p.least, p.most = n, n
+	}
+	return p, nil
+}
+
+// rules checks what does not depend on one token alone.
+func (f *Format) rules() error {
+	if !f.has(number) {
+		return wrong(len(f.template), "has no {number}")
+	}
+	if f.reset == ResetFiscalYear && !f.has(fiscalYear) {
+		return wrong(len(f.template), "has no {fiscal-year}, by which the numbers begin again")
+	}
+	length, counted, checked := 0, false, false
+	for i := range f.parts {
+		p := &f.parts[i]
+		length += p.most
+		counted = counted || p.kind == number
+		switch {
+		case length > MaxTextBytes:
+			return wrong(p.at, "can give texts of more than %d bytes", MaxTextBytes)
+		case p.kind == checkDigits && !counted:
+			return wrong(p.at, "has the check before the number")
+		case checked && p.varies():
+			// The place of the check would be known only after the text was read.
+			return wrong(p.at, "has a token of no fixed width behind the check")
+		}
+		checked = checked || p.kind == checkDigits
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+// Package format is the text of a document's number: INV-{branch}-{year}-{number:6}{check:damm}.
+//
+// It owns the tokens, the check digits, and the rule that two different numbers never
+// have one text: Define decides that once, for all dates, values and numbers. It does not
+// own the counters; package series has them.
+//
+// A format is literal text and tokens in braces, each at most once:
+//
+//	{year} {yy}             the date's year, with four or two digits; two digits mean 2000 to 2099
+//	{month} {day}           two digits each
+//	{week} {week-year}      the week of ISO 8601 and the year that it belongs to
+//	{fiscal-year:04-01}     the year in which the fiscal year begins, here on 1 April
+//	{fiscal-year:04-01:end} the year in which it ends
+//	{branch} {branch:3}     a scope value of that name, of any width or of this one
+//	{number}                the number without leading zeros
+//	{number:6} {number:6+}  the number with six digits; with + it may grow beyond them
+//	{check:damm}            a check on all text before it: luhn, damm, verhoeff, mod11-10, mod97-10
+//
+// The checks of one digit count the digits before them. The two digits of mod97-10 count
+// letters too, A as 10 to Z as 35, as in an IBAN. Other characters do not count.
+//
+// Everything here is pure: no clock, no zone tables, no I/O. A Format is immutable.
+package format
+
+const (
+	// MaxTemplateBytes is the greatest length of a template.
+	MaxTemplateBytes = 256
+	// MaxTextBytes is the greatest length that a text of a format can have.
+	MaxTextBytes = 128
+	// MaxValueBytes is the greatest length of a scope value.
+	MaxValueBytes = 16
+	// MaxDigits is the greatest number of digits of a number.
+	MaxDigits = 18
+	// maxNumber is the greatest number of MaxDigits digits.
+	maxNumber = 1e18 - 1
+)

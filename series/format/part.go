@@ -1,0 +1,60 @@
+package format
+
+// kind is what a part of a format shows.
+type kind uint8
+
+const (
+	literal kind = iota
+	year
+	yy
+	month
+	day
+	week
+	weekYear
+	fiscalYear
+	number
+	checkDigits
+	value
+)
+
+// ofDate reports whether a part shows something of the date.
+func (k kind) ofDate() bool { return k >= year && k <= fiscalYear }
+
+// part is a literal text or a token.
+type part struct {
+	kind kind
+	// at is the byte of the template at which the part begins.
+	at int
+	// text is the literal's text, or the name of a scope value.
+	text string
+	// least and most bound the length of the part's text.
+	least, most int
+}
+
+// varies reports whether the part's texts differ in length.
+func (p *part) varies() bool { return p.least != p.most }
+
+// allows reports whether a text of the part may have a byte at an index.
+func (p *part) allows(index int, c byte) bool {
+	switch p.kind {
+	case literal:
+		return p.text[index] == c
+	case value:
+		return isDigit(c) || isLetter(c)
+	case number:
+		return isDigit(c) && (c != '0' || index > 0 || p.least > 1)
+	default:
+		return isDigit(c)
+	}
+}
+
+// longest returns the greatest length of a text of the part that begins with a byte: a
+// number with a leading zero does not grow.
+func (p *part) longest(first byte) int {
+	if p.kind == number && first == '0' {
+		return p.least
+	}
+	return p.most
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

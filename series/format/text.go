@@ -1,0 +1,131 @@
+package format
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scope returns the scope that a date and values belong to: the period, where numbers
+// begin again, and the values, in the order of Names. The error is a *Error.
+func (f *Format) Scope(d Date, values []string) ([]string, error) {
+	if err := f.checkScope(d, values); err != nil {
+		return nil, err
+	}
+	return f.scope(d, values), nil
+}
+
+func (f *Format) scope(d Date, values []string) []string {
+	scope := make([]string, 0, len(values)+1)
+	if f.reset != ResetNever {
+		scope = append(scope, f.period(d))
+	}
+	return append(scope, values...)
+}
+
+func (f *Format) checkScope(d Date, values []string) error {
+	if !d.Valid() {
+		return &Error{Field: "date", Detail: "is not in the years 1 to 9999"}
+	}
+	if len(values) != len(f.names) {
+		return &Error{Field: "scope", Detail: fmt.Sprintf("has %d values, the format has %d", len(values), len(f.names))}
+	}
+	n := 0
+	for i := range f.parts {
+		switch p := &f.parts[i]; p.kind {
+		case value:
+			if err := p.checkValue(values[n]); err != nil {
+				return err
+			}
+			n++
+		case yy:
+			if y := d.time().Year(); y < 2000 || y > 2099 {
+				return &Error{Field: "date", Detail: "is not in the years 2000 to 2099, of which {yy} is the end"}
+			}
+		case weekYear, fiscalYear:
+			if y := f.numeral(p.kind, d.time()); y < 1 || y > 9999 {
+				return &Error{Field: "date", Detail: "is in a week or fiscal year that has no name of four digits"}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *part) checkValue(v string) error {
+	if len(v) < p.least || len(v) > p.most {
+		return &Error{Field: "scope", Detail: fmt.Sprintf("%s has %d bytes, not %d to %d", p.text, len(v), p.least, p.most)}
+	}
+	for i := range len(v) {
+		if !p.allows(i, v[i]) {
+			return &Error{Field: "scope", Detail: p.text + " is not of letters A to Z, a to z and digits"}
+		}
+	}
+	return nil
+}
+
+// Format returns the text of a number. The errors are *Error and *FullError.
+func (f *Format) Format(d Date, values []string, n int64) (string, error) {
+	if err := f.checkScope(d, values); err != nil {
+		return "", err
+	}
+	if n < 1 {
+		return "", &Error{Field: "number", Detail: "is below 1"}
+	}
+	if n > f.most {
+		return "", &FullError{Number: n, Most: f.most}
+	}
+	return f.text(d, values, n), nil
+}
+
+// text returns the text of what was checked.
+func (f *Format) text(d Date, values []string, n int64) string {
+	var b strings.Builder
+	t := d.time()
+	for i := range f.parts {
+		switch p := &f.parts[i]; p.kind {
+		case literal:
+			b.WriteString(p.text)
+		case value:
+			b.WriteString(values[0])
+			values = values[1:]
+		case number:
+			pad(&b, n, p.least)
+		case checkDigits:
+			b.WriteString(f.check.digits(b.String()))
+		default:
+			pad(&b, int64(f.numeral(p.kind, t)), p.least)
+		}
+	}
+	return b.String()
+}
+
+// pad writes a number with leading zeros.
+func pad(b *strings.Builder, n int64, least int) {
+	digits := strconv.FormatInt(n, 10)
+	for range least - len(digits) {
+		b.WriteByte('0')
+	}
+	b.WriteString(digits)
+}
+
+// numeral returns what a token of the date shows.
+func (f *Format) numeral(k kind, t time.Time) int {
+	switch k {
+	case year:
+		return t.Year()
+	case yy:
+		return t.Year() % 100
+	case month:
+		return int(t.Month())
+	case day:
+		return t.Day()
+	case fiscalYear:
+		return f.fiscal.year(t)
+	}
+	isoYear, isoWeek := t.ISOWeek()
+	if k == week {
+		return isoWeek
+	}
+	return isoYear
+}

@@ -1,0 +1,474 @@
+package series_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/test/tier"
+)
+
+// model is the slow and obvious series: a list of entries for each scope, searched from its
+// begin. It judges the time anew in each call.
+type model struct {
+	d      series.Definition
+	scopes map[string]*modelScope
+	now    int64
+	// had has the keys whose numbers others got, and whether they gave them back.
+	had map[string]had
+}
+
+type had struct {
+	number   int64
+	released bool
+}
+
+type modelScope struct {
+	entries []*entry // Of number 1, 2, …
+	date    format.Date
+	closed  bool
+}
+
+type entry struct {
+	key     string
+	state   series.State
+	reason  string
+	expires int64
+	date    format.Date
+}
+
+func (m *model) at(now int64) {
+	m.now = max(m.now, now)
+	for _, c := range m.scopes {
+		for _, e := range c.entries {
+			if m.expired(e) && m.d.OnExpiry == series.ExpiryVoids {
+				e.state, e.reason = series.Voided, series.ReasonExpired
+			}
+		}
+	}
+}
+
+func (m *model) expired(e *entry) bool {
+	return e.state == series.Open && e.expires != 0 && e.expires <= m.now
+}
+
+// free reports whether another key can get an entry's number.
+func (m *model) free(e *entry) bool {
+	return e.state == series.Released || m.expired(e) && m.d.OnExpiry == series.ExpiryReuses
+}
+
+func (m *model) find(key string) (scope string, number int64, e *entry) {
+	for name, c := range m.scopes {
+		for i, e := range c.entries {
+			if e.key == key {
+				return name, int64(i + 1), e
+			}
+		}
+	}
+	return "", 0, nil
+}
+
+// errors of the model, by their types' names.
+func (m *model) take(now int64, branch string, date format.Date, given bool, keys []string, in time.Duration) (map[string]int64, string) {
+	m.at(now)
+	name := fmt.Sprintf("%s/%s", date.String()[:4], branch)
+	c := m.scopes[name]
+	if c == nil {
+		c = &modelScope{}
+	}
+	numbers, kept, fresh := map[string]int64{}, map[*entry]bool{}, []string(nil)
+	for _, key := range keys {
+		scope, number, e := m.find(key)
+		switch {
+		case e == nil || e.state == series.Released:
+			fresh = append(fresh, key)
+			continue
+		case scope[5:] != branch, given && (date != e.date || scope != name), m.free(e) && scope != name:
+			return nil, "conflict"
+		case m.free(e):
+			kept[e] = true
+		}
+		numbers[key] = number
+	}
+	if len(fresh)+len(kept) == 0 {
+		return numbers, ""
+	}
+	first := m.first(c, len(fresh), kept)
+	if why := m.refuse(c, date, fresh, len(kept), first); why != "" {
+		return nil, why
+	}
+	m.scopes[name] = c
+	expires := int64(0)
+	if in == 0 {
+		in = m.d.ExpiresIn
+	}
+	if in != 0 {
+		expires = m.now + int64(in)
+	}
+	for e := range kept {
+		e.expires = expires
+	}
+	for i, key := range fresh {
+		if _, _, e := m.find(key); e != nil {
+			e.key = ""
+		}
+		delete(m.had, key)
+		at := first + i
+		if at == len(c.entries) {
+			c.entries = append(c.entries, &entry{})
+		}
+		e := c.entries[at]
+		if e.key != "" {
+			m.had[e.key] = had{int64(at + 1), e.state == series.Released}
+		}
+		*e = entry{key: key, state: series.Open, expires: expires, date: date}
+		numbers[key] = int64(at + 1)
+	}
+	c.date = max(c.date, date)
+	return numbers, ""
+}
+
+// first tries every place for consecutive numbers.
+func (m *model) first(c *modelScope, count int, kept map[*entry]bool) int {
+	for first := 0; ; first++ {
+		ok := true
+		for i := first; i < min(first+count, len(c.entries)); i++ {
+			ok = ok && m.free(c.entries[i]) && !kept[c.entries[i]]
+		}
+		if ok {
+			return first
+		}
+	}
+}
+
+func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept, first int) string {
+	open, keys := 0, len(m.had)
+	for _, e := range c.entries {
+		if e.state == series.Open && !m.free(e) {
+			open++
+		}
+	}
+	for _, c := range m.scopes {
+		for _, e := range c.entries {
+			if e.key != "" {
+				keys++
+			}
+		}
+	}
+	for _, key := range fresh {
+		_, lost := m.had[key]
+		if _, _, e := m.find(key); e == nil && !lost {
+			keys++
+		}
+	}
+	limit := int(m.d.MaxOpen)
+	if m.d.Order == series.OrderOneOpen {
+		limit = 1
+	}
+	switch {
+	case c.closed:
+		return "closed"
+	case len(c.entries) > 0 && m.d.Order != series.OrderAny && date < c.date:
+		return "date back"
+	case limit > 0 && open+len(fresh)+kept > limit:
+		return "too many open"
+	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
+		return "full"
+	case first+len(fresh) > 99:
+		return "width"
+	}
+	return ""
+}
+
+func (m *model) end(now int64, keys []series.Bound, state series.State, reason string, allowed func(*entry) bool) string {
+	m.at(now)
+	for _, b := range keys {
+		_, number, e := m.find(b.Key)
+		lost, wasLost := m.had[b.Key]
+		if e == nil {
+			number = lost.number
+		}
+		switch {
+		case e == nil && !wasLost:
+			return "unknown key"
+		case b.Number != 0 && b.Number != number:
+			return "other number"
+		case e == nil && state == series.Released:
+		case e == nil && lost.released:
+			return "state"
+		case e == nil:
+			return "expired"
+		case !allowed(e):
+			return "state"
+		}
+	}
+	for _, b := range keys {
+		if _, _, e := m.find(b.Key); e != nil && e.state == series.Open {
+			e.state, e.reason = state, reason
+			if state != series.Voided {
+				e.reason = ""
+			}
+		}
+	}
+	return ""
+}
+
+// kind names the type of an error.
+func kind(err error) string {
+	for _, k := range []struct {
+		name string
+		is   func() bool
+	}{
+		{"conflict", is[*series.ConflictError](err)},
+		{"closed", is[*series.ClosedError](err)},
+		{"date back", is[*series.DateBackError](err)},
+		{"too many open", is[*series.TooManyOpenError](err)},
+		{"full", is[*series.FullError](err)},
+		{"width", is[*format.FullError](err)},
+		{"unknown key", is[*series.UnknownKeyError](err)},
+		{"expired", is[*series.ExpiredError](err)},
+		{"state", is[*series.StateError](err)},
+		{"other number", is[*series.OtherNumberError](err)},
+		{"scope", is[*series.UnknownScopeError](err)},
+	} {
+		if k.is() {
+			return k.name
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func is[E error](err error) func() bool {
+	return func() bool { var e E; return errors.As(err, &e) }
+}
+
+// history is one run of random calls on a series and its model.
+type history struct {
+	*rand.Rand
+	t    *testing.T
+	seed uint64
+	s    *series.Series
+	m    *model
+	now  int64
+	log  []string
+}
+
+func (h *history) fail(what string, args ...any) {
+	h.t.Helper()
+	for _, line := range h.log {
+		h.t.Log(line)
+	}
+	h.t.Fatalf("seed %d: %s", h.seed, fmt.Sprintf(what, args...))
+}
+
+func (h *history) one(of ...int64) int64 { return of[h.IntN(len(of))] }
+
+func (h *history) definition() series.Definition {
+	d := series.Definition{
+		Format: "{branch}-{year}-{number:2}", Reset: format.ResetYear,
+		ExpiresIn: time.Duration(h.one(0, 5, 20)), MaxOpen: h.one(0, 0, 6), MaxKeys: h.one(0, 0, 25),
+		OnRelease: series.OnRelease(h.IntN(2)), OnExpiry: series.OnExpiry(h.IntN(3)),
+	}
+	if d.OnRelease == series.ReleaseVoids && d.OnExpiry != series.ExpiryReuses {
+		d.Order = series.Order(h.IntN(3))
+	}
+	return d
+}
+
+func (h *history) key() string { return fmt.Sprintf("doc-%d", h.IntN(30)) }
+
+func (h *history) keys() (keys []string) {
+	for range h.one(1, 1, 1, 2, 3, 12) {
+		if key := h.key(); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (h *history) step() {
+	// The clock goes back at times; the cluster's time does not.
+	h.now += h.one(0, 0, 1, 3, 10, -5)
+	if h.IntN(10) < 5 {
+		h.take()
+		return
+	}
+	switch h.IntN(20) {
+	case 0:
+		h.close()
+	case 1:
+		h.redefine()
+	default:
+		h.end()
+	}
+}
+
+func (h *history) take() {
+	q := series.Request{
+		Values: []string{[]string{"A", "B"}[h.IntN(2)]}, Date: format.DateOf(2026, 12, 29) + format.Date(h.IntN(5)),
+		DateGiven: h.IntN(2) == 0, Keys: h.keys(), ExpiresIn: time.Duration(h.one(0, 0, 7)), Label: []string{"", "till 7"}[h.IntN(2)],
+	}
+	want, why := h.m.take(h.now, q.Values[0], q.Date, q.DateGiven, q.Keys, q.ExpiresIn)
+	h.log = append(h.log, fmt.Sprintf("%d: take %+v: %v %s", h.now, q, want, why))
+	got, err := h.s.Take(h.now, q)
+	if kind(err) != why {
+		h.fail("got %v, want %q", err, why)
+	}
+	for i, n := range got {
+		if n.Key != q.Keys[i] || n.Number != want[n.Key] {
+			h.fail("key %s got %+v, want %d", q.Keys[i], n, want[q.Keys[i]])
+		}
+	}
+}
+
+func (h *history) end() {
+	var bound []series.Bound
+	for _, key := range h.keys() {
+		bound = append(bound, series.Bound{Key: key, Number: h.one(0, 0, 0, 0, 3)})
+	}
+	var why string
+	var err error
+	what := h.IntN(4)
+	switch what {
+	case 0:
+		why = h.m.end(h.now, bound, series.Voided, "torn", func(e *entry) bool { return e.state == series.Open || e.state == series.Voided })
+		_, err = h.s.Void(h.now, bound, "torn")
+	case 1:
+		state := series.Voided
+		if h.m.d.OnRelease == series.ReleaseReuses {
+			state = series.Released
+		}
+		why = h.m.end(h.now, bound, state, series.ReasonReleased, func(e *entry) bool {
+			return e.state == series.Open || e.state == series.Released || e.reason == series.ReasonReleased
+		})
+		_, err = h.s.Release(h.now, bound)
+	default:
+		why = h.m.end(h.now, bound, series.Confirmed, "", func(e *entry) bool { return e.state == series.Open || e.state == series.Confirmed })
+		_, err = h.s.Confirm(h.now, bound)
+	}
+	h.log = append(h.log, fmt.Sprintf("%d: end %d %+v: %s", h.now, what, bound, why))
+	if kind(err) != why {
+		h.fail("got %v, want %q", err, why)
+	}
+}
+
+func (h *history) close() {
+	values := []string{"2026", []string{"A", "B"}[h.IntN(2)]}
+	h.m.at(h.now)
+	c := h.m.scopes[values[0]+"/"+values[1]]
+	last, err := h.s.CloseScope(h.now, values)
+	if c == nil {
+		if kind(err) != "scope" {
+			h.fail("closing an unknown scope: %v", err)
+		}
+		return
+	}
+	c.closed = true
+	h.log = append(h.log, fmt.Sprintf("%d: close %v", h.now, values))
+	if err != nil || last != int64(len(c.entries)) {
+		h.fail("closing gave %d, %v", last, err)
+	}
+}
+
+func (h *history) redefine() {
+	d, version := h.s.Definition()
+	next := h.definition()
+	next.OnRelease, next.OnExpiry, next.Order = min(d.OnRelease, next.OnRelease), min(d.OnExpiry, next.OnExpiry), max(d.Order, next.Order)
+	h.log = append(h.log, fmt.Sprintf("%d: redefine %+v", h.now, next))
+	err := h.s.Redefine(h.now, next, version)
+	if next.Order != series.OrderAny && (next.OnRelease == series.ReleaseReuses || next.OnExpiry == series.ExpiryReuses) {
+		if err == nil {
+			h.fail("numbers are given again, in the order of dates")
+		}
+		return
+	}
+	if err != nil {
+		h.fail("%v", err)
+	}
+	h.m.at(h.now)
+	h.m.d = next
+	h.m.at(h.now)
+	for _, c := range h.m.scopes {
+		for _, e := range c.entries {
+			if e.state == series.Released && next.OnRelease == series.ReleaseVoids {
+				e.state, e.reason = series.Voided, series.ReasonReleased
+			}
+		}
+	}
+}
+
+// compare compares all numbers, and the sums.
+func (h *history) compare() {
+	if err := h.s.Verify(); err != nil {
+		h.fail("%v", err)
+	}
+	later := h.now + h.one(0, 6)
+	sums := h.s.Report(later)
+	if len(sums) != len(h.m.scopes) {
+		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
+	}
+	for _, x := range sums {
+		c := h.m.scopes[x.Scope[0]+"/"+x.Scope[1]]
+		numbers, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
+		if err != nil || len(numbers) != len(c.entries) || x.Last != int64(len(c.entries)) || x.Closed != c.closed || x.LastDate != c.date {
+			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
+		}
+		var counted series.Summary
+		for i, n := range numbers {
+			e := *c.entries[i]
+			overdue := e.state == series.Open && e.expires != 0 && e.expires <= max(later, h.m.now)
+			if overdue && h.m.d.OnExpiry == series.ExpiryVoids {
+				e.state, e.reason, overdue = series.Voided, series.ReasonExpired, false
+			}
+			if n.Key != e.key || n.State != e.state || n.Reason != e.reason || n.Overdue != overdue || n.Date != e.date {
+				h.fail("number %d of %v is %+v, want %+v", i+1, x.Scope, n, e)
+			}
+			if text := fmt.Sprintf("%s-%s-%02d", x.Scope[1], x.Scope[0], i+1); n.Text != text {
+				h.fail("the text is %s, want %s", n.Text, text)
+			}
+			*map[series.State]*int64{
+				series.Open: &counted.Open, series.Confirmed: &counted.Confirmed,
+				series.Voided: &counted.Voided, series.Released: &counted.Released,
+			}[n.State]++
+			if n.Overdue {
+				counted.Overdue++
+			}
+		}
+		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released || counted.Overdue != x.Overdue {
+			h.fail("%+v, counted %+v", x, counted)
+		}
+	}
+}
+
+// TestAgainstTheModel plays random histories on a series and on its model.
+func TestAgainstTheModel(t *testing.T) {
+	histories := uint64(300)
+	if tier.All() {
+		histories = 2000
+	}
+	for seed := range histories {
+		h := &history{Rand: rand.New(rand.NewPCG(seed, 15)), t: t, seed: seed, now: 1_000}
+		d := h.definition()
+		s, err := series.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}}
+		h.log = append(h.log, fmt.Sprintf("%+v", d))
+		for range 40 {
+			h.step()
+			if h.IntN(4) == 0 {
+				h.compare()
+			}
+		}
+		h.compare()
+	}
+}

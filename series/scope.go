@@ -1,0 +1,210 @@
+package series
+
+import (
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"github.com/idnode/idnode/series/format"
+)
+
+// State is what became of a number.
+type State uint8
+
+// The states of a number.
+const (
+	Open State = iota + 1
+	Confirmed
+	Voided
+	Released
+)
+
+func (s State) String() string {
+	return [...]string{"unknown", "open", "confirmed", "voided", "released"}[s]
+}
+
+// record is what is known of one number. It has 40 bytes.
+type record struct {
+	// text is the key and, behind it, the label. It has no key where the number was
+	// released, and the key has another.
+	text           string
+	taken, expires int64
+	date           format.Date
+	keyLen         uint8
+	state          State
+	// lapsed means that the number is open, that its time has ended, and that it may be
+	// given to another key.
+	lapsed bool
+}
+
+func (r *record) key() string   { return r.text[:r.keyLen] }
+func (r *record) label() string { return r.text[r.keyLen:] }
+
+// slabSize is how many records are allocated at once.
+const slabSize = 256
+
+// deadline is when an open number's time ends.
+type deadline struct {
+	at     int64
+	number int64
+}
+
+// scope is the numbers that count together: those of a branch in a year.
+//
+// Invariant: every number from 1 to last has a record, and its state is one of four.
+//
+// Invariant: free has the released and the lapsed numbers; deadlines has the other open
+// ones whose time ends.
+type scope struct {
+	index  int
+	values []string // As Format.Scope gives them.
+	// given has the values of callers, without the period.
+	given    []string
+	last     int64
+	lastDate format.Date
+	closed   bool
+
+	// count is how many numbers are in each state; lapsed ones are not open.
+	count     [Released + 1]int64
+	lapsed    int64
+	records   [][]record
+	free      *btree.BTreeG[int64]
+	deadlines *btree.BTreeG[deadline]
+	// reasons are those of the voided numbers.
+	reasons map[int64]string
+	// lowestOpen is at most the lowest open number.
+	lowestOpen int64
+}
+
+func newScope(index int, values, given []string) *scope {
+	return &scope{
+		index: index, values: values, given: given, lowestOpen: 1, reasons: map[int64]string{},
+		free: btree.NewBTreeGOptions(func(a, b int64) bool { return a < b }, btree.Options{NoLocks: true}),
+		deadlines: btree.NewBTreeGOptions(func(a, b deadline) bool {
+			return a.at < b.at || a.at == b.at && a.number < b.number
+		}, btree.Options{NoLocks: true}),
+	}
+}
+
+// scopeName joins values, none of which has a slash.
+func scopeName(values []string) string { return strings.Join(values, "/") }
+
+func (c *scope) at(number int64) *record {
+	return &c.records[(number-1)/slabSize][(number-1)%slabSize]
+}
+
+// add adds the record of the next number.
+func (c *scope) add() *record {
+	if c.last%slabSize == 0 {
+		c.records = append(c.records, nil)
+	}
+	c.last++
+	slab := &c.records[len(c.records)-1]
+	if len(*slab) == cap(*slab) {
+		// A scope of few numbers does not pay for a whole slab.
+		grown := make([]record, len(*slab), min(slabSize, max(4, 2*cap(*slab))))
+		copy(grown, *slab)
+		*slab = grown
+	}
+	*slab = append(*slab, record{})
+	return &(*slab)[len(*slab)-1]
+}
+
+// bind makes a number the open one of a key.
+func (c *scope) bind(number int64, r *record) {
+	r.state, r.lapsed = Open, false
+	c.count[Open]++
+	c.lowestOpen = min(c.lowestOpen, number)
+	if r.expires != 0 {
+		c.deadlines.Set(deadline{r.expires, number})
+	}
+}
+
+// unbind takes a number out of its state.
+func (c *scope) unbind(number int64, r *record) {
+	switch {
+	case r.lapsed:
+		c.lapsed--
+		c.free.Delete(number)
+	case r.state == Open:
+		c.count[Open]--
+		if r.expires != 0 {
+			c.deadlines.Delete(deadline{r.expires, number})
+		}
+	case r.state == Released:
+		c.count[Released]--
+		c.free.Delete(number)
+	}
+	r.lapsed = false
+}
+
+// end gives an open number its last state.
+func (c *scope) end(number int64, r *record, state State, reason string) {
+	c.unbind(number, r)
+	r.state = state
+	c.count[state]++
+	switch state {
+	case Voided:
+		c.reasons[number] = reason
+	case Released:
+		c.free.Set(number)
+	}
+}
+
+// expired calls f for the numbers whose time has ended, and that were not judged yet,
+// until f returns false.
+func (c *scope) expired(now int64, f func(number int64) bool) {
+	c.deadlines.Scan(func(d deadline) bool { return d.at <= now && f(d.number) })
+}
+
+// settle does what the time demands.
+func (c *scope) settle(now int64, policy OnExpiry) {
+	if policy == ExpiryReports {
+		return
+	}
+	for {
+		d, ok := c.deadlines.Min()
+		if !ok || d.at > now {
+			return
+		}
+		r := c.at(d.number)
+		if policy == ExpiryVoids {
+			c.end(d.number, r, Voided, ReasonExpired)
+			continue
+		}
+		c.unbind(d.number, r)
+		r.lapsed = true
+		c.lapsed++
+		c.free.Set(d.number)
+	}
+}
+
+// run returns the first of the lowest count consecutive numbers that can be given: free
+// ones, but for those kept, and numbers that were never given.
+func (c *scope) run(count int64, kept map[int64]bool) int64 {
+	var first, next int64
+	c.free.Scan(func(n int64) bool {
+		if kept[n] {
+			return true
+		}
+		if n != next {
+			first = n
+		}
+		next = n + 1
+		return next-first < count
+	})
+	if next > first && (next-first == count || next == c.last+1) {
+		return first
+	}
+	return c.last + 1
+}
+
+// oldest returns the key of the lowest open number.
+func (c *scope) oldest() string {
+	for ; c.lowestOpen <= c.last; c.lowestOpen++ {
+		if r := c.at(c.lowestOpen); r.state == Open && !r.lapsed {
+			return r.key()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package series
+
+import (
+	"github.com/idnode/idnode/series/format"
+)
+
+// Series is a series of document numbers.
+type Series struct {
+	definition Definition
+	format     *format.Format
+	version    int64
+	// now is the newest time that a call had.
+	now    int64
+	scopes []*scope
+	byName map[string]int
+	index  index
+	// lost has the keys whose numbers were given to others.
+	lost map[string]lostKey
+}
+
+// lostKey is what a key had.
+type lostKey struct {
+	number int64
+	// released means that the caller gave it back.
+	released bool
+}
+
+// New returns an empty series, of version 1. The errors are *InvalidError and those of
+// format.Define.
+func New(d Definition) (*Series, error) {
+	f, err := format.Define(d.Format, d.Reset)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	s := &Series{definition: d, format: f, version: 1, byName: map[string]int{}, lost: map[string]lostKey{}}
+	s.index = newIndex(func(r ref) string { return s.scopes[r.scope()].at(r.number()).key() })
+	return s, nil
+}
+
+// Definition returns what the series was last asked to be, and how often.
+func (s *Series) Definition() (Definition, int64) { return s.definition, s.version }
+
+// Format returns the format of the series' texts.
+func (s *Series) Format() *format.Format { return s.format }
+
+// Redefine changes the definition, if it has the expected version. The errors are
+// *VersionError and *InvalidError.
+func (s *Series) Redefine(now int64, d Definition, expected int64) error {
+	if expected != s.version {
+		return &VersionError{Version: s.version, Expected: expected}
+	}
+	if err := d.follows(s.definition); err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	// What has expired did so under the rules that held then.
+	now = s.advance(now)
+	for _, c := range s.scopes {
+		c.settle(now, s.definition.OnExpiry)
+		if s.definition.OnExpiry == ExpiryReuses && d.OnExpiry != ExpiryReuses || d.OnRelease != s.definition.OnRelease {
+			s.fix(c, d)
+		}
+	}
+	s.definition = d
+	s.version++
+	return nil
+}
+
+// fix ends what waits for another key, where numbers are not given again any more.
+func (s *Series) fix(c *scope, d Definition) {
+	c.free.Copy().Scan(func(n int64) bool {
+		switch r := c.at(n); {
+		case r.lapsed && d.OnExpiry != ExpiryReuses:
+			c.unbind(n, r)
+			c.bind(n, r)
+			c.settle(s.now, d.OnExpiry)
+		case r.state == Released && d.OnRelease == ReleaseVoids:
+			c.end(n, r, Voided, ReasonReleased)
+		}
+		return true
+	})
+}
+
+// advance returns the time of a call: it never goes back.
+func (s *Series) advance(now int64) int64 {
+	s.now = max(s.now, now)
+	return s.now
+}
+
+// Number is what is known of a number.
+type Number struct {
+	Key, Label string
+	// Scope is the period, where numbers begin again, and the scope values.
+	Scope  []string
+	Number int64
+	// Text is the number in the series' format.
+	Text  string
+	State State
+	// Date is the document's date.
+	Date format.Date
+	// Taken is when the key got the number, Expires when its time ends; 0 is never.
+	Taken, Expires int64
+	// Overdue means that the number is open after its time.
+	Overdue bool
+	// Reason is that of a voided number.
+	Reason string
+}
+
+// number returns what is known of a number at a time.
+func (s *Series) number(c *scope, number, now int64) Number {
+	r := c.at(number)
+	n := Number{
+		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, State: r.state, Date: r.date,
+		Taken: r.taken, Expires: r.expires, Reason: c.reasons[number],
+	}
+	if r.state == Open && r.expires != 0 && r.expires <= now {
+		n.Overdue = s.definition.OnExpiry != ExpiryVoids
+		if !n.Overdue {
+			n.State, n.Reason = Voided, ReasonExpired
+		}
+	}
+	// The date and the values were checked when the number was given.
+	n.Text, _ = s.format.Format(r.date, c.given, number)
+	return n
+}
+
+// WhoHas returns what is known of a key's number.
+func (s *Series) WhoHas(now int64, key string) (Number, bool) {
+	r := s.index.find(key)
+	if r == 0 {
+		return Number{}, false
+	}
+	return s.number(s.scopes[r.scope()], r.number(), max(now, s.now)), true
+}

@@ -1,0 +1,260 @@
+package series_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+var today = format.DateOf(2026, time.November, 23)
+
+func newSeries(t testing.TB, d series.Definition) *series.Series {
+	t.Helper()
+	if d.Format == "" {
+		d.Format, d.Reset = "INV-{branch}-{year}-{number:6}{check:damm}", format.ResetYear
+	}
+	s, err := series.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func request(keys ...string) series.Request {
+	return series.Request{Values: []string{"BERLIN"}, Date: today, Keys: keys}
+}
+
+func mustTake(t *testing.T, s *series.Series, now int64, q series.Request) []series.Number {
+	t.Helper()
+	numbers, err := s.Take(now, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return numbers
+}
+
+func texts(numbers []series.Number) (all []string) {
+	for _, n := range numbers {
+		all = append(all, n.Text)
+	}
+	return all
+}
+
+// TestARetryHasTheSameNumber: on a later day, in the next year, after the end of the scope.
+func TestARetryHasTheSameNumber(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	q := request("order-1", "order-2")
+	q.Label = "till 7"
+	first := mustTake(t, s, 100, q)
+	if !slices.Equal(texts(first), []string{"INV-BERLIN-2026-0000015", "INV-BERLIN-2026-0000028"}) {
+		t.Fatalf("got %v", texts(first))
+	}
+	if _, err := s.CloseScope(150, []string{"2026", "BERLIN"}); err != nil {
+		t.Fatal(err)
+	}
+	q.Date += 60
+	for i, n := range mustTake(t, s, 200, q) {
+		want := first[i]
+		if n.Text != want.Text || n.Taken != 100 || n.Date != today || n.Label != "till 7" || n.Key != q.Keys[i] {
+			t.Errorf("a retry got %+v, want %+v", n, want)
+		}
+	}
+	q.DateGiven = true
+	_, err := s.Take(300, q)
+	if conflict := (*series.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First.Text != first[0].Text {
+		t.Errorf("another date of the caller: %v", err)
+	}
+	q = request("order-2")
+	q.Values = []string{"PARIS"}
+	_, err = s.Take(300, q)
+	if conflict := (*series.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First.Number != 2 {
+		t.Errorf("another scope: %v", err)
+	}
+}
+
+// TestAllOrNothing: one key that cannot have a number leaves the others without one.
+func TestAllOrNothing(t *testing.T) {
+	s := newSeries(t, series.Definition{MaxOpen: 3, MaxKeys: 4})
+	mustTake(t, s, 1, request("a", "b"))
+	_, err := s.Take(2, request("c", "d"))
+	if many := (*series.TooManyOpenError)(nil); !errors.As(err, &many) || *many != (series.TooManyOpenError{Open: 2, Limit: 3, Oldest: "a"}) {
+		t.Fatalf("got %v", err)
+	}
+	_, err = s.Confirm(3, []series.Bound{{Key: "a"}, {Key: "c"}})
+	if unknown := (*series.UnknownKeyError)(nil); !errors.As(err, &unknown) || unknown.Key != "c" {
+		t.Fatalf("got %v", err)
+	}
+	if sum := s.Report(3)[0]; sum.Last != 2 || sum.Open != 2 {
+		t.Fatalf("got %+v", sum)
+	}
+	if _, err := s.Confirm(4, []series.Bound{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Take(5, request("c", "d", "e"))
+	if full := (*series.FullError)(nil); !errors.As(err, &full) || *full != (series.FullError{What: "keys", Limit: 4}) {
+		t.Fatalf("got %v", err)
+	}
+	if numbers := mustTake(t, s, 6, request("c", "a")); numbers[0].Number != 3 || numbers[1].Number != 1 || numbers[1].State != series.Confirmed {
+		t.Fatalf("got %+v", numbers)
+	}
+}
+
+// TestALateConfirm counts until another key has the number, and not after that.
+func TestALateConfirm(t *testing.T) {
+	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
+	mustTake(t, s, 100, request("a", "b"))
+	if sum := s.Report(110)[0]; sum.Overdue != 2 || sum.Open != 2 {
+		t.Fatalf("got %+v", sum)
+	}
+	if _, err := s.Confirm(200, []series.Bound{{Key: "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if numbers := mustTake(t, s, 200, request("c")); numbers[0].Number != 1 {
+		t.Fatalf("got %+v", numbers)
+	}
+	_, err := s.Confirm(201, []series.Bound{{Key: "a"}})
+	if expired := (*series.ExpiredError)(nil); !errors.As(err, &expired) || *expired != (series.ExpiredError{Key: "a", Number: 1}) {
+		t.Fatalf("got %v", err)
+	}
+	// The caller that still has 1 in its books does not confirm what the key has now.
+	mustTake(t, s, 202, request("a"))
+	_, err = s.Confirm(203, []series.Bound{{Key: "a", Number: 1}})
+	if other := (*series.OtherNumberError)(nil); !errors.As(err, &other) || *other != (series.OtherNumberError{Key: "a", Number: 3, Claimed: 1}) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// TestAWrongClockIsLate: a time that goes back ends no reservation early.
+func TestAWrongClockIsLate(t *testing.T) {
+	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryVoids, ExpiresIn: 10})
+	mustTake(t, s, 1000, request("a"))
+	if numbers := mustTake(t, s, 500, request("b")); numbers[0].Expires != 1010 {
+		t.Fatalf("got %+v", numbers)
+	}
+	_, err := s.Confirm(1010, []series.Bound{{Key: "b"}})
+	if state := (*series.StateError)(nil); !errors.As(err, &state) || state.State != series.Voided || state.Reason != series.ReasonExpired {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	valid := series.Definition{Format: "{number:2}"}
+	for field, change := range map[string]func(*series.Definition){
+		"order":      func(d *series.Definition) { d.Order = 9 },
+		"on_release": func(d *series.Definition) { d.OnRelease = 9 },
+		"on_expiry":  func(d *series.Definition) { d.OnExpiry = 9 },
+		"expires_in": func(d *series.Definition) { d.ExpiresIn = -1 },
+		"max_open":   func(d *series.Definition) { d.MaxOpen = -1 },
+		"max_keys":   func(d *series.Definition) { d.MaxKeys = -1 },
+	} {
+		d := valid
+		change(&d)
+		_, err := series.New(d)
+		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	s := newSeries(t, series.Definition{Format: "{number:2}", Order: series.OrderDates})
+	for field, change := range map[string]func(*series.Definition){
+		"format":     func(d *series.Definition) { d.Format = "{number:3}" },
+		"reset":      func(d *series.Definition) { d.Reset = format.ResetYear },
+		"order":      func(d *series.Definition) { d.Order = series.OrderAny },
+		"on_release": func(d *series.Definition) { d.OnRelease = series.ReleaseReuses },
+		"on_expiry":  func(d *series.Definition) { d.OnExpiry = series.ExpiryVoids },
+	} {
+		d, version := s.Definition()
+		change(&d)
+		err := s.Redefine(1, d, version)
+		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	d, _ := s.Definition()
+	err := s.Redefine(1, d, 7)
+	if version := (*series.VersionError)(nil); !errors.As(err, &version) || *version != (series.VersionError{Version: 1, Expected: 7}) {
+		t.Errorf("an old version: %v", err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	for _, tt := range []struct {
+		field string
+		index int
+		keys  []string
+		label string
+		in    time.Duration
+	}{
+		{field: "keys"},
+		{field: "keys", keys: make([]string, 1001)},
+		{field: "keys", index: 1, keys: []string{"a", ""}},
+		{field: "keys", keys: []string{strings.Repeat("a", 129)}},
+		{field: "keys", keys: []string{"a\n"}},
+		{field: "keys", keys: []string{"\xff"}},
+		{field: "keys", index: 2, keys: []string{"a", "b", "a"}},
+		{field: "label", keys: []string{"a"}, label: strings.Repeat("a", 65)},
+		{field: "label", keys: []string{"a"}, label: "\u202e"},
+		{field: "expires_in", keys: []string{"a"}, in: -1},
+		{field: "expires_in", keys: []string{"a"}, in: series.MaxExpiresIn + 1},
+	} {
+		q := request(tt.keys...)
+		q.Label, q.ExpiresIn = tt.label, tt.in
+		_, err := s.Take(1, q)
+		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != tt.field || wrong.Index != tt.index {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+	for _, reason := range []string{"", strings.Repeat("a", 129), "a\x00"} {
+		_, err := s.Void(1, []series.Bound{{Key: "a"}}, reason)
+		if wrong := (*series.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "reason" {
+			t.Errorf("the reason %q: %v", reason, err)
+		}
+	}
+	if len(s.Report(1)) != 0 {
+		t.Error("bad input made a scope")
+	}
+}
+
+// TestManyKeys: the index finds each of many keys, and none that was given again.
+func TestManyKeys(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+	const all = 20_000
+	var bound []series.Bound
+	for i := 0; i < all; i += series.MaxKeys {
+		q := series.Request{Date: today}
+		for n := range series.MaxKeys {
+			q.Keys = append(q.Keys, fmt.Sprintf("key-%d", i+n))
+			bound = append(bound, series.Bound{Key: q.Keys[n]})
+		}
+		mustTake(t, s, 1, q)
+	}
+	for i := 0; i < all/2; i += series.MaxKeys {
+		if _, err := s.Release(2, bound[i:i+series.MaxKeys]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < all/2; i += series.MaxKeys {
+		q := series.Request{Date: today}
+		for n := range series.MaxKeys {
+			q.Keys = append(q.Keys, fmt.Sprintf("other-%d", i+n))
+		}
+		if first := mustTake(t, s, 3, q)[0].Number; first != int64(i+1) {
+			t.Fatalf("got %d, want %d", first, i+1)
+		}
+	}
+	if err := s.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		n, ok := s.WhoHas(4, fmt.Sprintf("key-%d", i))
+		if ok != (i >= all/2) || ok && n.Number != int64(i+1) {
+			t.Fatalf("key %d has %+v, %v", i, n, ok)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package series
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/series/format"
+)
+
+// Request asks for numbers.
+type Request struct {
+	// Values are the scope values, in the order of Format.Names.
+	Values []string
+	// Date is the document's date. It decides text and period.
+	Date format.Date
+	// DateGiven means that the date is the caller's own, and not the present one. Only
+	// then a key that has a number of another date is refused: a retry on the next day is
+	// the same call.
+	DateGiven bool
+	// Keys are the documents, each once.
+	Keys []string
+	// Label is stored with each number.
+	Label string
+	// ExpiresIn replaces that of the definition; 0 is the definition's.
+	ExpiresIn time.Duration
+}
+
+// taking is a request that is judged and not yet done.
+type taking struct {
+	*Request
+	now   int64
+	scope *scope // nil if it does not exist yet.
+	// fresh are the keys that get new numbers, kept the lapsed numbers that their keys take again.
+	fresh []string
+	kept  map[int64]bool
+}
+
+// Take gives each key a number, or none. A key that has a number keeps it; look at its
+// state, for a number can be voided. The others get consecutive numbers in the order of
+// the keys.
+//
+// The errors are *InvalidError, *format.Error, *ConflictError, *ClosedError,
+// *DateBackError, *TooManyOpenError, *FullError and *format.FullError.
+func (s *Series) Take(now int64, q Request) ([]Number, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	values, err := s.format.Scope(q.Date, q.Values)
+	if err != nil {
+		return nil, err
+	}
+	t := &taking{Request: &q, now: s.advance(now), kept: map[int64]bool{}}
+	if i, ok := s.byName[scopeName(values)]; ok {
+		t.scope = s.scopes[i]
+		t.scope.settle(t.now, s.definition.OnExpiry)
+	}
+	if err := s.sort(t); err != nil {
+		return nil, err
+	}
+	if len(t.fresh)+len(t.kept) > 0 {
+		if err := s.give(t, values); err != nil {
+			return nil, err
+		}
+	}
+	numbers := make([]Number, len(q.Keys))
+	for i, key := range q.Keys {
+		numbers[i], _ = s.WhoHas(t.now, key)
+	}
+	return numbers, nil
+}
+
+func (q *Request) check() error {
+	if len(q.Label) > MaxLabelBytes || !plain(q.Label) {
+		return &InvalidError{Field: "label", Detail: "is longer than 64 bytes, or has control characters"}
+	}
+	if q.ExpiresIn < 0 || q.ExpiresIn > MaxExpiresIn {
+		return &InvalidError{Field: "expires_in", Detail: "is not from 0 to 3650 days"}
+	}
+	return checkKeys(q.Keys)
+}
+
+// checkKeys checks the keys of a call.
+func checkKeys(keys []string) error {
+	if len(keys) < 1 || len(keys) > MaxKeys {
+		return &InvalidError{Field: "keys", Detail: "are not 1 to 1000"}
+	}
+	seen := make(map[string]bool, len(keys))
+	for i, key := range keys {
+		switch {
+		case key == "":
+			return &InvalidError{Field: "keys", Index: i, Detail: "has an empty key"}
+		case len(key) > MaxKeyBytes:
+			return &InvalidError{Field: "keys", Index: i, Detail: "has a key of more than 128 bytes"}
+		case !plain(key):
+			return &InvalidError{Field: "keys", Index: i, Detail: "has a key with control characters, or that is not UTF-8"}
+		case seen[key]:
+			return &InvalidError{Field: "keys", Index: i, Detail: "has a key twice"}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+func plain(s string) bool {
+	_, control := docid.FirstControl(s)
+	return !control && utf8.ValidString(s)
+}
+
+// sort finds the keys that have no number, and those that may not have this one.
+func (s *Series) sort(t *taking) error {
+	for _, key := range t.Keys {
+		at := s.index.find(key)
+		if at == 0 {
+			t.fresh = append(t.fresh, key)
+			continue
+		}
+		c := s.scopes[at.scope()]
+		c.settle(t.now, s.definition.OnExpiry)
+		r := c.at(at.number())
+		if r.state == Released {
+			t.fresh = append(t.fresh, key)
+			continue
+		}
+		if t.DateGiven && (t.Date != r.date || c != t.scope) || !slices.Equal(c.given, t.Values) {
+			return &ConflictError{First: s.number(c, at.number(), t.now)}
+		}
+		if r.lapsed {
+			// Without a date of the caller the number may be that of an earlier period.
+			if c != t.scope {
+				return &ConflictError{First: s.number(c, at.number(), t.now)}
+			}
+			t.kept[at.number()] = true
+		}
+	}
+	return nil
+}
+
+// give gives the keys their numbers, if all can have them.
+func (s *Series) give(t *taking, values []string) error {
+	c := t.scope
+	if c == nil {
+		c = newScope(len(s.scopes), values, slices.Clone(t.Values))
+	}
+	first := c.run(int64(len(t.fresh)), t.kept)
+	if err := s.refuse(t, c, first); err != nil {
+		return err
+	}
+	if t.scope == nil {
+		s.byName[scopeName(values)] = c.index
+		s.scopes = append(s.scopes, c)
+	}
+	expires := t.expires(&s.definition)
+	for number := range t.kept {
+		r := c.at(number)
+		c.unbind(number, r)
+		r.expires = expires
+		c.bind(number, r)
+	}
+	for i, key := range t.fresh {
+		s.bind(t, c, key, first+int64(i), expires)
+	}
+	c.lastDate = max(c.lastDate, t.Date)
+	return nil
+}
+
+func (t *taking) expires(d *Definition) int64 {
+	in := d.ExpiresIn
+	if t.ExpiresIn != 0 {
+		in = t.ExpiresIn
+	}
+	if in == 0 {
+		return 0
+	}
+	return t.now + int64(in)
+}
+
+// refuse finds why numbers cannot be given.
+func (s *Series) refuse(t *taking, c *scope, first int64) error {
+	more := int64(len(t.fresh) + len(t.kept))
+	last := first + int64(len(t.fresh)) - 1
+	d := &s.definition
+	switch limit := d.openLimit(); {
+	case c.closed:
+		return &ClosedError{Scope: c.values, Last: c.last}
+	case c.index >= MaxScopes:
+		return &FullError{What: "scopes", Limit: MaxScopes}
+	case c.last > 0 && d.Order != OrderAny && t.Date < c.lastDate:
+		return &DateBackError{Date: t.Date, Last: c.lastDate}
+	case limit > 0 && c.count[Open]+more > limit:
+		return &TooManyOpenError{Open: c.count[Open], Limit: limit, Oldest: c.oldest()}
+	case d.MaxKeys > 0 && s.keys()+s.unknown(t.fresh) > d.MaxKeys:
+		return &FullError{What: "keys", Limit: d.MaxKeys}
+	case last > min(s.format.Most(), 1<<numberBits-1):
+		return &format.FullError{Number: last, Most: s.format.Most()}
+	}
+	return nil
+}
+
+// keys counts the keys that the series knows.
+func (s *Series) keys() int64 { return s.index.len + int64(len(s.lost)) }
+
+func (s *Series) unknown(keys []string) (n int64) {
+	for _, key := range keys {
+		if _, lost := s.lost[key]; !lost && s.index.find(key) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// bind gives a key a number: a new one, or one that another key had.
+func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
+	if at := s.index.find(key); at != 0 {
+		// The key released the number that it had.
+		s.index.drop(key)
+		r := s.scopes[at.scope()].at(at.number())
+		r.text, r.keyLen = "", 0
+	}
+	delete(s.lost, key)
+	var r *record
+	if number > c.last {
+		r = c.add()
+	} else {
+		r = c.at(number)
+		if old := r.key(); old != "" {
+			s.index.drop(old)
+			s.lost[strings.Clone(old)] = lostKey{number: number, released: r.state == Released}
+		}
+		c.unbind(number, r)
+	}
+	*r = record{text: key + t.Label, keyLen: uint8(len(key)), taken: t.now, expires: expires, date: t.Date}
+	if t.Label == "" {
+		r.text = strings.Clone(key)
+	}
+	s.index.set(key, refOf(c.index, number))
+	c.bind(number, r)
+}

@@ -1,0 +1,67 @@
+package series
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/series/format"
+)
+
+// TestVerifyFindsDamage changes one thing at a time in a series that has a number in each
+// state: 1 open, 2 confirmed, 3 voided, 4 released.
+func TestVerifyFindsDamage(t *testing.T) {
+	for detail, damage := range map[string]func(*Series, *scope){
+		"is in no state":              func(_ *Series, c *scope) { c.at(2).state = 0 },
+		"is free and in use":          func(_ *Series, c *scope) { c.free.Delete(4) },
+		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
+		"has a reason":                func(_ *Series, c *scope) { delete(c.reasons, 3) },
+		"has no key":                  func(_ *Series, c *scope) { c.at(1).keyLen = 0 },
+		"has a key that leads":        func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
+		"the sums of the states":      func(_ *Series, c *scope) { c.count[Open]++ },
+		"does not exist, and a key":   func(s *Series, _ *scope) { s.index.len++ },
+		"is the last, and the sums o": func(_ *Series, c *scope) { c.reasons[9] = "torn" },
+	} {
+		s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, ExpiresIn: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Take(1, Request{Date: format.DateOf(2026, 1, 1), Keys: []string{"a", "b", "c", "d"}})
+		_, err2 := s.Confirm(2, []Bound{{Key: "b"}})
+		_, err3 := s.Void(2, []Bound{{Key: "c"}}, "torn")
+		_, err4 := s.Release(2, []Bound{{Key: "d"}})
+		if err := errors.Join(err, err2, err3, err4, s.Verify()); err != nil {
+			t.Fatal(err)
+		}
+		damage(s, s.scopes[0])
+		err = s.Verify()
+		if wrong := (*VerifyError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), detail) {
+			t.Errorf("%s: %v", detail, err)
+		}
+	}
+}
+
+// TestErrorsSayWhat: each error names what its caller needs to act.
+func TestErrorsSayWhat(t *testing.T) {
+	scope, day := []string{"2026", "BERLIN"}, format.DateOf(2026, 11, 23)
+	for want, err := range map[string]error{
+		"keys are not 1 to 1000":                 &InvalidError{Field: "keys", Detail: "are not 1 to 1000"},
+		"the definition has version 2, not 1":    &VersionError{Version: 2, Expected: 1},
+		`key "a" has number 7 of 2026 BERLIN`:    &ConflictError{First: Number{Key: "a", Number: 7, Scope: scope, Date: day}},
+		"2026 BERLIN is closed, its last number": &ClosedError{Scope: scope, Last: 7},
+		"date 2026-11-22 is before 2026-11-23":   &DateBackError{Date: day - 1, Last: day},
+		`the lowest is that of key "a"`:          &TooManyOpenError{Open: 3, Limit: 3, Oldest: "a"},
+		"the series may have 9 keys":             &FullError{What: "keys", Limit: 9},
+		`key "a" has no number`:                  &UnknownKeyError{Key: "a"},
+		"the series has no numbers":              &UnknownScopeError{},
+		"another key has number 7":               &ExpiredError{Key: "a", Number: 7},
+		`number 7 of key "a" is voided: torn`:    &StateError{Key: "a", Number: 7, State: Voided, Reason: "torn"},
+		`number 7 of key "a" is confirmed`:       &StateError{Key: "a", Number: 7, State: Confirmed},
+		`key "a" has number 7, not 8`:            &OtherNumberError{Key: "a", Number: 7, Claimed: 8},
+		"number 7 of 2026 BERLIN is in no state": &VerifyError{Scope: scope, Number: 7, Detail: "is in no state"},
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}
