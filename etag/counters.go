@@ -110,6 +110,12 @@ func (c *Counters) NextBlock(database string, n int) (first uint64, err error) {
 	return first, nil
 }
 
+// Has reports whether a database has a counter. It never waits.
+func (c *Counters) Has(database string) bool {
+	_, ok := (*c.counters.Load())[database]
+	return ok
+}
+
 // add returns the counter of a database that may be new; at most limit
 // databases may then exist.
 func (c *Counters) add(database string, limit int) (*counter, error) {

@@ -93,7 +93,7 @@ func (g *Generator) ask() (*heldRange, error) {
 	if err := check(r, g.next.LastMax); err != nil {
 		return nil, err
 	}
-	g.next = Request{LastSize: r.Granted, LastRangeAt: r.At, LastMax: r.High}
+	g.next = Request{LastSize: r.Granted, LastRangeAt: r.At, LastMax: max(g.next.LastMax, r.High)}
 	if r.Granted == 0 {
 		g.next.LastSize = r.Size()
 	}

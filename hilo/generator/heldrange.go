@@ -86,7 +86,7 @@ func check(r Range, lastMax int64) error {
 	switch {
 	case r.Low < 1 || r.High < r.Low:
 		return fmt.Errorf("%w: %d to %d", ErrRange, r.Low, r.High)
-	case r.Low <= lastMax:
+	case r.Low <= lastMax && !r.FromReserve:
 		return fmt.Errorf("%w: %d to %d, though the last one ended at %d", ErrRange, r.Low, r.High, lastMax)
 	case r.Granted < 0:
 		return fmt.Errorf("%w: a size of %d", ErrRange, r.Granted)

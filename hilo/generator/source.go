@@ -34,6 +34,9 @@ type Range struct {
 	NodeTag string
 	// At is the cluster's time of the range.
 	At time.Time
+	// FromReserve says that a node gave the range without the cluster, from numbers that
+	// were granted to it before: they may lie below the last range.
+	FromReserve bool
 	// Token proves, when the range is given back, that it was this caller's. It may
 	// hold any bytes.
 	Token string
@@ -49,7 +52,7 @@ type Request struct {
 	// LastRangeAt is the time of the last range, zero if there was none.
 	LastRangeAt time.Time
 	// LastMax is the greatest number of all ranges so far, 0 if there was none. The
-	// next one must begin above it.
+	// next one must begin above it, unless it is from a reserve.
 	LastMax int64
 }
 
