@@ -12,6 +12,7 @@ import (
 // state what the cluster had set before, such as how many databases may have
 // server-side ids (seed 2739 of the simulation).
 func TestAnAnnouncementIsAppliedHereFirst(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	type announced struct {
 		tag              string

@@ -6,24 +6,40 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-func TestRoomiest(t *testing.T) {
+func TestFittest(t *testing.T) {
+	const commit = 10_000
+	with := func(c candidate, priority uint32) candidate {
+		c.priority = priority
+		return c
+	}
 	of := func(id string, applied uint64, full bool) candidate {
-		return candidate{raft.Server{ID: raft.ServerID(id)}, applied, full, 0}
+		return candidate{server: raft.Server{ID: raft.ServerID(id)}, applied: applied, behind: commit - applied, priority: 1, full: full}
+	}
+	slow := func(c candidate) candidate {
+		c.slow = true
+		return c
 	}
 	offered := func(c candidate, at uint64) candidate {
 		c.offered = at
 		return c
 	}
-	const commit = 10_000
 	tests := []struct {
 		name string
 		all  []candidate
 		best raft.ServerID
-		full bool
+		// differ means that one is not like the others.
+		differ bool
 	}{
 		{"nobody answers", nil, "", false},
 		{"the furthest of those with room", []candidate{of("a", commit-9, false), of("b", commit-8, false), of("c", commit, true)}, "b", true},
 		{"all full", []candidate{of("a", commit, true), of("b", commit, true)}, "", true},
+		{"the furthest of those whose disk is not slow", []candidate{of("a", commit-9, false), slow(of("b", commit, false)), of("c", commit-8, false)}, "c", true},
+		{"all slow", []candidate{slow(of("a", commit, false)), slow(of("b", commit, false))}, "", true},
+		{"one full, one slow", []candidate{of("a", commit, true), slow(of("b", commit, false))}, "", true},
+		{"the greatest priority", []candidate{of("a", commit, false), with(of("b", commit-8, false), 2), of("c", commit, false)}, "b", true},
+		{"the greatest priority is far behind", []candidate{of("a", commit, false), with(of("b", 1, false), 2)}, "a", true},
+		{"one that shall not lead", []candidate{with(of("a", commit, false), 0), offered(of("b", commit-8, false), 7)}, "b", true},
+		{"one that shall not lead, and one that cannot", []candidate{with(of("a", commit, false), 0), slow(of("b", commit, false))}, "a", true},
 		{"far behind", []candidate{of("a", commit-nearEnough-1, false)}, "", false},
 		{"nearly caught up", []candidate{of("a", commit-nearEnough, false)}, "a", false},
 		{
@@ -43,9 +59,9 @@ func TestRoomiest(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		best, found, full := roomiest(tt.all, commit)
-		if best.server.ID != tt.best || found != (tt.best != "") || full != tt.full {
-			t.Errorf("%s: %q, %v, %v; want %q, full %v", tt.name, best.server.ID, found, full, tt.best, tt.full)
+		best, found, differ := fittest(tt.all)
+		if best.server.ID != tt.best || found != (tt.best != "") || differ != tt.differ {
+			t.Errorf("%s: %q, %v, %v; want %q, differ %v", tt.name, best.server.ID, found, differ, tt.best, tt.differ)
 		}
 	}
 }
@@ -58,7 +74,7 @@ func TestLeadershipIsOfferedToAllInTurn(t *testing.T) {
 		for _, id := range []raft.ServerID{"a", "b", "c"} {
 			all = append(all, candidate{server: raft.Server{ID: id}, applied: 7, offered: o.newestTo(id)})
 		}
-		best, _, _ := roomiest(all, 7)
+		best, _, _ := fittest(all)
 		o.made(best.server.ID)
 		if best.server.ID != want {
 			t.Errorf("offer %d goes to %q, want %q", i, best.server.ID, want)

@@ -11,6 +11,7 @@ import (
 
 // TestTheClockIsTheOneGiven: a range says when the leader's clock says it was given.
 func TestTheClockIsTheOneGiven(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7, time.UTC)
 	n := startNetwork(t, 1, func(c *cluster.Config) { c.Now = func() time.Time { return at } })
 	operation, err := op.Envelope{Database: "default"}.Encode(&raftlogv1.HiLoNext{Tag: "users"})

@@ -20,6 +20,7 @@ import (
 )
 
 func TestProposeFromEveryNode(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	want := int64(0)
 	for range 3 {
@@ -112,6 +113,7 @@ func (l *load) end(t *testing.T) {
 // TestLeaderDies kills the leader under load. Callers of the others get their
 // answers, each exactly once: the counter ends where the successes say.
 func TestLeaderDies(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	leader := n.leader()
 	l := startLoad(t, 24, n.others(leader)...)
@@ -151,6 +153,7 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 // TestCutOffLeader cuts the leader off: what it has in flight ends as unknown soon, new
 // calls are refused, the others go on, and after healing all agree.
 func TestCutOffLeader(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3, defaultLimits)
 	n.servers[0].mustNext("users")
 	cutOff(t, n, n.leader())
@@ -158,6 +161,7 @@ func TestCutOffLeader(t *testing.T) {
 
 // TestCutOffFollower is the same for a follower.
 func TestCutOffFollower(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3, defaultLimits)
 	n.servers[0].mustNext("users")
 	cutOff(t, n, n.others(n.leader())[0])
@@ -207,6 +211,7 @@ func cutOff(t *testing.T, n *network, s *server) {
 
 // TestAllRestart kills all nodes at once and starts them again.
 func TestAllRestart(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	l := startLoad(t, 12, n.servers...)
 	l.more(t, 100)
@@ -233,6 +238,7 @@ func TestAllRestart(t *testing.T) {
 // TestRollingRestart stops and starts each node in good order: callers of the
 // others notice nothing, and every success counts once.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	n.servers[0].mustNext("users")
 	total := int64(1)
@@ -257,6 +263,7 @@ func TestRollingRestart(t *testing.T) {
 
 // TestProposeBeforeAndAfter says why nothing is taken.
 func TestProposeBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 1)
 	s := n.servers[0]
 	s.open(nil)
@@ -280,14 +287,15 @@ func TestProposeBeforeAndAfter(t *testing.T) {
 
 // TestNodeMoves brings a follower back at other addresses: it tells the others.
 func TestNodeMoves(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	s := n.others(n.leader())[0]
-	s.mustNext("users")
+	s.eventuallyNext("users")
 	s.stop(true)
 	s.grpc, s.raft = freeport.For(t), freeport.For(t)
 	s.open(func(c *cluster.Config) { c.PeerList = n.peers })
 	s.start()
-	s.mustNext("users")
+	s.eventuallyNext("users")
 	eventually(t, "new address", func() bool {
 		for _, m := range n.leader().state.Members() {
 			if m.GetTag() == s.tag {
@@ -299,6 +307,24 @@ func TestNodeMoves(t *testing.T) {
 	n.agree()
 }
 
+// TestNodesThatMovedApart: the leader has moved while another node was down, which moves
+// as well. Each has the other's old address; the others have both.
+func TestNodesThatMovedApart(t *testing.T) {
+	t.Parallel()
+	n := startNetwork(t, 5)
+	leader, other := n.servers[0], n.servers[1]
+	other.eventuallyNext("users")
+	other.stop(false)
+	leader.stop(false)
+	for _, s := range []*server{leader, other} {
+		s.grpc, s.raft = freeport.For(t), freeport.For(t)
+		n.run(s)
+		s.eventuallyNext("users")
+		n.leads(leader)
+	}
+	n.agree()
+}
+
 func (s *server) hasSnapshot() bool {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "snapshots"))
 	return err == nil && len(entries) > 0
@@ -306,6 +332,7 @@ func (s *server) hasSnapshot() bool {
 
 // TestSnapshotForNewcomer lets a node in after the log it would need is gone.
 func TestSnapshotForNewcomer(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 1)
 	small := func(c *cluster.Config) {
 		c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 20, 5, 100*time.Millisecond
@@ -337,6 +364,7 @@ func TestSnapshotForNewcomer(t *testing.T) {
 // TestSnapshotByVolume takes a snapshot after a few entries that are large
 // together.
 func TestSnapshotByVolume(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 1)
 	a := n.servers[0]
 	a.open(func(c *cluster.Config) {
@@ -351,6 +379,7 @@ func TestSnapshotByVolume(t *testing.T) {
 
 // TestStorageFull refuses before anything is written.
 func TestStorageFull(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 1)
 	a := n.servers[0]
 	free := make(chan uint64, 1)
@@ -385,6 +414,7 @@ func TestStorageFull(t *testing.T) {
 // TestAFullLeaderHandsOver: a leader without room refuses the calls of all, so it
 // must not lead while another has room, nor be handed leadership.
 func TestAFullLeaderHandsOver(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	full := map[*server]*atomic.Bool{}
 	for _, s := range n.servers {
@@ -422,6 +452,7 @@ func TestAFullLeaderHandsOver(t *testing.T) {
 // TestWipedNode empties a data directory: the node must not come back under its
 // tag, and the others go on.
 func TestWipedNode(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	n.servers[0].mustNext("users")
 	s := n.server("C")
@@ -440,6 +471,7 @@ func TestWipedNode(t *testing.T) {
 
 // TestIncompleteDirectory removes one file of two.
 func TestIncompleteDirectory(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"raft.db", member.FileName} {
 		t.Run(file, func(t *testing.T) {
 			n := startNetwork(t, 1)
@@ -462,6 +494,7 @@ func TestIncompleteDirectory(t *testing.T) {
 // TestJoinAndRemove lets a fourth node in, waits for its vote, and removes the
 // leader.
 func TestJoinAndRemove(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	n.servers[0].mustNext("users")
 	d := newServer(t, "")
@@ -513,6 +546,7 @@ func roleOf(s *server, tag string) cluster.Role {
 
 // TestInvite lets a waiting node in as a watcher.
 func TestInvite(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 1)
 	w := newServer(t, "")
 	w.open(func(c *cluster.Config) { c.Standby = true })
@@ -539,6 +573,7 @@ func TestInvite(t *testing.T) {
 
 // TestLastVoterStays refuses to remove the only voter.
 func TestLastVoterStays(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

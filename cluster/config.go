@@ -25,7 +25,9 @@ const (
 	DefaultTrailingLogs      = 8192
 	DefaultLeaderWait        = 2 * time.Second
 	DefaultStallLimit        = 3 * time.Second
+	DefaultSlowLimit         = 500 * time.Millisecond
 	DefaultLogStore          = "auto"
+	DefaultLeaderPriority    = 1
 	DefaultPromoteAfter      = 2 * time.Second
 	DefaultFreeBytes         = 64 << 20
 	DefaultLinger            = 8 * time.Millisecond
@@ -147,6 +149,14 @@ type Config struct {
 	// StallLimit is how long a write to the log may take before the process is ended: a
 	// leader with a stalled disk would stay leader permanently.
 	StallLimit time.Duration
+	// SlowLimit is how long a write for which Raft waits may be in flight before this node
+	// gives leadership away. It should be well below StallLimit.
+	SlowLimit time.Duration
+	// LeaderPriority is this node's: leadership goes to the voter with the greatest that
+	// has caught up, and with 0 this node leads only if no other voter can. nil means
+	// DefaultLeaderPriority. It is no part of the replicated state: members tell each other
+	// in their pings.
+	LeaderPriority *uint32
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 
@@ -217,6 +227,10 @@ func (c Config) withDefaults() (Config, error) {
 	c.TrailingLogs = cmp.Or(c.TrailingLogs, DefaultTrailingLogs)
 	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
+	c.SlowLimit = cmp.Or(c.SlowLimit, DefaultSlowLimit)
+	if c.LeaderPriority == nil {
+		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
+	}
 	c.LogStore = cmp.Or(c.LogStore, DefaultLogStore)
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)

@@ -30,12 +30,21 @@ func (c configuration) has(tag string) bool {
 // voters returns the raw Raft ids of the voters.
 func (c configuration) voters() []string {
 	var ids []string
-	for _, s := range c.servers() {
-		if m, ok := c.roster.byServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
-			ids = append(ids, string(m.GetId()))
-		}
+	for _, m := range c.votingMembers() {
+		ids = append(ids, string(m.GetId()))
 	}
 	return ids
+}
+
+// votingMembers returns the voters as members.
+func (c configuration) votingMembers() []*raftlogv1.Member {
+	var members []*raftlogv1.Member
+	for _, s := range c.servers() {
+		if m, ok := c.roster.byServerID(string(s.ID)); ok && s.Suffrage == raft.Voter {
+			members = append(members, m)
+		}
+	}
+	return members
 }
 
 // voterNames returns the Raft names of the voters.

@@ -15,6 +15,7 @@ import (
 // two processes of one id could vote twice, so the one that is not at the node's
 // address ends.
 func TestCopiedDirectoryEnds(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	s, twin := copied(t, n)
 	n.run(s)
@@ -29,6 +30,7 @@ func TestCopiedDirectoryEnds(t *testing.T) {
 // TestCopiedDirectoryMoves starts the copy alone, at other addresses: then it is the
 // node, and the original ends when it is started after all.
 func TestCopiedDirectoryMoves(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	s, twin := copied(t, n)
 	openTwin(n, twin, testTimings.Heartbeat)

@@ -114,6 +114,7 @@ func (d *divergent) reported(s *server) {
 
 // TestADivergedFollowerEnds: the two others go on, and report it.
 func TestADivergedFollowerEnds(t *testing.T) {
+	t.Parallel()
 	d := startDivergent(t, 3)
 	s := d.others(d.leader())[0]
 	d.change(s, 1)
@@ -127,6 +128,7 @@ func TestADivergedFollowerEnds(t *testing.T) {
 
 // TestADivergedLeaderEnds: it is the odd one of three.
 func TestADivergedLeaderEnds(t *testing.T) {
+	t.Parallel()
 	d := startDivergent(t, 3)
 	s := d.leader()
 	d.change(s, 1)
@@ -159,6 +161,7 @@ func TestOfTwoDivergedNodesTheLeaderStays(t *testing.T) {
 
 // TestADivergedWatcherEnds: it has no vote, and its state is read.
 func TestADivergedWatcherEnds(t *testing.T) {
+	t.Parallel()
 	d := startDivergent(t, 1)
 	w := newServer(t, "W")
 	d.servers = append(d.servers, w)

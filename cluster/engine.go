@@ -53,13 +53,15 @@ type engine struct {
 	membership    *membership
 	leadership    *leadership
 	signal        *leaderSignal
+	hint          hint
 	quorumWatch   *quorumWatch
 	memberWatch   *memberWatch
+	leaderLoss    *leaderLoss
 }
 
-func openStore(cfg Config, id string, inCluster bool, fatal func(error)) (Store, error) {
+func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (Store, error) {
 	s, err := cfg.Storage.OpenStore(StoreOptions{
-		NodeID: id, MustExist: inCluster, StallLimit: cfg.StallLimit, Fatal: fatal, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
+		NodeID: id, MustExist: inCluster, StallLimit: cfg.StallLimit, SlowLimit: cfg.SlowLimit, Slowed: slowed, Fatal: fatal, Logger: cfg.Logger, Wrote: cfg.Events.Wrote,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the store: %w", err)
@@ -192,7 +194,7 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 		return err
 	}
 	e.sender = &sender{
-		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, peers: c.Peers, forwarded: c.Events.Forwarded,
+		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
 	}
 	e.announcer = &announcer{
 		cfg: c, record: n.record, roster: n.roster, log: n.log, turn: make(chan struct{}, 1),
@@ -214,7 +216,8 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 func (e *engine) watch() {
 	n, c := e.node, e.node.cfg
 	p := &pings{
-		peers: c.Peers, record: n.record, roster: n.roster, witness: e.witness, states: e.machine.States(), log: n.log,
+		peers: c.Peers, record: n.record, roster: n.roster, witness: e.witness, states: e.machine.States(), hint: &e.hint,
+		log: n.log,
 	}
 	monitor := quorum.NewMonitor(quorum.Config{
 		Self: string(n.record.id()), Lease: c.Timings.Lease, Raft: e.raft, Ping: p.askVoter, Go: n.lifecycle.loops.Go, State: n.quorum,
@@ -226,8 +229,13 @@ func (e *engine) watch() {
 	e.memberWatch = &memberWatch{
 		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, onRemoved: c.OnRemoved,
 	}
+	e.leaderLoss = &leaderLoss{
+		raft: e.raft, transport: e.transport, self: n.record.id(), voters: e.configuration.votingMembers,
+		full: n.space.below.Load, slow: func() bool { return n.disk.slow(time.Now()) }, priority: *c.LeaderPriority,
+		ask: p.ask, heartbeat: c.Timings.Heartbeat, log: n.log,
+	}
 	e.quorumWatch = &quorumWatch{
-		raft: e.raft, configuration: e.configuration, record: n.record, hint: &p.hint, monitor: monitor,
+		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
 		standing: &n.standing, gatherer: e.gatherer, log: n.log,
 		leaders: succession{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
 	}
@@ -242,6 +250,7 @@ func (e *engine) lead(stuck *stuckTransfer) {
 	e.handover = &handover{
 		raft: e.raft, configuration: e.configuration, record: n.record, roster: n.roster, peers: c.Peers, gatherer: e.gatherer,
 		pinger: e.pinger, check: e.check, space: n.space, stuck: stuck, log: n.log,
+		disk: n.disk, transport: e.transport, election: c.Timings.Election, priority: *c.LeaderPriority,
 	}
 	e.membership = &membership{
 		ctx: n.lifecycle.ctx, gatherer: e.gatherer, state: c.StateMachine, configuration: e.configuration,
@@ -278,6 +287,7 @@ func (e *engine) startLoops() {
 	l := e.node.lifecycle
 	l.run(e.quorumWatch.run)
 	l.run(e.memberWatch.run)
+	l.run(e.leaderLoss.run)
 	l.run(e.pinger.run)
 	l.run(e.witness.keep)
 	l.run(func(ctx context.Context) { greetMembers(ctx, e.node.roster, e.node.record, e.transport, l) })

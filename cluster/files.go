@@ -73,7 +73,7 @@ func (f *files) SaveRecord(record *member.Record) error {
 func (f *files) OpenStore(o StoreOptions) (Store, error) {
 	s, err := store.Open(store.Config{
 		Dir: f.dir, Log: f.log, NodeID: o.NodeID, MustExist: o.MustExist, Logger: o.Logger, Wrote: o.Wrote,
-		Watchdog: store.Watchdog{Limit: o.StallLimit, Fatal: o.Fatal},
+		Watchdog: store.Watchdog{Limit: o.StallLimit, Slow: o.SlowLimit, Slowed: o.Slowed, Fatal: o.Fatal},
 	})
 	if err != nil {
 		return nil, err

@@ -204,6 +204,7 @@ func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
 // TestALoneNodeVouchesNotForItself: a cluster of one always has its quorum, so that says
 // nothing against another cluster's node among those listed.
 func TestALoneNodeVouchesNotForItself(t *testing.T) {
+	t.Parallel()
 	own, stranger := startNetwork(t, 1), startNetwork(t, 1)
 	a, silent := own.servers[0], freeport.For(t)
 	a.stop(false)
@@ -221,6 +222,7 @@ func TestALoneNodeVouchesNotForItself(t *testing.T) {
 // TestAForeignNodeThatComesLater: the only address that a node was told of is another
 // cluster's some day. A node that has been in reach of its quorum goes on.
 func TestAForeignNodeThatComesLater(t *testing.T) {
+	t.Parallel()
 	own, stranger := startNetwork(t, 3), startNetwork(t, 1)
 	b, late := own.servers[1], stranger.servers[0]
 	late.stop(false)

@@ -40,6 +40,7 @@ func said(t *testing.T, by *server, tag string, format uint32) {
 // says that it reads a newer one, and not before; after that a member that says
 // it does not is not let in.
 func TestLogFormatWaitsForTheLastMember(t *testing.T) {
+	t.Parallel()
 	const before, after = 7, 8
 	n := newNetwork(t, 3)
 	for i, s := range n.servers {

@@ -12,6 +12,7 @@ import (
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/readindex"
+	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/internal/outcome"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -38,8 +39,16 @@ type handover struct {
 	check         voterCheck
 	space         *space
 	stuck         *stuckTransfer
-	log           *slog.Logger
-	offers        offers
+	disk          *slowDisk
+	transport     *transport.Transport
+	// election is Raft's election timeout.
+	election time.Duration
+	// priority is this node's own.
+	priority uint32
+	log      *slog.Logger
+	offers   offers
+	// returns is used by one leadership at a time.
+	returns returns
 }
 
 // request hands leadership to the voter with this tag, wherever the leader is; see
@@ -110,8 +119,8 @@ func (h *handover) successor(ctx context.Context, tag string) (raft.Server, erro
 	if !ok || m.GetRemoved() {
 		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "there is no member "+tag)
 	}
-	if reply, ok := h.pinger.reply(m.GetId()); ok && reply.GetStorageFull() && !h.space.below.Load() {
-		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "the disk of member "+tag+" is nearly full")
+	if why := h.unfit(m); why != "" {
+		return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, why)
 	}
 	for _, s := range h.configuration.servers() {
 		if s.ID == member.ServerID(m.GetId()) && s.Suffrage == raft.Voter {
@@ -119,6 +128,21 @@ func (h *handover) successor(ctx context.Context, tag string) (raft.Server, erro
 		}
 	}
 	return raft.Server{}, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, "member "+tag+" does not vote")
+}
+
+// unfit returns why a member is in no better condition to lead than this node, empty if
+// it is.
+func (h *handover) unfit(m *raftlogv1.Member) string {
+	reply, ok := h.pinger.reply(m.GetId())
+	switch {
+	case ok && reply.GetStorageFull() && !h.space.below.Load():
+		return "the disk of member " + m.GetTag() + " is nearly full"
+	case ok && reply.GetStorageSlow() && !h.disk.slow(time.Now()):
+		return "the disk of member " + m.GetTag() + " is slow"
+	case ok && priorityOf(reply) == 0 && h.priority > 0:
+		return "member " + m.GetTag() + " has leader-priority 0"
+	}
+	return ""
 }
 
 // mayLead refuses a transfer to a member that does not answer.
@@ -149,18 +173,29 @@ func (h *handover) candidates() []candidate {
 		if !known || s.Suffrage != raft.Voter || h.record.isSelf(m) {
 			continue
 		}
-		if reply, ok := h.pinger.reply(m.GetId()); ok {
-			all = append(all, candidate{s, reply.GetAppliedIndex(), reply.GetStorageFull(), h.offers.newestTo(s.ID)})
+		if reply, behind, ok := h.pinger.progressOf(m.GetId()); ok {
+			all = append(all, candidate{
+				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: priorityOf(reply),
+				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), offered: h.offers.newestTo(s.ID),
+			})
 		}
 	}
 	return all
 }
 
+// priorityOf returns a member's priority by its answer to a ping.
+func priorityOf(reply *peerv1.PingResponse) uint32 {
+	if reply.LeaderPriority == nil {
+		return DefaultLeaderPriority // An older program.
+	}
+	return reply.GetLeaderPriority()
+}
+
 // heir returns the server to hand over to: an empty one, which leaves the choice to
-// Raft, unless that could be one whose disk is nearly full.
+// Raft, unless some are not like the others.
 func (h *handover) heir() raft.Server {
-	best, found, anyFull := roomiest(h.candidates(), h.raft.CommitIndex())
-	if !anyFull {
+	best, found, differ := fittest(h.candidates())
+	if !differ {
 		return raft.Server{}
 	}
 	if found {
@@ -181,7 +216,7 @@ func (h *handover) leaveToRoom(ctx context.Context) {
 }
 
 func (h *handover) handToRoom(ctx context.Context) {
-	best, found, _ := roomiest(h.candidates(), h.raft.CommitIndex())
+	best, found, _ := fittest(h.candidates())
 	if !found {
 		return
 	}

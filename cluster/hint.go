@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 const (
@@ -16,13 +18,18 @@ const (
 	hintAge = 500 * time.Millisecond
 )
 
-// hint is the leader by other nodes' answers. A node that came back under another address
-// needs it: the leader cannot find it before it has announced the address, and it cannot
-// announce without knowing the leader.
+// hint is the leader by other nodes' answers, and where it is by their tables. A node that
+// came back under another address needs it: the leader cannot find it before it has
+// announced the address, and it cannot announce without knowing the leader, which may have
+// moved as well.
 type hint struct {
 	mu     sync.Mutex
 	leader string
 	at     time.Time
+	// place is the leader in the table of a node that follows it; nil if none was asked.
+	// asked is when one was asked last.
+	place *raftlogv1.Member
+	asked time.Time
 	// without is since when Raft here knows of no leader; zero if it does.
 	without time.Time
 }
@@ -43,7 +50,7 @@ func (h *hint) choose(now time.Time, own, self string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if own != "" {
-		h.without = time.Time{}
+		h.without, h.place = time.Time{}, nil
 		return own
 	}
 	if h.without.IsZero() {
@@ -53,4 +60,37 @@ func (h *hint) choose(now time.Time, own, self string) string {
 		return ""
 	}
 	return h.leader
+}
+
+// ask reports, at most once in hintAfter, that this node is to ask where the leader is,
+// because Raft here has known none for long enough.
+func (h *hint) ask(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.without.IsZero() || now.Sub(h.without) < hintAfter || now.Sub(h.asked) < hintAfter {
+		return false
+	}
+	h.asked = now
+	return true
+}
+
+// found records a leader as another node's table has it. The cluster has agreed on that. A
+// member's own word for its address could be that of a copy of its data directory.
+func (h *hint) found(place *raftlogv1.Member) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.without.IsZero() {
+		h.place = place
+	}
+}
+
+// locate returns where a leader is: as this node's table has it, or, as long as Raft here
+// knows no leader, as another's has it that is not of an earlier start.
+func (h *hint) locate(known *raftlogv1.Member) *raftlogv1.Member {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.place != nil && bytes.Equal(h.place.GetId(), known.GetId()) && h.place.GetStarts() >= known.GetStarts() {
+		return h.place
+	}
+	return known
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 func TestHint(t *testing.T) {
@@ -33,6 +35,41 @@ func TestHint(t *testing.T) {
 		if got := choose(""); got != name {
 			t.Errorf("%q, want the hint", got)
 		}
+	})
+}
+
+// TestWhereTheLeaderIs: another node's table counts until Raft here has a leader, unless
+// it is of an earlier start of the leader.
+func TestWhereTheLeaderIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := func(starts uint64, address string) *raftlogv1.Member {
+			return &raftlogv1.Member{Id: []byte("1"), GrpcAddress: address, Starts: starts}
+		}
+		h := &hint{}
+		want := func(known *raftlogv1.Member, address string) {
+			t.Helper()
+			if got := h.locate(known).GetGrpcAddress(); got != address {
+				t.Errorf("%q, want %q", got, address)
+			}
+		}
+		h.choose(time.Now(), "own", "self")
+		h.found(at(2, "new"))
+		want(at(1, "old"), "old")
+		h.choose(time.Now(), "", "self")
+		if h.ask(time.Now()) {
+			t.Error("others are asked during an election")
+		}
+		time.Sleep(hintAfter)
+		if !h.ask(time.Now()) || h.ask(time.Now()) {
+			t.Error("others are not asked once")
+		}
+		h.found(at(2, "new"))
+		want(at(1, "old"), "new")
+		want(at(3, "newest"), "newest")
+		want(&raftlogv1.Member{Id: []byte("2"), GrpcAddress: "another"}, "another")
+		h.choose(time.Now(), "own", "self")
+		h.choose(time.Now(), "", "self")
+		want(at(1, "old"), "old")
 	})
 }
 
@@ -141,5 +178,53 @@ func TestSpace(t *testing.T) {
 	s.others.Store(true)
 	if !s.full() {
 		t.Error("not full although a quorum of others is")
+	}
+}
+
+// TestADiskIsSlowForSomeTime: from a slow write on, until slowHold after the last one.
+func TestADiskIsSlowForSomeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlowDisk(slog.New(slog.DiscardHandler))
+		is := func(hangs, slow bool) {
+			t.Helper()
+			if d.hangs() != hangs || d.slow(time.Now()) != slow {
+				t.Errorf("hangs %v, slow %v; want %v, %v", d.hangs(), d.slow(time.Now()), hangs, slow)
+			}
+		}
+		is(false, false)
+		d.slowed(true)
+		time.Sleep(time.Minute)
+		is(true, true)
+		d.slowed(true)
+		d.slowed(false)
+		is(true, true)
+		d.slowed(false)
+		is(false, true)
+		time.Sleep(slowHold - time.Nanosecond)
+		is(false, true)
+		time.Sleep(time.Nanosecond)
+		is(false, false)
+	})
+}
+
+// TestPingsComeSoonAfterAStart: while a member is silent, and not for longer than a start
+// takes.
+func TestPingsComeSoonAfterAStart(t *testing.T) {
+	silent := map[string]time.Time{"B": time.Now()}
+	tests := []struct {
+		name   string
+		silent map[string]time.Time
+		age    time.Duration
+		want   time.Duration
+	}{
+		{"all answer", nil, 0, memberPingEvery},
+		{"one is silent", silent, startPings - 1, startPingEvery},
+		{"one is silent for long", silent, startPings, memberPingEvery},
+	}
+	for _, tt := range tests {
+		p := &memberPinger{silent: tt.silent}
+		if got := p.interval(tt.age); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }

@@ -135,10 +135,13 @@ func (l *leadership) work(ctx context.Context) {
 	defer watching.Wait()
 	watching.Go(func() { l.stuck.probe(ctx, l.configurator.askRaft) })
 	watching.Go(func() { l.progress.watch(ctx) })
+	watching.Go(func() { l.handover.leaveSlowDisk(ctx) })
+	l.batcher.Hold(ctx)
 	if !l.establish(ctx) {
 		return
 	}
 	watching.Go(func() { l.handover.leaveToRoom(ctx) })
+	watching.Go(func() { l.handover.followPriority(ctx) })
 	l.batcher.Lead(ctx)
 	reconciler := l.reconciler
 	reconciler.Run(ctx)

@@ -11,6 +11,7 @@ import (
 // and has snapshots, compaction, a node that is behind the
 // others' logs, and a leader that falls.
 func TestThreeNodesOnBolt(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	open := func(s *server) {
 		s.open(func(c *cluster.Config) {

@@ -23,6 +23,7 @@ func (p failingLeader) MayRemove(ctx context.Context, _, _ string, _ *peerv1.May
 // TestRemovalThatTheLeaderDoesNotAnswer: the question is put until the time is over, and
 // the error then says what came of it before.
 func TestRemovalThatTheLeaderDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("the leader is broken")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -20,6 +20,11 @@ const (
 	// time it has to answer.
 	memberPingEvery   = time.Second
 	memberPingTimeout = 900 * time.Millisecond
+	// startPingEvery is the interval in the first startPings of a process, as long as a
+	// member does not answer. At a first start the nodes come up one after another, and an
+	// operator who asks then must not see as silent what has answered since.
+	startPingEvery = 100 * time.Millisecond
+	startPings     = 10 * time.Second
 )
 
 // memberPinger pings the other members. It keeps their answers for the status, whether a
@@ -37,6 +42,8 @@ type memberPinger struct {
 
 	mu      sync.Mutex
 	replies map[string]*peerv1.PingResponse
+	// commits are this node's commit index when each reply came.
+	commits map[string]uint64
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
 	silent     map[string]time.Time
@@ -58,18 +65,30 @@ type round struct {
 // newMemberPinger returns p, which has what it needs, with no answers yet.
 func newMemberPinger(p *memberPinger) *memberPinger {
 	p.replies, p.silent, p.divergence = map[string]*peerv1.PingResponse{}, map[string]time.Time{}, apply.NewDivergence()
+	p.commits = map[string]uint64{}
 	return p
 }
 
 // run pings all members periodically, until ctx ends.
 func (p *memberPinger) run(ctx context.Context) {
+	began := time.Now()
 	for ctx.Err() == nil {
 		p.space.look()
 		p.askAll(ctx)
 		p.space.others.Store(p.quorumFull())
 		p.judgeState(ctx)
-		sleep(ctx, memberPingEvery)
+		sleep(ctx, p.interval(time.Since(began)))
 	}
+}
+
+// interval returns the pause before the next pings of a process of this age.
+func (p *memberPinger) interval(age time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if age < startPings && len(p.silent) > 0 {
+		return startPingEvery
+	}
+	return memberPingEvery
 }
 
 // askAll pings all other members at the same time.
@@ -124,7 +143,7 @@ func (p *memberPinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.P
 		return
 	}
 	delete(p.silent, id)
-	p.replies[id] = reply
+	p.replies[id], p.commits[id] = reply, p.raft.CommitIndex()
 	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
@@ -134,6 +153,16 @@ func (p *memberPinger) reply(id []byte) (*peerv1.PingResponse, bool) {
 	defer p.mu.Unlock()
 	r, ok := p.replies[string(id)]
 	return r, ok
+}
+
+// progressOf returns what the member said last, and how far its state was behind what
+// this node knew to be committed then.
+func (p *memberPinger) progressOf(id []byte) (reply *peerv1.PingResponse, behind uint64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reply, ok = p.replies[string(id)]
+	commit := p.commits[string(id)]
+	return reply, commit - min(commit, reply.GetAppliedIndex()), ok
 }
 
 // silentSince returns since when the member has not answered; zero if it answers, or was

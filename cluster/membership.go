@@ -40,17 +40,9 @@ type membership struct {
 }
 
 // change commits an operation on the members, in the name of principal unless that is
-// nil, and returns its result. A refusal is an *op.RefusedError.
+// nil, and returns its result. The error is an *op.RefusedError or wraps an *outcome.Error.
 func (m *membership) change(ctx context.Context, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
-	operation, err := op.Envelope{Principal: principal}.Encode(payload)
-	if err != nil {
-		return nil, outcome.NewNotApplied(outcome.Invalid, err)
-	}
-	answer, err := m.gatherer.ProposeIdempotent(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
-	return op.DecodeResult(answer)
+	return op.Envelope{Principal: principal}.Propose(ctx, m.gatherer.ProposeIdempotent, payload)
 }
 
 // admit adds a node to the cluster; see PeerSide.Admit.

@@ -24,6 +24,7 @@ type Node struct {
 	roster    *roster
 	lifecycle *lifecycle
 	space     *space
+	disk      *slowDisk
 	store     Store
 
 	starter  *starter
@@ -57,7 +58,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	// First, so that a record in the wrong directory is distinguished from a wrong flag:
 	// its store is not its own.
-	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.lifecycle.fail); err != nil {
+	if n.store, err = openStore(cfg, record.ID.String(), record.InCluster(), n.disk.slowed, n.lifecycle.fail); err != nil {
 		return nil, err
 	}
 	if err := n.record.refuses(); err != nil {
@@ -71,13 +72,14 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.record = newNodeRecord(cfg, record, n.lifecycle.fail)
 	n.roster = newRoster(cfg.Registry, n.record)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
+	n.disk = newSlowDisk(n.log)
 	n.standing.log = n.log
 	n.starter = &starter{
 		cfg: cfg, record: n.record, roster: n.roster, log: n.log, done: n.lifecycle.done,
 		invitations: make(chan member.Invitation),
 	}
 	n.peerSide = &PeerSide{
-		cfg: cfg, record: n.record, roster: n.roster, space: n.space, starter: n.starter, engine: n.engine,
+		cfg: cfg, record: n.record, roster: n.roster, space: n.space, disk: n.disk, starter: n.starter, engine: n.engine,
 	}
 	return n
 }

@@ -52,6 +52,7 @@ func (c plugged) Read(p []byte) (int, error) {
 // heartbeats when it wakes up, by which it must not believe that it still leads.
 // Its lease is so long here that it does not notice the pause in any other way.
 func TestReadAtPausedLeader(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	paused := n.servers[0]
 	var plugs earplugs

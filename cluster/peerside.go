@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
@@ -17,6 +18,7 @@ type PeerSide struct {
 	record  *nodeRecord
 	roster  *roster
 	space   *space
+	disk    *slowDisk
 	starter *starter
 	engine  func() (*engine, error)
 }
@@ -77,6 +79,7 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		reply.StateIndex, reply.StateHash = state.Index, state.Hash
 		own := e.witness.Own()
 		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
+		reply.LeaderContact = e.leaderLoss.contact()
 		if leader, ok := e.handover.leader(); ok {
 			reply.Leader = leader.GetId()
 		}
@@ -88,7 +91,8 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 func (p *PeerSide) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
 		Id: p.record.id(), AppliedIndex: p.cfg.StateMachine.AppliedIndex(),
-		StorageFull: p.space.below.Load(), Version: p.cfg.Version,
+		StorageFull: p.space.below.Load(), StorageSlow: p.disk.slow(time.Now()), Version: p.cfg.Version,
+		LeaderPriority: p.cfg.LeaderPriority,
 	}
 	if p.cfg.CertificateEnds != nil {
 		reply.CertificateEnds = p.cfg.CertificateEnds().Unix()

@@ -25,7 +25,7 @@ type pings struct {
 	states  *apply.States
 	log     *slog.Logger
 	// hint is the leader by the answers.
-	hint hint
+	hint *hint
 }
 
 // errOtherNode means that another node answered than the one that was pinged.
@@ -68,14 +68,27 @@ func (p *pings) progress(ctx context.Context, m *raftlogv1.Member) (uint64, erro
 	return reply.GetAppliedIndex(), err
 }
 
-// meet learns of an unknown leader through the member that named it. The leader itself
-// could not: it is refused as unknown.
+// meet learns, through the member that named the leader, of an unknown one, and where one
+// is that Raft here does not hear. The leader itself could not tell: it is refused as
+// unknown, or both have moved and each has the other's old address.
 func (p *pings) meet(ctx context.Context, through *raftlogv1.Member, leader []byte) {
-	if _, known := p.roster.byID(leader); known || len(leader) == 0 {
+	if len(leader) == 0 {
+		return
+	}
+	_, known := p.roster.byID(leader)
+	if known && !p.hint.ask(time.Now()) {
 		return
 	}
 	reply, err := p.peers.Hello(ctx, through.GetTag(), through.GetGrpcAddress(), &peerv1.HelloRequest{Self: p.record.member()})
 	if err != nil || !bytes.Equal(reply.GetSelf().GetId(), through.GetId()) || !bytes.Equal(reply.GetClusterId(), p.record.get().ClusterID) {
+		return
+	}
+	for _, m := range reply.GetMembers() {
+		if bytes.Equal(m.GetId(), leader) {
+			p.hint.found(m)
+		}
+	}
+	if known {
 		return
 	}
 	p.log.Info("learned of new members", "through", through.GetTag())

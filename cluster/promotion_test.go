@@ -31,6 +31,7 @@ func (p gatedPings) Ping(ctx context.Context, tag, address string, req *peerv1.P
 // and then falls silent on its Raft port gets no vote, because three of four would have
 // to answer: the cluster would stand still. It gets the vote when it answers again.
 func TestVoteThatLosesTheQuorum(t *testing.T) {
+	t.Parallel()
 	var open atomic.Bool
 	log := &logbuffer.Buffer{}
 	n := startNetwork(t, 3, func(c *cluster.Config) {

@@ -107,7 +107,7 @@ func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 			return nil, nil, err
 		}
 		s, err := openStore(Config{Storage: storage, StallLimit: recoverStall, Logger: r.Logger},
-			record.ID.String(), true, func(error) {}) // The store's own errors say it too.
+			record.ID.String(), true, nil, func(error) {}) // The store's own errors say it too.
 		if err == nil {
 			return storage, s, nil
 		}

@@ -12,6 +12,7 @@ import (
 // TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther: with one of four voters down, either of
 // two others can be removed, and not both: the two that remained would be no majority.
 func TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 4)
 	leader := n.leader()
 	for _, s := range n.servers {

@@ -15,6 +15,7 @@ type sender struct {
 	batcher *commit.Batcher
 	space   *space
 	roster  *roster
+	hint    *hint
 	peers   Peers
 	// forwarded is called for each group that is sent to a peer; it may be nil.
 	forwarded func()
@@ -34,7 +35,7 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 	if s.forwarded != nil {
 		s.forwarded()
 	}
-	return s.peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
+	return s.peers.Forward(ctx, m.GetTag(), s.hint.locate(m).GetGrpcAddress(), group)
 }
 
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then

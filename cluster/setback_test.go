@@ -134,6 +134,7 @@ func TestADirectoryThatWasSetBackIsRefused(t *testing.T) {
 // the next start needs nobody to, also where a member was down that has seen more starts.
 // The node was refused before.
 func TestATrustedDirectoryIsAccepted(t *testing.T) {
+	t.Parallel()
 	n, given := startNetwork(t, 3), map[int64]bool{}
 	lost := n.others(n.leader())[0]
 	lost.stop(true)

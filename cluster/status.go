@@ -52,6 +52,10 @@ type MemberStatus struct {
 	Applied uint64
 	// StorageFull says that the free space of its disk was below the mark.
 	StorageFull bool
+	// StorageSlow says that a write to its disk was slow, then or some seconds before.
+	StorageSlow bool
+	// LeaderPriority is its own; nil if unknown.
+	LeaderPriority *uint32
 	// Version is its program's; empty if unknown.
 	Version string
 	// CertificateEnds is the end of its certificate; zero without TLS, or if unknown.
@@ -102,6 +106,8 @@ type Status struct {
 	Format uint32
 	// StorageFull says that free space is below the mark.
 	StorageFull bool
+	// StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
+	StorageSlow bool
 	// Warnings say what is wrong with how the node was started: why it finds no place in
 	// a cluster, or that a listed node belongs to another.
 	Warnings []string
@@ -117,7 +123,7 @@ func (n *Node) Status() Status {
 	s := Status{
 		ClusterID: r.ClusterID, ID: r.ID.Bytes(), Tag: n.record.tagIn(r),
 		HasQuorum: n.HasQuorum(), Applied: n.cfg.StateMachine.AppliedIndex(),
-		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(),
+		Format: n.cfg.Registry.Format(), StorageFull: n.StorageFull(), StorageSlow: n.StorageSlow(),
 		Warnings: n.Warnings(),
 	}
 	e := n.up.Load()
@@ -138,6 +144,9 @@ func (n *Node) Status() Status {
 
 // StorageFull says that free space is below the mark, on this node or on a quorum.
 func (n *Node) StorageFull() bool { return n.space.full() }
+
+// StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
+func (n *Node) StorageSlow() bool { return n.disk.slow(time.Now()) }
 
 // addMembers adds the members and their roles.
 func (e *engine) addMembers(s *Status) {
@@ -168,6 +177,7 @@ func (e *engine) addHeard(status *MemberStatus, in *round) {
 		return
 	}
 	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
+	status.StorageSlow, status.LeaderPriority = reply.GetStorageSlow(), reply.LeaderPriority
 	status.StorageFull, status.Version = reply.GetStorageFull(), reply.GetVersion()
 	status.StateDiffers = in.differing[string(status.Member.GetId())]
 	if ends := reply.GetCertificateEnds(); ends != 0 {

@@ -13,6 +13,7 @@ import (
 // TestMembersAreOfOneMoment: how the members are was asked at one time, of the node
 // itself too, so that nobody seems to be behind whose answer is only older.
 func TestMembersAreOfOneMoment(t *testing.T) {
+	t.Parallel()
 	n := startNetwork(t, 3)
 	leader := n.leader()
 	eventually(t, "a change between two looks at one round", func() bool {
@@ -32,6 +33,7 @@ func TestMembersAreOfOneMoment(t *testing.T) {
 // TestStatsReachTheOthers: what a node tells of its last seconds is seen on another;
 // of one that tells nothing nothing is.
 func TestStatsReachTheOthers(t *testing.T) {
+	t.Parallel()
 	told := cluster.Stats{IdentitiesPerSecond: 1.5, IDsPerSecond: 20, CommitP99: 3 * time.Millisecond, WriteP99: 40 * time.Microsecond}
 	n := newNetwork(t, 3)
 	for i, s := range n.servers {

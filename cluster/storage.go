@@ -34,6 +34,11 @@ type StoreOptions struct {
 	MustExist bool
 	// StallLimit is how long one write may take. It is above zero.
 	StallLimit time.Duration
+	// SlowLimit is how long a write for which Raft waits may be in flight before it is
+	// slow. Slowed, if set, is called with true when a write is slow, and with false when
+	// that write has ended. It is quick.
+	SlowLimit time.Duration
+	Slowed    func(slow bool)
 	// Fatal must be called with the first error after which the stored data is uncertain:
 	// damage, a failed write, a stalled one. It ends the node, returns at once, and may
 	// be called from any goroutine, even before OpenStore returns.

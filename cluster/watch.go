@@ -10,11 +10,13 @@ import (
 
 	"github.com/idnode/idnode/cluster/commit"
 	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/cluster/transport"
 )
 
 // quorumWatch tells who leads, and whether a quorum is in reach.
 type quorumWatch struct {
 	raft          *raft.Raft
+	transport     *transport.Transport
 	configuration configuration
 	record        *nodeRecord
 	hint          *hint
@@ -52,6 +54,9 @@ func (w *quorumWatch) run(ctx context.Context) {
 
 func (w *quorumWatch) look(ctx context.Context) {
 	_, id := w.raft.LeaderWithID()
+	if term, newer := w.transport.Leader(); term > w.raft.CurrentTerm() {
+		id = newer // Raft's main goroutine waits for its disk, and has not read the request yet.
+	}
 	leader, name := string(id), w.record.name()
 	w.leaders.saw(leader)
 	w.gatherer.SetLeader(w.hint.choose(time.Now(), leader, name))

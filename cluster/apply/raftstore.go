@@ -25,6 +25,8 @@ type RaftStore struct {
 	// fatal ends the node.
 	committed func() uint64
 	fatal     func(error)
+	// kept is the end of the log when all of it was to be deleted: see DeleteRange.
+	kept atomic.Uint64
 }
 
 // NewRaftStore returns s for a library that does not run yet.
@@ -60,15 +62,44 @@ func (s *RaftStore) GetLog(index uint64, log *raft.Log) error {
 // DeleteRange implements raft.LogStore. The library deletes the beginning of the log when
 // it has a snapshot, and keeps the newest entries. It deletes the end of the log when the
 // leader has other entries there, without a check whether they are applied.
+//
+// The two may coincide: while the goroutine of snapshots computes what to keep, the main
+// one replaces the end. Then all of the log is to be deleted, and all of it is committed.
+// It is kept until an append tells which it was; to keep what a snapshot has harms nobody.
 func (s *RaftStore) DeleteRange(first, last uint64) error {
+	begin, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
 	end, err := s.LastIndex()
 	if err != nil {
 		return err
 	}
-	if committed := s.committed(); end > 0 && last >= end && first <= committed {
-		err := fmt.Errorf("%w: entries %d to %d were to be deleted, and %d is committed", member.ErrTakenBack, first, last, committed)
-		s.fatal(err)
-		return err
+	switch committed := s.committed(); {
+	case end == 0 || last < end || first > committed:
+		return s.Store.DeleteRange(first, last)
+	case first == begin && last <= committed:
+		s.kept.Store(last)
+		return nil
+	default:
+		return s.takenBack(first, last, committed)
 	}
-	return s.Store.DeleteRange(first, last)
+}
+
+// StoreLog implements raft.LogStore.
+func (s *RaftStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs implements raft.LogStore.
+func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
+	if kept := s.kept.Load(); len(logs) > 0 && logs[0].Index <= kept {
+		return s.takenBack(logs[0].Index, kept, s.committed())
+	}
+	return s.Store.StoreLogs(logs)
+}
+
+// takenBack ends the node: the leader has other entries than those that are committed.
+func (s *RaftStore) takenBack(first, last, committed uint64) error {
+	err := fmt.Errorf("%w: entries %d to %d were to be deleted, and %d is committed", member.ErrTakenBack, first, last, committed)
+	s.fatal(err)
+	return err
 }

@@ -70,6 +70,45 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 	}
 }
 
+// TestALogThatIsAllCommittedIsKept: a snapshot and a new leader may both have all of the
+// log deleted. Only the leader's entries follow at the same indexes.
+func TestALogThatIsAllCommittedIsKept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		next  uint64
+		proof bool
+	}{
+		"a snapshot has it":             {11, false},
+		"the leader has another end":    {10, true},
+		"the leader has another log":    {3, true},
+		"an entry before the beginning": {1, true},
+	} {
+		var fatal error
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }}
+		for i := uint64(1); i <= 10; i++ {
+			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DeleteRange(1, 2); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteRange(3, 10); err != nil || fatal != nil {
+			t.Fatalf("%s: %v, and the node ends with %v", name, err, fatal)
+		}
+		err := s.StoreLogs([]*raft.Log{{Index: tt.next, Term: 2}})
+		if proof := errors.Is(err, member.ErrTakenBack) && errors.Is(fatal, member.ErrTakenBack); proof != tt.proof || !proof && err != nil {
+			t.Errorf("%s: %v, and the node ends with %v", name, err, fatal)
+		}
+		var log raft.Log
+		if err := s.GetLog(10, &log); err != nil || log.Term != 1 {
+			t.Errorf("%s: entry 10: %+v, %v", name, log, err)
+		}
+		if err := s.DeleteRange(3, 7); err != nil {
+			t.Errorf("%s: the next snapshot: %v", name, err)
+		}
+	}
+}
+
 // TestALeaderWithoutCommittedEntriesEndsTheNode: what the library does when its log
 // must not be truncated. It took the leader's entries, and applied others at the same
 // indexes before.

@@ -43,6 +43,8 @@ func (s *submission) answer(result raftlog.GroupResult, err error) {
 type leadership struct {
 	ctx context.Context
 	end context.CancelFunc
+	// held means that nothing is written yet: see Hold.
+	held bool
 }
 
 // NewBatcher starts a Batcher; Close ends it. It leads from Lead on.
@@ -63,19 +65,34 @@ func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 func (b *Batcher) Lead(ctx context.Context) {
 	r := &leadership{}
 	r.ctx, r.end = context.WithCancel(ctx)
+	b.begin(r)
+}
+
+// Hold says that this node leads, and will call Lead soon: groups are taken, and wait for
+// that instead of being refused and sent again. After HoldLimit they are refused, and
+// others at once.
+func (b *Batcher) Hold(ctx context.Context) {
+	r := &leadership{held: true}
+	r.ctx, r.end = context.WithTimeout(ctx, HoldLimit)
+	b.begin(r)
+}
+
+// begin begins a leadership.
+func (b *Batcher) begin(r *leadership) {
 	b.succeed(r)
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// succeed replaces the previous leadership, which ends as with Resign. A Batcher that has
-// stopped no longer leads.
+// succeed replaces the previous leadership, which ends as with Resign; groups that were
+// held wait for the new one. A Batcher that has stopped no longer leads.
 func (b *Batcher) succeed(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
-	if before != nil {
+	if before != nil && (!before.held || b.stopped) {
 		waiting = b.drain()
 	}
 	b.leadership = r
+	b.work.Broadcast()
 	if b.stopped {
 		b.leadership, before = nil, r
 	}

@@ -19,6 +19,10 @@ const (
 	DefaultGrace         = 100 * time.Millisecond
 )
 
+// HoldLimit bounds how long groups wait for a new leader to pass its barrier. It is far
+// above what that takes, and far below a caller's patience.
+const HoldLimit = 250 * time.Millisecond
+
 // Log is the replicated log as the leader writes it.
 type Log interface {
 	// Append proposes one entry and returns at once. The entry is never changed and may

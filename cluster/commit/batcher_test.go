@@ -306,6 +306,37 @@ func TestABatcherThatDoesNotLeadRefusesAtOnce(t *testing.T) {
 	})
 }
 
+// TestGroupsAreHeldForANewLeader: they wait until it leads, and are refused if it does not.
+func TestGroupsAreHeldForANewLeader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newBatcherRig(t, nil)
+		r.m.Resign()
+		r.m.Hold(bg)
+		first, second := r.submit(bg, "1"), r.submit(bg, "2")
+		r.none()
+		time.Sleep(HoldLimit - time.Millisecond)
+		r.m.Lead(bg)
+		r.next().apply()
+		wantOK(t, get(t, first), "1")
+		wantOK(t, get(t, second), "2")
+		time.Sleep(HoldLimit)
+		third := r.submit(bg, "3")
+		r.next().apply()
+		wantOK(t, get(t, third), "3")
+
+		r.m.Resign()
+		r.m.Hold(bg)
+		late := r.submit(bg, "4")
+		time.Sleep(HoldLimit)
+		want(t, get(t, late).err, outcome.NotApplied, outcome.NotLeader)
+		want(t, get(t, r.submit(bg, "5")).err, outcome.NotApplied, outcome.NotLeader)
+		r.m.Hold(bg)
+		lost := r.submit(bg, "6")
+		r.m.Resign()
+		want(t, get(t, lost).err, outcome.NotApplied, outcome.NotLeader)
+	})
+}
+
 func TestAFutureThatIsNeverDoneIsNotWaitedForForEver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newBatcherRig(t, nil)

@@ -15,7 +15,7 @@ func (b *Batcher) nextBatch() ([]*submission, *leadership) {
 	defer b.mu.Unlock()
 	for {
 		switch {
-		case len(b.waiting) > 0 && b.gathered():
+		case len(b.waiting) > 0 && b.gathered() && (b.leadership == nil || !b.leadership.held):
 			return b.take(), b.leadership
 		case b.closing && len(b.waiting) == 0:
 			b.work.Broadcast()

@@ -22,9 +22,10 @@ type Gatherer struct {
 	// senders hold the groups in flight, so that a lost quorum ends their callers' wait
 	// without asking the network.
 	senders []*groupSender
-	// session is the one of new groups; nil if there is none. opening is set while a
-	// group sender opens one.
-	session *session
+	// session is the one of new groups, and origin who opened it; nil if there is none.
+	// opening is set while a group sender opens one.
+	session *Session
+	origin  []byte
 	opening bool
 	reach   reach
 	// made is when the Gatherer was made.
@@ -156,11 +157,11 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 		if g.closing {
 			g.work.Broadcast()
 		}
-		return outcome.NewNotApplied(outcome.Deadline, cause)
+		return Abandoned(false, cause)
 	}
 	// The group still refers to w, so it does not go back to the pool.
 	w.place = left
-	return outcome.NewUnknown(outcome.Deadline, cause)
+	return Abandoned(true, cause)
 }
 
 // Close refuses new operations, commits those that wait, and waits for groups in flight,

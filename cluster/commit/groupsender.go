@@ -33,19 +33,17 @@ type groupSender struct {
 
 // group is a group sender's current group.
 type group struct {
-	session      *session
-	sequence     uint64
-	acknowledged uint64
-	data         []byte
-	size         int
-	started      time.Time
+	Group
+	session *Session
+	origin  []byte
+	data    []byte
+	size    int
+	started time.Time
 	// waited is how long the oldest operation has waited at least.
 	waited time.Duration
 	// attempts counts the sendings; leader is where the last one went.
 	attempts int
 	leader   string
-	// tainted means that an attempt ended without an answer: the group may be in a log.
-	tainted bool
 	// span is the group's, or nil; err is what the newest attempt ended with.
 	span Span
 	err  error
@@ -77,7 +75,7 @@ func (s *groupSender) next() (group, bool) {
 		case g.waiting.length == 0:
 			s.retry = retry{}
 			s.idle()
-		case g.reach.lost, g.opening, !g.gathered(), g.session != nil && g.session.full():
+		case g.reach.lost, g.opening, !g.gathered(), g.session != nil && g.session.Full():
 			s.idle()
 		case g.session == nil:
 			s.open()
@@ -115,16 +113,16 @@ func (s *groupSender) cut() group {
 	if g.cfg.Events.StartSpan != nil {
 		s.callers = appendCallers(s.callers[:0], waiters)
 	}
-	sequence, now := g.session.take(), time.Now()
+	numbered, now := g.session.Cut(), time.Now()
 	waited := now.Sub(g.waiting.since)
 	g.waiting.since = now
 	return group{
-		session:      g.session,
-		sequence:     sequence,
-		acknowledged: g.session.acknowledged(),
-		size:         size,
-		started:      now,
-		waited:       waited,
+		Group:   numbered,
+		session: g.session,
+		origin:  g.origin,
+		size:    size,
+		started: now,
+		waited:  waited,
 	}
 }
 
@@ -146,13 +144,7 @@ func (s *groupSender) startSpan(gr *group) {
 // encode writes the group. Its bytes are new each time, because a Sender may keep them
 // after the answer.
 func (s *groupSender) encode(gr *group) {
-	message := raftlog.Group{
-		Origin:       gr.session.origin,
-		Session:      gr.session.number,
-		Sequence:     gr.sequence,
-		Acknowledged: gr.acknowledged,
-		Operations:   s.operations,
-	}
+	message := gr.Message(gr.origin, s.operations)
 	gr.data = raftlog.AppendGroup(make([]byte, 0, raftlog.SizeGroup(message)), message)
 	clear(s.operations)
 }
@@ -168,14 +160,18 @@ func (s *groupSender) send(gr *group) {
 		result, err := s.g.cfg.Sender.Send(withSpan(ctx, gr.span), leader, gr.data)
 		s.end()
 		gr.err = err
-		if err == nil {
-			s.answered(gr, result)
-			return
-		}
-		if !s.again(gr, err) {
+		if !s.follow(gr, s.judge(gr, result, err), result.Results) {
 			return
 		}
 	}
+}
+
+// judge returns what the end of an attempt means.
+func (s *groupSender) judge(gr *group, result raftlog.GroupResult, err error) Verdict {
+	if err == nil {
+		return gr.Answered(result, len(s.operations))
+	}
+	return gr.Failed(err, time.Since(gr.started) >= s.g.cfg.GiveUp)
 }
 
 // begin opens an attempt. It returns false, with the group settled, if no caller waits
@@ -185,7 +181,8 @@ func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 	g := s.g
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.reach.lost && gr.tainted && s.wanted() {
+	next := gr.Begin(g.reach.lost, s.wanted())
+	for next == Wait {
 		changed := g.reach.changed
 		g.mu.Unlock()
 		select {
@@ -193,8 +190,9 @@ func (s *groupSender) begin(gr *group) (context.Context, string, bool) {
 		case <-g.halt.Done():
 		}
 		g.mu.Lock()
+		next = gr.Begin(g.reach.lost, s.wanted())
 	}
-	if g.reach.lost || !s.wanted() {
+	if next == PutBack {
 		s.putBack(gr)
 		return nil, "", false
 	}

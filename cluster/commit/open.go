@@ -24,7 +24,8 @@ func (s *groupSender) open() {
 	g.mu.Lock()
 	g.opening = false
 	if err == nil {
-		g.session = newSession(number, origin)
+		opened := NewSession(number)
+		g.session, g.origin = &opened, origin
 	}
 	g.work.Broadcast()
 }
@@ -73,23 +74,21 @@ func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]b
 
 // insist sends a group until there is an answer.
 func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
-	gr := &group{data: data}
+	var gr Group
 	var r retry
 	for {
 		leader, err := g.WaitLeader(ctx)
 		if err != nil {
-			return nil, outcomeOf(gr, outcome.ReasonOf(err), err)
+			return nil, gr.outcome(outcome.ReasonOf(err), err)
 		}
 		result, err := g.sendOnce(ctx, leader, data)
 		if err == nil {
 			return alone(result)
 		}
-		refused := outcome.Of(err) == outcome.NotApplied
-		gr.tainted = gr.tainted || !refused
-		if refused && final(err) {
-			return nil, outcomeOf(gr, outcome.ReasonOf(err), err)
+		if v := gr.Failed(err, false); v.Next == GiveUp {
+			return nil, v.Err
 		}
-		g.pause(ctx, r.next())
+		g.pause(ctx, &r)
 	}
 }
 

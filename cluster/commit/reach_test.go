@@ -258,3 +258,29 @@ func TestProposeIdempotentTellsTheTruth(t *testing.T) {
 		})
 	}
 }
+
+// TestPausesAreShortAgainWhenTheLeaderChanges: an election ends long pauses, and the next
+// attempts follow each other as closely as the first ones did.
+func TestPausesAreShortAgainWhenTheLeaderChanges(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		var pauses retry
+		lasts := func(want time.Duration) {
+			t.Helper()
+			begin := time.Now()
+			r.g.pause(bg, &pauses)
+			if took := time.Since(begin); took != want {
+				t.Errorf("a pause of %s, want %s", took, want)
+			}
+		}
+		for want := firstBackoff; want < lastBackoff; want *= 2 {
+			lasts(want)
+		}
+		lasts(lastBackoff)
+		lasts(lastBackoff)
+		time.AfterFunc(time.Millisecond, func() { r.g.SetLeader("b") })
+		lasts(time.Millisecond)
+		lasts(firstBackoff)
+		lasts(2 * firstBackoff)
+	})
+}

@@ -10,7 +10,7 @@ import (
 // Waits between failed attempts while a leader is known: the first is short because an
 // election has often just ended, the longest is about an election's length.
 const (
-	firstBackoff = 10 * time.Millisecond
+	firstBackoff = 2 * time.Millisecond
 	lastBackoff  = 100 * time.Millisecond
 )
 
@@ -27,16 +27,18 @@ func (r *retry) next() time.Duration {
 	return r.backoff
 }
 
-// pause waits for d, or until ctx ends or the way to the leader changes.
-func (g *Gatherer) pause(ctx context.Context, d time.Duration) {
+// pause waits before the next attempt, until ctx ends or the way to the leader changes:
+// then the waits begin again with the short ones.
+func (g *Gatherer) pause(ctx context.Context, r *retry) {
 	g.mu.Lock()
 	changed := g.reach.changed
 	g.mu.Unlock()
-	t := time.NewTimer(d)
+	t := time.NewTimer(r.next())
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-changed:
+		r.backoff = 0
 	case <-ctx.Done():
 	}
 }
@@ -55,7 +57,7 @@ func (s *groupSender) pause(started time.Time, cause error) {
 		s.retry.since = started
 	}
 	if time.Since(s.retry.since) < s.g.cfg.LeaderWait {
-		s.g.pause(s.g.halt, s.retry.next())
+		s.g.pause(s.g.halt, &s.retry)
 		return
 	}
 	s.retry = retry{}

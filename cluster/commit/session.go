@@ -4,51 +4,59 @@ package commit
 // origin acknowledged, with this group or an earlier one.
 const sessionWindow = 64
 
-// session numbers the groups of one session. It has no lock: the Gatherer's
-// guards it.
+// Session numbers the groups of one session. It is a comparable value, without lock,
+// clock or network: the Gatherer's lock guards the one in use, and an exploration copies
+// it into each world.
 //
 // Invariant: next only rises, so that a sequence number never names two groups.
-// Invariant: acknowledged is below every number that is not settled.
-type session struct {
+// Invariant: what is acknowledged is below every number that is not settled.
+type Session struct {
 	number uint64
-	origin []byte
 	// next is the sequence number of the next group.
 	next uint64
-	// open holds the numbers that are given out and not settled, in ascending order; at
-	// most MaxInFlight.
-	open []uint64
+	// open holds the numbers that are given out and not settled, in ascending order, and
+	// zeros behind them.
+	open [MaxInFlight]uint64
 }
 
-func newSession(number uint64, origin []byte) *session {
-	return &session{number: number, origin: origin, next: 1}
+// NewSession returns the session that an announcement at this log index has opened.
+func NewSession(number uint64) Session { return Session{number: number, next: 1} }
+
+// Cut gives out the next number of a session that is not Full.
+func (s *Session) Cut() Group {
+	g := Group{session: s.number, sequence: s.next}
+	s.next++
+	for i, n := range s.open {
+		if n == 0 {
+			s.open[i] = g.sequence
+			break
+		}
+	}
+	g.acknowledged = s.acknowledged()
+	return g
 }
 
 // acknowledged returns the number up to which every group is settled.
-func (s *session) acknowledged() uint64 {
-	if len(s.open) > 0 {
+func (s *Session) acknowledged() uint64 {
+	if s.open[0] > 0 {
 		return s.open[0] - 1
 	}
 	return s.next - 1
 }
 
-// take gives out the next number.
-func (s *session) take() uint64 {
-	n := s.next
-	s.next++
-	s.open = append(s.open, n)
-	return n
-}
-
-// settle marks the group as settled: it was answered or given up.
-func (s *session) settle(sequence uint64) {
+// Settle marks a group as settled: it was answered or given up.
+func (s *Session) Settle(g Group) {
 	for i, n := range s.open {
-		if n == sequence {
-			s.open = append(s.open[:i], s.open[i+1:]...)
+		if n == g.sequence {
+			copy(s.open[i:], s.open[i+1:])
+			s.open[MaxInFlight-1] = 0
 			return
 		}
 	}
 }
 
-// full reports whether the next group would be too far ahead of an old one that is not
-// settled.
-func (s *session) full() bool { return s.next-s.acknowledged() > sessionWindow }
+// Full reports whether the next group would be too far ahead of an old one that is not
+// settled, or one too many that is open.
+func (s *Session) Full() bool {
+	return s.next-s.acknowledged() > sessionWindow || s.open[MaxInFlight-1] > 0
+}

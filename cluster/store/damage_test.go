@@ -56,6 +56,7 @@ func flip(b []byte, bit uint) { b[bit/8%uint(len(b))] ^= 1 << (bit % 8) }
 
 // TestFlippedByteInTheFile flips every byte of stored values through bbolt.
 func TestFlippedByteInTheFile(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		bucket []byte
@@ -216,6 +217,7 @@ func inHelperProcess() bool {
 // branch pages, meta pages. The process must refuse, crash, or read exactly what
 // was written.
 func TestFlipAnywhereInTheFile(t *testing.T) {
+	t.Parallel()
 	rounds := 25
 	if testing.Short() {
 		rounds = 5

@@ -48,13 +48,27 @@ func (g *guard) fail(err error) error {
 // content after a failed fsync is unknown, so a retry proves nothing.
 func (g *guard) write(what string, do func() error) error {
 	started := time.Now()
-	if err := g.change(what, do); err != nil {
+	if err := g.watchSlow(func() error { return g.change(what, do) }); err != nil {
 		return err
 	}
 	if g.wrote != nil {
 		g.wrote(time.Since(started))
 	}
 	return nil
+}
+
+// watchSlow runs one write, and reports that it is slow while it is.
+func (g *guard) watchSlow(write func() error) error {
+	w := g.watchdog
+	if w.Slowed == nil {
+		return write()
+	}
+	slow := watchStall(w.Slow, func() { w.Slowed(true) })
+	err := write()
+	if slow.end() {
+		w.Slowed(false)
+	}
+	return err
 }
 
 // change is a write that is not reported, since no caller waits for it.

@@ -60,7 +60,10 @@ func testConfig(dir string, f *fatals) Config {
 func forKinds(t *testing.T, test func(t *testing.T, kind LogKind)) {
 	t.Helper()
 	for _, kind := range []LogKind{LogBolt, LogWAL} {
-		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			test(t, kind)
+		})
 	}
 }
 

@@ -47,6 +47,7 @@ func TestDirectoryKeepsItsKindOfLog(t *testing.T) {
 }
 
 func TestOpenRefusesWAL(t *testing.T) {
+	t.Parallel()
 	inLog := func(c *Config, pattern string) string {
 		names, _ := filepath.Glob(filepath.Join(c.Dir, logDir, pattern))
 		return names[0]

@@ -47,10 +47,11 @@ func (s *stall) tick() {
 	s.stalled()
 }
 
-// end stops the watch: stalled is not called afterwards.
-func (s *stall) end() {
+// end stops the watch: stalled is not called afterwards. It reports whether it was called.
+func (s *stall) end() (stalled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 	s.timer.Stop()
+	return s.left == 0
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,4 +64,43 @@ func TestAPauseIsNoStall(t *testing.T) {
 		s.end()
 		time.Sleep(time.Minute)
 	})
+}
+
+// TestASlowWriteIsReported: when it has been in flight for as long as the mark, and again
+// when it ends. A quick one is not.
+func TestASlowWriteIsReported(t *testing.T) {
+	tests := map[string]struct {
+		took time.Duration
+		want []bool
+	}{
+		"quick": {499 * time.Millisecond, nil},
+		"slow":  {501 * time.Millisecond, []bool{true, false}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var got []bool
+				w := Watchdog{Limit: DefaultLimit, Slow: 500 * time.Millisecond, Fatal: newFatals().fatal, Slowed: func(slow bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, slow)
+				}}
+				started := time.Now()
+				g := newGuard(w, slog.New(slog.DiscardHandler))
+				err := g.write("a write", func() error {
+					time.Sleep(tt.took)
+					mu.Lock()
+					defer mu.Unlock()
+					if (len(got) == 1) != (len(tt.want) > 0) {
+						t.Errorf("during the write: %v", got)
+					}
+					return nil
+				})
+				if err != nil || time.Since(started) != tt.took || !slices.Equal(got, tt.want) {
+					t.Errorf("%v after %v: %v, want %v", err, time.Since(started), got, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -71,6 +71,11 @@ var (
 type Watchdog struct {
 	// Limit is how long one write may take. Zero means DefaultLimit.
 	Limit time.Duration
+	// Slow is how long a write for which Raft waits may be in flight before it is slow.
+	Slow time.Duration
+	// Slowed, if set, is called with true when a write is slow, and with false when that
+	// write has ended. It must be quick.
+	Slowed func(slow bool)
 	// Fatal is called once, with the first error after which every call fails. It must
 	// cause the process to end, and may be called from any goroutine, even while Open
 	// runs. It is required.

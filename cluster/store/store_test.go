@@ -17,6 +17,7 @@ import (
 )
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	existing := func(t *testing.T) string {
 		dir := t.TempDir()
 		s := mustOpen(t, testConfig(dir, newFatals()))

@@ -30,6 +30,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 
 // TestVerifyLogReadsEverythingAndChangesNothing while no node runs there.
 func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	forKinds(t, checkVerifyLogReadsEverythingAndChangesNothing)
 }
 

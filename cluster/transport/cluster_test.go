@@ -188,6 +188,7 @@ type elsewhere struct{ net.Listener }
 func (elsewhere) Addr() net.Addr { return raftAddr("127.0.0.1:1") }
 
 func TestNodeComesBackAtAnotherAddress(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, nil)
 	l := leader(t, nodes)
 	var moved *node
@@ -208,6 +209,7 @@ func TestNodeComesBackAtAnotherAddress(t *testing.T) {
 }
 
 func TestClusterStaysHealthyAmongStrangers(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, func(string) func(*Config) {
 		return func(c *Config) { c.MaxPending = 4 }
 	})
@@ -231,6 +233,7 @@ func TestClusterStaysHealthyAmongStrangers(t *testing.T) {
 // TestImpostorCannotDisturb starts a second process with a follower's id, at
 // another address: it is refused by those who can ask the follower itself.
 func TestImpostorCannotDisturb(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, nil)
 	l := leader(t, nodes)
 	told := make(chan Status, 100)

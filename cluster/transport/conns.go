@@ -2,7 +2,9 @@ package transport
 
 import (
 	"container/list"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -23,6 +25,13 @@ type conns struct {
 	mu     sync.Mutex
 	open   map[*conn]struct{}
 	closed bool
+	// lost gets a value when the last accepted connection of a member has ended at its
+	// other end.
+	lost chan struct{}
+}
+
+func newConns() *conns {
+	return &conns{open: map[*conn]struct{}{}, lost: make(chan struct{}, 1)}
 }
 
 // conn is a connection whose handshake is done, with the member at its end.
@@ -31,7 +40,19 @@ type conn struct {
 	// raw is what is below TLS, if there is TLS.
 	raw  net.Conn
 	peer string
-	all  *conns
+	// accepted means that the member dialled.
+	accepted bool
+	all      *conns
+}
+
+// Read implements net.Conn. It notices the end of the connection: a process that ends,
+// however it does, closes its connections, so its peers learn of it at once.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && c.accepted && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.all.ended(c)
+	}
+	return n, err
 }
 
 // Close closes the connection and forgets it. It sends no close_notify in TLS: that would
@@ -43,10 +64,43 @@ func (c *conn) Close() error {
 	return c.raw.Close()
 }
 
+// ended forgets a connection whose other end was closed. One that was closed here is
+// forgotten already.
+func (s *conns) ended(c *conn) {
+	s.mu.Lock()
+	_, tracked := s.open[c]
+	delete(s.open, c)
+	lost := tracked && !s.accepts(c.peer)
+	s.mu.Unlock()
+	if lost {
+		select {
+		case s.lost <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// connected reports whether a member has a connection to this node.
+func (s *conns) connected(peer string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepts(peer)
+}
+
+// accepts is connected for a caller that holds the lock.
+func (s *conns) accepts(peer string) bool {
+	for c := range s.open {
+		if c.accepted && c.peer == peer {
+			return true
+		}
+	}
+	return false
+}
+
 // add tracks a connection; false means that the transport is closed, and so is the
 // connection.
-func (s *conns) add(secured, raw net.Conn, peer string) (*conn, bool) {
-	c := &conn{Conn: secured, raw: raw, peer: peer, all: s}
+func (s *conns) add(secured, raw net.Conn, peer string, accepted bool) (*conn, bool) {
+	c := &conn{Conn: secured, raw: raw, peer: peer, accepted: accepted, all: s}
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {

@@ -36,7 +36,7 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 		s.noteRefusal(err)
 		return nil, err
 	}
-	c, ok := s.conns.add(open.conn, open.raw, peer.ID)
+	c, ok := s.conns.add(open.conn, open.raw, peer.ID, false)
 	if !ok || s.removed(peer.ID) {
 		_ = c.Close()
 		return nil, net.ErrClosed

@@ -28,9 +28,17 @@ type inbound struct {
 	installed *raft.InstallSnapshotRequest
 	// led is the newest term of a leader's request that Raft has got or gets next.
 	led atomic.Uint64
+	// by is the sender of the first request of that term; nil if there was none.
+	by atomic.Pointer[termLeader]
 	// heard is when the last request of that term's leader arrived, counted from begun.
 	heard atomic.Int64
 	begun time.Time
+	// candidacies has the terms in which this node is to stand for election, and
+	// candidacy the request of it in the queue; nil if there is none.
+	candidacies chan uint64
+	candidacy   *candidacy
+	// installing means that a snapshot is being installed, or waits for that.
+	installing atomic.Bool
 	// newest is the newest term of any request that Raft may adopt.
 	newest uint64
 	// work counts what runs beside run.
@@ -43,7 +51,7 @@ type inbound struct {
 }
 
 func newInbound(from <-chan raft.RPC, work *sync.WaitGroup) *inbound {
-	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work}
+	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, candidacies: make(chan uint64)}
 }
 
 // run passes requests on until ctx ends.
@@ -59,6 +67,9 @@ func (i *inbound) run(ctx context.Context) {
 			if i.inspect(rpc) {
 				i.queue = append(i.queue, rpc)
 			}
+			i.withdraw()
+		case term := <-i.candidacies:
+			i.stand(term)
 		case toRaft <- next:
 			i.queue[0] = raft.RPC{} // Nothing else must keep its entries.
 			i.queue = i.queue[1:]
@@ -78,7 +89,7 @@ func (i *inbound) run(ctx context.Context) {
 func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	switch r := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
-		i.leads(r.Term)
+		i.leads(r.Term, r.ID)
 		i.witnessed(r)
 		r.LeaderCommitIndex = provenCommit(r)
 		if i.beat(rpc) {
@@ -86,7 +97,8 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 		}
 		i.join(r)
 	case *raft.InstallSnapshotRequest:
-		i.leads(r.Term)
+		i.leads(r.Term, r.ID)
+		i.installing.Store(true)
 		i.waiting = append(i.waiting, newInstall(rpc, r))
 		i.nextInstall()
 		return false
@@ -99,8 +111,17 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	return true
 }
 
-// leads takes in the term of a leader's request.
-func (i *inbound) leads(term uint64) {
+// termLeader is the leader of a term.
+type termLeader struct {
+	term uint64
+	id   raft.ServerID
+}
+
+// leads takes in the term and the sender of a leader's request.
+func (i *inbound) leads(term uint64, id []byte) {
+	if known := i.by.Load(); known == nil || term > known.term {
+		i.by.Store(&termLeader{term, raft.ServerID(id)})
+	}
 	if term >= i.led.Load() {
 		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader finds the term alone.
 		i.led.Store(term)
@@ -154,8 +175,12 @@ func (i *inbound) nextInstall() {
 	i.queue = append(i.queue, i.install.question())
 }
 
-// taken answers the queued heartbeats when Raft takes a snapshot.
+// taken notes what Raft has taken. When that is a snapshot, the queued heartbeats are
+// answered.
 func (i *inbound) taken(rpc raft.RPC) {
+	if i.isCandidacy(rpc) {
+		i.candidacy = nil
+	}
 	if _, ok := rpc.Command.(*raft.InstallSnapshotRequest); !ok {
 		return
 	}
@@ -200,6 +225,7 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 	s.stop()
 	i.install = nil
 	i.nextInstall()
+	i.installing.Store(i.install != nil)
 }
 
 // provenCommit returns how far a request proves to its receiver that the receiver's own

@@ -217,6 +217,7 @@ func TestTwoSnapshotsAtATime(t *testing.T) {
 // a process that is paused does, and its connection stays. Another node needs the vote
 // of the one that reads the snapshot.
 func TestAVoteDoesNotWaitForASilentLeader(t *testing.T) {
+	t.Parallel()
 	b := newBook()
 	a, from, candidate := start(t, b, "A", nil), startBare(t, b, "B"), startBare(t, b, "C")
 	i := installing{t, from, raft.ServerID(idOf("A")), a.Consumer()}
@@ -297,12 +298,12 @@ type reading struct {
 
 func newReading(t *testing.T, size int64) reading {
 	here, sender := net.Pipe()
-	r := reading{t, make(chan raft.RPC), sender, &conns{open: map[*conn]struct{}{}}}
+	r := reading{t, make(chan raft.RPC), sender, newConns()}
 	t.Cleanup(r.conns.shut)
 	t.Cleanup(func() { _ = sender.Close() })
-	own, _ := r.conns.add(here, here, idOf("B"))
+	own, _ := r.conns.add(here, here, idOf("B"), true)
 	other, _ := net.Pipe()
-	r.conns.add(other, other, idOf("C"))
+	r.conns.add(other, other, idOf("C"), true)
 	i := newInbound(r.from, &sync.WaitGroup{})
 	i.conns = r.conns
 	go i.run(t.Context())
@@ -347,6 +348,7 @@ func (r reading) givenUp() bool {
 
 // TestASnapshotHasMoreTimeThanAMessage: a small one may take long to restore.
 func TestASnapshotHasMoreTimeThanAMessage(t *testing.T) {
+	t.Parallel()
 	b := newBook()
 	a, bare := start(t, b, "A", func(c *Config) { c.Timeout = 300 * time.Millisecond }), startBare(t, b, "B")
 	i := installing{t, a, raft.ServerID(idOf("B")), bare.Consumer()}

@@ -95,6 +95,7 @@ func isReset(err error) bool { return strings.Contains(err.Error(), "reset by pe
 // TestWhatIsNoGreetingIsCutOff sends what port scanners, web browsers and
 // attackers send. The connection ends without a word.
 func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
+	t.Parallel()
 	a := start(t, newBook(), "A", func(c *Config) { c.AcceptTimeout = 300 * time.Millisecond })
 	for name, sent := range map[string][]byte{
 		"nothing":         nil,

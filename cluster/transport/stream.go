@@ -45,7 +45,7 @@ func newStream(cfg Config) *stream {
 	local, _ := parseID(cfg.LocalID) // Checked by validate.
 	s := &stream{
 		cfg: cfg, cluster: id(cfg.ClusterID), local: local, instance: newInstance(),
-		conns:   &conns{open: map[*conn]struct{}{}},
+		conns:   newConns(),
 		pending: newPending(cfg.MaxPending),
 		known:   newInstances(), refusals: newLimiter(refusalLogEvery), older: newOlder(), greeted: newGreetedNodes(),
 		ready: make(chan net.Conn),
@@ -106,7 +106,7 @@ func (s *stream) handshake(raw net.Conn, done func()) {
 		_ = raw.Close() // It was only a question.
 		return
 	}
-	c, ok := s.conns.add(admitted, raw, peer)
+	c, ok := s.conns.add(admitted, raw, peer, true)
 	if !ok {
 		return
 	}

@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/member"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// What a voter may say of the leader of term 5.
+var (
+	goneIn5      = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 10}
+	goneAt11     = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 11}
+	goneNoStand  = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
+	hearsIn5     = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, Stands: true, LastIndex: 10}
+	silentIn5    = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 900_000, Stands: true, LastIndex: 10}
+	lostIn5      = &peerv1.LeaderContact{Term: 5, Stands: true, LastIndex: 10}
+	goneIn4      = &peerv1.LeaderContact{Term: 4, Gone: true, Stands: true, LastIndex: 10}
+	hearsIn6     = &peerv1.LeaderContact{Term: 6, Connected: true, Stands: true, LastIndex: 10}
+	lostIn6      = &peerv1.LeaderContact{Term: 6, Gone: true, Stands: true, LastIndex: 10}
+	saysNothing  *peerv1.LeaderContact
+	leaderItself = saysNothing
+)
+
+// TestLossEvidence: when B takes the leader A for gone, and how many stand before it.
+func TestLossEvidence(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		told   []*peerv1.LeaderContact // of A, B, …; B is this node, and A the leader
+		gone   bool
+		before int
+	}{
+		{"both others lost it", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5}, true, 0},
+		{"the other's log reaches further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11}, true, 1},
+		{"but it does not stand", []*peerv1.LeaderContact{leaderItself, goneIn5, goneNoStand}, true, 0},
+		{"this node's log reaches further", []*peerv1.LeaderContact{leaderItself, goneAt11, goneIn5}, true, 0},
+		{"the other hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn5}, false, 0},
+		{"the other is connected, and the leader paused", []*peerv1.LeaderContact{leaderItself, goneIn5, silentIn5}, false, 0},
+		{"the other has not dialled it anew yet", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn5}, false, 0},
+		{"the other does not answer, or is of an older program", []*peerv1.LeaderContact{leaderItself, goneIn5, saysNothing}, false, 0},
+		{"the other lost an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn4}, false, 0},
+		{"the other has a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn6}, false, 0},
+		{"the other lost a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn6}, false, 0},
+		{"the leader follows a newer one", []*peerv1.LeaderContact{hearsIn6, goneIn5, goneIn5}, false, 0},
+		{"two voters", []*peerv1.LeaderContact{leaderItself, goneIn5}, false, 0},
+		{"a majority of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, saysNothing}, true, 0},
+		{"two of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, saysNothing, saysNothing}, false, 0},
+		{"one of five hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, hearsIn5}, false, 0},
+		{"two of five reach further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11, goneIn5, goneAt11}, true, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := lossEvidence{term: 5, heartbeat: 250 * time.Millisecond, self: "B", told: map[string]*peerv1.LeaderContact{}}
+			for i, c := range tt.told {
+				tag := string(rune('A' + i))
+				e.voters = append(e.voters, &raftlogv1.Member{Id: []byte(tag), Tag: tag})
+				e.told[tag] = c
+			}
+			before, gone := e.judge()
+			if gone != tt.gone || before != tt.before {
+				t.Errorf("gone: %v, %d before; want %v, %d", gone, before, tt.gone, tt.before)
+			}
+		})
+	}
+}
+
+// TestVotersStandInOneOrder: each voter counts others before it, so no two stand at once:
+// the one with the longest log first, and of equal ones by tag.
+func TestVotersStandInOneOrder(t *testing.T) {
+	e := lossEvidence{term: 5, told: map[string]*peerv1.LeaderContact{"B": goneIn5, "C": goneAt11, "D": goneIn5, "E": goneAt11}}
+	for _, tag := range []string{"A", "B", "C", "D", "E"} {
+		e.voters = append(e.voters, &raftlogv1.Member{Id: []byte(tag), Tag: tag})
+	}
+	for want, tag := range []string{"C", "E", "B", "D"} {
+		e.self = tag
+		if before, gone := e.judge(); !gone || before != want {
+			t.Errorf("%d stand before %s (the leader is gone: %v), want %d", before, tag, gone, want)
+		}
+	}
+}
+
+// paperLoss is the leaderLoss of A. B leads term 2; C says what told has.
+type paperLoss struct {
+	*paper
+	loss *leaderLoss
+	told *peerv1.LeaderContact
+	// meanwhile is called while the loss is followed; it may be nil.
+	meanwhile func()
+}
+
+func newPaperLoss(p *paper) *paperLoss {
+	id := func(tag string) []byte {
+		raw, err := member.ParseID(string(paperID(tag)))
+		p.must(err)
+		return raw[:]
+	}
+	var voters []*raftlogv1.Member
+	for _, tag := range p.options.voters {
+		voters = append(voters, &raftlogv1.Member{Id: id(tag), Tag: tag})
+	}
+	l := &paperLoss{paper: p, told: goneIn2}
+	l.loss = &leaderLoss{
+		raft: p.raft, transport: p.self, self: id("A"), voters: func() []*raftlogv1.Member { return voters },
+		full: func() bool { return false }, slow: func() bool { return false }, priority: DefaultLeaderPriority,
+		ask: func(_ context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
+			if m.GetTag() != "C" || l.told == nil {
+				return nil, errors.New("no answer")
+			}
+			return &peerv1.PingResponse{LeaderContact: l.told}, nil
+		},
+		heartbeat: 250 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+	}
+	p.append("B", 2, 2, 1, 2)
+	return l
+}
+
+var goneIn2 = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true}
+
+// ends ends the leader's process, as a kill does.
+func (l *paperLoss) ends() {
+	l.others["B"].close()
+	delete(l.others, "B")
+}
+
+// breaks ends the leader's connections; it lives.
+func (l *paperLoss) breaks() { l.others["B"].CloseStreams() }
+
+// flaps breaks the leader's connections ten times. Each time it is back after 20 ms.
+func (l *paperLoss) flaps() {
+	for range 10 {
+		l.breaks()
+		time.Sleep(20 * time.Millisecond)
+		l.append("B", 2, 2, 1, 2)
+	}
+}
+
+// elections runs until the heartbeat timeout would take over, and returns the requests
+// for votes.
+func (l *paperLoss) elections() []*raft.RequestVoteRequest {
+	ctx, cancel := context.WithCancel(l.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.loss.run(ctx)
+	}()
+	if l.meanwhile != nil {
+		l.meanwhile()
+	}
+	time.Sleep(time.Second)
+	cancel()
+	<-done
+	return received[*raft.RequestVoteRequest](l.paper, "C")
+}
+
+// TestALostLeaderIsReplacedAtOnce: with all the evidence A stands for election once, in
+// the next term; if anything is missing, it leaves the matter to the heartbeat timeout.
+func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		happen func(l *paperLoss)
+		stands bool
+	}{
+		{"the leader ended, and the other lost it too", (*paperLoss).ends, true},
+		{"the leader ended, and the other is before it", func(l *paperLoss) {
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true, LastIndex: 9}
+			l.ends()
+		}, true}, // The other one had its turn.
+		{"the leader's connections broke", (*paperLoss).breaks, false},
+		{"the leader ended for this node, and the other hears it", func(l *paperLoss) {
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
+			l.ends()
+		}, false},
+		{"the leader ended, and the other does not answer", func(l *paperLoss) {
+			l.told = nil
+			l.ends()
+		}, false},
+		{"the leader's connections break again and again", func(l *paperLoss) { l.meanwhile = l.flaps }, false},
+		{"the leader is paused: it is silent, and its connections stand", func(*paperLoss) {}, false},
+		{"a follower ended", func(l *paperLoss) {
+			l.append("C", 2, 2, 1, 2)
+			l.append("B", 2, 2, 1, 2)
+			l.others["C"].CloseStreams()
+		}, false},
+		{"this node closed the connections", func(l *paperLoss) {
+			l.self.Disconnect(paperID("B"))
+			l.ends()
+		}, false},
+		{"there is another leader by now", func(l *paperLoss) {
+			l.ends()
+			l.append("C", 3, 2, 1, 2)
+		}, false},
+		{"there is another candidate by now", func(l *paperLoss) {
+			l.ends()
+			l.vote("C", 3, 9, 9)
+		}, false},
+		{"this node's disk is nearly full", func(l *paperLoss) {
+			l.loss.full = func() bool { return true }
+			l.ends()
+		}, false},
+		{"this node's disk is slow", func(l *paperLoss) {
+			l.loss.slow = func() bool { return true }
+			l.ends()
+		}, false},
+		{"this node has priority 0", func(l *paperLoss) {
+			l.loss.priority = 0
+			l.ends()
+		}, false},
+		{"this node has no vote", func(l *paperLoss) {
+			l.loss.self = []byte("another")
+			l.ends()
+		}, false},
+		{"this node has resigned", func(l *paperLoss) {
+			l.self.Resign(1, time.Minute, time.Minute)
+			l.ends()
+		}, false},
+		{"it has stood after this term", func(l *paperLoss) {
+			l.loss.stood = 2
+			l.ends()
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+				l := newPaperLoss(p)
+				tt.happen(l)
+				got := l.elections()
+				if (len(got) == 1) != tt.stands || len(got) > 1 {
+					t.Fatalf("the requests for votes are %+v; it stands: want %v", got, tt.stands)
+				}
+				if tt.stands && (got[0].Term != 3 || !got[0].LeadershipTransfer) {
+					t.Errorf("the request for a vote is %+v", got[0])
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestContactIsTold: what a voter answers of its contact with the leader.
+func TestContactIsTold(t *testing.T) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		l := newPaperLoss(p)
+		time.Sleep(20 * time.Millisecond)
+		if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetConnected() || c.GetGone() || !c.GetStands() || c.GetLastIndex() != 2 || c.GetSilentMicros() != 20_000 {
+			t.Errorf("while it follows: %v", c)
+		}
+		l.told = nil
+		l.ends()
+		if got := l.elections(); len(got) > 0 {
+			t.Errorf("it stood: %v", got)
+		}
+		if c := l.loss.contact(); c.GetTerm() != 2 || c.GetConnected() || !c.GetGone() {
+			t.Errorf("when the leader is gone: %v", c)
+		}
+		p.append("C", 3, 2, 1, 2)
+		if c := l.loss.contact(); c.GetTerm() != 3 || !c.GetConnected() || c.GetGone() {
+			t.Errorf("with another leader: %v", c)
+		}
+	})
+}

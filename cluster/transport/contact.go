@@ -1,0 +1,106 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Contact is what this process has heard of the newest leader other than itself.
+type Contact struct {
+	// Term is the newest term of which a leader's request has arrived; 0 if none has.
+	Term uint64
+	// Leader is that leader.
+	Leader raft.ServerID
+	// Heard is when its last request arrived.
+	Heard time.Time
+	// Connected means that it has a connection to this node. A leader always has one,
+	// since heartbeats use it.
+	Connected bool
+}
+
+// Contact returns this process's contact with the leader.
+func (t *Transport) Contact() Contact {
+	term, heard := t.inbound.leader()
+	by := t.inbound.by.Load()
+	if by == nil || by.term != term {
+		return Contact{}
+	}
+	return Contact{Term: term, Leader: by.id, Heard: heard, Connected: t.stream.conns.connected(string(by.id))}
+}
+
+// Lost returns a channel that gets a value after the last connection from a member has
+// ended at its other end. Values do not add up.
+func (t *Transport) Lost() <-chan struct{} { return t.stream.conns.lost }
+
+// Answers reports whether a process answers at a member's address, with whatever it says.
+// It dials anew. Without an answer it returns false when the dial fails, and at the end
+// of ctx.
+func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error) {
+	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
+	if !ok {
+		return false, fmt.Errorf("dialling %s: %w", id, ErrUnknownPeer)
+	}
+	open, err := t.stream.greet(ctx, peer, forProbe)
+	var refused *RefusedError
+	if err != nil {
+		return errors.As(err, &refused), err
+	}
+	return true, open.raw.Close()
+}
+
+// MayStand reports whether this node may stand for election at once: enough voters have
+// accepted its process, it has not resigned, and it installs no snapshot.
+func (t *Transport) MayStand() bool {
+	led, heard := t.inbound.leader()
+	return t.inbound.gate.open() && t.resignation.stands(time.Now(), led, heard) && !t.inbound.installing.Load()
+}
+
+// Stand makes this node's Raft begin an election at once, as after a TimeoutNow request
+// of a leader: without a pre-vote, and voters do not mind a leader that they know. The
+// caller must be sure that the leader of term is gone. Nothing happens if Raft has got,
+// or gets next, a request of a newer term, or a snapshot, or if MayStand is false.
+func (t *Transport) Stand(ctx context.Context, term uint64) {
+	if !t.MayStand() {
+		return
+	}
+	select {
+	case t.inbound.candidacies <- term:
+	case <-ctx.Done():
+	case <-t.stream.ctx.Done():
+	}
+}
+
+// candidacy is a request to Raft to stand for election after a term.
+type candidacy struct {
+	raft.TimeoutNowRequest
+	term uint64
+}
+
+// stand queues a candidacy after a term, unless there is a newer one already.
+func (i *inbound) stand(term uint64) {
+	if i.newest != term || i.candidacy != nil || i.install != nil || len(i.waiting) > 0 {
+		return
+	}
+	i.candidacy = &candidacy{raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, term}
+	i.queue = append(i.queue, raft.RPC{Command: &i.candidacy.TimeoutNowRequest, RespChan: make(chan raft.RPCResponse, 1)})
+}
+
+// withdraw takes back a candidacy that Raft has not taken yet, once there is a request of
+// a newer term.
+func (i *inbound) withdraw() {
+	if i.candidacy == nil || i.newest <= i.candidacy.term {
+		return
+	}
+	i.queue = slices.DeleteFunc(i.queue, i.isCandidacy)
+	i.candidacy = nil
+}
+
+func (i *inbound) isCandidacy(rpc raft.RPC) bool {
+	r, ok := rpc.Command.(*raft.TimeoutNowRequest)
+	return ok && i.candidacy != nil && r == &i.candidacy.TimeoutNowRequest
+}

@@ -1,0 +1,35 @@
+package transport
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+)
+
+// Leader returns the newest term of which a leader's request was seen, and that leader; 0
+// if there was none. Raft on this node may not have read the request yet.
+func (t *Transport) Leader() (term uint64, id raft.ServerID) {
+	if l := t.inbound.by.Load(); l != nil {
+		return l.term, l.id
+	}
+	return 0, ""
+}
+
+// CallElection tells a voter to stand for election at once, as a transfer of leadership
+// does at its end. It does not need this node's Raft, whose main goroutine may wait for
+// the disk. It is safe at any time: the voter is elected only if its log is as new as that
+// of a majority. It returns when the voter has begun, or ctx has ended.
+func (t *Transport) CallElection(ctx context.Context, id raft.ServerID) error {
+	self := raft.ServerID(t.stream.local.String())
+	args := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: t.EncodePeer(self, Address(self)),
+	}}
+	called := make(chan error, 1)
+	go func() { called <- t.TimeoutNow(id, Address(id), args, &raft.TimeoutNowResponse{}) }()
+	select {
+	case err := <-called:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
