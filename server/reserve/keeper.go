@@ -1,0 +1,332 @@
+// Package reserve keeps HiLo numbers that the cluster granted to this node in advance, so
+// that the node has ranges for its callers while the cluster cannot be reached.
+//
+// A grant is an ordinary range that the node takes for itself: its numbers count as issued
+// from then on, and the cluster never gives them to anybody else. They are kept in memory
+// alone. So a process that ends, however it ends, leaves at worst a gap, and no disk that
+// was set back or copied can give a number twice.
+package reserve
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/hilo"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// MaxNumbers is how many numbers are kept of one tag at most.
+	MaxNumbers = hilo.MaxSize
+	// MaxTags is how many tags are known at most; the one that was used longest ago goes.
+	MaxTags = 10_000
+	// MaxAge is for how long numbers are given without a quorum: roles and limits are as
+	// old by then.
+	MaxAge = 24 * time.Hour
+	// idleFor is after how long without use a tag's numbers are returned.
+	idleFor = 24 * time.Hour
+	// steadyFor is how long a tag must have been in use at this node, unless a tenth of
+	// Config.For is less: one that is used now and then has no numbers in reserve, and
+	// so no gaps.
+	steadyFor = time.Minute
+	// minPause and maxPause are between two looks at what is missing.
+	minPause, maxPause = 50 * time.Millisecond, time.Second
+	// together is how many operations are proposed at once: group commit makes few
+	// entries of them.
+	together = 64
+	// proposeTimeout bounds one proposal, stopTimeout those of a stop.
+	proposeTimeout, stopTimeout = 5 * time.Second, 2 * time.Second
+)
+
+// Proposer takes an encoded operation through the replicated log and returns its
+// encoded result. Its errors are *outcome.Error.
+type Proposer interface {
+	Propose(ctx context.Context, operation []byte) ([]byte, error)
+}
+
+// Cluster is what is known of the cluster without asking it.
+type Cluster interface {
+	Proposer
+	// QuorumMissing is for how long no quorum has been in reach, 0 if one is.
+	QuorumMissing() time.Duration
+	// Standing returns why the node serves no callers as yet, or nil.
+	Standing() error
+	// Members returns the members, removed ones too.
+	Members() []*raftlogv1.Member
+}
+
+// Config is what a Keeper is made of.
+type Config struct {
+	Cluster Cluster
+	// For is for how long the numbers last at least, at the rate of the time before:
+	// more than 0, at most 24 h.
+	For time.Duration
+	// Logger hears of failures; nil discards them.
+	Logger *slog.Logger
+}
+
+// Keeper keeps the numbers. It is safe for concurrent use.
+//
+// Invariant: a number is given at most once, and never after it was returned or burnt.
+type Keeper struct {
+	cfg Config
+	// cancel ends the loop; done is closed when it has ended.
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu sync.Mutex
+	// tags leads to the elements of recent, whose values are *held, the one used last
+	// in front.
+	tags   map[key]*list.Element
+	recent *list.List
+	// burns counts how often everything was burnt: a grant that was under way meanwhile
+	// is given up.
+	burns   uint64
+	stopped bool
+}
+
+// NewKeeper returns a keeper whose loop is running. Its owner calls Stop.
+func NewKeeper(cfg Config) *Keeper {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &Keeper{cfg: cfg, cancel: cancel, done: make(chan struct{}), tags: map[key]*list.Element{}, recent: list.New()}
+	go k.run(ctx)
+	return k
+}
+
+// Took counts a range of a tag that a caller was given by this node. The principal is the
+// one that the caller's operation had, in whose name the node asks for more.
+func (k *Keeper) Took(database, tag string, principal *string, r hilo.Range) {
+	now := time.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.used(key{database, tag}, now)
+	h.principal, h.refused = principal, false
+	h.greatest = max(h.greatest, r.High)
+	h.count(now, k.cfg.For, r.Size())
+}
+
+// used returns what is known of a tag that is used now. The caller holds mu.
+func (k *Keeper) used(t key, now time.Time) *held {
+	if e := k.tags[t]; e != nil {
+		k.recent.MoveToFront(e)
+		return e.Value.(*held)
+	}
+	if len(k.tags) >= MaxTags {
+		oldest := k.recent.Back()
+		delete(k.tags, k.recent.Remove(oldest).(*held).key)
+	}
+	h := &held{key: t, first: now, last: now, begin: now}
+	k.tags[t] = k.recent.PushFront(h)
+	return h
+}
+
+// Holds reports whether there is a number of a tag to take, and the greatest number of the
+// tag that Took was told of.
+func (k *Keeper) Holds(database, tag string) (greatest int64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.tags[key{database, tag}]
+	if e == nil {
+		return 0, false
+	}
+	h := e.Value.(*held)
+	return h.greatest, len(h.pieces) > 0 && !k.stopped
+}
+
+// CutOff reports whether no quorum is in reach now, and whether that is so for longer than
+// numbers may be given.
+func (k *Keeper) CutOff() (now, tooLong bool) {
+	missing := k.cfg.Cluster.QuorumMissing()
+	return missing > 0, missing > MaxAge
+}
+
+// Take gives up to size successive numbers of a tag, which nobody else ever gets. It
+// returns false if there are none, or may be none given any more.
+func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
+	if _, tooLong := k.CutOff(); tooLong || k.cfg.Cluster.Standing() != nil || size < 1 {
+		return hilo.Range{}, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.tags[key{database, tag}]
+	if e == nil || k.stopped || len(e.Value.(*held).pieces) == 0 {
+		return hilo.Range{}, false
+	}
+	return e.Value.(*held).take(size), true
+}
+
+// Burn gives up the numbers of a tag up to upTo, because something else took them; an empty
+// tag means those of all tags. The greatest number stands for all that there are now. It
+// does not block: the state calls it.
+func (k *Keeper) Burn(database, tag string, upTo int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if tag != "" {
+		if e := k.tags[key{database, tag}]; e != nil {
+			e.Value.(*held).burn(upTo)
+		}
+		return
+	}
+	if upTo == math.MaxInt64 {
+		k.burns++
+	}
+	for _, e := range k.tags {
+		e.Value.(*held).burn(upTo)
+	}
+}
+
+// Stop ends the keeper, and then returns what was not given, within 2 s and ctx. It must be
+// called while the node can still propose. What cannot be returned is a gap; nothing worse.
+// It may be called again.
+func (k *Keeper) Stop(ctx context.Context) {
+	k.cancel()
+	k.mu.Lock()
+	k.stopped = true
+	var rests []rest
+	for _, e := range k.tags {
+		if r, ok := e.Value.(*held).takeRest(); ok {
+			rests = append(rests, r)
+		}
+	}
+	k.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	select {
+	case <-k.done:
+	case <-ctx.Done():
+	}
+	k.giveBack(ctx, rests)
+}
+
+// run is the keeper's loop.
+func (k *Keeper) run(ctx context.Context) {
+	defer close(k.done)
+	tick := time.NewTicker(min(max(k.cfg.For/100, minPause), maxPause))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if k.cfg.Cluster.QuorumMissing() > 0 || k.cfg.Cluster.Standing() != nil {
+			continue
+		}
+		k.giveBack(ctx, k.takeIdle())
+		if k.hasOthers() {
+			k.refill(ctx)
+		}
+	}
+}
+
+// hasOthers reports whether there are other members: nobody is cut off from itself.
+func (k *Keeper) hasOthers() bool {
+	present := 0
+	for _, m := range k.cfg.Cluster.Members() {
+		if !m.GetRemoved() {
+			present++
+		}
+	}
+	return present > 1
+}
+
+// grant is a range to ask for.
+type grant struct {
+	*held
+	principal *string
+	size      int64
+	burns     uint64
+}
+
+// missing returns what there is to ask for: for each tag that has less than it needs, as
+// much as makes that twice of it.
+func (k *Keeper) missing() (grants []grant) {
+	now := time.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for e := k.recent.Front(); e != nil; e = e.Next() {
+		h := e.Value.(*held)
+		need, left := h.need(now, k.cfg.For), h.left()
+		if need == 0 || left >= need || h.refused {
+			continue
+		}
+		grants = append(grants, grant{h, h.principal, max(2*need-left, hilo.MinSize), k.burns})
+	}
+	return grants
+}
+
+// refill asks for what is missing. After a failure of the log it waits for the next look.
+func (k *Keeper) refill(ctx context.Context) {
+	grants := k.missing()
+	for len(grants) > 0 && ctx.Err() == nil {
+		n := min(len(grants), together)
+		if k.askAll(ctx, grants[:n]) != nil {
+			return
+		}
+		grants = grants[n:]
+	}
+}
+
+// askAll asks for some grants at once, and returns the failures of the log.
+func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
+	errs := make([]error, len(grants))
+	var wg sync.WaitGroup
+	for i, g := range grants {
+		wg.Go(func() { errs[i] = k.ask(ctx, g) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// ask asks for one grant. A refusal is no failure: the tag has to do without until a caller
+// is given a range of it again.
+func (k *Keeper) ask(ctx context.Context, g grant) error {
+	token := newToken()
+	result, err := k.propose(ctx, g.key, g.principal, &raftlogv1.HiLoNext{Tag: g.tag, Size: g.size, Token: token})
+	refused := op.RefusalOf(err)
+	if err != nil && refused == nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if refused != nil {
+		g.refused = true
+		k.cfg.Logger.Debug("the cluster grants no numbers in reserve", "database", g.database, "tag", g.tag, "reason", refused.GetReason())
+		return nil
+	}
+	next := result.GetHiloNext()
+	r := hilo.Range{Low: next.GetLow(), High: next.GetHigh()}
+	// The tag may be forgotten meanwhile, and something else may have taken the numbers.
+	e := k.tags[g.key]
+	known := e != nil && e.Value == g.held
+	if known && !k.stopped && k.burns == g.burns && r.High > g.burnt {
+		g.pieces = append(g.pieces, piece{Range: r, next: max(r.Low, g.burnt+1), token: token})
+	}
+	return nil
+}
+
+// propose takes an operation on a tag through the log. A refusal is an *op.RefusedError.
+func (k *Keeper) propose(ctx context.Context, t key, principal *string, payload proto.Message) (*raftlogv1.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
+	defer cancel()
+	return op.Envelope{Database: t.database, Principal: principal}.Propose(ctx, k.cfg.Cluster.Propose, payload)
+}
+
+func newToken() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // It does not fail.
+	return binary.BigEndian.Uint64(b[:])
+}
