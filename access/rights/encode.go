@@ -19,7 +19,7 @@ func Encode(t *Table) ([]byte, error) {
 		m.Roles = append(m.Roles, r)
 	}
 	for _, l := range t.Limits {
-		m.Limits = append(m.Limits, &raftlogv1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond})
+		m.Limits = append(m.Limits, &raftlogv1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -54,7 +54,7 @@ func Decode(data []byte) (*Table, error) {
 	}
 	var limits []Limit
 	for _, l := range m.GetLimits() {
-		limits = append(limits, Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond()})
+		limits = append(limits, Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
 	}
 	return New(roles, limits)
 }

@@ -139,7 +139,7 @@ func (t *Table) Check() error {
 func (t *Table) Exact() bool {
 	return slices.ContainsFunc(t.Roles, func(r Role) bool {
 		return slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Name != "" || g.Boundary })
-	})
+	}) || slices.ContainsFunc(t.Limits, func(l Limit) bool { return l.NewNamesPerHour != 0 })
 }
 
 // Role gives its grants to its principals.
@@ -159,6 +159,9 @@ type Limit struct {
 	// IDsPerSecond is how many ids and numbers of ranges may be given; 0 for no
 	// limit.
 	IDsPerSecond int64
+	// NewNamesPerHour is how many identities, HiLo tags, claims and databases may be
+	// asked for that a node does not know yet; 0 for no limit.
+	NewNamesPerHour int64 `json:",omitempty"`
 }
 
 // Table is all roles and limits. It is not changed after New; a nil Table has no

@@ -197,6 +197,7 @@ func TestRefusedTables(t *testing.T) {
 		"bad prefix":          {roles: []Role{{Name: "a", Principals: []string{"x"}, Grants: []Grant{{Database: Any, Prefix: "\xff", Rights: Read}}}}},
 		"no limit":            {limits: []Limit{{Principals: []string{"x"}}}},
 		"negative limit":      {limits: []Limit{{Principals: []string{"x"}, InFlight: -1}}},
+		"negative beside one": {limits: []Limit{{Principals: []string{"x"}, InFlight: 1, NewNamesPerHour: -1}}},
 		"limit of nobody":     {limits: []Limit{{InFlight: 1}}},
 		"long principal":      {roles: []Role{{Name: "a", Principals: []string{strings.Repeat("x", maxNameBytes+1)}, Grants: grant}}},
 	}
@@ -210,7 +211,7 @@ func TestRefusedTables(t *testing.T) {
 // TestEncoding: what is encoded is decoded, and what a newer program may have
 // written is refused.
 func TestEncoding(t *testing.T) {
-	want := table(t, shopRoles(), Limit{Principals: []string{"a"}, InFlight: 2, IDsPerSecond: 3})
+	want := table(t, shopRoles(), Limit{Principals: []string{"a"}, InFlight: 2, IDsPerSecond: 3, NewNamesPerHour: 4})
 	data, err := Encode(want)
 	if err != nil {
 		t.Fatal(err)
@@ -286,13 +287,46 @@ func BenchmarkAllows(b *testing.B) {
 	}
 }
 
+// fuzzedGrant makes a grant for names that begin with text, for those that go on at a
+// boundary only, or for the one name.
+func fuzzedGrant(kind uint8, database, text string, r uint32) Grant {
+	switch g := (Grant{Database: database, Rights: Right(r)}); kind % 3 {
+	case 0:
+		g.Prefix = text
+		return g
+	case 1:
+		g.Prefix, g.Boundary = text, true
+		return g
+	default:
+		g.Name = text
+		return g
+	}
+}
+
+// isFor says whether a grant is for a name.
+func (g Grant) isFor(name string) bool {
+	switch {
+	case g.Name != "":
+		return name == g.Name || name == g.Name+"|"
+	case g.Boundary:
+		return name == g.Prefix || strings.HasPrefix(name, g.Prefix+"/") || strings.HasPrefix(name, g.Prefix+"|")
+	default:
+		return strings.HasPrefix(name, g.Prefix)
+	}
+}
+
 // FuzzAllows: a table answers as its roles say one by one.
 func FuzzAllows(f *testing.F) {
-	f.Add("shop.example.org", "*", "shop", "orders", "orders/de", uint32(3), uint32(4), "ops", "shop", "orders/de/1", uint32(7))
-	f.Fuzz(func(t *testing.T, p1, p2, database, prefix1, prefix2 string, r1, r2 uint32, who, in, name string, need uint32) {
+	for kind := range uint8(3) {
+		for _, name := range []string{"orders", "orders|", "orders/de", "orders/de/1", "orders2", "order"} {
+			f.Add("shop.example.org", "*", "shop", "orders", "orders/de", kind, (kind+1)%3, uint32(3), uint32(4), "ops", "shop", name, uint32(4))
+			f.Add("ops", "*", "shop", "orders", "orders/de", kind, (kind+1)%3, uint32(3), uint32(4), "dns:ops", "shop", name, uint32(3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, p1, p2, database, text1, text2 string, kind1, kind2 uint8, r1, r2 uint32, who, in, name string, need uint32) {
 		roles := []Role{
-			{Name: "one", Principals: []string{p1, p2}, Grants: []Grant{{Database: database, Prefix: prefix1, Rights: Right(r1)}}},
-			{Name: "two", Principals: []string{p2}, Grants: []Grant{{Database: Any, Prefix: prefix2, Rights: Right(r2)}}},
+			{Name: "one", Principals: []string{p1, p2}, Grants: []Grant{fuzzedGrant(kind1, database, text1, r1)}},
+			{Name: "two", Principals: []string{p2}, Grants: []Grant{fuzzedGrant(kind2, Any, text2, r2)}},
 		}
 		table, err := New(roles, nil)
 		if err != nil {
@@ -302,7 +336,7 @@ func FuzzAllows(f *testing.F) {
 		for _, role := range roles {
 			for _, p := range role.Principals {
 				for _, g := range role.Grants {
-					if (p == Any || Principal(p) == Principal(who)) && (g.Database == Any || g.Database == in) && strings.HasPrefix(name, g.Prefix) {
+					if (p == Any || Principal(p) == Principal(who)) && (g.Database == Any || g.Database == in) && g.isFor(name) {
 						have |= g.Rights
 					}
 				}

@@ -83,7 +83,7 @@ func (g Grant) validate() error {
 }
 
 func (l Limit) validate() error {
-	if l.InFlight < 0 || l.IDsPerSecond < 0 || l.InFlight == 0 && l.IDsPerSecond == 0 {
+	if least := min(l.InFlight, l.IDsPerSecond, l.NewNamesPerHour); least < 0 || max(l.InFlight, l.IDsPerSecond, l.NewNamesPerHour) == 0 {
 		return fmt.Errorf("a limit is negative, or there is none")
 	}
 	return checkPrincipals(l.Principals)

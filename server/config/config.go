@@ -122,6 +122,10 @@ type Config struct {
 	// LeaderWait, so that a call without a leader still gets the reason.
 	CallTimeout time.Duration
 
+	// ReserveFor is for how long HiLo ranges go on at the usual rate while the node is
+	// cut off, from numbers that the cluster grants in advance; 0 for not at all.
+	ReserveFor time.Duration
+
 	// MaxMessageBytes bounds one gRPC message that is received.
 	MaxMessageBytes int
 	// MaxConcurrentStreams bounds the calls in flight on one connection.
@@ -148,6 +152,13 @@ type Config struct {
 	// StorageWatchdog is how long one write to the log may take before the
 	// process ends. It is above ElectionTimeout, so that slow is not yet dead.
 	StorageWatchdog time.Duration
+	// StorageSlow is how long one write to the log may be in flight before a leader
+	// gives leadership away, and the node does not get it. It is below
+	// StorageWatchdog.
+	StorageSlow time.Duration
+	// LeaderPriority is this node's: leadership goes to the voter with the greatest, and
+	// with 0 the node leads only if no other voter can.
+	LeaderPriority int
 	// StorageLowMark is how many bytes must be free on the disk for operations
 	// to be proposed.
 	StorageLowMark int64
@@ -190,6 +201,8 @@ func Default() Config {
 		EtagBlockSize:   65_536,
 		LogStore:        "auto",
 		StorageWatchdog: 3 * time.Second,
+		LeaderPriority:  1,
+		StorageSlow:     500 * time.Millisecond,
 		StorageLowMark:  64 << 20,
 		StartWait:       5 * time.Second,
 

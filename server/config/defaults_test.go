@@ -30,6 +30,8 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want.LeaderWait = cluster.DefaultLeaderWait
 	want.LogStore = cluster.DefaultLogStore
 	want.StorageWatchdog = cluster.DefaultStallLimit
+	want.StorageSlow = cluster.DefaultSlowLimit
+	want.LeaderPriority = cluster.DefaultLeaderPriority
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout
 	want.MaxInFlight = service.DefaultMaxInFlight

@@ -75,6 +75,7 @@ func groups(c *Config) []group {
 			{"ravendb-exact-numbers", "all clients of RavenDB's HTTP calls read numbers above 2^53 exactly, unlike JavaScript: give them HiLo ranges there", &c.RavenDBExactNumbers},
 			{"leader-wait", "how long a call waits for a leader", &c.LeaderWait},
 			{"call-timeout", "bound of every call, above leader-wait", &c.CallTimeout},
+			{"reserve-for", "for how long HiLo ranges go on while this node is cut off, from numbers granted in advance; at most 24h, 0 for not at all", &c.ReserveFor},
 			{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
 			{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
 			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave", &c.MaxHeldBytes},
@@ -88,6 +89,7 @@ func groups(c *Config) []group {
 			{"election-timeout", "how long a candidate waits for votes; at least heartbeat-timeout", &c.ElectionTimeout},
 			{"leader-lease-timeout", "how long a leader goes on without its quorum; at most heartbeat-timeout", &c.LeaderLeaseTimeout},
 			{"commit-timeout", "how long followers may not know of the newest commit", &c.CommitTimeout},
+			{"leader-priority", "leadership goes to the voter with the greatest that has caught up; with 0 this node leads only if no other voter can", &c.LeaderPriority},
 			{"snapshot-interval", "how often a snapshot is considered", &c.SnapshotInterval},
 			{"snapshot-threshold", "log entries after which a snapshot is taken", &c.SnapshotThreshold},
 			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, however few they are", &c.SnapshotBytes},
@@ -98,6 +100,7 @@ func groups(c *Config) []group {
 			{"start-wait", "how long a start waits for the cluster before server-side ids go on from the disk alone", &c.StartWait},
 			{"log-store", "what keeps the log, bolt or wal; auto is what the data-dir has, and wal in a new one", &c.LogStore},
 			{"storage-watchdog", "how long one write to the log may take before the process ends", &c.StorageWatchdog},
+			{"storage-slow", "how long one write to the log may be in flight before a leader hands over; below storage-watchdog", &c.StorageSlow},
 			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
 		}},
 		{"Log", []setting{

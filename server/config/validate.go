@@ -277,6 +277,7 @@ func (c *Config) checkRaft(p *problems) {
 	between(p, "election-timeout", c.ElectionTimeout, minTimeout, time.Minute)
 	between(p, "leader-lease-timeout", c.LeaderLeaseTimeout, minTimeout, time.Minute)
 	between(p, "commit-timeout", c.CommitTimeout, time.Millisecond, time.Minute)
+	between(p, "leader-priority", c.LeaderPriority, 0, 1000)
 	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
 	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
 	between(p, "snapshot-bytes", c.SnapshotBytes, 1<<10, 1<<40)
@@ -297,6 +298,7 @@ func (c *Config) checkOrder(p *problems) {
 	election := timeout{"election-timeout", c.ElectionTimeout}
 	commit := timeout{"commit-timeout", c.CommitTimeout}
 	watchdog := timeout{"storage-watchdog", c.StorageWatchdog}
+	slow := timeout{"storage-slow", c.StorageSlow}
 	wait := timeout{"leader-wait", c.LeaderWait}
 	call := timeout{"call-timeout", c.CallTimeout}
 	for _, o := range []struct {
@@ -309,6 +311,7 @@ func (c *Config) checkOrder(p *problems) {
 		{heartbeat, election, true, election, "votes take as long as heartbeats"},
 		{commit, heartbeat, false, commit, "followers would take an idle leader for a lost one"},
 		{election, watchdog, false, watchdog, "a slow disk is not yet a dead one"},
+		{slow, watchdog, false, slow, "the process would end before leadership is handed over"},
 		{wait, call, false, call, "a call without a leader must still hear why"},
 	} {
 		must := "must be below"
@@ -325,8 +328,12 @@ func (c *Config) checkOrder(p *problems) {
 func (c *Config) checkWaits(p *problems) {
 	between(p, "leader-wait", c.LeaderWait, time.Millisecond, time.Minute)
 	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
+	if c.ReserveFor != 0 {
+		between(p, "reserve-for", c.ReserveFor, time.Second, 24*time.Hour)
+	}
 	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
 	between(p, "storage-watchdog", c.StorageWatchdog, 100*time.Millisecond, 10*time.Minute)
+	between(p, "storage-slow", c.StorageSlow, 50*time.Millisecond, 10*time.Minute)
 	between(p, "start-wait", c.StartWait, time.Millisecond, 10*time.Minute)
 }
 

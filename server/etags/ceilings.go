@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -123,7 +121,7 @@ func (k *Keeper) isBeyond(database string) bool {
 func (k *Keeper) raise(ctx context.Context, batch []*raftlogv1.EtagRaiseTo) (beyond []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.RaiseTimeout)
 	defer cancel()
-	result, err := k.propose(ctx, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
+	result, err := op.Envelope{}.Propose(ctx, k.cfg.Proposer.Propose, &raftlogv1.EtagRaise{Node: k.cfg.NodeID, Raise: batch})
 	if err != nil {
 		return nil, err
 	}
@@ -153,23 +151,9 @@ func (k *Keeper) tellCleanStop(ctx context.Context, last map[string]uint64) erro
 			size += len(databases[0]) + lastBytes
 		}
 		stop.Partial = len(databases) > 0
-		_, err := k.propose(ctx, stop)
+		_, err := op.Envelope{}.Propose(ctx, k.cfg.Proposer.Propose, stop)
 		if err != nil || !stop.Partial {
 			return err
 		}
 	}
-}
-
-// propose takes the operation that does what the payload says through the log. A refusal
-// is an *op.RefusedError.
-func (k *Keeper) propose(ctx context.Context, payload proto.Message) (*raftlogv1.Result, error) {
-	operation, err := op.Envelope{}.Encode(payload)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := k.cfg.Proposer.Propose(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
-	return op.DecodeResult(answer)
 }

@@ -18,6 +18,7 @@ import (
 // Counters are this node's durable counters; *etag.Counters is one.
 type Counters interface {
 	NextBlock(database string, n int) (first uint64, err error)
+	Has(database string) bool
 	Opened() etag.State
 	Raise(database string, floor uint64) (raised bool)
 	RaiseAll(floor uint64)
@@ -180,6 +181,9 @@ func (k *Keeper) NextBlock(database string, n int) (uint64, error) {
 		return 0, etag.ErrClosed
 	}
 }
+
+// Has reports whether a folded database has a counter here. It never waits.
+func (k *Keeper) Has(database string) bool { return k.cfg.Counters.Has(database) }
 
 // Ready says whether etags are given.
 func (k *Keeper) Ready() bool { return k.phase.Load() == serving }

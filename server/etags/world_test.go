@@ -3,31 +3,25 @@ package etags
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 )
 
-// world is a cluster of nothing but its replicated state: operations are encoded
-// into entries and applied at once.
+// world is a cluster of one node, with faults of its proposals.
 type world struct {
+	*fsmtest.Cluster
 	t     testing.TB
 	state *fsm.State
-	id    []byte
 
 	mu       sync.Mutex
-	index    uint64
-	now      time.Time
 	proposed int
 	// fail, if set, is what Propose returns.
 	fail error
@@ -35,40 +29,19 @@ type world struct {
 	block chan struct{}
 }
 
-var nodeA = []byte("node-a----------")
+var nodeA = fsmtest.NodeID("A")
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), id: []byte("cluster---------"), now: time.Unix(1_700_000_000, 0)}
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	w.must(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: w.id, Members: []*raftlogv1.Member{member}})
-	w.proposed = 0
-	return w
-}
-
-// must applies an operation that the test itself needs.
-func (w *world) must(e op.Envelope, payload proto.Message) *raftlogv1.Result {
-	w.t.Helper()
-	operation, err := e.Encode(payload)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	answer, err := w.Propose(context.Background(), operation)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	result, err := op.DecodeResult(answer)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return result
+	c := fsmtest.New(t, time.Unix(1_700_000_000, 0), fsmtest.Member("A"))
+	return &world{Cluster: c, t: t, state: c.State}
 }
 
 // announce starts the node again, as far as the cluster knows.
 func (w *world) announce() *raftlogv1.MemberResult {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
-	return w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember()
+	return w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember()
 }
 
 // Propose implements Proposer.
@@ -89,15 +62,7 @@ func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	if w.fail != nil {
 		return nil, w.fail
 	}
-	w.index++
-	header := raftlog.Header{Format: 1, ClusterID: w.id, TimeUnixNano: w.now.UnixNano()}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil {
-		w.t.Errorf("apply: %v", err)
-		return nil, err
-	}
-	return slices.Clone(results[0].Results[0]), nil
+	return w.Cluster.Propose(ctx, operation)
 }
 
 func (w *world) set(change func(*world)) {
@@ -116,8 +81,8 @@ func (w *world) proposals() int {
 func (w *world) raiseFormat(format uint32) {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
+	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
 }
 
 // maxDatabases is the limit, as a node asks for it.
@@ -128,7 +93,7 @@ func (w *world) maxDatabases() int {
 
 func (w *world) setMaxDatabases(most int64) {
 	w.t.Helper()
-	w.must(op.Envelope{}, &raftlogv1.SettingSet{Key: "max-databases", Value: most})
+	w.Must(op.Envelope{}, &raftlogv1.SettingSet{Key: "max-databases", Value: most})
 }
 
 // ceilings counts the databases for which the cluster keeps a ceiling.

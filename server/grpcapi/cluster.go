@@ -51,7 +51,7 @@ func member(m service.Member) *idnodev1.Member {
 		Tag: m.Tag, Id: m.ID, GrpcAddress: m.GRPCAddress, RaftAddress: m.RaftAddress,
 		HttpAddress: m.HTTPAddress, Role: roleOf(m.Role), LogFormat: m.LogFormat,
 		Reachable: m.Reachable, AppliedIndex: m.AppliedIndex, Behind: m.Behind,
-		StorageFull: m.StorageFull, Version: m.Version,
+		StorageFull: m.StorageFull, StorageSlow: m.StorageSlow, LeaderPriority: m.LeaderPriority, Version: m.Version,
 	}
 	if m.SilentFor > 0 {
 		out.UnreachableFor = durationpb.New(m.SilentFor)

@@ -60,12 +60,12 @@ func TestCompressedMessagesAreRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := r.index
+			before := r.Index()
 			err := call()
 			if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "compressed messages are refused") {
 				t.Errorf("error %v", err)
 			}
-			if served.Load() != 0 || r.index != before {
+			if served.Load() != 0 || r.Index() != before {
 				t.Error("the call was served")
 			}
 		})

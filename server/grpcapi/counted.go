@@ -43,19 +43,29 @@ func isOperators(method string) bool {
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
 }
 
-// countedUnary counts what a call holds for its caller, and refuses it if that is too
-// much. A health check is never refused: a supervisor would end a node that is merely
-// busy. Calls of operators are refused only if their own caller is full. The answer is
-// encoded here, so that it is counted until gRPC has sent it.
+// countedUnary counts what a call holds for its caller. The answer is encoded here, so
+// that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	to := connectionOf(ctx)
 	if to == nil || strings.HasPrefix(info.FullMethod, peerPrefix) {
 		return handler(ctx, req)
 	}
-	if info.FullMethod != healthv1.Health_Check_FullMethodName {
+	return l.counted(ctx, to, req, info.FullMethod, handler, func(answer proto.Message) (any, error) {
+		e, err := encode(answer, to)
+		return &e, err
+	})
+}
+
+// counted counts what a call holds until its answer is encoded, and refuses it if that is
+// too much. A health check is never refused: a supervisor would end a node that is merely
+// busy. Calls of operators are refused only if their own caller is full.
+func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any, method string, handler grpc.UnaryHandler,
+	encode func(proto.Message) (any, error),
+) (any, error) {
+	if method != healthv1.Health_Check_FullMethodName {
 		bytes := callBytes + int64(proto.Size(req.(proto.Message))) + answerBytes(req)
 		take := to.Take
-		if isOperators(info.FullMethod) {
+		if isOperators(method) {
 			take = to.TakeLast
 		}
 		if !take(bytes) {
@@ -67,11 +77,11 @@ func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.Unary
 	if err != nil {
 		return nil, err
 	}
-	answer, err := encode(res.(proto.Message), to)
+	answer, err := encode(res.(proto.Message))
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &answer, nil
+	return answer, nil
 }
 
 // countedStream does the same with a stream.

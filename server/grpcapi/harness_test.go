@@ -19,12 +19,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/service"
@@ -34,12 +33,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // backend is everything a service needs, around a real state machine.
 type backend struct {
+	*fsmtest.Cluster
 	t     testing.TB
 	state *fsm.State
 
-	mu    sync.Mutex
-	index uint64
-	etag  uint64
+	mu   sync.Mutex
+	etag uint64
 	// fail is what Propose returns; boom makes it panic.
 	fail error
 	boom bool
@@ -51,20 +50,10 @@ type backend struct {
 	together []int
 }
 
-var clusterID = []byte("cluster---------")
-
 func newBackend(t testing.TB) *backend {
 	t.Helper()
-	b := &backend{t: t, state: fsm.New(fsm.Config{})}
-	member := &raftlogv1.Member{Id: []byte("node-a----------"), Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	bootstrap, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Propose(context.Background(), bootstrap); err != nil {
-		t.Fatal(err)
-	}
-	return b
+	c := fsmtest.New(t, time.Unix(0, 1_700_000_000_000_000_123), fsmtest.Member("A"))
+	return &backend{Cluster: c, t: t, state: c.State}
 }
 
 func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error) {
@@ -82,15 +71,11 @@ func (b *backend) Propose(ctx context.Context, operation []byte) ([]byte, error)
 	if b.alike != nil {
 		return b.alike, nil
 	}
-	b.index++
-	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: 1_700_000_000_000_000_123}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := b.state.Apply(b.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil {
-		return nil, err
+	answer, err := b.Cluster.Propose(ctx, operation)
+	if err == nil {
+		b.last = answer
 	}
-	b.last = slices.Clone(results[0].Results[0])
-	return b.last, nil
+	return answer, err
 }
 
 // pass waits at the gate.
@@ -116,6 +101,8 @@ func (b *backend) set(change func(*backend)) {
 }
 
 func (b *backend) Linearize(context.Context) error { return nil }
+
+func (b *backend) Has(string) bool { return true }
 
 func (b *backend) NextBlock(_ string, n int) (uint64, error) {
 	b.mu.Lock()
@@ -155,6 +142,9 @@ func newService(t testing.TB, b *backend) *service.Service {
 	svc, err := service.New(service.Config{
 		Proposer: b, Linearizer: b, State: b.state, Etags: b, Cluster: b,
 		Tag: func() (string, bool) { return "A", true }, Version: "test",
+		OwnReserves: func() []service.Reserve {
+			return []service.Reserve{{Database: "default", Tag: "orders", Numbers: 96, Lasts: 90 * time.Second}}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +167,7 @@ func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return r.budget.Open("shop") })
 	server := NewServer(cfg, connections.Credentials(nil), r.service, r.health)
 	if register != nil {
-		register(server)
+		register(server.Server)
 	}
 	listener := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/docid"
@@ -163,7 +164,7 @@ func (s *idsServer) NextRange(ctx context.Context, req *idnodev1.NextRangeReques
 	}
 	return &idnodev1.NextRangeResponse{
 		Prefix: res.Prefix, Low: res.Low, High: res.High, Size: res.Size, NodeTag: res.NodeTag,
-		RangeAt: timestamppb.New(res.RangeAt), Token: res.Token[:], LogIndex: res.LogIndex,
+		RangeAt: timestamppb.New(res.RangeAt), Token: res.Token[:], LogIndex: res.LogIndex, FromReserve: res.FromReserve,
 	}, nil
 }
 
@@ -222,6 +223,18 @@ func (s *idsServer) ListHiLo(ctx context.Context, req *idnodev1.ListHiLoRequest)
 	answer := &idnodev1.ListHiLoResponse{NextPageToken: res.NextPageToken, LogIndex: res.LogIndex}
 	for _, h := range res.Items {
 		answer.Hilos = append(answer.Hilos, &idnodev1.HiLo{Tag: h.Tag, Max: h.Max})
+	}
+	return answer, nil
+}
+
+func (s *idsServer) ListReserves(ctx context.Context, req *idnodev1.ListReservesRequest) (*idnodev1.ListReservesResponse, error) {
+	res, err := s.service.ListReserves(ctx, service.ListRequest{PageSize: int(req.GetPageSize()), PageToken: req.GetPageToken()})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	answer := &idnodev1.ListReservesResponse{NodeTag: res.NodeTag, NextPageToken: res.NextPageToken}
+	for _, r := range res.Items {
+		answer.Reserves = append(answer.Reserves, &idnodev1.Reserve{Database: r.Database, Tag: r.Tag, Numbers: r.Numbers, Lasts: durationpb.New(r.Lasts)})
 	}
 	return answer, nil
 }

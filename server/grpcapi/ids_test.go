@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/internal/outcome"
@@ -88,6 +89,10 @@ func TestIds(t *testing.T) {
 	check(hilo, &idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: "orders", Max: 100}, LogIndex: 10}, err)
 	hilos, err := r.ids.ListHiLo(ctx, &idnodev1.ListHiLoRequest{Prefix: "ORD"})
 	check(hilos, &idnodev1.ListHiLoResponse{Hilos: []*idnodev1.HiLo{{Tag: "orders", Max: 100}}, LogIndex: 10}, err)
+	reserves, err := r.ids.ListReserves(ctx, &idnodev1.ListReservesRequest{})
+	check(reserves, &idnodev1.ListReservesResponse{
+		NodeTag: "A", Reserves: []*idnodev1.Reserve{{Database: "default", Tag: "orders", Numbers: 96, Lasts: durationpb.New(90 * time.Second)}},
+	}, err)
 
 	claimed, err := r.ids.Claim(ctx, &idnodev1.ClaimRequest{Id: "Names/Ayende"})
 	check(claimed, &idnodev1.ClaimResponse{Id: "Names/Ayende", LogIndex: 11}, err)

@@ -74,10 +74,14 @@ func (l *requestLog) begin(method string) time.Time {
 }
 
 func (l *requestLog) end(ctx context.Context, method string, start time.Time, err error) {
+	l.handled(method, start, err)
+	l.write(ctx, method, start, err)
+}
+
+func (l *requestLog) handled(method string, start time.Time, err error) {
 	if l.observer != nil {
 		l.observer.Handled(method, status.Code(err), time.Since(start))
 	}
-	l.write(ctx, method, start, err)
 }
 
 // refused records calls that did not come to the service, those of a message

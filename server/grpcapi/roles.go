@@ -39,7 +39,7 @@ func rolesOf(m *idnodev1.RoleTable) service.Roles {
 		roles.Roles = append(roles.Roles, role)
 	}
 	for _, l := range m.GetLimits() {
-		roles.Limits = append(roles.Limits, rights.Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond()})
+		roles.Limits = append(roles.Limits, rights.Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
 	}
 	return roles
 }
@@ -73,7 +73,7 @@ func roleTable(roles service.Roles) *idnodev1.RoleTable {
 		m.Roles = append(m.Roles, r)
 	}
 	for _, l := range roles.Limits {
-		m.Limits = append(m.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond})
+		m.Limits = append(m.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
 	}
 	return m
 }

@@ -85,21 +85,29 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Server is the gRPC server of a node. What is made over HTTP goes through it too: see Unary.
+type Server struct {
+	*grpc.Server
+	unary map[string]unary
+	log   *requestLog
+}
+
 // NewServer returns a server with the public services, health and reflection on
 // it. More services may be registered before it serves: reflection lists those
 // too. creds is nil for a server without TLS.
 //
 // Handlers are waited for when the server is stopped, so that none is left that
 // uses what is closed after it; each call is bounded by the service.
-func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *grpc.Server {
+func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.Service, health *Health) *Server {
 	cfg = cfg.withDefaults()
 	log := &requestLog{logger: cfg.Logger, observer: cfg.Observer}
-	server := grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...)
-	idnodev1.RegisterIdsServiceServer(server, &idsServer{
+	server := &Server{Server: grpc.NewServer(append(cfg.options(creds, log), cfg.Options...)...), unary: map[string]unary{}, log: log}
+	public := publicServices{server}
+	idnodev1.RegisterIdsServiceServer(public, &idsServer{
 		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
-	idnodev1.RegisterClusterServiceServer(server, clusterServer{service: svc})
-	idnodev1.RegisterAdminServiceServer(server, adminServer{service: svc})
+	idnodev1.RegisterClusterServiceServer(public, clusterServer{service: svc})
+	idnodev1.RegisterAdminServiceServer(public, adminServer{service: svc})
 	healthv1.RegisterHealthServer(server, health.server)
 	reflection.Register(server)
 	return server

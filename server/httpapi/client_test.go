@@ -53,7 +53,7 @@ func TestSizes(t *testing.T) {
 		target := fmt.Sprintf("/databases/default/hilo/next?tag=t%d&lastBatchSize=%d", i, c.LastSize)
 		if c.Idle != nil {
 			// Clients cut the time off at 100 ns; an idle time just above a minute must stay so.
-			at := w.now.Add(-time.Duration(*c.Idle * float64(time.Second)))
+			at := w.Now().Add(-time.Duration(*c.Idle * float64(time.Second)))
 			target += "&lastRangeAt=" + at.Format(time.RFC3339Nano)
 		}
 		if got := decode[rangeAnswer](t, do(s, http.MethodGet, target), http.StatusCreated); got.LastSize != c.Size || got.High-got.Low+1 != c.Size {
@@ -153,7 +153,7 @@ func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
 	for _, change := range []proto.Message{
 		&raftlogv1.MemberAnnounce{Member: replaced}, &raftlogv1.MemberRemove{Tag: "B"}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat},
 	} {
-		w.mustPropose(op.Envelope{}, change)
+		w.Must(op.Envelope{}, change)
 		if !refreshed(have) {
 			t.Errorf("a client with the etag %d does not hear of a change", have)
 		}
@@ -161,8 +161,8 @@ func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
 		if got <= have || refreshed(got) {
 			t.Errorf("the etag %d after %d", got, have)
 		}
-		if other := topology(c); other <= have || other > int64(w.index) {
-			t.Errorf("another node says %d at log index %d, after %d", other, w.index, have)
+		if other := topology(c); other <= have || other > int64(w.Index()) {
+			t.Errorf("another node says %d at log index %d, after %d", other, w.Index(), have)
 		}
 		have = got
 	}
@@ -179,7 +179,7 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 		return &raftlogv1.MemberAnnounce{Member: m}
 	}
 	w.raiseFormat()
-	etag := int64(w.index)
+	etag := int64(w.Index())
 	for i, step := range []struct {
 		payload proto.Message
 		changes bool
@@ -189,9 +189,9 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 		{&raftlogv1.MemberRemove{Tag: "B"}, true},
 		{announce("a:7403"), false},
 	} {
-		w.mustPropose(op.Envelope{}, step.payload)
+		w.Must(op.Envelope{}, step.payload)
 		if step.changes {
-			etag = int64(w.index)
+			etag = int64(w.Index())
 		}
 		said := map[string]bool{}
 		for _, tag := range []string{"A", "C"} {
@@ -218,7 +218,7 @@ func TestRangesThatDoublesCannotCount(t *testing.T) {
 				w.raiseFormat()
 			}
 			raise := &raftlogv1.HiLoSet{Tag: "orders", Max: maxExact - 32}
-			w.mustPropose(op.Envelope{Database: "shop"}, raise)
+			w.Must(op.Envelope{Database: "shop"}, raise)
 			const next = "/databases/shop/hilo/next?tag=orders"
 			s := w.newServer("A", Config{}, "")
 			if got := decode[rangeAnswer](t, do(s, http.MethodGet, next), http.StatusCreated); got.High != maxExact {

@@ -26,22 +26,33 @@ type guard struct {
 	// principal and accepts may be nil.
 	principal func(tls.ConnectionState) string
 	accepts   func(tls.ConnectionState) bool
-	// held and refused are those of Config.
+	// held, refused and answer are those of Config.
 	held    func(net.Conn) *budget.Connection
 	refused func(reason string, calls int)
+	answer  func(w http.ResponseWriter, r *http.Request, err *service.Error) bool
 }
 
 func newGuard(cfg Config, next http.Handler) http.Handler {
-	return &guard{
-		next: ownOrigin(next), logger: cfg.Logger, maxBody: cfg.MaxBodyBytes,
-		principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused,
+	g := &guard{
+		logger: cfg.Logger, maxBody: cfg.MaxBodyBytes,
+		principal: cfg.Principal, accepts: cfg.Accepts, held: cfg.Held, refused: cfg.Refused, answer: cfg.Answer,
+	}
+	g.next = g.ownOrigin(next)
+	return g
+}
+
+// fail answers a request that no handler gets, in the form of its protocol. Without one
+// it is f.
+func (g *guard) fail(w http.ResponseWriter, r *http.Request, err *service.Error, f failure) {
+	if g.answer == nil || !g.answer(w, r, err) {
+		writeFailure(w, r, f)
 	}
 }
 
 // ownOrigin refuses what a page of another origin makes a browser send, if it
 // changes anything. One of RavenDB's calls does although it is a GET, which a
 // browser sends for a mere picture.
-func ownOrigin(next http.Handler) http.Handler {
+func (g *guard) ownOrigin(next http.Handler) http.Handler {
 	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r
@@ -51,9 +62,9 @@ func ownOrigin(next http.Handler) http.Handler {
 			asked = &change
 		}
 		if foreign.Check(asked) != nil {
-			writeFailure(w, r, failure{
-				status: http.StatusForbidden, exception: operationException, message: "a page of another origin may change nothing",
-			})
+			const message = "a page of another origin may change nothing"
+			g.fail(w, r, &service.Error{Code: service.PermissionDenied, Reason: service.ReasonInvalidRequest, Message: message},
+				failure{status: http.StatusForbidden, exception: operationException, message: message})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -92,14 +103,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !response.held.TakeLast(requestBytes) {
 		response.held = nil
 		g.refused(service.ErrOverloaded.Reason, 1)
-		writeFailure(response, r, failureOf(service.ErrOverloaded))
+		g.fail(response, r, service.ErrOverloaded, failureOf(service.ErrOverloaded))
 		return
 	}
 	defer response.held.Give(requestBytes)
 	if r.ContentLength > g.maxBody {
-		writeFailure(response, r, failure{
-			status: http.StatusRequestEntityTooLarge, exception: argumentException, message: fmt.Sprintf("the body has more than %d bytes", g.maxBody),
-		})
+		message := fmt.Sprintf("the body has more than %d bytes", g.maxBody)
+		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
+			failure{status: http.StatusRequestEntityTooLarge, exception: argumentException, message: message})
 		return
 	}
 	r.Body = http.MaxBytesReader(response, r.Body, g.maxBody)
@@ -135,9 +146,8 @@ func (g *guard) recover(w *loggedResponse, r *http.Request) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // The answer has begun: it must not look whole.
 	}
-	writeFailure(w, r, failureOf(&service.Error{
-		Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more",
-	}))
+	err := &service.Error{Code: service.Internal, Reason: service.ReasonInternal, Message: "internal error; the node's log says more"}
+	g.fail(w, r, err, failureOf(err))
 }
 
 // done writes the line of a request: at debug if it went well, at info if the
@@ -215,6 +225,12 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 	defer w.held.Give(more)
 	return w.ResponseWriter.Write(b)
 }
+
+// Failed remembers the reason of an error for the log, for handlers of other packages.
+func (w *loggedResponse) Failed(reason string) { w.reason = reason }
+
+// Held returns what is counted for the caller; nil if nothing is.
+func (w *loggedResponse) Held() *budget.Connection { return w.held }
 
 // Unwrap is for http.ResponseController.
 func (w *loggedResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }

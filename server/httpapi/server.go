@@ -63,6 +63,9 @@ type Config struct {
 	// Refused, if set, reports each call that is refused before it comes to the
 	// service, by its reason.
 	Refused func(reason string, calls int)
+	// Answer, if set, may answer what is refused before a handler has it, in the form of
+	// its own protocol; false says that the request is of none that it knows.
+	Answer func(w http.ResponseWriter, r *http.Request, err *service.Error) bool
 	// Around, if set, returns what is put around the handler of all calls.
 	Around func(http.Handler) http.Handler
 }

@@ -69,7 +69,7 @@ func TestBounds(t *testing.T) {
 	// What is in time here must be so on a machine that stands still for a moment.
 	short := time.Second
 	address := serve(t, newWorld(t).newServer("A", Config{
-		HeaderTimeout: short, ReadTimeout: 4 * short, IdleTimeout: short, MaxHeaderBytes: 1024, MaxBodyBytes: 100,
+		HeaderTimeout: short, ReadTimeout: 2 * short, IdleTimeout: short, MaxHeaderBytes: 1024, MaxBodyBytes: 100,
 	}, ""))
 	const next = "POST /databases/default/identity/next?name=users HTTP/1.1\r\nHost: a\r\n"
 	tests := map[string]struct{ sent, want string }{

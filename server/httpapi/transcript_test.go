@@ -103,7 +103,7 @@ func (s *transcript) control(verb, rest string) bool {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.world.set(func(w *world) { w.now = w.now.Add(d) })
+		s.world.Advance(d)
 	case "fault":
 		faults := map[string]error{"none": nil, "no-quorum": errNoQuorum, "unknown": errUnknown}
 		s.world.set(func(w *world) { w.fail, w.applied = faults[rest], rest == "unknown" })

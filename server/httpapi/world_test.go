@@ -7,20 +7,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -30,17 +28,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-var clusterID = []byte("cluster---------")
-
-// world is a cluster of nothing but its replicated state, with a clock that
-// stands still: operations are applied at once, whichever node they come from.
+// world is a cluster of three nodes, with a clock that stands still: operations are
+// applied at once, whichever node they come from.
 type world struct {
+	*fsmtest.Cluster
 	t     testing.TB
 	state *fsm.State
 
-	mu    sync.Mutex
-	index uint64
-	now   time.Time
+	mu sync.Mutex
 	// fail is what Propose and Linearize return; with applied the operation is
 	// applied all the same. boom makes Propose panic.
 	fail    error
@@ -54,24 +49,18 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a:7402", "b.example:7402", "c:7402"}, now: time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC)}
-	members := []*raftlogv1.Member{member("A"), member("B"), member("C")}
-	w.mustPropose(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
-	return w
+	c := fsmtest.New(t, time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC), member("A"), member("B"), member("C"))
+	return &world{Cluster: c, t: t, state: c.State, addresses: []string{"a:7402", "b.example:7402", "c:7402"}}
 }
 
-func nodeID(tag string) []byte { return []byte("node-" + strings.ToLower(tag) + "----------") }
-
 func member(tag string) *raftlogv1.Member {
-	host := strings.ToLower(tag)
-	return &raftlogv1.Member{
-		Id: nodeID(tag), Tag: tag, Voter: true, LogFormat: 1,
-		GrpcAddress: host + ":7400", RaftAddress: host + ":7401", HttpAddress: host + ":7402",
-	}
+	m := fsmtest.Member(tag)
+	m.HttpAddress = strings.ToLower(tag) + ":7402"
+	return m
 }
 
 // Propose implements service.Proposer.
-func (w *world) Propose(_ context.Context, operation []byte) ([]byte, error) {
+func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.boom {
@@ -80,14 +69,11 @@ func (w *world) Propose(_ context.Context, operation []byte) ([]byte, error) {
 	if w.fail != nil && !w.applied {
 		return nil, w.fail
 	}
-	w.index++
-	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: w.now.UnixNano()}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil || w.fail != nil {
-		return nil, errors.Join(err, w.fail)
+	answer, err := w.Cluster.Propose(ctx, operation)
+	if w.fail != nil {
+		return nil, w.fail
 	}
-	return slices.Clone(results[0].Results[0]), nil
+	return answer, err
 }
 
 // Linearize implements service.Linearizer.
@@ -97,22 +83,6 @@ func (w *world) Linearize(context.Context) error {
 	return w.fail
 }
 
-// mustPropose applies an operation.
-func (w *world) mustPropose(e op.Envelope, payload proto.Message) {
-	w.t.Helper()
-	operation, err := e.Encode(payload)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	answer, err := w.Propose(context.Background(), operation)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := op.DecodeResult(answer); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // knowFormat says that all members know the newest log format, and raiseFormat has
 // it written too.
 func (w *world) knowFormat() {
@@ -120,14 +90,14 @@ func (w *world) knowFormat() {
 	for _, tag := range []string{"A", "B", "C"} {
 		m := member(tag)
 		m.LogFormat = fsm.StrictFormat
-		w.mustPropose(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: m})
+		w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: m})
 	}
 }
 
 func (w *world) raiseFormat() {
 	w.t.Helper()
 	w.knowFormat()
-	w.mustPropose(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
+	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 }
 
 func (w *world) set(change func(*world)) {
@@ -153,7 +123,7 @@ func (p place) Status() service.ClusterStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	status := service.ClusterStatus{
-		ClusterID: "c1", SelfID: hex.EncodeToString(nodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
+		ClusterID: "c1", SelfID: hex.EncodeToString(fsmtest.NodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
 		VoterTags: p.voterTags, Addresses: p.addresses,
 	}
 	if p.fail != nil {
@@ -172,6 +142,8 @@ func (place) Remove(context.Context, string, bool, *string) (uint64, error) {
 func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // NextBlock implements service.Etags.
+func (place) Has(string) bool { return true }
+
 func (place) NextBlock(string, int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 // newServer returns the HTTP port of the node called tag.
@@ -206,9 +178,5 @@ func do(s http.Handler, method, target string, headers ...string) *httptest.Resp
 
 // ProposeAll implements service.Proposer.
 func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
-	for i, operation := range operations {
-		results[i], errs[i] = w.Propose(ctx, operation)
-	}
-	return results, errs
+	return fsmtest.Each(ctx, w.Propose, operations)
 }

@@ -31,7 +31,7 @@ const (
 
 // databases has what is counted per database.
 type databases struct {
-	issued, ranges, returns, returned, hits *prometheus.CounterVec
+	issued, ranges, reserved, returns, returned, hits *prometheus.CounterVec
 
 	// known maps the folded name to *database; full says that no further name gets
 	// into it, so that the names callers make up cannot make it grow.
@@ -47,7 +47,7 @@ type databases struct {
 type database struct {
 	label                                         string
 	guid, serverSide, identity, numbers, semantic prometheus.Counter
-	ranges, returns, returned, hits               prometheus.Counter
+	ranges, reserved, returns, returned, hits     prometheus.Counter
 }
 
 func newDatabases(registry *prometheus.Registry) databases {
@@ -60,6 +60,7 @@ func newDatabases(registry *prometheus.Registry) databases {
 		issued: vec("ids_issued_total", "Ids that this node handed out, by strategy; of HiLo, the numbers of its ranges. "+
 			"A call answered again because of its request id counts again.", databaseLabel, "strategy"),
 		ranges:   vec("hilo_ranges_total", "HiLo ranges that this node handed out.", databaseLabel),
+		reserved: vec("hilo_ranges_from_reserve_total", "HiLo ranges that this node handed out of its reserve, while the cluster was out of reach.", databaseLabel),
 		returns:  vec("hilo_ranges_returned_total", "HiLo ranges whose unused rest was taken back through this node.", databaseLabel),
 		returned: vec("hilo_numbers_returned_total", "Numbers of HiLo ranges that were taken back through this node.", databaseLabel),
 		hits: vec("request_id_hits_total", "Calls answered again because their request id is remembered. "+
@@ -77,7 +78,7 @@ func (d *databases) make(label string) *database {
 		label: label,
 		guid:  issued(strategyGUID), serverSide: issued(strategyServerSide), identity: issued(strategyIdentity),
 		numbers: issued(strategyHiLo), semantic: issued(strategySemantic),
-		ranges: d.ranges.WithLabelValues(label), returns: d.returns.WithLabelValues(label),
+		ranges: d.ranges.WithLabelValues(label), reserved: d.reserved.WithLabelValues(label), returns: d.returns.WithLabelValues(label),
 		returned: d.returned.WithLabelValues(label), hits: d.hits.WithLabelValues(label),
 	}
 }
@@ -122,6 +123,7 @@ func (m *Metrics) Service() service.Events {
 			d.ranges.Inc()
 			d.numbers.Add(float64(numbers))
 		},
+		RangeFromReserve: func(database string) { m.databases.of(database).reserved.Inc() },
 		RangeReturned: func(database string, numbers int64) {
 			d := m.databases.of(database)
 			d.returns.Inc()

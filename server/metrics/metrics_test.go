@@ -20,6 +20,7 @@ import (
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 // scrape returns the series of a scrape, name with labels to value, both as text.
@@ -221,7 +222,12 @@ func (w *world) HiLos(db, _, after string, limit int) (page []fsm.NamedHiLo) {
 
 func (w *world) observed() *Metrics {
 	m := New("")
-	m.Observe(Sources{Cluster: w, State: w, Etags: w, HeldBytes: func() int64 { return 42 }})
+	m.Observe(Sources{
+		Cluster: w, State: w, Etags: w, HeldBytes: func() int64 { return 42 },
+		Reserve: func() reserve.Total {
+			return reserve.Total{Tags: 2, Numbers: 96, Lasts: 90 * time.Second, For: time.Minute}
+		},
+	})
 	return m
 }
 
@@ -258,6 +264,7 @@ func TestWhatIsRead(t *testing.T) {
 		`idnode_member_applied_index{member="A"}`: "28", `idnode_member_applied_index{member="B"}`: "",
 		`idnode_state_entries{kind="identities"}`: "4", `idnode_state_entries{kind="hilo_counters"}`: "5",
 		`idnode_state_entries{kind="claims"}`: "6", `idnode_state_entries{kind="request_ids"}`: "7", `idnode_state_name_bytes`: "800",
+		`idnode_hilo_reserve_numbers`: "96", `idnode_hilo_reserve_seconds`: "90", `idnode_hilo_reserve_for_seconds`: "60",
 		`idnode_etag_last{database="shop"}`: "17", `idnode_etag_reserved{database="shop"}`: "65536",
 		`idnode_etag_ceiling{database="shop"}`: "1.048576e+06",
 	})

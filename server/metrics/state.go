@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/server/reserve"
 )
 
 // Cluster is what is read of the cluster node; *cluster.Node is one.
@@ -42,6 +43,8 @@ type Sources struct {
 	NodeID []byte
 	// HeldBytes returns how much is held for callers.
 	HeldBytes func() int64
+	// Reserve returns what the node has in reserve.
+	Reserve func() reserve.Total
 }
 
 // Observe adds what is read at each scrape. It is called once.
@@ -61,8 +64,13 @@ var (
 	descQuorum        = desc("quorum_present", "1 if a quorum is in reach, else 0.")
 	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
 	descStorageFull   = desc("storage_full", "1 if free space is below the mark on this node or on a quorum, so that nothing is proposed.")
+	descStorageSlow   = desc("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it is not given leadership.")
 
 	descHeld = desc("held_bytes", "What is held for callers: requests, and answers that were not read.")
+
+	descReserve      = desc("hilo_reserve_numbers", "HiLo numbers that this node has in reserve, for callers while the cluster is out of reach.")
+	descReserveLasts = desc("hilo_reserve_seconds", "For how long the reserve of the tag that runs out first lasts; the time that it should last if there is no tag.")
+	descReserveFor   = desc("hilo_reserve_for_seconds", "For how long a reserve should last at least; 0 if the node keeps none.")
 
 	descEntries   = desc("state_entries", "How much there is in the replicated state, by kind.", "kind")
 	descNameBytes = desc("state_name_bytes", "Size of all names in the replicated state.")
@@ -91,7 +99,7 @@ var (
 // Describe implements prometheus.Collector.
 func (r *reader) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descQuorum, descQuorumMissing, descStorageFull, descHeld, descEntries, descNameBytes,
+		descQuorum, descQuorumMissing, descStorageFull, descStorageSlow, descHeld, descReserve, descReserveLasts, descReserveFor, descEntries, descNameBytes,
 		descEtagLast, descEtagReserved, descEtagCeiling, descSpaceUsed,
 		descRaftState, descRaftTerm, descRaftLast, descRaftCommit, descRaftApplied, descRaftSnapshot, descRaftPending,
 		descRaftServers, descRaftContact, descMemberReachable, descMemberApplied,
@@ -119,10 +127,18 @@ func (g gauges) flag(d *prometheus.Desc, set bool, labels ...string) {
 func (r *reader) Collect(out chan<- prometheus.Metric) {
 	g := gauges(out)
 	g.set(descHeld, float64(r.sources.HeldBytes()))
+	r.reserve(g)
 	r.quorum(g)
 	r.state(g)
 	r.etags(g)
 	r.raft(g)
+}
+
+func (r *reader) reserve(g gauges) {
+	total := r.sources.Reserve()
+	g.set(descReserve, float64(total.Numbers))
+	g.set(descReserveLasts, total.Lasts.Seconds())
+	g.set(descReserveFor, total.For.Seconds())
 }
 
 func (r *reader) quorum(g gauges) {
@@ -130,6 +146,7 @@ func (r *reader) quorum(g gauges) {
 	g.set(descQuorumMissing, r.sources.Cluster.QuorumMissing().Seconds())
 	status := r.sources.Cluster.Status()
 	g.flag(descStorageFull, status.StorageFull)
+	g.flag(descStorageSlow, status.StorageSlow)
 	for _, m := range status.Members {
 		if m.Member.GetRemoved() {
 			continue // Their number has no bound.

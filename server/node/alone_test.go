@@ -11,6 +11,7 @@ import (
 // single-node to begin a cluster, and nothing where there is one: it began before the
 // setting existed.
 func TestAloneAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
 	c := configs(t, "A")["A"]
 	c.Peer = map[string]string{"A": c.GRPC}
 	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrAlone) {

@@ -21,6 +21,7 @@ import (
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tlsconf"
 )
@@ -34,7 +35,7 @@ func (n *Node) assemble() error {
 	}
 	n.metrics = metrics.New(n.version)
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
-	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors})
+	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken})
 	if err := n.openCluster(); err != nil {
 		return err
 	}
@@ -44,14 +45,17 @@ func (n *Node) assemble() error {
 	if err := n.openEtags(); err != nil {
 		return err
 	}
+	if n.cfg.ReserveFor > 0 {
+		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Logger: n.log})
+	}
 	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth()}
 	auditor, err := n.openAudit()
 	if err != nil {
 		return err
 	}
 	n.service, err = service.New(service.Config{
-		Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
-		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags,
+		Reserves: n.reserves(), Proposer: n.tracing.Proposer(n.cluster), Linearizer: n.cluster, State: n.state, Etags: n.keeper,
+		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags, OwnReserves: n.ownReserves, ReserveTotal: n.ownReserveTotal,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
 		Audit: auditor, AuditLevel: audit.Level(n.cfg.AuditLevel), Version: n.version, Logger: n.log, Events: n.metrics.Service(),
@@ -85,7 +89,7 @@ func (n *Node) openCluster() error {
 			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
 		},
 		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
-		Now: n.now, LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, MinFreeBytes: uint64(c.StorageLowMark),
+		Now: n.now, LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, SlowLimit: c.StorageSlow, LeaderPriority: new(uint32(c.LeaderPriority)), MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
@@ -148,6 +152,51 @@ func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
 	if bytes.Equal(nodeID, n.cluster.ID().Bytes()) {
 		n.keeper.Floors(state)
 	}
+}
+
+// hiloTaken passes on which numbers of a tag something else than a range took. Before Start
+// there is no reserve.
+func (n *Node) hiloTaken(database, tag string, upTo int64) {
+	if n.reserve != nil {
+		n.reserve.Burn(database, tag, upTo)
+	}
+}
+
+// reserves returns nil for a node that keeps none.
+func (n *Node) reserves() service.Reserves {
+	if n.reserve == nil {
+		return nil
+	}
+	return n.reserve
+}
+
+// ownReserves shows what the node has in reserve to the service.
+func (n *Node) ownReserves() []service.Reserve {
+	if n.reserve == nil {
+		return nil
+	}
+	left := n.reserve.Left()
+	all := make([]service.Reserve, len(left))
+	for i, l := range left {
+		all[i] = service.Reserve(l)
+	}
+	return all
+}
+
+func (n *Node) ownReserveTotal() *service.ReserveTotal {
+	if n.reserve == nil {
+		return nil
+	}
+	total := service.ReserveTotal(n.reserve.Total())
+	return &total
+}
+
+// reserveTotal is what there is in reserve of all tags.
+func (n *Node) reserveTotal() reserve.Total {
+	if n.reserve == nil {
+		return reserve.Total{}
+	}
+	return n.reserve.Total()
 }
 
 func (n *Node) openEtags() error {

@@ -53,6 +53,7 @@ func certifyFor(t *testing.T, c *config.Config, cluster string) {
 // TestACertificateOfAnotherClusterEndsTheStart: as after a recovery, which gives the
 // cluster a new id. Other nodes would refuse this one, without its knowing why.
 func TestACertificateOfAnotherClusterEndsTheStart(t *testing.T) {
+	t.Parallel()
 	c := configs(t, "A")["A"]
 	secured(t, c)
 	other := strings.Repeat("0b", 16)

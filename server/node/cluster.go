@@ -46,7 +46,7 @@ func conditions(members []cluster.MemberStatus) map[string]service.Condition {
 	for _, m := range members {
 		all[m.Member.GetTag()] = service.Condition{
 			Reachable: m.Reachable, SilentFor: sinceContact(m.SilentSince), AppliedIndex: m.Applied,
-			StorageFull: m.StorageFull, Version: m.Version, CertificateEnds: m.CertificateEnds,
+			StorageFull: m.StorageFull, StorageSlow: m.StorageSlow, LeaderPriority: m.LeaderPriority, Version: m.Version, CertificateEnds: m.CertificateEnds,
 			StateDiffers: m.StateDiffers, Stats: (*service.Stats)(m.Stats),
 		}
 	}

@@ -24,6 +24,9 @@ const (
 	operationsDoc = "../../docs/operations.md"
 )
 
+// alertTests are the files of promtool's tests of the rules, beside alertsFile.
+var alertTests = []string{"idnode-alerts-test.yml", "idnode-alerts-hours-test.yml", "idnode-alerts-days-test.yml"}
+
 // rules is the part of a file of alert rules that is used here. A key that is not
 // in it is a slip.
 type rules struct {
@@ -120,6 +123,7 @@ func checkExpression(t *testing.T, where, expression string) {
 // TestDeployedNamesExist: what the dashboard and the alerts ask for is in a
 // scrape of a node that has worked, under that name.
 func TestDeployedNamesExist(t *testing.T) {
+	t.Parallel()
 	n := run(t, configs(t, "A")["A"])
 	n.ready()
 	n.generate("users/", 1)
@@ -221,18 +225,22 @@ func promtool(t *testing.T, args ...string) {
 }
 
 // TestAlertsByPromtool: the rules are sound, and each is heard when it must be and
-// not otherwise, as idnode-alerts-test.yml says.
+// not otherwise, as the files of alertTests say.
 func TestAlertsByPromtool(t *testing.T) {
+	t.Parallel()
 	promtool(t, "check", "rules", filepath.Base(alertsFile))
-	promtool(t, "test", "rules", "idnode-alerts-test.yml")
+	promtool(t, append([]string{"test", "rules"}, alertTests...)...)
 }
 
-// TestEveryAlertIsTried: each is in idnode-alerts-test.yml, once heard and once
-// silent.
+// TestEveryAlertIsTried: each is in one of alertTests, once heard and once silent.
 func TestEveryAlertIsTried(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(alertsFile), "idnode-alerts-test.yml"))
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, name := range alertTests {
+		cases, err := os.ReadFile(filepath.Join(filepath.Dir(alertsFile), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, cases...)
 	}
 	for _, g := range readRules(t).Groups {
 		for _, r := range g.Rules {
@@ -269,6 +277,7 @@ func TestDashboardByPromtool(t *testing.T) {
 
 // TestEveryMetricIsDocumented: docs/operations.md names each metric of ours.
 func TestEveryMetricIsDocumented(t *testing.T) {
+	t.Parallel()
 	manual, err := os.ReadFile(operationsDoc)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/server/httpapi"
+	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/page"
 	"github.com/idnode/idnode/server/tlsconf"
@@ -55,8 +56,8 @@ func (p *port) close() {
 	}
 }
 
-// openHTTP claims the HTTP port, if the node shall have one, and puts the page for
-// people there.
+// openHTTP claims the HTTP port, if the node shall have one, and puts the public API and
+// the page for people there.
 func (n *Node) openHTTP() (err error) {
 	if n.cfg.HTTP == "" {
 		return nil
@@ -66,7 +67,10 @@ func (n *Node) openHTTP() (err error) {
 	}
 	cfg := n.httpConfig()
 	cfg.Around, cfg.Refused, cfg.ExactNumbers = n.tracing.Handler, n.metrics.Refused, n.cfg.RavenDBExactNumbers
+	public := jsonapi.New(jsonapi.Config{Calls: n.server, CheckHost: n.service.CheckHost})
+	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
+	public.Handle(n.http.server.Handle)
 	page.New(page.Config{Service: n.service, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
 	return nil
 }
@@ -86,7 +90,7 @@ func (n *Node) httpConfig() httpapi.Config {
 // openMetrics puts metrics and health on their port: their own, where all callers
 // see names, or the HTTP port if there is one.
 func (n *Node) openMetrics() (err error) {
-	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(), HeldBytes: n.HeldBytes})
+	n.metrics.Observe(metrics.Sources{Cluster: n.cluster, State: n.state, Etags: n.counters, NodeID: n.cluster.ID().Bytes(), HeldBytes: n.HeldBytes, Reserve: n.reserveTotal})
 	n.metrics.Methods(n.server.GetServiceInfo())
 	on, names := n.http.server, func(r *http.Request) bool { return n.service.MayRead(r.Context()) }
 	if n.cfg.Metrics != "" {

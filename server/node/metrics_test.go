@@ -167,6 +167,7 @@ func (r *running) generate(template string, count int64) {
 
 // TestScrapeOfOneNode: which series there are after which calls.
 func TestScrapeOfOneNode(t *testing.T) {
+	t.Parallel()
 	n := run(t, configs(t, "A")["A"])
 	n.ready()
 	n.generate("", 2)
@@ -316,6 +317,7 @@ func buildLabels(t *testing.T, n *running) string {
 
 // TestScrapeOfThreeNodes: who leads, what travels between them, and a fail-over.
 func TestScrapeOfThreeNodes(t *testing.T) {
+	t.Parallel()
 	nodes := map[string]*running{}
 	for tag, c := range configs(t, "A", "B", "C") {
 		nodes[tag] = run(t, c)
@@ -375,6 +377,7 @@ func TestScrapeOfThreeNodes(t *testing.T) {
 // TestAWrongListOfPeersIsTold: two nodes whose lists differ form no cluster, and each
 // says why to whoever asks whether it is ready, and to callers.
 func TestAWrongListOfPeersIsTold(t *testing.T) {
+	t.Parallel()
 	all := configs(t, "A", "B")
 	all["B"].Peer = maps.Clone(all["A"].Peer)
 	all["B"].Peer["C"] = freeport.For(t)
@@ -406,6 +409,7 @@ func TestReadinessOfANodeThatStarts(t *testing.T) {
 // TestMetricsPort: with an address of their own, metrics and health are there and
 // nowhere else, and health says so while the node stops.
 func TestMetricsPort(t *testing.T) {
+	t.Parallel()
 	c := configs(t, "A")["A"]
 	c.Metrics = "127.0.0.1:0"
 	n := run(t, c)
@@ -432,6 +436,7 @@ func TestMetricsPort(t *testing.T) {
 // TestMetricsNameNoDatabases to who may not read everything; on a port of their own
 // they do.
 func TestMetricsNameNoDatabases(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} {
 		c := configs(t, "A")["A"]
 		if own {
@@ -495,6 +500,7 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 // TestMetricsOverTLS: the port follows the rules of the others: who has no
 // certificate of the CA sees nothing.
 func TestMetricsOverTLS(t *testing.T) {
+	t.Parallel()
 	c := configs(t, "A")["A"]
 	secured(t, c)
 	dir := filepath.Dir(c.TLSCA)

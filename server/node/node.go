@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
@@ -18,8 +16,10 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/etags"
+	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/metrics"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/server/reserve"
 	"github.com/idnode/idnode/server/service"
 	"github.com/idnode/idnode/server/tracing"
 )
@@ -65,19 +65,21 @@ type Node struct {
 	watch   func(*fsm.State) cluster.StateMachine
 
 	// What New makes, in the order in which it is made.
-	state     *fsm.State
-	pool      *peer.Pool
-	callers   *callers
-	cluster   *cluster.Node
-	counters  *etag.Counters
-	keeper    *etags.Keeper
+	state    *fsm.State
+	pool     *peer.Pool
+	callers  *callers
+	cluster  *cluster.Node
+	counters *etag.Counters
+	keeper   *etags.Keeper
+	// reserve is nil on a node that keeps none.
+	reserve   *reserve.Keeper
 	service   *service.Service
 	readiness *readiness
 	// certs is nil on a node without TLS.
 	certs *certificates
 	// audit is nil on a node that records nothing.
 	audit    *audit.Log
-	server   *grpc.Server
+	server   *grpcapi.Server
 	listener net.Listener
 	http     port
 	// metricsPort is one of metrics and health alone, if they have an address.

@@ -115,11 +115,18 @@ func (r *readiness) reason() error {
 // reads, gives server-side ids, and goes on by itself.
 const fullWarning = "storage is full, here or on a majority: identities, ranges and claims are refused with STORAGE_FULL until there is room"
 
+// slowWarning is what a node says whose disk is slow. It is ready all the same: it reads,
+// and another leads.
+const slowWarning = "storage is slow: a write to the log took longer than storage-slow, and this node is not given leadership for some seconds"
+
 // warnings are what a person should know of the node, ready or not.
 func (r *readiness) warnings() []string {
 	warnings := r.cluster.Warnings()
 	if r.cluster.StorageFull() {
 		warnings = append(warnings, fullWarning)
+	}
+	if r.cluster.StorageSlow() {
+		warnings = append(warnings, slowWarning)
 	}
 	return warnings
 }

@@ -65,6 +65,13 @@ func (n *Node) stop() {
 		// No call can ask for an etag any more: their exact values go to the disk
 		// and, while there still is a leader, to the cluster.
 		{"etags", keeperLimit, n.keeper.Stop},
+		// No call can ask for a range any more: the rest of the reserve goes back.
+		{"reserve of ranges", keeperLimit, func(ctx context.Context) error {
+			if n.reserve != nil {
+				n.reserve.Stop(ctx)
+			}
+			return nil
+		}},
 		// The other nodes may be stopping too, and need this one for theirs.
 		{"etags of other nodes", time.Second, n.stayForOthers},
 		// Leadership is handed over, then Raft ends, then its store is closed.
@@ -161,6 +168,9 @@ func (n *Node) release() error {
 	n.metricsPort.close()
 	if n.keeper != nil {
 		_ = n.keeper.Stop(ctx) // That the cluster was not told is what was meant.
+	}
+	if n.reserve != nil {
+		n.reserve.Stop(ctx) // Nothing is returned, as after a crash.
 	}
 	if n.cluster != nil {
 		errs = append(errs, n.cluster.Shutdown(ctx))

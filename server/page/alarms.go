@@ -61,6 +61,13 @@ func alarmsOf(s service.Status) []alarm {
 			add(true, certificateEnds(m, *days))
 		}
 	}
+	if r := s.Reserve; r.Short() {
+		add(true, alarm{
+			Name: "IdnodeReserveShort", Title: "The reserve of HiLo ranges runs short.",
+			Text: fmt.Sprintf("A tag has numbers for %s at its rate, and should have them for %s. ", r.Lasts.Round(time.Second), r.For) +
+				"The command idnode hilo reserves names it.",
+		})
+	}
 	for _, warning := range s.Warnings {
 		add(true, alarm{Title: "Warning.", Text: warning})
 	}
@@ -75,9 +82,17 @@ func noQuorum(s service.Status) alarm {
 	return alarm{
 		Name: "IdnodeNoQuorum", Critical: true, Title: "No quorum.",
 		Text: "This node is not in touch with a majority of the voters" + known + ". " +
-			"It refuses identities, HiLo ranges, claims and seeds; server-side ids and GUIDs go on.",
+			refused(s),
 		Millis: s.QuorumMissing.Milliseconds(),
 	}
+}
+
+// refused says what a node without a quorum refuses.
+func refused(s service.Status) string {
+	if s.Reserve == nil || s.Reserve.Numbers == 0 {
+		return "It refuses identities, HiLo ranges, claims and seeds; server-side ids and GUIDs go on."
+	}
+	return "It refuses identities, claims and seeds; server-side ids and GUIDs go on, and HiLo ranges as long as its reserve lasts."
 }
 
 // storageFull is about disks below the mark, and whether that stops the cluster.

@@ -96,7 +96,11 @@ func (p *Page) settings(r *http.Request) (any, error) {
 
 func (p *Page) roles(r *http.Request) (any, error) {
 	res, err := p.service.GetRoles(r.Context(), service.Stale)
-	return res.Roles, err
+	if err != nil {
+		return nil, err
+	}
+	// JSON has null for a list that is nil.
+	return service.Roles{Roles: append([]rights.Role{}, res.Roles.Roles...), Limits: append([]rights.Limit{}, res.Roles.Limits...)}, nil
 }
 
 type backupRequest struct {

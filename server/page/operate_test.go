@@ -79,6 +79,19 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// TestAReserveThatRunsShort is an alarm from half of what was asked for on.
+func TestAReserveThatRunsShort(t *testing.T) {
+	for lasts, want := range map[time.Duration]string{
+		5 * time.Minute: `[]`,
+		4 * time.Minute: `[{"name":"IdnodeReserveShort","critical":false,"title":"The reserve of HiLo ranges runs short."}]`,
+	} {
+		w := newWorld(t)
+		w.reserve = &service.ReserveTotal{Tags: 1, Numbers: 32, Lasts: lasts, For: 10 * time.Minute}
+		wantJSON(t, send(w.newServer(httpapi.Config{}), get, api+"overview", ""), 200,
+			fmt.Sprintf(`{"alarms":%s,"reserve":{"tags":1,"numbers":32,"lasts_millis":%d}}`, want, lasts.Milliseconds()))
+	}
+}
+
 // TestAlarmsHaveTheNamesOfTheRules: whoever was woken by an alert finds it on the page.
 func TestAlarmsHaveTheNamesOfTheRules(t *testing.T) {
 	rules, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", "idnode-alerts.yml"))
@@ -142,7 +155,7 @@ func TestOperate(t *testing.T) {
 		{post, "members/remove", `{"tag":"C"}`, 200, `{"name":"C"}`},
 		{post, "members/remove", `{"tag":"C","force":true}`, 400, `{"reason":"INVALID_REQUEST"}`},
 		{get, "settings", "", 200, `{"next":""}`},
-		{get, "roles", "", 200, `{"Roles":null,"Limits":null}`},
+		{get, "roles", "", 200, `{"Roles":[],"Limits":[]}`},
 	})
 	if strings.Join(w.led, " ") != "B" || strings.Join(w.removed, " ") != "C" {
 		t.Errorf("%q led, %q were removed", w.led, w.removed)
@@ -166,7 +179,7 @@ func TestBackup(t *testing.T) {
 	}
 	wantHeaders(t, "backup", answer.Header())
 	file, err := backup.NewReader(bytes.NewReader(answer.Body.Bytes()))
-	if err != nil || file.Header().GetLogIndex() != w.index {
+	if err != nil || file.Header().GetLogIndex() != w.Index() {
 		t.Fatalf("%v, %v", file.Header(), err)
 	}
 	for err == nil {

@@ -39,10 +39,20 @@ type overview struct {
 
 	Members []member `json:"members"`
 	Alarms  []alarm  `json:"alarms"`
+	// Reserve is null if the node keeps none.
+	Reserve *reserve `json:"reserve"`
 	Counts  counts   `json:"counts"`
 	// Issued has numbers since the start of the node.
 	Issued map[string]uint64 `json:"issued"`
 	You    you               `json:"you"`
+}
+
+// reserve is what the node has in reserve of all tags, and for how long the tag that runs
+// out first has numbers.
+type reserve struct {
+	Tags    int   `json:"tags"`
+	Numbers int64 `json:"numbers"`
+	Millis  int64 `json:"lasts_millis"`
 }
 
 // you is the viewer of the page, and its rights.
@@ -119,6 +129,9 @@ func (p *Page) overview(r *http.Request) (any, error) {
 			Name: p.service.Principal(r.Context()), Cluster: have.String(),
 			Some: p.service.RightsWithin(r.Context(), database(r.URL.Query())).String(),
 		},
+	}
+	if r := s.Reserve; r != nil {
+		o.Reserve = &reserve{r.Tags, r.Numbers, r.Lasts.Milliseconds()}
 	}
 	o.Voters, o.Reachable = votersOf(s)
 	o.Quorum = o.Voters/2 + 1

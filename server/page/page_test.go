@@ -120,7 +120,7 @@ var changes = map[string]string{
 func TestForeignPages(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer(httpapi.Config{})
-	before := w.index
+	before := w.Index()
 	tests := map[string]struct {
 		headers []string
 		status  int
@@ -151,8 +151,8 @@ func TestForeignPages(t *testing.T) {
 			}
 		}
 	}
-	if w.index != before || len(w.led)+len(w.removed) > 0 {
-		t.Errorf("%d operations were proposed, %q led, %q were removed", w.index-before, w.led, w.removed)
+	if w.Index() != before || len(w.led)+len(w.removed) > 0 {
+		t.Errorf("%d operations were proposed, %q led, %q were removed", w.Index()-before, w.led, w.removed)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestHosts(t *testing.T) {
 func TestBodies(t *testing.T) {
 	w := newWorld(t)
 	s := w.newServer(httpapi.Config{})
-	before := w.index
+	before := w.Index()
 	for body, want := range map[string]int{
 		"": 400, "{": 400, "[]": 400, `"x"`: 400, `{"name":1}`: 400, `{"name":"a","value":1}`: 400, `{"name":"a","value":"x"}`: 400,
 		`{"name":"a","value":"9223372036854775808"}`: 400, `{"name":"a","value":"1.5"}`: 400,
@@ -195,8 +195,8 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%.60s: %d %s, want %d", body, got.Code, got.Body, want)
 		}
 	}
-	if w.index != before {
-		t.Errorf("%d operations were proposed", w.index-before)
+	if w.Index() != before {
+		t.Errorf("%d operations were proposed", w.Index()-before)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -28,65 +26,49 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	clusterID   = []byte("cluster---------")
-	selfID      = []byte("node-a----------")
+	selfID      = fsmtest.NodeID("A")
 	errNoQuorum = outcome.NewNotApplied(outcome.NoQuorum, errors.New("nobody leads"))
 )
 
-// world is a node whose cluster is nothing but its replicated state: operations
-// are applied at once.
+// world is a node of three whose operations are applied at once.
 type world struct {
+	*fsmtest.Cluster
 	t     testing.TB
 	state *fsm.State
 	// admins are the node's administrators; nil if everybody is one.
 	admins []string
 
-	mu    sync.Mutex
-	index uint64
-	etag  uint64
+	mu   sync.Mutex
+	etag uint64
 	// addresses are those of the members that the node knows.
 	addresses []string
 	// fail is what becomes of proposals and linearizable reads.
 	fail error
 	// change is made to the status.
-	change func(*service.ClusterStatus)
+	change  func(*service.ClusterStatus)
+	reserve *service.ReserveTotal
 	// led and removed are the tags of members that were handed leadership, or removed.
 	led, removed []string
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
-	members := []*raftlogv1.Member{
-		{Id: selfID, Tag: "A", Voter: true, LogFormat: 1, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401", HttpAddress: "a.example:7402"},
-		{Id: []byte("node-b----------"), Tag: "B", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.2:7400", RaftAddress: "10.0.0.2:7401"},
-		{Id: []byte("node-c----------"), Tag: "C", Voter: true, LogFormat: 1, GrpcAddress: "10.0.0.3:7400", RaftAddress: "10.0.0.3:7401"},
-	}
-	bootstrap, err := op.Envelope{}.Encode(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Propose(context.Background(), bootstrap); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	a, b, c := fsmtest.Member("A"), fsmtest.Member("B"), fsmtest.Member("C")
+	a.GrpcAddress, a.RaftAddress, a.HttpAddress = "a.example:7400", "a.example:7401", "a.example:7402"
+	b.GrpcAddress, b.RaftAddress = "10.0.0.2:7400", "10.0.0.2:7401"
+	c.GrpcAddress, c.RaftAddress = "10.0.0.3:7400", "10.0.0.3:7401"
+	cluster := fsmtest.New(t, time.Unix(1_800_000_000, 0), a, b, c)
+	return &world{Cluster: cluster, t: t, state: cluster.State, addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
 }
 
 // Propose implements service.Proposer.
-func (w *world) Propose(_ context.Context, operation []byte) ([]byte, error) {
+func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fail != nil {
 		return nil, w.fail
 	}
-	w.index++
-	header := raftlog.Header{Format: 1, ClusterID: clusterID, TimeUnixNano: time.Unix(1_800_000_000, 0).UnixNano()}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(results[0].Results[0]), nil
+	return w.Cluster.Propose(ctx, operation)
 }
 
 // ProposeAll implements service.Proposer; nothing of the page uses it.
@@ -102,6 +84,8 @@ func (w *world) Linearize(context.Context) error {
 }
 
 // NextBlock implements service.Etags.
+func (w *world) Has(string) bool { return true }
+
 func (w *world) NextBlock(_ string, n int) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,9 +99,9 @@ func (w *world) Status() service.ClusterStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	status := service.ClusterStatus{
-		ClusterID: hex.EncodeToString(clusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
-		Term: 3, HasQuorum: true, CommitIndex: w.index + 2, Addresses: w.addresses, Conditions: map[string]service.Condition{
-			"A": {Reachable: true, AppliedIndex: w.index}, "B": {Reachable: true, AppliedIndex: w.index - 1},
+		ClusterID: hex.EncodeToString(fsmtest.ClusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
+		Term: 3, HasQuorum: true, CommitIndex: w.Index() + 2, Addresses: w.addresses, Conditions: map[string]service.Condition{
+			"A": {Reachable: true, AppliedIndex: w.Index()}, "B": {Reachable: true, AppliedIndex: w.Index() - 1},
 		},
 	}
 	if w.fail != nil {
@@ -158,7 +142,8 @@ func (w *world) newServer(cfg httpapi.Config) *httpapi.Server {
 	w.t.Helper()
 	svc, err := service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "v1", Guarded: len(w.admins) > 0, Admins: w.admins, Hosts: []string{"ids.example"},
-		Tag: func() (string, bool) { return "A", true },
+		Tag:          func() (string, bool) { return "A", true },
+		ReserveTotal: func() *service.ReserveTotal { return w.reserve },
 		OwnEtags: func() []service.OwnEtag {
 			return []service.OwnEtag{{Database: "shop", Last: 1 << 62, Reserved: 1<<62 + 1, Ceiling: 1<<62 + 2}, {Database: "default", Reserved: 9}}
 		},

@@ -88,8 +88,9 @@ func (r *Recovery) Check(found []Probe) error {
 
 // Run recovers the data directory, and records it in the audit log, if there is one:
 // what is intended before, and what came of it after. It calls begin before it reads the
-// data. After an error it is run again with the same options.
-func (r *Recovery) Run(ctx context.Context, begin func()) (done fsm.Recovered, err error) {
+// data. After an error it is run again with the same options, unless done has a cluster id:
+// then the directory is recovered, and only the record of it may be missing.
+func (r *Recovery) Run(ctx context.Context, begin func()) (fsm.Recovered, error) {
 	entry := audit.Record{
 		Event: audit.EventRecover, Outcome: audit.OutcomeIntended, Principal: localUser(), Node: r.Record.Tag,
 		Before: map[string]any{"cluster": hex.EncodeToString(r.Record.ClusterID)},
@@ -97,11 +98,10 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (done fsm.Recovered, e
 	}
 	log, err := r.openAudit()
 	if err != nil {
-		return done, err
+		return fsm.Recovered{}, err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
 	if err := log.Write(entry); err != nil {
-		return done, err
+		return fsm.Recovered{}, errors.Join(err, log.Close())
 	}
 	begin()
 	done, failed := r.rewrite(ctx)
@@ -112,7 +112,14 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (done fsm.Recovered, e
 	entry.After = map[string]any{
 		"cluster": hex.EncodeToString(done.ClusterID), "epoch": done.Epoch, "members": r.Keep, "removed": done.Removed, "skip_ahead": r.SkipAhead,
 	}
-	return done, errors.Join(failed, log.Write(entry))
+	unrecorded := errors.Join(log.Write(entry), log.Close())
+	switch {
+	case failed != nil:
+		return fsm.Recovered{}, errors.Join(failed, unrecorded)
+	case unrecorded != nil:
+		return done, fmt.Errorf("the directory is recovered, and the node can be started; the record of that in the audit log may be missing: %w", unrecorded)
+	}
+	return done, nil
 }
 
 // rewrite makes the directory that of the new cluster.

@@ -9,11 +9,15 @@ import (
 	"github.com/idnode/idnode/access/rights"
 )
 
-// admission bounds the calls in flight and the ids that a caller gets.
+// admission bounds the calls in flight, and the ids and new names that a caller gets.
 type admission struct {
 	*authorizer
-	limiter limiter
-	most    int
+	// etags knows the databases of this node's server-side ids.
+	etags Etags
+	// caughtUp is Config.CaughtUp.
+	caughtUp func() bool
+	limiter  limiter
+	most     int
 	// inFlight counts the calls that enter has let in.
 	inFlight atomic.Int64
 	// draining is set once, by Drain: enter lets no more calls in.
@@ -56,21 +60,30 @@ func (a *admission) leave(caller *limited) {
 	caller.leave()
 }
 
-// allow refuses what the caller has no right to, and ids beyond its limit. It counts n
-// ids.
-func (a *admission) allow(ctx context.Context, need rights.Right, database, name string, n int64) error {
-	if err := a.authorize(ctx, need, database, name); err != nil {
+// allow refuses what the caller has no right to, and what is beyond its limits. It counts
+// n ids, and a name if it is new.
+func (a *admission) allow(ctx context.Context, need rights.Right, what target, n int64) error {
+	if err := a.authorize(ctx, need, what.database, what.name); err != nil {
 		return err
 	}
-	return a.limitIDs(ctx, n)
+	return a.limit(ctx, what, n)
 }
 
-// limitIDs refuses ids beyond the caller's limit.
-func (a *admission) limitIDs(ctx context.Context, n int64) error {
-	if c := a.limitsOf(ctx); c != nil {
-		if err := c.takeIDs(time.Now(), n); err != nil {
+// limit refuses a new name, or ids, beyond the caller's limits. A name whose ids are
+// refused counts all the same, and once.
+func (a *admission) limit(ctx context.Context, what target, n int64) error {
+	c := a.limitsOf(ctx)
+	if c == nil {
+		return nil
+	}
+	now := time.Now()
+	if c.names != nil && !a.knows(what) {
+		if err := c.names.take(now, what); err != nil {
 			return err
 		}
+	}
+	if err := c.takeIDs(now, n); err != nil {
+		return err
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -103,6 +105,26 @@ func BenchmarkNextRange(b *testing.B) {
 	for b.Loop() {
 		if _, err := n.NextRange(ctx, NextRangeRequest{Tag: "users"}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRefused is a call with a request id by a caller without the right.
+func BenchmarkRefused(b *testing.B) {
+	n := benchmarkNode(b, &raftlogv1.Result{})
+	n.world.newFormat()
+	table, err := rights.Encode(&rights.Table{Roles: []rights.Role{everything()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	author := "ops"
+	n.world.Must(op.Envelope{Principal: &author}, &raftlogv1.RolesSet{Table: table})
+	req := NextIdentityRequest{Name: "users", RequestID: &RequestID{ID: "0123456789abcdef"}}
+	ctx := as("stranger")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.NextIdentity(ctx, req); err == nil {
+			b.Fatal("not refused")
 		}
 	}
 }

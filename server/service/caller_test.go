@@ -30,8 +30,8 @@ func (w *world) newFormat() {
 func (w *world) raiseFormat(format uint32) {
 	w.t.Helper()
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
+	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
 }
 
 // everything is a role for operators, and shop one for those of a shop.
@@ -151,6 +151,10 @@ var useCases = map[string]struct {
 		_, err := n.ListOwnEtags(ctx, ListRequest{})
 		return err
 	}},
+	"reserves": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.ListReserves(ctx, ListRequest{})
+		return err
+	}},
 	"setting": {rights.Cluster, func(ctx context.Context, n node) error {
 		_, err := n.UpdateSetting(ctx, "max-claims", 7)
 		return err
@@ -191,7 +195,7 @@ var useCases = map[string]struct {
 
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
-	"guid", "databases", "own etags", "setting", "join", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+	"guid", "databases", "own etags", "reserves", "setting", "join", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {
@@ -451,6 +455,8 @@ func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
 	}}
 	w.raiseFormat(rolesFormat)
 	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), named}}})
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Limits: []rights.Limit{{Principals: []string{"shop"}, NewNamesPerHour: 1}}}})
 	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
 	w.raiseFormat(fsm.StrictFormat)
 	n.setRoles(t, everything(), named)

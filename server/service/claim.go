@@ -64,7 +64,7 @@ func (c *claims) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, er
 
 // claimKey claims an id whose form was checked. Database and id are folded.
 func (c *claims) claimKey(ctx context.Context, database, id string, request *RequestID, f func() fingerprint) (uint64, error) {
-	if err := c.allow(ctx, rights.Claims, database, id, 1); err != nil {
+	if err := c.allow(ctx, rights.Claims, target{targetClaim, database, id}, 1); err != nil {
 		return 0, err
 	}
 	e := op.Envelope{Database: database, Request: requestKey(database, request, f)}

@@ -61,6 +61,10 @@ type Condition struct {
 	AppliedIndex uint64
 	// StorageFull says that the free space of its disk was below the mark.
 	StorageFull bool
+	// StorageSlow says that a write to its disk was slow, then or some seconds before.
+	StorageSlow bool
+	// LeaderPriority is its own; nil if it does not say.
+	LeaderPriority *uint32
 	// Version is that of its program; empty if it does not say.
 	Version string
 	// CertificateEnds is when its certificate does; zero without TLS, or if it does
@@ -157,6 +161,8 @@ type Status struct {
 	Version               string
 	// Members are those present, sorted by tag as the state sorts them.
 	Members []Member
+	// Reserve is what the node has in reserve; nil for one that keeps none.
+	Reserve *ReserveTotal
 	// MembershipIndex is the log index of the last change of the members that their
 	// clients see; 0 if there was none since there are such indexes. Statuses with
 	// equal ones have the same members, addresses and votes, on all nodes.
@@ -174,6 +180,8 @@ type members struct {
 	version     string
 	// hosts is Config.Hosts.
 	hosts []string
+	// reserve is Config.ReserveTotal.
+	reserve func() *ReserveTotal
 }
 
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
@@ -184,6 +192,9 @@ func (m *members) GetStatus() Status {
 	status.StateIndex, status.StateHash = m.state.Hash()
 	status.LogFormat = m.state.Format()
 	status.Counts = m.state.Counts()
+	if m.reserve != nil {
+		status.Reserve = m.reserve()
+	}
 	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
 	known, index := m.state.Membership()
 	status.MembershipIndex = index

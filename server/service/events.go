@@ -11,6 +11,8 @@ type Events struct {
 	Issued func(database string, kind docid.Kind, n int64)
 	// RangeIssued is called for each HiLo range, with how many numbers it has.
 	RangeIssued func(database string, numbers int64)
+	// RangeFromReserve is called for each HiLo range that came from this node's reserve.
+	RangeFromReserve func(database string)
 	// RangeReturned is called for each range whose unused rest was taken back,
 	// with how many numbers that was.
 	RangeReturned func(database string, numbers int64)
@@ -29,6 +31,12 @@ func (e *Events) issued(database string, kind docid.Kind, n int64) {
 func (e *Events) rangeIssued(database string, numbers int64) {
 	if e.RangeIssued != nil {
 		e.RangeIssued(database, numbers)
+	}
+}
+
+func (e *Events) rangeFromReserve(database string) {
+	if e.RangeFromReserve != nil {
+		e.RangeFromReserve(database)
 	}
 }
 

@@ -101,12 +101,12 @@ func (g *ids) generate(ctx context.Context, req GenerateRequest) (GenerateRespon
 	}
 	switch template.Kind {
 	case docid.GUID:
-		if err := g.allowTemplate(ctx, database, "", count); err != nil {
+		if err := g.allowTemplate(ctx, "", target{targetNothing, database, ""}, count); err != nil {
 			return GenerateResponse{}, err
 		}
 		return g.guids(database, count)
 	case docid.ServerSide:
-		if err := g.allowTemplate(ctx, database, req.Template, count); err != nil {
+		if err := g.allowTemplate(ctx, req.Template, target{targetDatabase, database, ""}, count); err != nil {
 			return GenerateResponse{}, err
 		}
 		return g.serverSide(req, database, count)
@@ -120,14 +120,14 @@ func (g *ids) generate(ctx context.Context, req GenerateRequest) (GenerateRespon
 }
 
 // allowTemplate refuses ids that the caller has no right to, or that are beyond its
-// limit. It folds the template itself, if there are roles.
-func (g *ids) allowTemplate(ctx context.Context, database, template string, count int64) error {
+// limits. It folds the template itself, if there are roles.
+func (g *ids) allowTemplate(ctx context.Context, template string, what target, count int64) error {
 	if g.state.Roles().Table.Set() {
-		if err := g.authorize(ctx, rights.Generate, database, docid.Fold(template)); err != nil {
+		if err := g.authorize(ctx, rights.Generate, what.database, docid.Fold(template)); err != nil {
 			return err
 		}
 	}
-	return g.limitIDs(ctx, count)
+	return g.limit(ctx, what, count)
 }
 
 // inTemplate names the template as the field at fault where the state names the
@@ -234,7 +234,7 @@ func (g *ids) identity(ctx context.Context, req GenerateRequest, database string
 	if err := checkFolded(name, docid.MaxNameBytes, ReasonInvalidID, "template"); err != nil {
 		return GenerateResponse{}, err
 	}
-	if err := g.allowTemplate(ctx, database, name, count); err != nil {
+	if err := g.allowTemplate(ctx, name, target{targetIdentity, database, name}, count); err != nil {
 		return GenerateResponse{}, err
 	}
 	taken, err := g.identities.take(ctx, takeValues{
@@ -276,7 +276,7 @@ func identityIDs(template docid.Template, blocks []identity.Block, count int64) 
 func (g *ids) semantic(ctx context.Context, req GenerateRequest, database string) (GenerateResponse, error) {
 	res := GenerateResponse{IDs: []string{req.Template}, Strategy: docid.Semantic, NodeTag: g.tag.confirmed()}
 	if !req.Claim {
-		if err := g.allowTemplate(ctx, database, req.Template, 1); err != nil {
+		if err := g.allowTemplate(ctx, req.Template, target{targetNothing, database, ""}, 1); err != nil {
 			return GenerateResponse{}, err
 		}
 		g.events.issued(database, docid.Semantic, 1)

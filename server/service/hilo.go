@@ -61,6 +61,9 @@ type NextRangeResponse struct {
 	// Token proves ownership when the range is returned.
 	Token    [tokenBytes]byte
 	LogIndex uint64
+	// FromReserve says that the range came from this node's reserve: LogIndex is then
+	// 0, and RangeAt this node's time.
+	FromReserve bool
 }
 
 // ranges are the use cases of HiLo ranges.
@@ -71,6 +74,11 @@ type ranges struct {
 	tag nodeTag
 	// serverPrefix is Config.ServerPrefix.
 	serverPrefix string
+	// reserves may be nil; answered are the calls that it answered.
+	reserves Reserves
+	answered answered
+	// ownReserves is Config.OwnReserves.
+	ownReserves func() []Reserve
 }
 
 // NextRange reserves the next HiLo range of a tag for the caller.
@@ -95,31 +103,47 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 	}
 	before := r.state.AppliedIndex()
 	// How many numbers there will be is not known yet: the rest is counted after.
-	if err := r.allow(ctx, rights.Ranges, database, docid.Fold(req.Tag), 1); err != nil {
+	if err := r.allow(ctx, rights.Ranges, target{targetTag, database, docid.Fold(req.Tag)}, 1); err != nil {
 		return NextRangeResponse{}, err
 	}
 	next, err := r.rangePayload(req)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	// Asking again is safe even without a request id: a lost range is a hole.
-	result, err := r.propose(ctx, op.Envelope{Database: database, Request: r.rangeKey(database, req)}, next, true)
+	wanted := wantedRange{NextRangeRequest: req, database: database, separator: separator, next: next, key: r.rangeKey(database, req)}
+	res, fresh, err := r.takeRange(ctx, &wanted)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	res, err := rangeResponse(req.Tag, separator, result)
-	if err == nil && req.MaxHigh > 0 && res.High > req.MaxHigh {
+	if fresh || res.LogIndex > before { // Otherwise it was counted the first time.
+		r.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+	}
+	r.events.rangeIssued(database, res.High-res.Low+1)
+	return res, nil
+}
+
+// wantedRange is a checked request for a range.
+type wantedRange struct {
+	NextRangeRequest
+	database, separator string
+	next                *raftlogv1.HiLoNext
+	key                 *op.RequestKey
+}
+
+// fromCluster takes a range through the log.
+func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (NextRangeResponse, error) {
+	// Asking again is safe even without a request id: a lost range is a hole.
+	result, err := r.propose(ctx, op.Envelope{Database: w.database, Request: w.key}, w.next, true)
+	if err != nil {
+		return NextRangeResponse{}, err
+	}
+	res, err := rangeResponse(w.Tag, w.separator, result)
+	if err == nil && w.MaxHigh > 0 && res.High > w.MaxHigh {
 		// The log is of an older format, in which the state does not refuse it.
 		return NextRangeResponse{}, &Error{
 			Code: OutOfRange, Reason: ReasonCounterExhausted,
-			Message: fmt.Sprintf("the range would end at %d, above the %d that the caller allows", res.High, req.MaxHigh),
+			Message: fmt.Sprintf("the range would end at %d, above the %d that the caller allows", res.High, w.MaxHigh),
 		}
-	}
-	if err == nil {
-		if res.LogIndex > before { // Otherwise it was counted the first time.
-			r.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
-		}
-		r.events.rangeIssued(database, res.High-res.Low+1)
 	}
 	return res, err
 }
@@ -383,7 +407,7 @@ func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (Value, error)
 	if req.RequestID, err = r.accept(req.RequestID); err != nil {
 		return Value{}, err
 	}
-	if err := r.allow(ctx, rights.Seed, database, tag, 1); err != nil {
+	if err := r.allow(ctx, rights.Seed, target{targetTag, database, tag}, 1); err != nil {
 		return Value{}, err
 	}
 	e := op.Envelope{Database: database, Request: requestKey(database, req.RequestID, func() fingerprint {

@@ -17,10 +17,10 @@ func TestHiLo(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, first, NextRangeResponse{
-		Prefix: "Users/", Low: 1, High: 32, Size: 32, NodeTag: "A", RangeAt: w.now.UTC(),
+		Prefix: "Users/", Low: 1, High: 32, Size: 32, NodeTag: "A", RangeAt: w.Now().UTC(),
 		Token: first.Token, LogIndex: first.LogIndex,
 	})
-	w.set(func(w *world) { w.now = w.now.Add(10 * time.Second) })
+	w.Advance(10 * time.Second)
 	second, err := n.NextRange(ctx, NextRangeRequest{
 		Tag: "users", Separator: "+", LastSize: 32, HasLastRange: true, LastRangeAt: first.RangeAt,
 	})

@@ -114,10 +114,14 @@ func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeVa
 	if err != nil {
 		return takeValues{}, err
 	}
+	if err := i.allow(ctx, rights.Generate, target{targetIdentity, database, name}, count); err != nil {
+		return takeValues{}, err
+	}
+	// Last, because it takes the longest: a refused call is cheap.
 	return takeValues{
 		Envelope: op.Envelope{Database: database, Request: requestKey(database, request, r.fingerprint)},
 		name:     name, separator: separator, count: count,
-	}, i.allow(ctx, rights.Generate, database, name, count)
+	}, nil
 }
 
 func (r NextIdentityRequest) fingerprint() fingerprint {
@@ -151,7 +155,7 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 	if req.RequestID, err = i.accept(req.RequestID); err != nil {
 		return Value{}, err
 	}
-	if err := i.allow(ctx, withForce(rights.Seed, req.Force), database, name, 1); err != nil {
+	if err := i.allow(ctx, withForce(rights.Seed, req.Force), target{targetIdentity, database, name}, 1); err != nil {
 		return Value{}, err
 	}
 	if !req.Force {

@@ -127,7 +127,7 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
 			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
 			who := "ops"
-			n.world.must(op.Envelope{Principal: &who}, &raftlogv1.MemberJoin{Member: d})
+			n.world.Must(op.Envelope{Principal: &who}, &raftlogv1.MemberJoin{Member: d})
 		}},
 		"roles give it the right": {"shop", "", func(t *testing.T, n node) {
 			n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: everything().Grants})

@@ -25,8 +25,9 @@ type limiter struct {
 type limited struct {
 	limit    rights.Limit
 	inFlight atomic.Int64
-	// ids is nil without a limit on ids.
-	ids *rate.Limiter
+	// ids is nil without a limit on ids, names without one on new names.
+	ids   *rate.Limiter
+	names *newNames
 }
 
 // maxLimited bounds the memory of callers that share one limit for every principal:
@@ -46,7 +47,7 @@ func (l *limiter) of(roles fsm.Roles, principal string) *limited {
 	}
 	c := l.callers[principal]
 	if c == nil {
-		c = &limited{limit: limit}
+		c = &limited{limit: limit, names: limitNewNames(limit.NewNamesPerHour)}
 		if limit.IDsPerSecond > 0 {
 			c.ids = rate.NewLimiter(rate.Limit(limit.IDsPerSecond), int(min(max(limit.IDsPerSecond, minBurst), maxBurst)))
 		}

@@ -22,8 +22,8 @@ func newMergeWorld(t *testing.T) (*world, *Service) {
 	t.Helper()
 	w := newWorld(t)
 	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: fsm.MergeFormat}
-	w.must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.MergeFormat})
+	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.MergeFormat})
 	return w, newNode(t, w, nil).Service
 }
 

@@ -67,6 +67,7 @@ const (
 	listMembers    listing = 'm'
 	listDatabases  listing = 'd'
 	listOwnEtags   listing = 'e'
+	listReserves   listing = 'r'
 )
 
 const (

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -58,15 +59,8 @@ func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Mes
 // once takes an operation through the log and returns its result. The error is the log's,
 // an *op.RefusedError, or an *Error for bytes that cannot be encoded or decoded.
 func (p *proposer) once(ctx context.Context, e op.Envelope, payload proto.Message) (*raftlogv1.Result, error) {
-	operation, err := e.Encode(payload)
-	if err != nil {
-		return nil, internal(fmt.Errorf("encode an operation: %w", err))
-	}
-	answer, err := p.log.Propose(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
-	return decodeResult(answer)
+	result, err := e.Propose(ctx, p.log.Propose, payload)
+	return result, internalCodec(err)
 }
 
 // proposeAll takes encoded operations through the log together and returns their
@@ -87,14 +81,14 @@ func (p *proposer) proposeAll(ctx context.Context, operations [][]byte, errs []e
 	return answers
 }
 
-// decodeResult returns the result in answer. The error is an *op.RefusedError or an
-// *Error.
-func decodeResult(answer []byte) (*raftlogv1.Result, error) {
-	result, err := op.DecodeResult(answer)
-	if err != nil && op.RefusalOf(err) == nil {
-		err = internal(err)
+// internalCodec returns err, or an *Error in place of an operation that cannot be encoded
+// or a result that cannot be decoded.
+func internalCodec(err error) error {
+	var codec *op.CodecError
+	if errors.As(err, &codec) {
+		return internal(codec)
 	}
-	return result, err
+	return err
 }
 
 // wrongResult is what a result of another operation's type leads to.

@@ -42,6 +42,9 @@ const (
 	ReasonNoQuorum = "NO_QUORUM"
 	ReasonStarting = "STARTING"
 	ReasonStopping = "STOPPING"
+	// ReasonReserveTooOld is for a range, from a node that was cut off for so long that
+	// it gives none of its reserve any more.
+	ReasonReserveTooOld = "RESERVE_TOO_OLD"
 	// ReasonAuditFailed is for what the audit log cannot take.
 	ReasonAuditFailed = "AUDIT_FAILED"
 	// ReasonOutcomeUnknown goes with Unavailable where the same call again is

@@ -63,7 +63,7 @@ func TestRetry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.set(func(w *world) { w.now = w.now.Add(1000) })
+			w.Advance(1000)
 			second, err := call(b, db, true)
 			if err != nil {
 				t.Fatal(err)

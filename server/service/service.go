@@ -11,6 +11,7 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/hilo"
 )
 
 const (
@@ -48,16 +49,39 @@ type Linearizer interface {
 type Etags interface {
 	// NextBlock returns the first of n consecutive etags, 1 ≤ n ≤ MaxBlockSize.
 	NextBlock(database string, n int) (first uint64, err error)
+	// Has reports whether the database has a counter.
+	Has(database string) bool
 }
 
-// Config is what a Service is made of. Everything but the limits, CaughtUp,
-// OwnEtags, Hosts, ServerPrefix, Version and Logger must be given.
+// Reserves gives HiLo numbers that the cluster granted to this node in advance;
+// *reserve.Keeper is one. Databases and tags are folded.
+type Reserves interface {
+	// Took is told of each range that a caller was given, and the principal that the
+	// operation named.
+	Took(database, tag string, principal *string, r hilo.Range)
+	// Holds reports whether there are numbers of a tag, and the greatest number of the
+	// tag that Took was told of.
+	Holds(database, tag string) (greatest int64, ok bool)
+	// Burn gives up the numbers of a tag up to upTo.
+	Burn(database, tag string, upTo int64)
+	// CutOff reports whether no quorum is in reach now, and whether that is so for
+	// longer than numbers may be given.
+	CutOff() (now, tooLong bool)
+	// Take gives up to size successive numbers to this caller alone; false if there are
+	// none.
+	Take(database, tag string, size int64) (hilo.Range, bool)
+}
+
+// Config is what a Service is made of. Everything but the limits, CaughtUp, Reserves,
+// OwnEtags, OwnReserves, ReserveTotal, Hosts, ServerPrefix, Version and Logger must be given.
 type Config struct {
 	Proposer   Proposer
 	Linearizer Linearizer
 	State      State
 	Etags      Etags
 	Cluster    Cluster
+	// Reserves is nil for a node that keeps none.
+	Reserves Reserves
 	// Tag returns this node's tag, and whether the cluster has confirmed it. It
 	// is called for most calls, so it must be fast.
 	Tag func() (tag string, confirmed bool)
@@ -67,6 +91,10 @@ type Config struct {
 	// OwnEtags returns this node's etag counters, in any order, as the caller's own;
 	// nil for a node that shows none.
 	OwnEtags func() []OwnEtag
+	// OwnReserves returns what this node has in reserve, in any order, as the caller's
+	// own, and ReserveTotal the sum; nil for a node that keeps none.
+	OwnReserves  func() []Reserve
+	ReserveTotal func() *ReserveTotal
 
 	// Caller returns the caller of a context that WithCaller did not make; nil if
 	// callers are not known.
@@ -183,7 +211,7 @@ func New(cfg Config) (*Service, error) {
 		log: cfg.Audit, level: cfg.AuditLevel, auth: auth, tag: tag, logger: cfg.Logger,
 		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
-	calls := &calls{admission: &admission{authorizer: auth, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
+	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
 	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
 	reader := &reader{auth: auth, audit: audit, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
 	identities := &identities{calls, proposer, reader}
@@ -193,7 +221,7 @@ func New(cfg Config) (*Service, error) {
 		calls:       calls,
 		ids:         &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
 		identities:  identities,
-		ranges:      &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix},
+		ranges:      &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
 		claims:      claims,
 		databases:   &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
 		merges:      &merges{calls, proposer, reader},
@@ -201,7 +229,7 @@ func New(cfg Config) (*Service, error) {
 		invitations: invitations,
 		members: &members{
 			calls: calls, proposer: proposer, reader: reader, invitations: invitations,
-			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts,
+			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
 		},
 		roles:    &roles{calls, proposer, reader},
 		settings: &settings{calls, proposer, reader},

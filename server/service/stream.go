@@ -70,7 +70,7 @@ func (g *ids) serverSideStream(ctx context.Context, req *ServerSideStreamRequest
 	case size < 1 || size > MaxBlockSize:
 		return nil, invalid(ReasonInvalidSize, "block_size", "the block size %d is not in 1 to %d", size, MaxBlockSize)
 	}
-	if err := g.allowTemplate(ctx, database, req.Template, 0); err != nil {
+	if err := g.allowTemplate(ctx, req.Template, target{targetDatabase, database, ""}, 0); err != nil {
 		return nil, err
 	}
 	tag, err := g.serverSideTag(req.Template)
@@ -101,7 +101,7 @@ func (b *ServerSideStream) Next(ctx context.Context) (IDBlock, error) {
 }
 
 func (b *ServerSideStream) take(ctx context.Context, n int64) (IDBlock, error) {
-	if err := b.ids.allowTemplate(ctx, b.database, b.template, n); err != nil {
+	if err := b.ids.allowTemplate(ctx, b.template, target{targetDatabase, b.database, ""}, n); err != nil {
 		return IDBlock{}, err
 	}
 	block, err := b.ids.serverSideBlock(b.database, b.template, b.tag, n)

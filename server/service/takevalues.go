@@ -40,9 +40,9 @@ func (t takeValues) operation(principal *string) []byte {
 func (i *identities) taken(t takeValues, answer []byte) (NextIdentityResponse, error) {
 	logIndex, blocks, ok := op.DecodeBlocks(answer)
 	if !ok {
-		result, err := decodeResult(answer)
+		result, err := op.DecodeResult(answer)
 		if err != nil {
-			return NextIdentityResponse{}, err
+			return NextIdentityResponse{}, internalCodec(err)
 		}
 		return NextIdentityResponse{}, wrongResult("taking values", result)
 	}

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,24 +12,20 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a cluster of nothing but its replicated state: operations are encoded
-// into entries and applied at once.
+// world is a cluster of one node, with faults of its proposals and reads.
 type world struct {
+	*fsmtest.Cluster
 	t     testing.TB
 	state *fsm.State
-	id    []byte
 
 	mu       sync.Mutex
-	index    uint64
-	now      time.Time
 	proposed int
 	// fail, if set, is what Propose returns; with lose the operation is applied
 	// all the same.
@@ -46,33 +41,12 @@ type world struct {
 	catchUp func()
 }
 
-var nodeA = []byte("node-a----------")
+var nodeA = fsmtest.NodeID("A")
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, state: fsm.New(fsm.Config{}), id: []byte("cluster---------"), now: time.Unix(1_700_000_000, 0)}
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", Voter: true, LogFormat: 1}
-	w.must(op.Envelope{}, &raftlogv1.Bootstrap{ClusterId: w.id, Members: []*raftlogv1.Member{member}})
-	w.proposed = 0
-	return w
-}
-
-// must applies an operation that the test itself needs.
-func (w *world) must(e op.Envelope, payload proto.Message) *raftlogv1.Result {
-	w.t.Helper()
-	operation, err := e.Encode(payload)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	answer, err := w.Propose(context.Background(), operation)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	result, err := op.DecodeResult(answer)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return result
+	c := fsmtest.New(t, time.Unix(1_700_000_000, 0), fsmtest.Member("A"))
+	return &world{Cluster: c, t: t, state: c.State}
 }
 
 // Propose implements Proposer.
@@ -96,18 +70,11 @@ func (w *world) Propose(ctx context.Context, operation []byte) ([]byte, error) {
 	if w.fail != nil && !w.lose {
 		return nil, w.fail
 	}
-	w.index++
-	header := raftlog.Header{Format: 1, ClusterID: w.id, TimeUnixNano: w.now.UnixNano()}
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	results, err := w.state.Apply(w.index, raftlog.AppendEntry(nil, header, [][]byte{group}))
-	if err != nil {
-		w.t.Errorf("apply: %v", err)
-		return nil, err
-	}
+	answer, err := w.Cluster.Propose(ctx, operation)
 	if w.fail != nil {
 		return nil, w.fail
 	}
-	return slices.Clone(results[0].Results[0]), nil
+	return answer, err
 }
 
 // Linearize implements Linearizer.
@@ -186,6 +153,12 @@ type fakeEtags struct {
 	err  error
 }
 
+func (e *fakeEtags) Has(database string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last[database] > 0
+}
+
 func (e *fakeEtags) NextBlock(database string, n int) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -247,11 +220,7 @@ func same(t *testing.T, got, want any) {
 
 func encodeForTest(m proto.Message) ([]byte, error) { return proto.Marshal(m) }
 
-// ProposeAll implements service.Proposer.
+// ProposeAll implements Proposer.
 func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
-	results, errs := make([][]byte, len(operations)), make([]error, len(operations))
-	for i, operation := range operations {
-		results[i], errs[i] = w.Propose(ctx, operation)
-	}
-	return results, errs
+	return fsmtest.Each(ctx, w.Propose, operations)
 }

@@ -15,7 +15,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// publicPrefix begins the methods that are followed: not the calls between nodes,
+// publicPrefix begins the methods that are followed, over gRPC and as JSON over HTTP: not the calls between nodes,
 // nor those that look at the node's health.
 const publicPrefix = "/idnode.v1."
 
@@ -35,17 +35,17 @@ func followed(info *stats.RPCTagInfo) bool {
 	return strings.HasPrefix(info.FullMethodName, publicPrefix) && info.FullMethodName != idnodev1.IdsService_Exchange_FullMethodName
 }
 
-// idPaths begins the paths of the calls for ids over HTTP.
+// idPaths begins the paths of RavenDB's calls for ids.
 const idPaths = "/databases/"
 
-// Handler returns a handler that follows the calls for ids that it passes on to
-// next.
+// Handler returns a handler that follows RavenDB's calls for ids, and those of the
+// public API, that it passes on to next.
 func (t *Tracing) Handler(next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, idPaths) {
+		if !strings.HasPrefix(r.URL.Path, idPaths) && !strings.HasPrefix(r.URL.Path, publicPrefix) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -122,9 +122,10 @@ function rolesTable({ Roles, Limits }, title) {
   ]));
   const bounds = (Limits ?? []).map((l) => [
     l.Principals.join(", "), l.InFlight ? number(l.InFlight) : "no limit", l.IDsPerSecond ? number(l.IDsPerSecond) : "no limit",
+    l.NewNamesPerHour ? number(l.NewNamesPerHour) : "no limit",
   ]);
   return [
     grants.length && table(title, [["Role"], ["Who"], ["On"], ["Rights"]], grants),
-    bounds.length && table("Limits of callers", [["Who"], ["Calls in flight", "number"], ["Ids a second", "number"]], bounds),
+    bounds.length && table("Limits of callers", [["Who"], ["Calls in flight", "number"], ["Ids a second", "number"], ["New names an hour", "number"]], bounds),
   ].filter(Boolean);
 }

@@ -14,7 +14,7 @@ const strategies = [
 ];
 
 export function overview() {
-  const facts = figures(["Alarms", "Quorum", "Leader", "Term", "Log"]);
+  const facts = figures(["Alarms", "Quorum", "Leader", "Term", "Log", "HiLo reserve"]);
   const counts = figures(["Identities", "HiLo counters", "Claims", "Databases", "Request ids kept", "Size of names"]);
   const all = nodes();
   const charts = strategies.map((strategy) => chart(...strategy));
@@ -33,6 +33,7 @@ export function overview() {
       [o.leader || "none", o.leader === o.self.tag ? "this node" : o.leader && `heard ${elapsed(o.last_contact_millis)} ago`],
       [number(o.term), ""],
       [number(o.furthest_index), "entries applied"],
+      o.reserve ? [number(o.reserve.numbers), o.reserve.tags ? `of this node, for ${elapsed(o.reserve.lasts_millis)}` : "no tag in steady use"] : ["none", "this node keeps none"],
     ]);
     all.update(o);
     charts.forEach((c) => c.update(samples));

@@ -1,0 +1,67 @@
+package grpcapi
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/server/budget"
+)
+
+// unary is the handler of a public method that has one request and one answer.
+type unary struct {
+	server any
+	desc   grpc.MethodDesc
+}
+
+// publicServices registers services whose calls may come over HTTP too.
+type publicServices struct{ server *Server }
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
+	for _, method := range desc.Methods {
+		p.server.unary["/"+desc.ServiceName+"/"+method.MethodName] = unary{server, method}
+	}
+	p.server.RegisterService(desc, server)
+}
+
+// Unary makes a call of a public method, by its full name, as gRPC's server makes it: its
+// panic ends that call alone, it counts in the metrics, and what it holds is counted for
+// to, which may be nil, until its answer is encoded. decode puts the request into a
+// message, and encode returns the answer's bytes. Whoever makes the call writes its line
+// to the log.
+//
+// An error is a gRPC status. A method that is unknown, or has streams, must not be called.
+func (s *Server) Unary(ctx context.Context, method string, to *budget.Connection, decode func(any) error, encode func(proto.Message) ([]byte, error)) ([]byte, error) {
+	m := s.unary[method]
+	decodable := func(request any) error {
+		if err := decode(request); err != nil {
+			return s.Refuse(err)
+		}
+		return nil
+	}
+	answer, err := m.desc.Handler(m.server, ctx, decodable, func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		start := s.log.begin(method)
+		answer, err := s.log.recoverUnary(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+			return s.log.counted(ctx, to, req, method, handler, func(m proto.Message) (any, error) { return encode(m) })
+		})
+		s.log.handled(method, start, err)
+		return answer, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.([]byte), nil
+}
+
+// Refuse records a call that is refused before it is made, and returns its error as Status
+// does.
+func (s *Server) Refuse(err error) error {
+	refusal := s.Status(err)
+	s.log.refused(reasonOf(refusal), 1)
+	return refusal
+}
+
+// Status returns an error as the gRPC status that a caller gets.
+func (s *Server) Status(err error) error { return statusError(err) }

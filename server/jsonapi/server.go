@@ -1,0 +1,191 @@
+package jsonapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/server/hostcheck"
+	"github.com/idnode/idnode/server/service"
+)
+
+const (
+	// maxBody bounds the body of a call, as it bounds those of all calls on the port.
+	maxBody = 64 << 10
+	// bodyCost is what a body holds for each of its bytes: itself, and its strings.
+	bodyCost = 2
+)
+
+// Calls makes calls; grpcapi.Server does. Errors are gRPC statuses.
+type Calls interface {
+	// Unary makes a call by the full name of its method. What it holds is counted for
+	// to, which may be nil, until encode returns.
+	Unary(ctx context.Context, method string, to *budget.Connection, decode func(request any) error, encode func(answer proto.Message) ([]byte, error)) ([]byte, error)
+	// Refuse records a call that is not made, and returns its error as Status does.
+	Refuse(err error) error
+	Status(err error) error
+}
+
+// Config sets the API up.
+type Config struct {
+	Calls Calls
+	// CheckHost judges a host name that a foreign site may own; see package hostcheck.
+	CheckHost func(name string) error
+}
+
+// API answers the calls. It is safe for concurrent use.
+type API struct{ cfg Config }
+
+// New returns the API of a node.
+func New(cfg Config) *API { return &API{cfg} }
+
+// services are those of the public API.
+func services() []grpc.ServiceDesc {
+	return []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.ClusterService_ServiceDesc, idnodev1.AdminService_ServiceDesc}
+}
+
+// instead says what to use in the place of the methods that are not offered.
+var instead = map[string]string{
+	idnodev1.IdsService_Exchange_FullMethodName:            "make its calls one by one, or over gRPC",
+	idnodev1.IdsService_StreamServerSideIds_FullMethodName: "call Generate with a count, or use gRPC",
+	idnodev1.AdminService_Backup_FullMethodName:            "use idnode backup, or gRPC",
+}
+
+// Handle adds all methods, each under its full name, by means of a function such as
+// http.ServeMux.Handle.
+func (a *API) Handle(handle func(pattern string, handler http.Handler)) {
+	for _, s := range services() {
+		prefix := "/" + s.ServiceName + "/"
+		for _, m := range s.Methods {
+			handle(prefix+m.MethodName, a.handler(a.call(prefix+m.MethodName)))
+		}
+		for _, m := range s.Streams {
+			name := prefix + m.StreamName
+			handle(name, a.refusal(0, m.StreamName+" has streams, which JSON over HTTP has not: "+instead[name]))
+		}
+		handle(prefix, a.refusal(http.StatusNotFound, s.ServiceName+" has no such method"))
+	}
+}
+
+// refusal refuses all calls. Status 0 is that of the code.
+func (a *API) refusal(httpStatus int, message string) http.Handler {
+	return a.handler(func(http.ResponseWriter, *http.Request) ([]byte, error) {
+		return nil, &failure{httpStatus, status.Error(codes.Unimplemented, message)}
+	})
+}
+
+// Answer answers a request that is refused before its handler has it, if it is one of
+// this API.
+func (a *API) Answer(w http.ResponseWriter, r *http.Request, err *service.Error) bool {
+	for _, s := range services() {
+		if strings.HasPrefix(r.URL.Path, "/"+s.ServiceName+"/") {
+			writeError(w, a.cfg.Calls.Status(err))
+			return true
+		}
+	}
+	return false
+}
+
+// handler answers with what do returns.
+func (a *API) handler(do func(w http.ResponseWriter, r *http.Request) ([]byte, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := hostcheck.Check(r, a.cfg.CheckHost)
+		if err != nil {
+			writeError(w, a.cfg.Calls.Refuse(err))
+			return
+		}
+		answer, err := do(w, r)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		write(w, http.StatusOK, answer)
+	})
+}
+
+// call makes the calls of one method.
+func (a *API) call(method string) func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return func(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+		if httpStatus, err := checkHeaders(w, r); err != nil {
+			return nil, &failure{httpStatus, a.cfg.Calls.Refuse(err)}
+		}
+		ctx, cancel, err := withTimeout(r)
+		if err != nil {
+			return nil, a.cfg.Calls.Refuse(err)
+		}
+		defer cancel()
+		to := heldFor(w)
+		size := r.ContentLength
+		if size < 0 || size > maxBody {
+			size = maxBody
+		}
+		if !to.TakeLast(bodyCost * size) {
+			return nil, a.cfg.Calls.Refuse(service.ErrOverloaded)
+		}
+		defer to.Give(bodyCost * size)
+		body, err := readBody(w, r)
+		if err != nil {
+			return nil, a.cfg.Calls.Refuse(err)
+		}
+		return a.cfg.Calls.Unary(ctx, method, to, func(request any) error { return decode(body, request.(proto.Message)) }, encode)
+	}
+}
+
+// heldFor returns what is counted for the caller of a request; nil if nothing is.
+func heldFor(w http.ResponseWriter) *budget.Connection {
+	if counted, ok := w.(interface{ Held() *budget.Connection }); ok {
+		return counted.Held()
+	}
+	return nil
+}
+
+// checkHeaders returns what is wrong with a request before its body is read, and the
+// status of that; 0 is that of the code. The content type is part of the defence: a
+// browser asks first before a foreign page sends it.
+func checkHeaders(w http.ResponseWriter, r *http.Request) (int, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return http.StatusMethodNotAllowed, invalid("", "the method must be POST")
+	}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset := params["charset"]; err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		w.Header().Set("Accept-Post", "application/json")
+		return http.StatusUnsupportedMediaType, invalid("", "the body must be application/json in UTF-8, and the header Content-Type must say so")
+	}
+	// As over gRPC: a few bytes may stand for as many as a body may have.
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return http.StatusUnsupportedMediaType, invalid("", "compressed bodies are refused")
+	}
+	if version := r.Header.Get("Connect-Protocol-Version"); version != "" && version != "1" {
+		return 0, invalid("", "the header Connect-Protocol-Version must be 1, or absent")
+	}
+	return 0, nil
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: "the body is too large"}
+	case err != nil:
+		return nil, invalid("", "the body could not be read to its end")
+	}
+	return body, nil
+}
+
+// invalid returns an error of the request's form; field may be empty.
+func invalid(field, message string) *service.Error {
+	return &service.Error{Code: service.InvalidArgument, Reason: service.ReasonInvalidRequest, Field: field, Message: message}
+}

@@ -1,0 +1,213 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+)
+
+// makers are the ways in which a caller brings a name into being.
+var makers = map[string]func(ctx context.Context, n node, name string) error{
+	"identity": func(ctx context.Context, n node, name string) error {
+		_, err := n.NextIdentity(ctx, NextIdentityRequest{Name: name})
+		return err
+	},
+	"identities": func(ctx context.Context, n node, name string) error {
+		_, errs := n.NextIdentities(ctx, []NextIdentityRequest{{Name: name}})
+		return errs[0]
+	},
+	"template": func(ctx context.Context, n node, name string) error {
+		_, err := n.Generate(ctx, GenerateRequest{Template: name + "|"})
+		return err
+	},
+	"seed": func(ctx context.Context, n node, name string) error {
+		_, err := n.SeedIdentity(ctx, SeedIdentityRequest{Name: name, Value: 1})
+		return err
+	},
+	"range": func(ctx context.Context, n node, name string) error {
+		_, err := n.NextRange(ctx, NextRangeRequest{Tag: name})
+		return err
+	},
+	"counter": func(ctx context.Context, n node, name string) error {
+		_, err := n.SetHiLo(ctx, SetHiLoRequest{Tag: name, Max: 1})
+		return err
+	},
+	"claim": func(ctx context.Context, n node, name string) error {
+		_, err := n.Claim(ctx, ClaimRequest{ID: name})
+		return err
+	},
+	"claimed": func(ctx context.Context, n node, name string) error {
+		_, err := n.Generate(ctx, GenerateRequest{Template: name, Claim: true})
+		return err
+	},
+	"database": func(ctx context.Context, n node, name string) error {
+		_, err := n.Generate(ctx, GenerateRequest{Database: name, Template: "orders/"})
+		return err
+	},
+	"block": func(ctx context.Context, n node, name string) error {
+		stream, err := n.ServerSideStream(ctx, ServerSideStreamRequest{Database: name, Template: "orders/", Count: 1})
+		if err == nil {
+			_, err = stream.Next(ctx)
+		}
+		return err
+	},
+}
+
+// beyondLimit says whether a call was refused for a limit of its caller.
+func beyondLimit(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == ReasonRateLimited
+}
+
+// TestNewNamesOfACaller: beyond the limit they are refused, in each way to make one, before
+// anything is proposed. Names that are there already are not, whoever made them.
+func TestNewNamesOfACaller(t *testing.T) {
+	for what, ask := range makers {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.raiseFormat(fsm.StrictFormat)
+			n := newNode(t, w, nil)
+			limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 3})
+			for _, name := range []string{"one", "two", "three"} {
+				if err := ask(as("shop"), n, name); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			before := w.proposals()
+			err := ask(as("shop"), n, "four")
+			wantError(t, err, ResourceExhausted, ReasonRateLimited, "")
+			if after := err.(*Error).RetryAfter; after < 15*time.Minute || after > 20*time.Minute {
+				t.Errorf("to be tried again after %s", after)
+			}
+			if w.proposals() != before {
+				t.Error("a name beyond the limit was proposed")
+			}
+			for _, name := range []string{"one", "Two", "three"} {
+				if err := ask(as("shop"), n, name); beyondLimit(err) {
+					t.Errorf("%s again: %v", name, err)
+				}
+			}
+			if err := ask(as("other"), n, "four"); err != nil {
+				t.Errorf("another caller: %v", err)
+			}
+			if err := ask(as("shop"), n, "four"); beyondLimit(err) {
+				t.Errorf("a name that another caller made: %v", err)
+			}
+			limits(t, n)
+			if err := ask(as("shop"), n, "five"); err != nil {
+				t.Errorf("without limits: %v", err)
+			}
+		})
+	}
+}
+
+// TestNamesCountOnceTheNodeHasCaughtUp: a node that starts does not know yet which names are
+// there, so it refuses none of the state's. The databases of its server-side ids are its own.
+func TestNamesCountOnceTheNodeHasCaughtUp(t *testing.T) {
+	for what, ask := range makers {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.raiseFormat(fsm.StrictFormat)
+			started := true
+			n := newNode(t, w, func(c *Config) { c.CaughtUp = func() bool { return started } })
+			limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
+			started = false
+			ofState := what != "database" && what != "block"
+			for i, name := range []string{"one", "two", "three"} {
+				if err := ask(as("shop"), n, name); beyondLimit(err) != (!ofState && i > 0) {
+					t.Errorf("%s, before the node has caught up: %v", name, err)
+				}
+			}
+			started = true
+			for i, name := range []string{"four", "five"} {
+				if err := ask(as("shop"), n, name); beyondLimit(err) != (!ofState || i > 0) {
+					t.Errorf("%s, afterwards: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatMakesNoNameIsNotLimited: ids that leave no name behind, and reads.
+func TestWhatMakesNoNameIsNotLimited(t *testing.T) {
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	n := newNode(t, w, nil)
+	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
+	ctx := as("shop")
+	for i := range 5 {
+		name := "n" + strconv.Itoa(i)
+		for what, err := range map[string]error{
+			"GUID": generate(ctx, n, "", false), "semantic id": generate(ctx, n, name, false), "server-side id": generate(ctx, n, name+"/", false),
+		} {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := n.GetHiLo(ctx, GetHiLoRequest{Tag: name}); beyondLimit(err) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestANewNameCountsOnce, however many calls ask for it before this node has learnt of it.
+func TestANewNameCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	n := newNode(t, w, nil)
+	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
+	release := make(chan struct{})
+	w.set(func(w *world) { w.block = release })
+	const calls = 20
+	errs := make(chan error, calls)
+	var callers sync.WaitGroup
+	for range calls {
+		callers.Go(func() {
+			_, err := n.NextIdentity(as("shop"), NextIdentityRequest{Name: "orders"})
+			errs <- err
+		})
+	}
+	for w.held() < calls && len(errs) == 0 {
+		runtime.Gosched()
+	}
+	close(release)
+	callers.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTheRateOfNewNamesHolds over hours, with bounded memory, and the wait that a refusal
+// names is long enough.
+func TestTheRateOfNewNamesHolds(t *testing.T) {
+	const perHour, hours = 2_000, 10
+	names, begin := limitNewNames(perHour), time.Unix(1_700_000_000, 0)
+	const most = perHour * (hours + 1)
+	taken := 0
+	for now := begin; now.Before(begin.Add(hours*time.Hour)) && taken <= most+1; {
+		err := names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)})
+		if err != nil {
+			now = now.Add(err.RetryAfter)
+			if err = names.take(now, target{targetClaim, "shop", strconv.Itoa(taken)}); err != nil {
+				t.Fatalf("after the wait: %v", err)
+			}
+		}
+		taken++
+		if len(names.counted) > maxCounted {
+			t.Fatalf("%d names are kept", len(names.counted))
+		}
+	}
+	if taken > most+1 || taken < most-perHour {
+		t.Errorf("%d new names in %d hours, want about %d", taken, hours, most)
+	}
+}

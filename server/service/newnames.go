@@ -1,0 +1,104 @@
+package service
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// target is what a call may bring into being. Database and name are folded.
+type target struct {
+	kind           targetKind
+	database, name string
+}
+
+type targetKind byte
+
+const (
+	// targetNothing is of calls that make no name.
+	targetNothing targetKind = iota
+	targetIdentity
+	targetTag
+	targetClaim
+	// targetDatabase is one of this node's server-side ids.
+	targetDatabase
+)
+
+// knows reports whether a call makes nothing new, as far as this node knows. What it has
+// not learnt of yet counts as new; but until it has caught up after its start, it cannot
+// tell, and a caller shall not pay for what was there before.
+func (a *admission) knows(what target) bool {
+	if what.kind != targetDatabase && a.caughtUp != nil && !a.caughtUp() {
+		return true
+	}
+	switch what.kind {
+	case targetIdentity:
+		_, ok := a.state.Identity(what.database, what.name)
+		return ok
+	case targetTag:
+		// HiLo also knows tags that are not there, where there is a floor for all.
+		first := a.state.HiLos(what.database, what.name, "", 1)
+		return len(first) == 1 && first[0].Tag == what.name
+	case targetClaim:
+		return slices.Contains(a.state.Claims(what.database, what.name, "", 1), what.name)
+	case targetDatabase:
+		return a.etags.Has(what.database)
+	default:
+		return true
+	}
+}
+
+// newNames counts the new names of one caller.
+type newNames struct {
+	perHour int64
+	rate    *rate.Limiter
+	mu      sync.Mutex
+	// counted are the newest names, as hashes: one that many calls ask for at once, or
+	// again because it was refused, counts once.
+	counted map[uint64]struct{}
+}
+
+// maxCounted bounds the memory of counted. Beyond it all are dropped, and names that are
+// still on their way count twice.
+const maxCounted = 1024
+
+// newNamesSeed keeps callers from choosing names whose hashes are equal.
+var newNamesSeed = maphash.MakeSeed()
+
+// limitNewNames returns nil without a limit.
+func limitNewNames(perHour int64) *newNames {
+	if perHour == 0 {
+		return nil
+	}
+	return &newNames{
+		perHour: perHour,
+		// An hour's worth at once: an application that begins makes its names together.
+		rate:    rate.NewLimiter(rate.Limit(float64(perHour)/time.Hour.Seconds()), int(min(perHour, maxBurst))),
+		counted: map[uint64]struct{}{},
+	}
+}
+
+// take counts a new name.
+func (n *newNames) take(now time.Time, what target) *Error {
+	name := maphash.Comparable(newNamesSeed, what)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, ok := n.counted[name]; ok {
+		return nil
+	}
+	if !n.rate.AllowN(now, 1) {
+		after := n.rate.ReserveN(now, 1)
+		wait := after.DelayFrom(now)
+		after.CancelAt(now)
+		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d new names an hour, and %.80q of database %.80q is new", n.perHour, what.name, what.database), max(wait, retryBusy), nil)
+	}
+	if len(n.counted) >= maxCounted {
+		clear(n.counted)
+	}
+	n.counted[name] = struct{}{}
+	return nil
+}

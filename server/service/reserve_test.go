@@ -1,0 +1,213 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/internal/outcome"
+)
+
+// fakeReserves has the numbers from next to high of every tag.
+type fakeReserves struct {
+	next, high, greatest, burnt int64
+	took                        []hilo.Range
+	cutOff, tooLong             bool
+}
+
+func (f *fakeReserves) Took(_, _ string, _ *string, r hilo.Range) {
+	f.took, f.greatest = append(f.took, r), max(f.greatest, r.High)
+}
+func (f *fakeReserves) Holds(string, string) (int64, bool) { return f.greatest, f.next <= f.high }
+func (f *fakeReserves) Burn(_, _ string, upTo int64)       { f.burnt = upTo }
+func (f *fakeReserves) CutOff() (now, tooLong bool)        { return f.cutOff, f.tooLong }
+
+func (f *fakeReserves) Take(_, _ string, size int64) (hilo.Range, bool) {
+	if f.next > f.high || f.tooLong {
+		return hilo.Range{}, false
+	}
+	r := hilo.Range{Low: f.next, High: min(f.high, f.next+size-1)}
+	f.next = r.High + 1
+	return r, true
+}
+
+// newReserving returns a node with 1 to 100 in reserve, in a cluster whose counter is there
+// too.
+func newReserving(t *testing.T, change func(*Config)) (node, *fakeReserves) {
+	t.Helper()
+	f := &fakeReserves{next: 1, high: 100}
+	n := newNode(t, newWorld(t), func(c *Config) {
+		c.Reserves = f
+		if change != nil {
+			change(c)
+		}
+	})
+	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 100}); err != nil {
+		t.Fatal(err)
+	}
+	return n, f
+}
+
+func noQuorum(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, errors.New("no leader")) }
+
+func TestARangeComesFromTheReserveWhenTheClusterIsOutOfReach(t *testing.T) {
+	for what, lose := range map[string]func(w *world, f *fakeReserves){
+		"not applied": func(w *world, _ *fakeReserves) { noQuorum(w) },
+		"unknown": func(w *world, _ *fakeReserves) {
+			w.fail = outcome.NewUnknown(outcome.Deadline, errors.New("no answer"))
+		},
+		"known to be cut off": func(_ *world, f *fakeReserves) { f.cutOff = true },
+	} {
+		t.Run(what, func(t *testing.T) {
+			n, f := newReserving(t, nil)
+			n.world.set(func(w *world) { lose(w, f) })
+			before := n.world.proposals()
+			got, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "Users", Separator: "+", Size: 10, LastMax: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, NextRangeResponse{
+				Prefix: "Users+", Low: 1, High: 10, Size: 10, NodeTag: "A", RangeAt: got.RangeAt, Token: got.Token, FromReserve: true,
+			})
+			if got.Token == [tokenBytes]byte{} || f.took[1] != (hilo.Range{Low: 1, High: 10}) {
+				t.Errorf("%+v, %v were taken", got, f.took)
+			}
+			if f.cutOff && n.world.proposals() != before {
+				t.Error("a node that knows that it is cut off asks the cluster")
+			}
+		})
+	}
+}
+
+// TestTheClusterIsNotAwaitedForLong: with a reserve, a caller waits for a quarter of its
+// time, and half a second at most.
+func TestTheClusterIsNotAwaitedForLong(t *testing.T) {
+	for deadline, want := range map[time.Duration]time.Duration{0: 500 * time.Millisecond, 400 * time.Millisecond: 100 * time.Millisecond, time.Minute: 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			n, _ := newReserving(t, nil)
+			block := make(chan struct{})
+			defer close(block)
+			n.world.set(func(w *world) { w.block = block })
+			ctx := t.Context()
+			if deadline > 0 {
+				bounded, cancel := context.WithTimeout(ctx, deadline)
+				defer cancel()
+				ctx = bounded
+			}
+			begin := time.Now()
+			got, err := n.NextRange(ctx, NextRangeRequest{Tag: "users"})
+			if took := time.Since(begin); err != nil || !got.FromReserve || took != want {
+				t.Errorf("%+v %v after %v, want %v", got, err, took, want)
+			}
+		})
+	}
+}
+
+func TestTheSizeFromTheReserveFollowsThePolicy(t *testing.T) {
+	n, f := newReserving(t, nil)
+	f.cutOff = true
+	got, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastSize: 32, HasLastRange: true, LastRangeAt: time.Now().Add(-time.Second)})
+	if err != nil || got.Low != 1 || got.High != 64 {
+		t.Fatalf("after a busy range: %+v %v", got, err)
+	}
+	if got, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 1000}); err != nil || got.High != 100 || got.Size != 36 {
+		t.Fatalf("the rest of the reserve: %+v %v", got, err)
+	}
+	n.world.set(noQuorum)
+	_, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users"})
+	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+}
+
+// TestARetryGetsTheSameRangeFromTheReserve, at this node, also once the cluster is back.
+func TestARetryGetsTheSameRangeFromTheReserve(t *testing.T) {
+	n, f := newReserving(t, nil)
+	f.cutOff = true
+	call := func(principal string, req NextRangeRequest) (NextRangeResponse, error) {
+		return n.NextRange(as(principal), req)
+	}
+	req := NextRangeRequest{Tag: "users", Size: 10, RequestID: &RequestID{ID: "one"}}
+	first, err := call("a", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.cutOff = false
+	req.RequestID = &RequestID{ID: "one", Retry: true}
+	again, err := call("a", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, again, first)
+	req.Size = 20
+	_, err = call("a", req)
+	wantError(t, err, AlreadyExists, ReasonRequestIDReused, "")
+	f.cutOff = true
+	if other, err := call("b", req); err != nil || other.Low != first.High+1 {
+		t.Errorf("the same id of another caller: %+v %v", other, err)
+	}
+}
+
+func TestTheReserveRemembersABoundedNumberOfCalls(t *testing.T) {
+	n, f := newReserving(t, nil)
+	f.high, f.greatest, f.cutOff = maxAnswered+10, maxAnswered+10, true
+	for i := range maxAnswered + 5 {
+		id := &RequestID{ID: time.Duration(i).String()}
+		if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", Size: 1, RequestID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := &n.ranges.answered; len(a.calls) != maxAnswered || len(a.order) != maxAnswered {
+		t.Fatalf("%d calls are remembered", len(a.calls))
+	}
+}
+
+// TestWhatTheReserveMustNotAnswer: a caller that knows of a number that this node has not
+// heard of, one that must have low numbers, one without the right, and another call.
+func TestWhatTheReserveMustNotAnswer(t *testing.T) {
+	n, f := newReserving(t, nil)
+	n.world.set(noQuorum)
+	for what, req := range map[string]NextRangeRequest{
+		"a higher last max": {Tag: "users", LastMax: 101},
+		"a lower max high":  {Tag: "users", MaxHigh: 99},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := n.NextRange(context.Background(), req)
+			wantError(t, err, Unavailable, ReasonNoQuorum, "")
+		})
+	}
+	_, err := n.NextIdentity(context.Background(), NextIdentityRequest{Name: "users|"})
+	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+	f.cutOff, f.tooLong = true, true
+	_, err = n.NextRange(context.Background(), NextRangeRequest{Tag: "users"})
+	wantError(t, err, Unavailable, ReasonReserveTooOld, "")
+	if f.next != 1 {
+		t.Errorf("the reserve gave the numbers up to %d", f.next-1)
+	}
+}
+
+// TestALastMaxThatIsNewsBurnsTheReserve, before the state says so: the node may be cut off
+// by then.
+func TestALastMaxThatIsNewsBurnsTheReserve(t *testing.T) {
+	n, f := newReserving(t, nil)
+	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.burnt != 0 {
+		t.Fatalf("burnt up to %d, %v", f.burnt, err)
+	}
+	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 5000}); err != nil || f.burnt != 5000 {
+		t.Fatalf("burnt up to %d, %v", f.burnt, err)
+	}
+}
+
+// TestTheReserveAsksForRights: those that this node has applied last.
+func TestTheReserveAsksForRights(t *testing.T) {
+	n, f := newReserving(t, nil)
+	f.cutOff = true
+	n.world.newFormat()
+	n.setRoles(t, everything())
+	_, err := n.NextRange(as("stranger"), NextRangeRequest{Tag: "users"})
+	wantError(t, err, PermissionDenied, ReasonPermissionDenied, "")
+	if f.next != 1 {
+		t.Errorf("the reserve gave the numbers up to %d", f.next-1)
+	}
+}
