@@ -114,6 +114,7 @@ func TestEndpointsOfTwoClusters(t *testing.T) {
 // TestAPinnedClusterThatIsNotThere: the error says so, also where some of the endpoints
 // do not answer. Where all do, it does not wait until its time is over.
 func TestAPinnedClusterThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		down    int
 		timeout time.Duration
@@ -157,6 +158,7 @@ func refusals() (dial func(context.Context, string) (net.Conn, error), failed <-
 // takes no connection any more. That another call dials in vain does not put the answers
 // in doubt: they came over a connection whose cluster is known.
 func TestAnswersOfANodeThatStops(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, cfg client.Config) {
 		own := named(t, "own", 1)
 		var failed <-chan error

@@ -94,7 +94,7 @@ func (s rangeSource) Next(ctx context.Context, r generator.Request) (generator.R
 	}
 	return generator.Range{
 		Range: hilo.Range{Low: got.Low, High: got.High}, Granted: got.Size,
-		Prefix: got.Prefix, NodeTag: got.NodeTag, At: got.At, Token: string(got.Token),
+		Prefix: got.Prefix, NodeTag: got.NodeTag, At: got.At, FromReserve: got.FromReserve, Token: string(got.Token),
 	}, nil
 }
 

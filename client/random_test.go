@@ -19,6 +19,7 @@ import (
 // TestRandomFailures has every third try fail, before or after it took effect,
 // while the leader moves about: each call counts once all the same.
 func TestRandomFailures(t *testing.T) {
+	t.Parallel()
 	failures := []error{
 		failure(codes.Unavailable, "NO_QUORUM", ""), failure(codes.Unavailable, "STOPPING", ""),
 		failure(codes.Unavailable, "OUTCOME_UNKNOWN", ""), status.Error(codes.Unavailable, "connection lost"),

@@ -23,6 +23,9 @@ type Range struct {
 	Size int64
 	// At is the cluster's time of the range.
 	At time.Time
+	// FromReserve says that a node gave the range without the cluster, from numbers that
+	// were granted to it before. They may lie below those of the last range.
+	FromReserve bool
 	// Token proves ownership when the range is returned.
 	Token []byte
 }
@@ -35,7 +38,8 @@ type RangeRequest struct {
 	// LastSize and LastAt are Size and At of the last range.
 	LastSize int64
 	LastAt   time.Time
-	// LastMax is the highest number known to be taken: the range begins above.
+	// LastMax is the highest number known to be taken: the range begins above, unless
+	// it is from a reserve.
 	LastMax int64
 }
 
@@ -56,7 +60,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	}
 	return Range{
 		Prefix: r.GetPrefix(), NodeTag: r.GetNodeTag(), Low: r.GetLow(), High: r.GetHigh(),
-		Size: r.GetSize(), At: r.GetRangeAt().AsTime(), Token: r.GetToken(),
+		Size: r.GetSize(), At: r.GetRangeAt().AsTime(), FromReserve: r.GetFromReserve(), Token: r.GetToken(),
 	}, nil
 }
 

@@ -187,6 +187,7 @@ func TestExpiredBlock(t *testing.T) {
 // TestARenewedCallThatReachesNoNode: the refusal that it began again for is no answer to
 // what it was then.
 func TestARenewedCallThatReachesNoNode(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, cfg client.Config) {
 		cfg.Timeout = 500 * time.Millisecond
 		f, c := newBusyCluster(t, cfg)

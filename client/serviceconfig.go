@@ -16,6 +16,7 @@ const ServiceConfig = `{
 			{"service": "idnode.v1.IdsService", "method": "ListIdentities"},
 			{"service": "idnode.v1.IdsService", "method": "GetHiLo"},
 			{"service": "idnode.v1.IdsService", "method": "ListHiLo"},
+			{"service": "idnode.v1.IdsService", "method": "ListReserves"},
 			{"service": "idnode.v1.IdsService", "method": "ListClaims"},
 			{"service": "idnode.v1.ClusterService", "method": "GetStatus"},
 			{"service": "idnode.v1.ClusterService", "method": "ListMembers"},

@@ -233,6 +233,7 @@ func TestTheLastValuesAreGiven(t *testing.T) {
 // TestAnErrorIsShared: callers that share a call share its failure, but each has
 // its own request id to ask again with.
 func TestAnErrorIsShared(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t)
 	errs := make(chan error, 3)
 	wg := c.waiting(cap(errs), func() {

@@ -17,6 +17,7 @@ import (
 // TestTLS checks that the node's certificate is held against the host of its
 // address.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	web := httptest.NewTLSServer(nil) // for its certificate, which names 127.0.0.1
 	defer web.Close()
 	f := newCluster(t, 0)

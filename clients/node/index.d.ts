@@ -1,0 +1,155 @@
+/** Makes a call count once, however often it is made. */
+export interface RequestId {
+  /** 1 to 64 bytes, unique per database and principal. */
+  id: string;
+  /** The log index that was known before the first try. */
+  since?: bigint;
+}
+
+/** Why a call failed. The subclasses tell the cases apart that a program can act on. */
+export class IdnodeError extends Error {
+  /** The gRPC status code in lower case, for example "unavailable". */
+  code: string;
+  /** The API's name of the cause, for example "ID_CLAIMED"; may be empty. */
+  reason: string;
+  /** The field of the request that is at fault; empty if there is none. */
+  field: string;
+  /** The same call with this request id counts once; undefined if the call had none. */
+  requestId?: RequestId;
+  constructor(message: string, details?: Partial<Pick<IdnodeError, "code" | "reason" | "field" | "requestId">>);
+}
+/** A try of the call may have taken effect. */
+export class OutcomeUnknownError extends IdnodeError {}
+/** The cluster has no leader, or no majority. Nothing happened. */
+export class NoQuorumError extends IdnodeError {}
+/** No node answered. Nothing happened. */
+export class NoEndpointError extends IdnodeError {}
+/** There are too many calls. Nothing happened. */
+export class OverloadedError extends IdnodeError {}
+/** A disk of the cluster is nearly full. Nothing happened. */
+export class StorageFullError extends IdnodeError {}
+/** A limit on names, claims or sizes is reached. Nothing happened. */
+export class QuotaError extends IdnodeError {}
+/** The caller has reached a limit of its own. Nothing happened. */
+export class RateLimitedError extends IdnodeError {}
+/** The counter has no numbers left. */
+export class ExhaustedError extends IdnodeError {}
+/** An expected value is not the current one. */
+export class ConcurrencyError extends IdnodeError {}
+/** The id is claimed, or was issued by an identity. */
+export class IdClaimedError extends IdnodeError {}
+/** The request id was used for another request. */
+export class RequestIdReusedError extends IdnodeError {}
+/** The cluster no longer knows whether the first try of the call happened. */
+export class RequestIdExpiredError extends IdnodeError {}
+/** The caller's certificate has no right to it. Nothing happened. */
+export class PermissionDeniedError extends IdnodeError {}
+/** There is no such identity, counter or claim. */
+export class NotFoundError extends IdnodeError {}
+/** The request is wrong: field says where, reason why. */
+export class InvalidError extends IdnodeError {}
+/** The client, or the HiLo handle, was closed. */
+export class ClosedError extends IdnodeError {}
+
+export interface ClientOptions {
+  /** Whose ids are given; empty means "default". */
+  database?: string;
+  /** Options of tls.connect: ca, cert, key and the like. */
+  tls?: import("node:tls").ConnectionOptions;
+  /** Bounds every call with all its tries, in milliseconds; 10,000 by default. */
+  timeout?: number;
+  /** Bounds one try at one node, in milliseconds; 3,000 by default. */
+  tryTimeout?: number;
+}
+
+export interface Counted {
+  /** The caller's own, or that of an error: the same call with it counts once. */
+  requestId?: string | RequestId;
+}
+export interface Separated {
+  /** Between the parts of an id; "/" by default. */
+  separator?: string;
+}
+export interface Read {
+  /** Reads what the node asked has, which needs no quorum. */
+  stale?: boolean;
+}
+export interface NextOptions extends Counted, Separated {
+  /** Records the id in the cluster as taken; for finished ids only. */
+  claim?: boolean;
+}
+export interface SeedOptions extends Counted {
+  /** Sets exactly the value, also a lower one: values may then come twice. */
+  force?: boolean;
+  /** Only if this is the current value; otherwise a ConcurrencyError. */
+  expected?: bigint;
+}
+export interface Block {
+  first: bigint;
+  last: bigint;
+}
+export interface Counter {
+  name: string;
+  value: bigint;
+}
+export interface HiLoNumber {
+  value: bigint;
+  nodeTag: string;
+  /** The number's id, for example "users/65-A". */
+  id: string;
+}
+
+/** Calls an idnode cluster. Make one and share it; close it, so that unused numbers are given back. */
+export class Client {
+  /** Makes no call yet. The endpoints are HTTP addresses of nodes of one cluster: host:port, or URLs of that. */
+  constructor(endpoints: string[], options?: ClientOptions);
+  /** An id: "users/" a server-side id, "users|" an identity, empty a GUID, else the id itself. */
+  next(template: string, options?: NextOptions): Promise<string>;
+  /** n ids, 1 to 1,000,000, in one call. */
+  nextN(template: string, n: number, options?: NextOptions): Promise<string[]>;
+  /** The identity with this name. It exists once a value was taken. */
+  identity(name: string): Identity;
+  /** The identities whose folded names begin with prefix, in order. */
+  identities(prefix?: string, options?: Read): AsyncGenerator<Counter, void, undefined>;
+  /** Records a finished id as the caller's. The first claim wins; others get an IdClaimedError. */
+  claim(id: string, options?: Counted & Separated): Promise<void>;
+  /** Gives a claimed id free. */
+  release(id: string, options?: Counted): Promise<void>;
+  /** The claimed ids that begin with prefix, folded, in order. */
+  claims(prefix?: string, options?: Read): AsyncGenerator<string, void, undefined>;
+  /** The handle of a collection's tag, which is made once and shared from then on. */
+  hilo(tag: string, options?: Separated & { firstSize?: number }): HiLo;
+  /** The next HiLo id for documents of a class, by its name: OrderLine → OrderLines/1-A. */
+  idFor(type: { readonly name: string }): Promise<string>;
+  /** Gives the unused numbers of all handles back, within the timeout. */
+  close(): Promise<void>;
+}
+
+/** A counter agreed by the cluster: it gives 1, 2, 3 … without holes. Made by Client.identity. */
+export interface Identity {
+  /** Takes the next value. */
+  next(options?: Counted & Separated): Promise<bigint>;
+  /** Takes the next n values: one block, or several where claimed ids lie between. */
+  nextN(n: number, options?: Counted & Separated): Promise<Block[]>;
+  /** The last value taken. */
+  get(options?: Read): Promise<bigint>;
+  /** Raises the last value taken, and returns what it is now. */
+  seed(value: bigint, options?: SeedOptions): Promise<bigint>;
+  /** Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice. */
+  delete(options?: Counted & { forget?: boolean }): Promise<bigint>;
+}
+
+/** Gives the ids of one collection, without a call for most of them. Made by Client.hilo. */
+export interface HiLo {
+  /** Takes a number. */
+  next(): Promise<HiLoNumber>;
+  /** Takes a number and returns its id. */
+  nextId(): Promise<string>;
+  /** Takes n numbers and returns their ids. They need not be consecutive. */
+  nextIds(n: number): Promise<string[]>;
+  /** Returns the unused numbers to the cluster. */
+  close(): Promise<void>;
+}
+
+/** The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines. */
+export function collectionOf(name: string): string;

@@ -1,0 +1,660 @@
+// A client of idnode, which hands out ids that are unique across a cluster.
+//
+//   const ids = new Client(["a:7402", "b:7402", "c:7402"]);
+//   await ids.next("invoices|");            // "invoices/1"
+//   await ids.identity("invoices").next();  // 2n
+//   await ids.hilo("users").nextId();       // "users/1-A"
+//   await ids.close();                      // gives unused numbers back
+//
+// It is one file that needs nothing but Node, and calls the API as JSON over HTTP. The
+// types are in index.d.ts. Whole numbers of 64 bits are BigInts.
+
+import http from "node:http";
+import https from "node:https";
+import { randomBytes } from "node:crypto";
+
+// All times are in milliseconds.
+const CONNECT_TIMEOUT = 1500;
+const IDLE_TIMEOUT = 60_000; // Shorter than the two minutes after which a node closes an idle connection.
+const FIRST_PAUSE = 25; // Between tries, once every endpoint had its turn.
+const LONGEST_PAUSE = 400;
+const MAX_OVERLOADS = 3; // More tries would only keep an overload going.
+const LOOK_AFTER = 5000; // How old what is known of the leader may get.
+const LOOK_SOON = 1000; // The same while no leader is known.
+const LOOK_AGAIN = 200; // The least time between two looks, however much fails.
+const LOOK_TIMEOUT = 1000;
+const DISTRUST = 2000; // How long a node that failed is asked only if no other is left.
+const FETCH_PAUSE = 100; // After a prefetch that failed.
+const LONGEST_FETCH_PAUSE = 10_000;
+
+const now = () => performance.now();
+const max = (a, b) => (a > b ? a : b); // Of BigInts.
+
+export class IdnodeError extends Error {
+  code = "unknown";
+  reason = "";
+  field = "";
+  requestId = undefined;
+
+  constructor(message, details = {}) {
+    const name = details.reason || details.code;
+    super((name ? `${name}: ` : "") + message + (details.field ? ` (field ${details.field})` : ""));
+    Object.assign(this, details);
+    this.name = new.target.name;
+  }
+}
+
+export class OutcomeUnknownError extends IdnodeError {}
+export class NoQuorumError extends IdnodeError {}
+export class NoEndpointError extends IdnodeError {}
+export class OverloadedError extends IdnodeError {}
+export class StorageFullError extends IdnodeError {}
+export class QuotaError extends IdnodeError {}
+export class RateLimitedError extends IdnodeError {}
+export class ExhaustedError extends IdnodeError {}
+export class ConcurrencyError extends IdnodeError {}
+export class IdClaimedError extends IdnodeError {}
+export class RequestIdReusedError extends IdnodeError {}
+export class RequestIdExpiredError extends IdnodeError {}
+export class PermissionDeniedError extends IdnodeError {}
+export class NotFoundError extends IdnodeError {}
+export class InvalidError extends IdnodeError {}
+export class ClosedError extends IdnodeError {}
+
+const BY_REASON = {
+  OUTCOME_UNKNOWN: OutcomeUnknownError, NO_QUORUM: NoQuorumError, NO_ENDPOINT: NoEndpointError,
+  OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
+  COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,
+  REQUEST_ID_REUSED: RequestIdReusedError, REQUEST_ID_EXPIRED: RequestIdExpiredError,
+  PERMISSION_DENIED: PermissionDeniedError,
+};
+const BY_CODE = { not_found: NotFoundError, invalid_argument: InvalidError };
+
+const closedError = () => new ClosedError("the client or the handle is closed", { code: "canceled", reason: "CLIENT_CLOSED" });
+const invalid = (reason, field, message) => new InvalidError(message, { code: "invalid_argument", reason, field });
+
+function checkCount(n) {
+  if (!(n >= 1)) throw invalid("INVALID_COUNT", "count", "it must be at least 1");
+}
+
+function checkId(id) {
+  if (id.startsWith("/")) throw invalid("INVALID_ID", "id", "an id must not begin with /");
+}
+
+// A failed try.
+class Failure extends Error {
+  constructor(message, code, reason = "", field = "", pause = 0) {
+    super(message);
+    Object.assign(this, { code, reason, field, pause });
+  }
+
+  // What the try may have done: "nothing", which is "unknown", or "refused" for good.
+  get effect() {
+    if (this.reason === "OUTCOME_UNKNOWN") return "unknown";
+    if (["OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT"].includes(this.reason)) return "nothing";
+    if (this.reason) return { unavailable: "nothing", internal: "unknown" }[this.code] ?? "refused";
+    // Not an answer of idnode's, or no answer at all.
+    if (this.code === "unimplemented") return "nothing";
+    return ["invalid_argument", "permission_denied", "unauthenticated"].includes(this.code) ? "refused" : "unknown";
+  }
+
+  error(unknown, requestId) {
+    // A call whose repetition changes nothing that matters has no unknown outcome.
+    const reason = !this.reason && !unknown && this.effect === "unknown" ? "NO_ENDPOINT" : this.reason;
+    const Kind = unknown ? OutcomeUnknownError : BY_REASON[reason] ?? BY_CODE[this.code] ?? IdnodeError;
+    return new Kind(this.message, { code: this.code, reason, field: this.field, requestId });
+  }
+
+  // Reads the answer to a call that a node, or something before it, refused.
+  static of(status, body) {
+    const codes = { 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented" };
+    const failure = new Failure(`HTTP status ${status}`, codes[status] ?? "unavailable");
+    let problem;
+    try {
+      problem = JSON.parse(body);
+    } catch {
+      return failure;
+    }
+    if (typeof problem?.code !== "string") return failure;
+    failure.code = problem.code;
+    failure.message = problem.message ?? "";
+    for (const { debug = {} } of problem.details ?? []) {
+      if (debug.domain === "idnode") failure.reason = debug.reason;
+      for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
+      if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
+    }
+    return failure;
+  }
+}
+
+// One address, and the connections to it. fetch cannot show a client certificate, nor
+// tell a connection that was never made from an answer that was lost.
+class Node {
+  suspectUntil = 0;
+  #url;
+  #request;
+  #agent;
+
+  constructor(address, tls) {
+    this.#url = new URL(address.includes("://") ? address : `${tls ? "https" : "http"}://${address}`);
+    const { protocol, pathname, port } = this.#url;
+    if (!["http:", "https:"].includes(protocol) || pathname !== "/" || (!port && !address.includes("://"))) {
+      throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
+    }
+    if (tls && protocol !== "https:") throw new TypeError(`the endpoint ${address} has no TLS`);
+    const library = protocol === "https:" ? https : http;
+    this.#request = library.request;
+    this.#agent = new library.Agent({ keepAlive: true, timeout: IDLE_TIMEOUT, scheduling: "lifo", ...tls });
+  }
+
+  get suspected() {
+    return now() < this.suspectUntil;
+  }
+
+  // Makes one try. Rejects with a Failure.
+  async call(method, body, timeout) {
+    const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1));
+    if (status !== 200) throw Failure.of(status, text);
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new Failure(`${this.#url.host}: the answer is not JSON`, "internal");
+    }
+  }
+
+  #post(path, body, timeout) {
+    return new Promise((resolve, reject) => {
+      let connected = false;
+      const headers = {
+        "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), "Connect-Timeout-Ms": timeout,
+      };
+      const request = this.#request(new URL(path, this.#url), { method: "POST", agent: this.#agent, headers });
+      const give = (message) => request.destroy(new Error(message));
+      const whole = setTimeout(give, timeout, "no answer in time");
+      const connecting = setTimeout(() => connected || give("no connection in time"), CONNECT_TIMEOUT);
+      const end = (settle, value) => {
+        clearTimeout(whole);
+        clearTimeout(connecting);
+        settle(value);
+      };
+      const fail = (error) => {
+        // Nothing is sent before there is a connection, so nothing happened without one.
+        const [what, reason] = connected ? [this.#url.host, ""] : [`cannot reach ${this.#url.host}`, "NO_ENDPOINT"];
+        end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason));
+      };
+      request.on("socket", (socket) => {
+        if (request.reusedSocket) connected = true;
+        else socket.once(this.#url.protocol === "https:" ? "secureConnect" : "connect", () => { connected = true; });
+      });
+      request.on("error", fail);
+      request.on("response", (response) => {
+        const parts = [];
+        response.on("data", (part) => parts.push(part));
+        response.on("error", fail);
+        response.on("end", () => end(resolve, { status: response.statusCode, text: Buffer.concat(parts).toString() }));
+      });
+      request.end(body);
+    });
+  }
+
+  close() {
+    this.#agent.destroy();
+  }
+}
+
+// Knows the nodes, which of them leads, and how far the cluster's log is.
+class Router {
+  closed = false;
+  #nodes;
+  #leader;
+  #home = 0; // The endpoint for calls that need no leader.
+  #newest = 0n; // The newest log index of any answer.
+  #newestAt = -Infinity;
+  #looking; // The promise of the look in progress.
+  #looked = -Infinity;
+
+  constructor(addresses, tls) {
+    this.#nodes = addresses.map((address) => new Node(address, tls));
+  }
+
+  get size() {
+    return this.#nodes.length;
+  }
+
+  // Notes a log index. What a node has applied is as new as the answer.
+  saw(index, applied = false) {
+    if (index > this.#newest || (applied && index === this.#newest)) {
+      this.#newest = index;
+      this.#newestAt = now();
+    }
+  }
+
+  // The newest log index before a call. It is looked for if none, or only an old one, is known.
+  async index(toLeader, counted) {
+    const old = now() - this.#newestAt > LOOK_AFTER;
+    if ((toLeader && !this.#newest) || (counted && old)) {
+      this.#look(LOOK_AGAIN);
+      if (this.#looking) await within(this.#looking, LOOK_TIMEOUT);
+    }
+    return this.#newest;
+  }
+
+  // The node for the next try: not that of the try before if there is another.
+  route(toLeader, last) {
+    if (this.closed) throw closedError();
+    if (toLeader) {
+      this.#look(this.#leader ? LOOK_AFTER : LOOK_SOON);
+      if (this.#leader && this.#leader !== last && !this.#leader.suspected) return this.#leader;
+    }
+    const start = this.#nodes.includes(last) ? this.#nodes.indexOf(last) + 1 : this.#home;
+    const order = this.#nodes.map((_, i) => this.#nodes[(start + i) % this.size]);
+    return order.find((node) => node !== last && !node.suspected) ?? order[0];
+  }
+
+  failed(node) {
+    node.suspectUntil = now() + DISTRUST;
+    if (this.#leader === node) this.#leader = undefined;
+    if (this.#nodes[this.#home] === node) this.#home = (this.#home + 1) % this.size;
+    this.#look(LOOK_AGAIN);
+  }
+
+  // Starts a look for the leader if the last one is older than age.
+  #look(age) {
+    if (this.#looking || this.closed || now() - this.#looked < age) return;
+    this.#looked = now();
+    this.#looking = this.#leading().then((leader) => {
+      this.#leader = leader;
+      this.#looking = undefined;
+    });
+  }
+
+  // Asks endpoint after endpoint, until one says of itself that it leads. The nodes hand
+  // calls on to a leader that is no endpoint.
+  async #leading() {
+    for (const node of [...this.#nodes].sort((a, b) => a.suspected - b.suspected)) {
+      const status = this.closed ? undefined : await node.call("ClusterService/GetStatus", {}, LOOK_TIMEOUT).catch(() => undefined);
+      if (!status) continue;
+      this.saw(BigInt(status.appliedIndex ?? 0), true); // Not every server is a node.
+      if (status.hasQuorum && status.leaderTag && status.leaderTag === status.self?.tag) {
+        node.suspectUntil = 0;
+        return node;
+      }
+    }
+    return undefined;
+  }
+
+  close() {
+    this.closed = true;
+    for (const node of this.#nodes) node.close();
+  }
+}
+
+// Waits for a promise, but not longer than for a time.
+async function within(promise, time) {
+  let timer;
+  await Promise.race([promise, new Promise((resolve) => { timer = setTimeout(resolve, Math.max(time, 0)); })]);
+  clearTimeout(timer);
+}
+
+const sleep = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
+
+export class Client {
+  #database;
+  #timeout;
+  #tryTimeout;
+  #router;
+  #handles = new Map();
+
+  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000 } = {}) {
+    if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
+    if (!(timeout > 0 && tryTimeout > 0)) throw new RangeError("a timeout is above zero");
+    this.#database = database;
+    this.#timeout = timeout;
+    this.#tryTimeout = tryTimeout;
+    this.#router = new Router(endpoints, tls);
+  }
+
+  async next(template, options) {
+    return (await this.nextN(template, 1, options))[0];
+  }
+
+  async nextN(template, n, { separator = "", claim = false, requestId } = {}) {
+    checkCount(n);
+    const identity = template.endsWith("|");
+    const numbered = identity || template.endsWith(separator || "/");
+    const semantic = !numbered && template.trim() !== "";
+    if (semantic) checkId(template);
+    const request = { template, separator, count: n, claim, blocksOnly: numbered && n > 1 };
+    // What the others take comes from a supply in which holes do not matter.
+    const answer = identity || (semantic && claim)
+      ? await this._once("Generate", request, requestId)
+      : await this._invoke("Generate", request, { toLeader: false });
+    const ids = answer.ids.length > 0 ? answer.ids : answer.blocks.flatMap((block) =>
+      [...numbers(block)].map((number) => block.prefix + String(number).padStart(block.width, "0") + block.suffix));
+    if (ids.length !== n) throw new IdnodeError(`asked for ${n} ids, got ${ids.length}`);
+    return ids;
+  }
+
+  identity(name) {
+    return new Identity(this, name);
+  }
+
+  async *identities(prefix = "", options = {}) {
+    for await (const page of this.#pages("ListIdentities", prefix, options)) {
+      for (const { name, value } of page.identities) yield { name, value: BigInt(value) };
+    }
+  }
+
+  async claim(id, { separator = "", requestId } = {}) {
+    checkId(id);
+    await this._once("Claim", { id, separator }, requestId);
+  }
+
+  async release(id, { requestId } = {}) {
+    await this._once("Release", { id }, requestId);
+  }
+
+  async *claims(prefix = "", options = {}) {
+    for await (const page of this.#pages("ListClaims", prefix, options)) yield* page.ids;
+  }
+
+  hilo(tag, { separator = "", firstSize = 0 } = {}) {
+    if (this.#router.closed) throw closedError();
+    const key = JSON.stringify([tag, separator || "/"]);
+    if (!this.#handles.has(key)) this.#handles.set(key, new HiLo(this, tag, separator, firstSize));
+    return this.#handles.get(key);
+  }
+
+  async idFor(type) {
+    return this.hilo(collectionOf(type.name)).nextId();
+  }
+
+  async close() {
+    const handles = [...this.#handles.values()];
+    this.#handles.clear();
+    const closed = await Promise.allSettled(handles.map((handle) => handle.close()));
+    this.#router.close();
+    const failed = closed.find((result) => result.status === "rejected");
+    if (failed) throw failed.reason;
+  }
+
+  async *#pages(method, prefix, options) {
+    const request = { prefix, pageSize: 1000, consistency: consistency(options), pageToken: "" };
+    do {
+      const page = await this._invoke(method, request);
+      yield page;
+      request.pageToken = page.nextPageToken;
+    } while (request.pageToken);
+  }
+
+  // Makes a call that counts once. For this module only.
+  _once(method, request, requestId, deadline = Infinity) {
+    requestId ??= randomBytes(16).toString("hex"); // Null is none, too.
+    return this._invoke(method, request, { requestId: typeof requestId === "string" ? { id: requestId } : requestId, deadline });
+  }
+
+  _deadline() {
+    return now() + this.#timeout;
+  }
+
+  // Makes tries at changing nodes until one gives a final answer or the time is over.
+  // For this module only.
+  async _invoke(method, fields, { requestId, toLeader = true, deadline = Infinity } = {}) {
+    deadline = Math.min(deadline, this._deadline());
+    const index = await this.#router.index(toLeader, requestId !== undefined);
+    // The first try says it too: the network may hold it up until its retry was forgotten.
+    if (requestId && requestId.since === undefined && index) requestId = { ...requestId, since: index };
+    let node, told, last;
+    for (let tries = 1, overloads = 0, unknown = false; ; tries++) {
+      const request = { ...fields, database: this.#database };
+      if (requestId) request.requestId = { id: requestId.id, retrySince: requestId.since?.toString() };
+      try {
+        node = this.#router.route(toLeader, node);
+      } catch (closed) {
+        // The try that closing has cut off may have taken effect.
+        throw unknown ? told.error(unknown, requestId) : closed;
+      }
+      try {
+        const answer = await node.call(`IdsService/${method}`, request, Math.min(this.#tryTimeout, deadline - now()));
+        node.suspectUntil = 0;
+        this.#router.saw(BigInt(answer.logIndex));
+        return answer;
+      } catch (failure) {
+        if (!(failure instanceof Failure)) throw failure;
+        last = failure;
+      }
+      // A node that answered tells more than one that was not reached.
+      if (!told || last.reason !== "NO_ENDPOINT") told = last;
+      if (requestId) {
+        unknown ||= last.effect === "unknown";
+        requestId = { ...requestId, since: requestId.since ?? 0n };
+      }
+      const overloaded = last.reason === "OVERLOADED";
+      if (overloaded) overloads++;
+      const pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pauseAfter(tries - this.#router.size);
+      if (last.effect === "refused" || overloads > MAX_OVERLOADS || now() + pause >= deadline) {
+        throw told.error(unknown, requestId);
+      }
+      if (!overloaded) this.#router.failed(node);
+      if (pause > 0) await sleep(pause);
+    }
+  }
+}
+
+// The time until the next try: none while there are endpoints that were not tried yet.
+function pauseAfter(round) {
+  return round < 0 ? 0 : Math.min(FIRST_PAUSE * 2 ** Math.min(round, 10), LONGEST_PAUSE) * (0.5 + Math.random() / 2);
+}
+
+const consistency = ({ stale = false }) => (stale ? "CONSISTENCY_STALE" : "CONSISTENCY_LINEARIZABLE");
+
+function* numbers({ first, last }) {
+  for (let number = BigInt(first); number <= BigInt(last); number++) yield number;
+}
+
+// A counter agreed by the cluster.
+class Identity {
+  #client;
+  #name;
+
+  constructor(client, name) {
+    this.#client = client;
+    this.#name = name;
+  }
+
+  async next(options) {
+    return (await this.nextN(1, options))[0].first;
+  }
+
+  async nextN(n, { separator = "", requestId } = {}) {
+    checkCount(n);
+    const { blocks } = await this.#client._once("NextIdentity", { name: this.#name, count: n, separator }, requestId);
+    return blocks.map(({ first, last }) => ({ first: BigInt(first), last: BigInt(last) }));
+  }
+
+  async get(options = {}) {
+    const answer = await this.#client._invoke("GetIdentity", { name: this.#name, consistency: consistency(options) });
+    return BigInt(answer.identity.value);
+  }
+
+  async seed(value, { force = false, expected, requestId } = {}) {
+    const request = { name: this.#name, value: String(value), force, expected: expected?.toString() };
+    return BigInt((await this.#client._once("SeedIdentity", request, requestId)).value);
+  }
+
+  async delete({ forget = false, requestId } = {}) {
+    return BigInt((await this.#client._once("DeleteIdentity", { name: this.#name, forget }, requestId)).value);
+  }
+}
+
+// Gives the ids of one collection, without a call for most of them. The next range is
+// fetched once half of the current one is used.
+class HiLo {
+  #client;
+  #tag;
+  #separator;
+  #current;
+  #ahead;
+  #fetching; // The promise of the fetch in progress. It is never rejected.
+  #request; // The next one. It belongs to the fetch in progress.
+  #waiting = []; // The callers that found no number, in order.
+  #pause = FETCH_PAUSE;
+  #resume = 0; // When to prefetch again after a failure.
+  #closed;
+
+  constructor(client, tag, separator, firstSize) {
+    this.#client = client;
+    this.#tag = tag;
+    this.#separator = separator;
+    this.#request = { size: firstSize };
+  }
+
+  async next() {
+    if (this.#closed) throw closedError();
+    const number = this.#take();
+    if (number) return number;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#fetch();
+    });
+  }
+
+  async nextId() {
+    return (await this.next()).id;
+  }
+
+  async nextIds(n) {
+    checkCount(n);
+    const ids = [];
+    while (ids.length < n) ids.push(await this.nextId());
+    return ids;
+  }
+
+  close() {
+    this.#closed ??= this.#giveBack();
+    return this.#closed;
+  }
+
+  // Takes a number; undefined if none is at hand.
+  #take() {
+    if (!left(this.#current) && this.#ahead) [this.#current, this.#ahead] = [this.#ahead, undefined];
+    const range = this.#current;
+    if (!left(range)) return undefined;
+    const value = range.next++;
+    if (range.next > range.half && now() >= this.#resume) this.#fetch();
+    return { value, nodeTag: range.nodeTag, id: range.prefix + value + (range.nodeTag ? `-${range.nodeTag}` : "") };
+  }
+
+  // Fetches a range unless there is one, or one is coming.
+  #fetch() {
+    if (this.#fetching || this.#ahead) return;
+    this.#fetching = this.#fetchOne().then(
+      (range) => {
+        this.#ahead = range;
+        this.#pause = FETCH_PAUSE;
+        this.#fetching = undefined;
+        this.#serve();
+      },
+      (error) => {
+        this.#resume = now() + this.#pause * (0.5 + Math.random() / 2);
+        this.#pause = Math.min(2 * this.#pause, LONGEST_FETCH_PAUSE);
+        this.#fetching = undefined;
+        for (const { reject } of this.#waiting.splice(0)) reject(error);
+      },
+    );
+  }
+
+  // Hands numbers to the callers that wait, as far as they go.
+  #serve() {
+    while (this.#waiting.length > 0 && !this.#closed) {
+      const number = this.#take();
+      if (!number) return this.#fetch();
+      this.#waiting.shift().resolve(number);
+    }
+  }
+
+  async #fetchOne() {
+    const got = await this.#client._once("NextRange", { tag: this.#tag, separator: this.#separator, ...this.#request });
+    const [low, high, lastMax] = [BigInt(got.low), BigInt(got.high), BigInt(this.#request.lastMax ?? 0)];
+    if (low < 1n || high < low || (low <= lastMax && !got.fromReserve)) {
+      throw new IdnodeError(`a wrong range: ${low} to ${high} after ${lastMax}`);
+    }
+    this.#request = { lastSize: got.size, lastRangeAt: got.rangeAt ?? undefined, lastMax: max(lastMax, high).toString() };
+    return { prefix: got.prefix, nodeTag: got.nodeTag, token: got.token, low, high, next: low, half: low + (high - low) / 2n };
+  }
+
+  // Only the newest range of a tag can be given back, so the one ahead goes first. A
+  // range that is on its way is given back too.
+  async #giveBack() {
+    const deadline = this.#client._deadline();
+    for (const { reject } of this.#waiting.splice(0)) reject(closedError());
+    if (this.#fetching) await within(this.#fetching, deadline - now());
+    let failed;
+    for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
+      const request = { tag: this.#tag, low: String(low), high: String(high), last: String(next - 1n), token };
+      await this.#client._once("ReturnRange", request, undefined, deadline).catch((error) => { failed ??= error; });
+    }
+    if (failed) throw failed;
+  }
+}
+
+const left = (range) => range !== undefined && range.next <= range.high;
+
+// The words and rules are those of pluralize (MIT licence), by which the Go client names collections.
+const IRREGULAR = new Map((
+  "i:we me:us he:they she:they them:them myself:ourselves yourself:yourselves itself:themselves herself:themselves " +
+  "himself:themselves themself:themselves is:are was:were has:have this:these that:those my:our its:their his:their " +
+  "her:their echo:echoes dingo:dingoes volcano:volcanoes tornado:tornadoes torpedo:torpedoes genus:genera " +
+  "viscus:viscera stigma:stigmata stoma:stomata dogma:dogmata lemma:lemmata schema:schemata anathema:anathemata " +
+  "ox:oxen axe:axes die:dice yes:yeses foot:feet eave:eaves goose:geese tooth:teeth quiz:quizzes human:humans " +
+  "proof:proofs carve:carves valve:valves looey:looies thief:thieves groove:grooves pickaxe:pickaxes " +
+  "passerby:passersby canvas:canvases sms:sms"
+).split(" ").map((pair) => pair.split(":")));
+const PLURAL = new Set(IRREGULAR.values());
+const UNCOUNTABLE = new Set((
+  "adulthood advice agenda aid aircraft alcohol ammo analytics anime athletics audio bison blood bream buffalo butter " +
+  "carp cash chassis chess clothing cod commerce cooperation corps debris diabetes digestion elk energy equipment " +
+  "excretion expertise firmware flounder fun gallows garbage graffiti hardware headquarters health herpes highjinks " +
+  "homework housework information jeans justice kudos labour literature machinery mackerel mail media mews moose music " +
+  "mud manga news only personnel pike plankton pliers police pollution premises rain research rice salmon scissors " +
+  "series sewage shambles shrimp software staff swine tennis traffic transportation trout tuna wealth welfare whiting " +
+  "wildebeest wildlife you"
+).split(" "));
+const PLURALS = [ // The first that matches decides.
+  [/(pok[eé]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$/i, "$1"], [/^thou$/i, "you"], [/m[ae]n$/i, "men"],
+  [/(eaux)$/i, "$1"], [/(child)(?:ren)?$/i, "$1ren"], [/(pe)(?:rson|ople)$/i, "$1ople"],
+  [/\b((?:tit)?m|l)(?:ice|ouse)$/i, "$1ice"], [/(matr|cod|mur|sil|vert|ind|append)(?:ix|ex)$/i, "$1ices"],
+  [/(x|ch|ss|sh|zz)$/i, "$1es"], [/([^ch][ieo][ln])ey$/i, "$1ies"], [/([^aeiouy]|qu)y$/i, "$1ies"],
+  [/(?:(kni|wi|li)fe|(ar|l|ea|eo|oa|hoo)f)$/i, "$1$2ves"], [/sis$/i, "ses"],
+  [/(apheli|hyperbat|periheli|asyndet|noumen|phenomen|criteri|organ|prolegomen|hedr|automat)(?:a|on)$/i, "$1a"],
+  [/(agend|addend|millenni|dat|extrem|bacteri|desiderat|strat|candelabr|errat|ov|symposi|curricul|automat|quor)(?:a|um)$/i, "$1a"],
+  [/(her|at|gr)o$/i, "$1oes"], [/(seraph|cherub)(?:im)?$/i, "$1im"], [/(alumn|alg|vertebr)(?:a|ae)$/i, "$1ae"],
+  [/(alumn|syllab|vir|radi|nucle|fung|cact|stimul|termin|bacill|foc|uter|loc|strat)(?:us|i)$/i, "$1i"],
+  [/([^l]ias|[aeiou]las|[ejzr]as|[iu]am)$/i, "$1"], [/(e[mn]u)s?$/i, "$1s"],
+  [/(alias|[^aou]us|t[lm]as|gas|ris)$/i, "$1es"], [/(ax|test)is$/i, "$1es"], [/([^\x00-\x7f])$/i, "$1"], [/s?$/i, "s"],
+];
+
+export function collectionOf(name) {
+  const collection = plural(name);
+  return collection.match(/\p{Lu}/gu)?.length > 1 ? collection : collection.toLowerCase();
+}
+
+function plural(word) {
+  const token = word.toLowerCase();
+  if (PLURAL.has(token)) return like(word, token);
+  if (UNCOUNTABLE.has(token)) return word;
+  if (IRREGULAR.has(token)) return like(word, IRREGULAR.get(token));
+  const [rule, replacement] = PLURALS.find(([rule]) => rule.test(word));
+  const found = word.match(rule);
+  const ending = replacement.replace(/\$(\d)/g, (_, group) => found[group] ?? "");
+  return word.slice(0, found.index) + like(found[0] || word.slice(-1), ending);
+}
+
+// like returns token in the case of word.
+function like(word, token) {
+  if (word === token) return token;
+  if (word === word.toLowerCase()) return token.toLowerCase();
+  if (word === word.toUpperCase()) return token.toUpperCase();
+  const [first, rest] = [word[0], token.slice(1).toLowerCase()];
+  return (first === first.toUpperCase() ? token[0].toUpperCase() : token[0].toLowerCase()) + rest;
+}

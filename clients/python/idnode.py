@@ -1,0 +1,881 @@
+"""A client of idnode, which hands out ids that are unique across a cluster.
+
+    with idnode.Client(["a:7402", "b:7402", "c:7402"]) as ids:
+        ids.next("invoices|")             # 'invoices/1'
+        ids.identity("invoices").next()   # 2
+        ids.hilo("users").next_id()       # 'users/1-A'
+
+The module is one file and needs nothing but the standard library. It calls the API
+as JSON over HTTP. A Client is safe for concurrent use by threads; make one and share it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import http.client
+import json
+import random
+import re
+import secrets
+import ssl
+import threading
+import time
+import urllib.parse
+from collections import deque
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+__version__ = "0.1.0"
+__all__ = [
+    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "ExhaustedError", "HiLo", "HiLoNumber",
+    "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "NoEndpointError", "NoQuorumError",
+    "NotFoundError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError", "Range", "RequestId",
+    "RateLimitedError", "RequestIdExpiredError", "RequestIdReusedError", "StorageFullError", "collection_of",
+]
+
+# All times are in seconds.
+_CONNECT_TIMEOUT = 1.5
+_IDLE_TIMEOUT = 60.0  # Shorter than the two minutes after which a node closes an idle connection.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.025, 0.4  # Between tries, once every endpoint had its turn.
+_MAX_OVERLOADS = 3  # More tries would only keep an overload going.
+_LOOK_AFTER = 5.0  # How old what is known of the leader may get.
+_LOOK_SOON = 1.0  # The same while no leader is known.
+_LOOK_AGAIN = 0.2  # The least time between two looks, however much fails.
+_LOOK_TIMEOUT = 1.0
+_DISTRUST = 2.0  # How long a node that failed is asked only if no other is left.
+_FETCH_PAUSE, _LONGEST_FETCH_PAUSE = 0.1, 10.0  # After a prefetch that failed.
+
+
+class RequestId(NamedTuple):
+    """Makes a call count once."""
+
+    id: str  #: 1 to 64 bytes, unique per database and principal.
+    since: Optional[int] = None  #: The log index that was known before the first try.
+
+
+AnyRequestId = Union[str, RequestId]
+
+
+class IdnodeError(Exception):
+    """Why a call failed. The subclasses tell the cases apart that a program can act on."""
+
+    code = "unknown"  #: The gRPC status code in lower case, for example ``"unavailable"``.
+    reason = ""  #: The API's name of the cause, for example ``"ID_CLAIMED"``; may be empty.
+    field = ""  #: The field of the request that is at fault, if there is one.
+    message = ""  #: A text for people.
+    request_id: Optional[RequestId] = None  #: The same call with it counts once; None if the call had none.
+
+    def __init__(self, message: str, **details: Any) -> None:
+        reason = details.get("reason") or details.get("code") or self.code
+        field = f" (field {details['field']})" if details.get("field") else ""
+        super().__init__(f"{reason}: {message}{field}" if details else message)
+        self.message = message
+        self.__dict__.update(details)
+
+
+class OutcomeUnknownError(IdnodeError):
+    """A try of the call may have taken effect. Repeating it with ``request_id`` counts once."""
+
+
+class NoQuorumError(IdnodeError):
+    """The cluster has no leader, or no majority. Nothing happened."""
+
+
+class NoEndpointError(IdnodeError):
+    """No node answered. Nothing happened."""
+
+
+class OverloadedError(IdnodeError):
+    """There are too many calls. Nothing happened."""
+
+
+class StorageFullError(IdnodeError):
+    """A disk of the cluster is nearly full. Nothing happened."""
+
+
+class QuotaError(IdnodeError):
+    """A limit on names, claims or sizes is reached. Nothing happened."""
+
+
+class RateLimitedError(IdnodeError):
+    """The caller has reached a limit of its own. Nothing happened."""
+
+
+class ExhaustedError(IdnodeError):
+    """The counter has no numbers left."""
+
+
+class ConcurrencyError(IdnodeError):
+    """An expected value is not the current one."""
+
+
+class IdClaimedError(IdnodeError):
+    """The id is claimed, or was issued by an identity."""
+
+
+class RequestIdReusedError(IdnodeError):
+    """The request id was used for another request."""
+
+
+class RequestIdExpiredError(IdnodeError):
+    """The cluster no longer knows whether the first try of the call happened."""
+
+
+class PermissionDeniedError(IdnodeError):
+    """The caller's certificate has no right to it. Nothing happened."""
+
+
+class NotFoundError(IdnodeError):
+    """There is no such identity, counter or claim."""
+
+
+class InvalidError(IdnodeError):
+    """The request is wrong: ``field`` says where, ``reason`` why."""
+
+
+class ClosedError(IdnodeError):
+    """The client, or the HiLo handle, was closed."""
+
+
+_BY_REASON = {
+    "OUTCOME_UNKNOWN": OutcomeUnknownError, "NO_QUORUM": NoQuorumError, "NO_ENDPOINT": NoEndpointError,
+    "OVERLOADED": OverloadedError, "STORAGE_FULL": StorageFullError, "QUOTA": QuotaError,
+    "RATE_LIMITED": RateLimitedError, "COUNTER_EXHAUSTED": ExhaustedError, "CONCURRENCY": ConcurrencyError,
+    "ID_CLAIMED": IdClaimedError, "REQUEST_ID_REUSED": RequestIdReusedError,
+    "REQUEST_ID_EXPIRED": RequestIdExpiredError, "PERMISSION_DENIED": PermissionDeniedError,
+}
+_BY_CODE = {"not_found": NotFoundError, "invalid_argument": InvalidError}
+
+
+def _invalid(reason: str, field: str, message: str) -> InvalidError:
+    return InvalidError(message, code="invalid_argument", reason=reason, field=field)
+
+
+# What a failed try may have done.
+_NOTHING, _UNKNOWN, _REFUSED = "nothing", "unknown", "refused"
+
+
+class _Failure(Exception):
+    """A failed try."""
+
+    def __init__(self, message: str, code: str, reason: str = "", field: str = "", pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.message, self.code, self.reason, self.field, self.pause = message, code, reason, field, pause
+
+    def effect(self) -> str:
+        if self.reason == "OUTCOME_UNKNOWN":
+            return _UNKNOWN
+        if self.reason in ("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT"):
+            return _NOTHING
+        if not self.reason:  # Not an answer of idnode's, or no answer at all.
+            if self.code == "unimplemented":
+                return _NOTHING
+            refused = self.code in ("invalid_argument", "permission_denied", "unauthenticated")
+            return _REFUSED if refused else _UNKNOWN
+        return {"unavailable": _NOTHING, "internal": _UNKNOWN}.get(self.code, _REFUSED)
+
+    def error(self, unknown: bool, request_id: Optional[RequestId]) -> IdnodeError:
+        reason = self.reason
+        if not reason and not unknown and self.effect() == _UNKNOWN:
+            reason = "NO_ENDPOINT"  # The call changes nothing that matters.
+        kind = OutcomeUnknownError if unknown else _BY_REASON.get(reason) or _BY_CODE.get(self.code, IdnodeError)
+        return kind(self.message, code=self.code, reason=reason, field=self.field, request_id=request_id)
+
+
+def _failure_of(status: int, body: bytes) -> _Failure:
+    """Reads the answer of a call that a node, or something before it, refused."""
+    codes = {401: "unauthenticated", 403: "permission_denied", 404: "unimplemented"}
+    failure = _Failure(f"HTTP status {status}", codes.get(status, "unavailable"))
+    try:
+        problem = json.loads(body)
+        failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
+        details = [detail.get("debug") or {} for detail in problem.get("details", [])]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return failure
+    for detail in details:
+        if detail.get("domain") == "idnode":
+            failure.reason = detail.get("reason", "")
+        for violation in detail.get("fieldViolations", []):
+            failure.field = violation.get("field", "")
+        if "retryDelay" in detail:
+            failure.pause = float(detail["retryDelay"].rstrip("s"))
+    return failure
+
+
+class _Node:
+    """One address, and the connections to it."""
+
+    def __init__(self, address: str, tls: Optional[ssl.SSLContext]) -> None:
+        scheme = "https" if tls else "http"
+        url = urllib.parse.urlsplit(address if "://" in address else f"{scheme}://{address}")
+        if url.scheme not in ("http", "https") or not url.hostname or not url.port or url.path not in ("", "/"):
+            raise ValueError(f"an endpoint is host:port, or a URL of that, not {address!r}")
+        if tls and url.scheme != "https":
+            raise ValueError(f"the endpoint {address!r} has no TLS")
+        self.address = url.netloc
+        self.suspect_until = 0.0
+        self._host, self._port = url.hostname, url.port
+        self._tls = tls or (ssl.create_default_context() if url.scheme == "https" else None)
+        self._idle: deque[Tuple[http.client.HTTPConnection, float]] = deque()  # The newest last.
+
+    def suspected(self) -> bool:
+        return time.monotonic() < self.suspect_until
+
+    def call(self, method: str, request: Dict[str, Any], timeout: float) -> Dict[str, Any]:
+        """Makes one try. Raises _Failure."""
+        end = time.monotonic() + timeout
+        connection = self._connection(timeout)
+        kept = False
+        try:
+            left = max(end - time.monotonic(), 0.001)
+            connection.sock.settimeout(left)
+            connection.request("POST", f"/idnode.v1.{method}", json.dumps(request).encode(), {
+                "Content-Type": "application/json", "Connect-Timeout-Ms": str(max(int(left * 1000), 1)),
+            })
+            response = connection.getresponse()
+            body = response.read()
+            kept = not response.will_close
+        except (OSError, http.client.HTTPException) as error:
+            self.close()  # The other connections are likely to be broken too.
+            raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable") from error
+        finally:
+            if kept:
+                self._idle.append((connection, time.monotonic()))
+            else:
+                connection.close()
+        if response.status != 200:
+            raise _failure_of(response.status, body)
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise _Failure(f"{self.address}: the answer is not JSON", "internal") from error
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        while self._idle:
+            try:
+                connection, since = self._idle.pop()
+            except IndexError:
+                break  # Another thread took the last one.
+            if time.monotonic() - since < _IDLE_TIMEOUT:
+                return connection
+            connection.close()
+        timeout = min(timeout, _CONNECT_TIMEOUT)
+        if self._tls:
+            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        try:
+            connection.connect()
+        except OSError as error:  # Nothing was sent, so nothing happened.
+            connection.close()
+            raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT") from error
+        return connection
+
+    def close(self) -> None:
+        while self._idle:
+            try:
+                self._idle.pop()[0].close()
+            except IndexError:
+                break
+
+
+class _Router:
+    """Knows the nodes, which of them leads, and how far the cluster's log is."""
+
+    def __init__(self, addresses: List[str], tls: Optional[ssl.SSLContext]) -> None:
+        self._given = [_Node(address, tls) for address in addresses]
+        self._lock = threading.Lock()
+        self._leader: Optional[_Node] = None
+        self._home = 0  # The endpoint for calls that need no leader.
+        self._newest = 0  # The newest log index of any answer.
+        self._newest_at = 0.0
+        self._looking: Optional[threading.Event] = None  # Set when the look in progress is over.
+        self._looked = float("-inf")
+        self.closed = False
+        self.size = len(self._given)
+
+    def saw(self, index: int, applied: bool = False) -> None:
+        """Notes a log index. What a node has applied is as new as the answer."""
+        with self._lock:
+            if index > self._newest or (applied and index == self._newest):
+                self._newest, self._newest_at = index, time.monotonic()
+
+    def index(self, deadline: float, to_leader: bool, counted: bool) -> int:
+        """The newest log index before a call. It is looked for if none, or only an old one, is known."""
+        age = time.monotonic() - self._newest_at
+        if (to_leader and not self._newest) or (counted and age > _LOOK_AFTER):
+            return self.latest(deadline)
+        return self._newest
+
+    def latest(self, deadline: float) -> int:
+        with self._lock:
+            self._look(_LOOK_AGAIN)
+            looking = self._looking
+        if looking:
+            looking.wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
+        return self._newest
+
+    def route(self, to_leader: bool, last: Optional[_Node]) -> _Node:
+        """The node for the next try: not that of the try before if there is another."""
+        with self._lock:
+            if self.closed:
+                raise ClosedError("the client is closed", code="canceled", reason="CLIENT_CLOSED")
+            if to_leader:
+                self._look(_LOOK_AFTER if self._leader else _LOOK_SOON)
+                if self._leader and self._leader is not last and not self._leader.suspected():
+                    return self._leader
+            start = self._given.index(last) + 1 if last in self._given else self._home
+            order = [self._given[(start + i) % self.size] for i in range(self.size)]
+            return next((n for n in order if n is not last and not n.suspected()), order[0])
+
+    def failed(self, node: _Node) -> None:
+        node.suspect_until = time.monotonic() + _DISTRUST
+        with self._lock:
+            if self._leader is node:
+                self._leader = None
+            if self._given[self._home] is node:
+                self._home = (self._home + 1) % self.size
+            self._look(_LOOK_AGAIN)
+
+    def _look(self, age: float) -> None:
+        """Starts a look for the leader if the last one is older than age. The caller holds the lock."""
+        if self._looking or self.closed or time.monotonic() - self._looked < age:
+            return
+        self._looking, self._looked = threading.Event(), time.monotonic()
+        threading.Thread(target=self._find, args=(self._looking,), name="idnode-look", daemon=True).start()
+
+    def _find(self, done: threading.Event) -> None:
+        leader = None
+        try:
+            leader = self._leading()
+        finally:
+            with self._lock:
+                self._leader, self._looking = leader, None
+            done.set()
+
+    def _leading(self) -> Optional[_Node]:
+        """Asks endpoint after endpoint, until one says of itself that it leads."""
+        for node in sorted(self._given, key=_Node.suspected):
+            if self._ask(node):
+                return node
+        return None  # The nodes hand calls on to a leader that is no endpoint.
+
+    def _ask(self, node: _Node) -> bool:
+        if self.closed:
+            return False
+        try:
+            status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT)
+        except _Failure:
+            return False
+        self.saw(int(status.get("appliedIndex", 0)), applied=True)  # Not every server is a node.
+        leads = status.get("hasQuorum") and status.get("leaderTag") and status["leaderTag"] == status.get("self", {}).get("tag")
+        if leads:
+            node.suspect_until = 0.0
+        return bool(leads)
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True
+        for node in self._given:
+            node.close()
+
+
+class Counter(NamedTuple):
+    """An identity in a listing: its folded name, and the last value taken."""
+
+    name: str
+    value: int
+
+
+class Block(NamedTuple):
+    """A run of consecutive values, first and last included."""
+
+    first: int
+    last: int
+
+
+class Range(NamedTuple):
+    """A HiLo range. Prefix and node tag belong to its numbers alone."""
+
+    prefix: str
+    node_tag: str
+    low: int
+    high: int
+    size: int  #: The size granted, which the next request names as ``last_size``.
+    at: str  #: The cluster's time of the range, as ``last_at`` of the next request.
+    from_reserve: bool  #: The numbers may lie below those of the last range.
+    token: str  #: Proves that the range is the caller's when it is returned.
+
+
+class HiLoNumber(NamedTuple):
+    """A number of a HiLo range. ``str`` of it is its id."""
+
+    value: int
+    prefix: str
+    node_tag: str
+
+    def __str__(self) -> str:
+        return f"{self.prefix}{self.value}-{self.node_tag}" if self.node_tag else f"{self.prefix}{self.value}"
+
+
+class Client:
+    """Calls an idnode cluster. Close it, or use it as a context manager: that gives unused numbers back."""
+
+    def __init__(
+        self, endpoints: List[str], *, database: str = "", tls: Optional[ssl.SSLContext] = None,
+        timeout: float = 10.0, try_timeout: float = 3.0,
+    ) -> None:
+        """Makes no call yet.
+
+        Args:
+            endpoints: HTTP addresses of nodes of one cluster, as ``host:port`` or URLs.
+            database: Whose ids are given; empty means ``default``.
+            tls: Trusts the cluster's CA, and holds the client's certificate.
+            timeout: Bounds every call with all its tries, in seconds.
+            try_timeout: Bounds one try at one node, in seconds.
+        """
+        if isinstance(endpoints, str) or not endpoints:
+            raise ValueError("endpoints is a list of at least one address")
+        if timeout <= 0 or try_timeout <= 0:
+            raise ValueError("a timeout is above zero")
+        self._database, self._timeout, self._try_timeout = database, timeout, try_timeout
+        self._router = _Router(list(endpoints), tls)
+        self._handles: Dict[Tuple[str, str], HiLo] = {}
+        self._lock = threading.Lock()
+
+    def next(self, template: str, **options: Any) -> str:
+        """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
+
+        The options are those of next_n.
+        """
+        return self.next_n(template, 1, **options)[0]
+
+    def next_n(
+        self, template: str, n: int, *, separator: str = "", claim: bool = False,
+        request_id: AnyRequestId = "",
+    ) -> List[str]:
+        """Makes n ids, 1 to 1,000,000, from a template in one call.
+
+        Args:
+            claim: Record the id in the cluster as taken; for finished ids only.
+            request_id: The caller's own, or that of an error: the same call with it counts once.
+        """
+        _check_count(n)
+        numbered = template.endswith("|") or template.endswith(separator or "/")
+        semantic = not numbered and bool(template.strip())
+        if semantic:
+            _check_id(template)
+        request = {
+            "template": template, "separator": separator, "count": n, "claim": claim, "blocksOnly": numbered and n > 1,
+        }
+        if template.endswith("|") or (semantic and claim):
+            answer = self._count_once("Generate", request, request_id)
+        else:
+            # What these take comes from a supply in which holes do not matter.
+            answer = self._invoke("IdsService/Generate", request, to_leader=False)
+        ids = answer["ids"] or [
+            f"{b['prefix']}{number:0{b['width']}d}{b['suffix']}"
+            for b in answer["blocks"] for number in range(int(b["first"]), int(b["last"]) + 1)
+        ]
+        if len(ids) != n:
+            raise IdnodeError(f"asked for {n} ids, got {len(ids)}")
+        return ids
+
+    def identity(self, name: str) -> "Identity":
+        """The identity with this name. It exists once a value was taken."""
+        return Identity(self, name)
+
+    def identities(self, prefix: str = "", *, stale: bool = False) -> Iterator[Counter]:
+        """Lists the identities whose folded names begin with prefix, in order."""
+        for page in self._pages("ListIdentities", prefix, stale):
+            for found in page["identities"]:
+                yield Counter(found["name"], int(found["value"]))
+
+    def claim(self, id: str, *, separator: str = "", request_id: AnyRequestId = "") -> None:
+        """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
+        _check_id(id)
+        self._count_once("Claim", {"id": id, "separator": separator}, request_id)
+
+    def release(self, id: str, *, request_id: AnyRequestId = "") -> None:
+        """Gives a claimed id free."""
+        self._count_once("Release", {"id": id}, request_id)
+
+    def claims(self, prefix: str = "", *, stale: bool = False) -> Iterator[str]:
+        """Lists the claimed ids that begin with prefix, folded, in order."""
+        for page in self._pages("ListClaims", prefix, stale):
+            yield from page["ids"]
+
+    def hilo(self, tag: str, *, separator: str = "", first_size: int = 0) -> "HiLo":
+        """The handle of a collection's tag, which is made once and shared from then on."""
+        with self._lock:
+            if self._router.closed:
+                raise ClosedError("the client is closed", code="canceled", reason="CLIENT_CLOSED")
+            key = (tag, separator or "/")
+            if key not in self._handles:
+                self._handles[key] = HiLo(self, tag, separator, first_size)
+            return self._handles[key]
+
+    def id_for(self, kind: type) -> str:
+        """The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A."""
+        return self.hilo(collection_of(kind.__name__)).next_id()
+
+    def next_range(
+        self, tag: str, *, separator: str = "", size: int = 0, last_size: int = 0, last_at: str = "", last_max: int = 0,
+        request_id: AnyRequestId = "",
+    ) -> Range:
+        """Reserves the next range of a tag. Most programs are better off with hilo."""
+        request: Dict[str, Any] = {
+            "tag": tag, "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
+        }
+        if last_at:
+            request["lastRangeAt"] = last_at
+        r = self._count_once("NextRange", request, request_id)
+        return Range(
+            r["prefix"], r["nodeTag"], int(r["low"]), int(r["high"]), int(r["size"]), r["rangeAt"] or "",
+            r["fromReserve"], r["token"],
+        )
+
+    def return_range(self, tag: str, r: Range, last: int, *, _deadline: Optional[float] = None) -> bool:
+        """Gives the numbers above last back. False if they stay a hole, since the range is not the newest."""
+        request = {"tag": tag, "low": str(r.low), "high": str(r.high), "last": str(last), "token": r.token}
+        return self._count_once("ReturnRange", request, "", _deadline)["returned"]
+
+    def close(self) -> None:
+        """Gives the unused numbers of all handles back. It takes no longer than the client's timeout.
+
+        An error says that numbers could not be given back; the client is closed all the same.
+        """
+        with self._lock:
+            handles, self._handles = list(self._handles.values()), {}
+        deadline = time.monotonic() + self._timeout
+        first: Optional[IdnodeError] = None
+        for handle in handles:
+            try:
+                handle._close(deadline)
+            except IdnodeError as error:
+                first = first or error
+        self._router.close()
+        if first:
+            raise first
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            self.close()
+        except IdnodeError:
+            if kind is None:
+                raise  # Otherwise what went wrong before matters more.
+
+    def _pages(self, method: str, prefix: str, stale: bool) -> Iterator[Dict[str, Any]]:
+        request: Dict[str, Any] = {"prefix": prefix, "pageSize": 1000, "consistency": _consistency(stale)}
+        while True:
+            page = self._invoke(f"IdsService/{method}", request)
+            yield page
+            if not page["nextPageToken"]:
+                return
+            request["pageToken"] = page["nextPageToken"]
+
+    def _count_once(
+        self, method: str, request: Dict[str, Any], request_id: AnyRequestId, deadline: Optional[float] = None
+    ) -> Dict[str, Any]:
+        if not isinstance(request_id, RequestId):
+            request_id = RequestId(request_id or secrets.token_hex(16))
+        return self._invoke(f"IdsService/{method}", request, request_id, deadline=deadline)
+
+    def _invoke(
+        self, method: str, request: Dict[str, Any], request_id: Optional[RequestId] = None, *,
+        to_leader: bool = True, deadline: Optional[float] = None,
+    ) -> Dict[str, Any]:
+        """Makes tries at changing nodes until one gives a final answer or the time is over."""
+        end = time.monotonic() + self._timeout
+        deadline = end if deadline is None else min(deadline, end)
+        request = {**request, "database": self._database}
+        index = self._router.index(deadline, to_leader, request_id is not None)
+        if request_id:
+            if request_id.since is None and index:
+                # The first try says it too: the network may hold it up until its retry was forgotten.
+                request_id = request_id._replace(since=index)
+            request["requestId"] = _wire(request_id)
+        node: Optional[_Node] = None
+        told: Optional[_Failure] = None
+        tries = overloads = 0
+        unknown = False
+        while True:
+            try:
+                node = self._router.route(to_leader, node)
+            except ClosedError:
+                if unknown and told:  # A try before may have taken effect.
+                    raise told.error(unknown, request_id)
+                raise
+            try:
+                left = max(deadline - time.monotonic(), 0.001)
+                answer = node.call(method, request, min(self._try_timeout, left))
+                node.suspect_until = 0.0
+                self._router.saw(int(answer["logIndex"]))
+                return answer
+            except _Failure as failure:
+                last = failure
+            tries += 1
+            if told is None or last.reason != "NO_ENDPOINT":
+                told = last  # A node that answered tells more than one that was not reached.
+            effect, overloaded = last.effect(), last.reason == "OVERLOADED"
+            if request_id:
+                unknown = unknown or effect == _UNKNOWN
+                request_id = request_id._replace(since=request_id.since or 0)
+                request["requestId"] = _wire(request_id)
+            overloads += overloaded
+            if not overloaded:
+                pause = _pause(tries - self._router.size)
+            else:
+                pause = max(last.pause, _FIRST_PAUSE)
+            if effect == _REFUSED or overloads > _MAX_OVERLOADS or time.monotonic() + pause >= deadline:
+                raise told.error(unknown, request_id)
+            if not overloaded:
+                self._router.failed(node)
+            time.sleep(pause)
+
+
+def _wire(request_id: RequestId) -> Dict[str, str]:
+    return {"id": request_id.id, **({} if request_id.since is None else {"retrySince": str(request_id.since)})}
+
+
+def _pause(round: int) -> float:
+    """The time until the next try: none while there are endpoints that were not tried yet."""
+    return 0.0 if round < 0 else min(_FIRST_PAUSE * 2 ** min(round, 10), _LONGEST_PAUSE) * random.uniform(0.5, 1)
+
+
+def _consistency(stale: bool) -> str:
+    return "CONSISTENCY_STALE" if stale else "CONSISTENCY_LINEARIZABLE"
+
+
+def _check_count(n: int) -> None:
+    if n < 1:
+        raise _invalid("INVALID_COUNT", "count", "it must be at least 1")
+
+
+def _check_id(id: str) -> None:
+    if id.startswith("/"):
+        raise _invalid("INVALID_ID", "id", "an id must not begin with /")
+
+
+class Identity:
+    """A counter agreed by the cluster: it gives 1, 2, 3 … without holes."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+
+    def next(self, *, separator: str = "", request_id: AnyRequestId = "") -> int:
+        """Takes the next value."""
+        return self.next_n(1, separator=separator, request_id=request_id)[0].first
+
+    def next_n(
+        self, n: int, *, separator: str = "", request_id: AnyRequestId = ""
+    ) -> List[Block]:
+        """Takes the next n values: one block, or several where claimed ids lie between."""
+        _check_count(n)
+        request = {"name": self._name, "count": n, "separator": separator}
+        answer = self._client._count_once("NextIdentity", request, request_id)
+        return [Block(int(b["first"]), int(b["last"])) for b in answer["blocks"]]
+
+    def get(self, *, stale: bool = False) -> int:
+        """Reads the last value taken. Raises NotFoundError if none ever was."""
+        request = {"name": self._name, "consistency": _consistency(stale)}
+        return int(self._client._invoke("IdsService/GetIdentity", request)["identity"]["value"])
+
+    def seed(
+        self, value: int, *, force: bool = False, expected: Optional[int] = None,
+        request_id: AnyRequestId = "",
+    ) -> int:
+        """Raises the last value taken to value, and returns what it is now.
+
+        Args:
+            force: Set exactly value, also a lower one: values may then come twice.
+            expected: Only if this is the current value; otherwise ConcurrencyError.
+        """
+        request: Dict[str, Any] = {"name": self._name, "value": str(value), "force": force}
+        if expected is not None:
+            request["expected"] = str(expected)
+        return int(self._client._count_once("SeedIdentity", request, request_id)["value"])
+
+    def delete(self, *, forget: bool = False, request_id: AnyRequestId = "") -> int:
+        """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
+        request = {"name": self._name, "forget": forget}
+        return int(self._client._count_once("DeleteIdentity", request, request_id)["value"])
+
+
+class _Held:
+    """A range from which numbers are taken."""
+
+    def __init__(self, of: Range) -> None:
+        self.of, self.next = of, of.low
+        self.half = of.low + (of.high - of.low) // 2  # After it is taken, the next range is fetched.
+
+    def left(self) -> int:
+        return self.of.high - self.next + 1
+
+
+class HiLo:
+    """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
+
+    The next range is fetched in the background once half of the current one is used.
+    """
+
+    def __init__(self, client: Client, tag: str, separator: str, first_size: int) -> None:
+        self._client, self._tag, self._separator = client, tag, separator
+        self._changed = threading.Condition()
+        self._current: Optional[_Held] = None
+        self._ahead: Optional[_Held] = None
+        self._fetching = self._closed = False
+        self._request: Dict[str, Any] = {"size": first_size}  # The next one. It belongs to the fetch in progress.
+        self._failures = 0
+        self._error: Optional[Exception] = None  # That of the newest failure.
+        self._pause, self._resume = _FETCH_PAUSE, 0.0
+
+    def next(self) -> HiLoNumber:
+        """Takes a number. It waits only if none is left of the ranges at hand."""
+        return self._take(1)[0]
+
+    def next_id(self) -> str:
+        """Takes a number and returns its id, for example ``users/65-A``."""
+        return str(self.next())
+
+    def next_ids(self, n: int) -> List[str]:
+        """Takes n numbers and returns their ids. They need not be consecutive."""
+        _check_count(n)
+        ids: List[str] = []
+        while len(ids) < n:
+            ids.extend(map(str, self._take(n - len(ids))))
+        return ids
+
+    def close(self) -> None:
+        """Returns the unused numbers to the cluster. Afterwards the handle raises ClosedError."""
+        self._close(time.monotonic() + self._client._timeout)
+
+    def _take(self, n: int) -> List[HiLoNumber]:
+        """Takes 1 to n numbers."""
+        with self._changed:
+            failures = self._failures
+            while True:
+                if self._closed:
+                    raise ClosedError("the handle is closed", code="canceled", reason="CLIENT_CLOSED")
+                held = self._current
+                if held and held.left():
+                    first, held.next = held.next, min(held.next + n, held.of.high + 1)
+                    if held.next > held.half and time.monotonic() >= self._resume:
+                        self._fetch()
+                    return [HiLoNumber(i, held.of.prefix, held.of.node_tag) for i in range(first, held.next)]
+                if self._ahead:
+                    self._current, self._ahead = self._ahead, None
+                elif self._failures != failures and self._error:
+                    raise copy.copy(self._error)  # Each caller gets an error, and traceback, of its own.
+                else:
+                    self._fetch()
+                    self._changed.wait()
+
+    def _fetch(self) -> None:
+        """Starts to fetch a range unless there is one, or one is coming. The caller holds the lock."""
+        if not self._fetching and not self._ahead:
+            self._fetching = True
+            threading.Thread(target=self._fetch_one, name=f"idnode-hilo-{self._tag}", daemon=True).start()
+
+    def _fetch_one(self) -> None:
+        got: Optional[Range] = None
+        error: Optional[Exception] = None
+        try:
+            got = self._client.next_range(self._tag, separator=self._separator, **self._request)
+            last_max = self._request.get("last_max", 0)
+            if got.low < 1 or got.high < got.low or (got.low <= last_max and not got.from_reserve):
+                raise IdnodeError(f"a wrong range: {got.low} to {got.high} after {last_max}")
+            self._request = {"last_size": got.size, "last_at": got.at, "last_max": max(last_max, got.high)}
+        except Exception as caught:  # The callers that wait must have it, whatever it is.
+            error = caught
+        with self._changed:
+            self._fetching = False
+            if got and not error:
+                self._ahead, self._pause = _Held(got), _FETCH_PAUSE
+            else:
+                self._failures, self._error = self._failures + 1, error
+                self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
+                self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
+            self._changed.notify_all()
+
+    def _close(self, deadline: float) -> None:
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            self._changed.notify_all()
+            # A range that is on its way is given back too.
+            self._changed.wait_for(lambda: not self._fetching, max(deadline - time.monotonic(), 0))
+            # Only the newest range of a tag can be given back, so the one ahead goes first.
+            held = [h for h in (self._ahead, self._current) if h and h.left()]
+        first: Optional[IdnodeError] = None
+        for h in held:
+            try:
+                self._client.return_range(self._tag, h.of, h.next - 1, _deadline=deadline)
+            except IdnodeError as error:
+                first = first or error
+        if first:
+            raise first
+
+
+# The words and rules are those of pluralize (MIT licence), by which the Go client names collections.
+_IRREGULAR = dict(pair.split(":") for pair in (
+    "i:we me:us he:they she:they them:them myself:ourselves yourself:yourselves itself:themselves herself:themselves "
+    "himself:themselves themself:themselves is:are was:were has:have this:these that:those my:our its:their his:their "
+    "her:their echo:echoes dingo:dingoes volcano:volcanoes tornado:tornadoes torpedo:torpedoes genus:genera "
+    "viscus:viscera stigma:stigmata stoma:stomata dogma:dogmata lemma:lemmata schema:schemata anathema:anathemata "
+    "ox:oxen axe:axes die:dice yes:yeses foot:feet eave:eaves goose:geese tooth:teeth quiz:quizzes human:humans "
+    "proof:proofs carve:carves valve:valves looey:looies thief:thieves groove:grooves pickaxe:pickaxes "
+    "passerby:passersby canvas:canvases sms:sms"
+).split())
+_UNCOUNTABLE = frozenset((
+    "adulthood advice agenda aid aircraft alcohol ammo analytics anime athletics audio bison blood bream buffalo butter "
+    "carp cash chassis chess clothing cod commerce cooperation corps debris diabetes digestion elk energy equipment "
+    "excretion expertise firmware flounder fun gallows garbage graffiti hardware headquarters health herpes highjinks "
+    "homework housework information jeans justice kudos labour literature machinery mackerel mail media mews moose music "
+    "mud manga news only personnel pike plankton pliers police pollution premises rain research rice salmon scissors "
+    "series sewage shambles shrimp software staff swine tennis traffic transportation trout tuna wealth welfare whiting "
+    "wildebeest wildlife you"
+).split())
+_PLURALS = [(re.compile(rule, re.IGNORECASE), plural) for rule, plural in (  # The first that matches decides.
+    (r"(pok[eé]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$", r"\1"), (r"^thou$", "you"), (r"m[ae]n$", "men"),
+    (r"(eaux)$", r"\1"), (r"(child)(?:ren)?$", r"\1ren"), (r"(pe)(?:rson|ople)$", r"\1ople"),
+    (r"\b((?:tit)?m|l)(?:ice|ouse)$", r"\1ice"), (r"(matr|cod|mur|sil|vert|ind|append)(?:ix|ex)$", r"\1ices"),
+    (r"(x|ch|ss|sh|zz)$", r"\1es"), (r"([^ch][ieo][ln])ey$", r"\1ies"), (r"([^aeiouy]|qu)y$", r"\1ies"),
+    (r"(?:(kni|wi|li)fe|(ar|l|ea|eo|oa|hoo)f)$", r"\1\2ves"), (r"sis$", "ses"),
+    (r"(apheli|hyperbat|periheli|asyndet|noumen|phenomen|criteri|organ|prolegomen|hedr|automat)(?:a|on)$", r"\1a"),
+    (r"(agend|addend|millenni|dat|extrem|bacteri|desiderat|strat|candelabr|errat|ov|symposi|curricul|automat|quor)"
+     r"(?:a|um)$", r"\1a"),
+    (r"(her|at|gr)o$", r"\1oes"), (r"(seraph|cherub)(?:im)?$", r"\1im"), (r"(alumn|alg|vertebr)(?:a|ae)$", r"\1ae"),
+    (r"(alumn|syllab|vir|radi|nucle|fung|cact|stimul|termin|bacill|foc|uter|loc|strat)(?:us|i)$", r"\1i"),
+    (r"([^l]ias|[aeiou]las|[ejzr]as|[iu]am)$", r"\1"), (r"(e[mn]u)s?$", r"\1s"),
+    (r"(alias|[^aou]us|t[lm]as|gas|ris)$", r"\1es"), (r"(ax|test)is$", r"\1es"), (r"([^\x00-\x7f])$", r"\1"),
+    (r"s?$", "s"),
+)]
+
+
+@functools.lru_cache(maxsize=1024)
+def collection_of(name: str) -> str:
+    """The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines."""
+    collection = _plural(name)
+    return collection if sum(c.isupper() for c in collection) > 1 else collection.lower()
+
+
+def _plural(word: str) -> str:
+    token = word.lower()
+    if token in _IRREGULAR.values() or token in _UNCOUNTABLE:
+        return word if token in _UNCOUNTABLE else _like(word, token)
+    if token in _IRREGULAR:
+        return _like(word, _IRREGULAR[token])
+    rule, plural = next((rule, plural) for rule, plural in _PLURALS if rule.search(word))
+    return rule.sub(lambda m: _like(m.group() or word[-1:], m.expand(plural)), word, count=1)
+
+
+def _like(word: str, token: str) -> str:
+    """token in the case of word."""
+    if word == token or word == word.lower():
+        return token if word == token else token.lower()
+    return token.upper() if word == word.upper() else token.capitalize() if word[:1].isupper() else token.lower()
