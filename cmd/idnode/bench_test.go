@@ -46,6 +46,7 @@ func counting() func(proto.Message) (proto.Message, error) {
 }
 
 func TestBenchMeasures(t *testing.T) {
+	t.Parallel()
 	addr := newFakeNode(t, counting()).addr
 	r := command(t, "bench", "--endpoint", addr, "--duration", "200ms", "--callers", "4", "--batch", "5", "-o", "json")
 	if r.code != exitOK {

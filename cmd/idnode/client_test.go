@@ -52,13 +52,20 @@ func TestCommands(t *testing.T) {
 			&idnodev1.NextRangeResponse{Prefix: "users/", Low: 33, High: 96, Size: 64, NodeTag: "B", RangeAt: timestamppb.New(at), Token: []byte{1, 0xab}, LogIndex: 5},
 			&idnodev1.NextRangeRequest{Tag: "users", Size: 64, LastSize: 32, LastMax: 7, LastRangeAt: timestamppb.New(at), RequestId: id},
 			"low       33\nhigh      96\nsize      64\nprefix    users/\nnode-tag  B\nrange-at  2024-05-01T12:00:00.0000005Z\ntoken     01ab\n",
-			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5"}`,
+			`{"prefix":"users/","low":"33","high":"96","size":"64","nodeTag":"B","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"Aas=","logIndex":"5","fromReserve":false}`,
 		},
 		{
 			"hilo get users",
 			&idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: "users", Max: 96}},
 			&idnodev1.GetHiLoRequest{Tag: "users", Consistency: linearizable},
 			"96\n", `{"tag":"users","max":"96"}`,
+		},
+		{
+			"hilo reserves",
+			&idnodev1.ListReservesResponse{NodeTag: "A", Reserves: []*idnodev1.Reserve{{Database: "shop", Tag: "a\u202eb", Numbers: 96, Lasts: durationpb.New(90 * time.Second)}}},
+			&idnodev1.ListReservesRequest{PageSize: 1000},
+			"A\tshop\ta\\u202eb\t96\t1.5\n",
+			`{"nodeTag":"A","reserves":[{"database":"shop","tag":"a\u202eb","numbers":"96","lasts":"90s"}],"nextPageToken":""}`,
 		},
 		{
 			"hilo set users 64 --expected 32 --request-id r",
@@ -113,15 +120,15 @@ func TestCommands(t *testing.T) {
 			"cluster members --removed",
 			&idnodev1.ListMembersResponse{Members: []*idnodev1.Member{member}},
 			&idnodev1.ListMembersRequest{IncludeRemoved: true, PageSize: 1000, Consistency: linearizable},
-			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID\nA    leader  yes      0       ok       -            v1       h:1   h:2   -     aa\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1"}`,
+			"TAG  ROLE    ANSWERS  BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID\nA    leader  yes      0       ok       -         -            v1       h:1   h:2   -     aa\n",
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
 		},
 		{
 			"cluster join h:1 --tag D --watcher",
 			&idnodev1.JoinResponse{Member: member},
 			&idnodev1.JoinRequest{Address: "h:1", Tag: "D", Watcher: true},
 			"A\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1"}`,
+			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
 		},
 		{
 			"cluster invite --tag D --watcher --for 10m",
@@ -217,7 +224,7 @@ state    0000000000000abc
 holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
 
-TAG  ROLE  ANSWERS  BEHIND  STORAGE  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID
+TAG  ROLE  ANSWERS  BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID
 `
 	if diff := cmp.Diff(outcome{stdout: want}, got, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -418,5 +425,17 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 		if got := command(t, args...); got != (outcome{stdout: "7\n"}) {
 			t.Errorf("%s: %+v", line, got)
 		}
+	}
+}
+
+// TestReservesOfEachNode: a node that is gone does not hide the others.
+func TestReservesOfEachNode(t *testing.T) {
+	of := func(tag string) string {
+		return newFakeNode(t, answer(&idnodev1.ListReservesResponse{NodeTag: tag, Reserves: []*idnodev1.Reserve{{Database: "default", Tag: "users", Numbers: 7}}})).addr
+	}
+	gone := unusedAddr(t)
+	got := command(t, "hilo", "reserves", "--endpoint", of("A")+","+gone+","+of("C"))
+	if got.code != exitUnavailable || got.stdout != "A\tdefault\tusers\t7\t0.0\nC\tdefault\tusers\t7\t0.0\n" || !strings.Contains(got.stderr, gone) {
+		t.Errorf("%+v", got)
 	}
 }

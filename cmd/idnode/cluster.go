@@ -48,7 +48,7 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"node", fmt.Sprintf("%s, %s", cmp.Or(r.GetSelf().GetTag(), "?"), roleName(r.GetSelf().GetRole()))},
 		{"leader", cmp.Or(r.GetLeaderTag(), "none known")},
 		{"quorum", map[bool]string{true: "yes", false: "no"}[r.GetHasQuorum()]},
-		{"storage", map[bool]string{true: "full, here or on a majority: " + fullMeans, false: "ok"}[r.GetStorageFull()]},
+		{"storage", storage(r)},
 		{"term", fmt.Sprint(r.GetTerm())},
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
@@ -63,6 +63,17 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 	fields(w, shown)
 	fmt.Fprintln(w)
 	printMembers(w, r.GetMembers())
+}
+
+// storage is how the storage of the node asked is, in words.
+func storage(r *idnodev1.GetStatusResponse) string {
+	switch {
+	case r.GetStorageFull():
+		return "full, here or on a majority: " + fullMeans
+	case r.GetSelf().GetStorageSlow():
+		return "slow: it is not given leadership"
+	}
+	return "ok"
 }
 
 // roleName turns ROLE_LEADER into "leader".

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -33,14 +34,11 @@ func (c *confirmation) of(cmd *cobra.Command) *confirmation {
 	return c
 }
 
-// isTerminal says whether a person may be at the other end: a pipe or a file is none.
+// isTerminal says whether a person may be at the other end: a pipe, a file or another
+// device than a terminal, such as /dev/null, is none.
 func isTerminal(in io.Reader) bool {
 	file, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isatty.IsTerminal(file.Fd())
 }
 
 // errNotConfirmed ends a command whose question was not answered with yes.

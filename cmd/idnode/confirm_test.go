@@ -48,6 +48,21 @@ func TestConfirmation(t *testing.T) {
 	if isTerminal(pipe) {
 		t.Error("a pipe counts as a terminal")
 	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if isTerminal(null) {
+		t.Errorf("%s counts as a terminal", os.DevNull)
+	}
+	// A new pseudo terminal, where the machine has them.
+	if terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err == nil {
+		defer terminal.Close()
+		if !isTerminal(terminal) {
+			t.Error("a terminal does not count as one")
+		}
+	}
 	if isTerminal(strings.NewReader("yes")) {
 		t.Error("a string counts as a terminal")
 	}

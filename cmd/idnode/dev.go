@@ -148,7 +148,7 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 // or one whose disk stalls for a moment, must not look like a lost leader.
 var patientNodes = []string{
 	"--heartbeat-timeout", "1s", "--election-timeout", "1s", "--leader-lease-timeout", "900ms",
-	"--leader-wait", "4s", "--call-timeout", "4500ms", "--storage-watchdog", "30s",
+	"--leader-wait", "4s", "--call-timeout", "4500ms", "--storage-watchdog", "30s", "--storage-slow", "10s",
 }
 
 // devNode is one node of the cluster, before it runs.

@@ -12,6 +12,7 @@ import (
 // TestDevForReal runs a whole cluster twice over the same data: it comes back,
 // and its counters go on.
 func TestDevForReal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	base := freeBasePort(t, 3)
 	for i, identity := range []string{"users/1\n", "users/4\n"} {
@@ -37,6 +38,7 @@ func TestDevForReal(t *testing.T) {
 
 // TestCommandsForReal goes through the commands against a cluster of one.
 func TestCommandsForReal(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ready := make(chan struct{})

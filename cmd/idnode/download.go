@@ -58,6 +58,9 @@ func (s *clusterClient) download(ctx context.Context, to io.Writer, p *progress,
 		if err == nil {
 			return nil
 		}
+		if unwritten := new(unwrittenError); errors.As(err, &unwritten) {
+			return err // Another endpoint would not help.
+		}
 		failed.failedAt(endpoint, err)
 		if effectOf(err) == effectRefused || ctx.Err() != nil {
 			return failed
@@ -84,6 +87,12 @@ func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io
 	return err
 }
 
+// unwrittenError is a backup that was received and could not be written.
+type unwrittenError struct{ err error }
+
+func (e *unwrittenError) Error() string { return "cannot write the backup: " + e.err.Error() }
+func (e *unwrittenError) Unwrap() error { return e.err }
+
 // receive writes what a node sends; got is told the size after each piece.
 func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Writer, consistency idnodev1.Consistency, got func(size int64)) (size int64, err error) {
 	conn, err := s.connect(ctx, endpoint)
@@ -94,7 +103,9 @@ func (s *clusterClient) receive(ctx context.Context, endpoint string, w io.Write
 	for err == nil {
 		var piece *idnodev1.BackupResponse
 		if piece, err = stream.Recv(); err == nil {
-			_, err = w.Write(piece.GetData())
+			if _, err := w.Write(piece.GetData()); err != nil {
+				return size, &unwrittenError{err}
+			}
 			size += int64(len(piece.GetData()))
 			got(size)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,8 +83,14 @@ func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *ap
 	if path == standardOutput {
 		out := bufio.NewWriter(a.stdout)
 		err := export(out)
+		if err == nil {
+			err = out.Flush() // An error of the output is in err already.
+		}
+		if err != nil {
+			return fmt.Errorf("cannot write the export: %w", err)
+		}
 		sayExported(a.stderr, b, "standard output", form, written, left)
-		return errors.Join(err, out.Flush())
+		return nil
 	}
 	if err := transfer.WriteFile(path, func(file *os.File) error { return export(file) }); err != nil {
 		return err

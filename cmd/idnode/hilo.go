@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -21,7 +22,7 @@ func newHiloCommand(a *app) *cobra.Command {
 		Short:   "Ranges of numbers for clients that make ids themselves",
 		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
 range and its node tag need no further call.`,
-	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloListCommand(a))
+	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloListCommand(a), newHiloReservesCommand(a))
 }
 
 func newHiloNextCommand(a *app) *cobra.Command {
@@ -188,4 +189,42 @@ func newHiloListCommand(a *app) *cobra.Command {
 		}
 		return res.GetNextPageToken(), len(res.GetHilos()), err
 	})
+}
+
+func newHiloReservesCommand(a *app) *cobra.Command {
+	return a.client(&cobra.Command{
+		Use:   "reserves",
+		Short: "List what nodes have in reserve: node, database, tag, numbers, minutes they last",
+		Long: `Lists the numbers that nodes hold for ranges while they are cut off (serve --reserve-for).
+A node knows its own alone: every --endpoint is asked.`,
+		Example: "  idnode hilo reserves --endpoint 10.0.0.1:7400,10.0.0.2:7400",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, s *clusterClient, _ []string) error {
+		var failed []error
+		for _, endpoint := range s.endpoints {
+			node := *s
+			node.endpoints = []string{endpoint}
+			failed = append(failed, printReserves(ctx, &node))
+		}
+		return errors.Join(failed...)
+	})
+}
+
+// printReserves prints what one node has in reserve.
+func printReserves(ctx context.Context, s *clusterClient) error {
+	req := &idnodev1.ListReservesRequest{PageSize: maxPage}
+	for {
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.ListReserves, req)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.endpoints[0], err)
+		}
+		s.out.result(res, func(w io.Writer) {
+			for _, r := range res.GetReserves() {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\n", res.GetNodeTag(), docid.Escape(r.GetDatabase()), docid.Escape(r.GetTag()), r.GetNumbers(), r.GetLasts().AsDuration().Minutes())
+			}
+		})
+		if req.PageToken = res.GetNextPageToken(); req.PageToken == "" {
+			return nil
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 // TestLogVerify tells a sound log from one that is in use, damaged, or not there.
 func TestLogVerify(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []store.LogKind{store.LogBolt, store.LogWAL} {
 		t.Run(string(kind), func(t *testing.T) { checkLogVerify(t, kind) })
 	}

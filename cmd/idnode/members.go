@@ -17,11 +17,11 @@ const fullMeans = "identities, ranges and claims are refused with STORAGE_FULL u
 // last, and where it is.
 func printMembers(w io.Writer, members []*idnodev1.Member) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "TAG\tROLE\tANSWERS\tBEHIND\tSTORAGE\tCERTIFICATE\tVERSION\tGRPC\tRAFT\tHTTP\tID")
+	fmt.Fprintln(tw, "TAG\tROLE\tANSWERS\tBEHIND\tSTORAGE\tPRIORITY\tCERTIFICATE\tVERSION\tGRPC\tRAFT\tHTTP\tID")
 	for _, m := range members {
 		c := conditionOf(m)
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
-			c.answers, c.behind, c.storage, c.certificate, c.version,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.GetTag(), roleName(m.GetRole()),
+			c.answers, c.behind, c.storage, c.priority, c.certificate, c.version,
 			m.GetGrpcAddress(), m.GetRaftAddress(), cmp.Or(m.GetHttpAddress(), "-"), m.GetId())
 	}
 	_ = tw.Flush()
@@ -39,10 +39,10 @@ func printPlaces(w io.Writer, members []*idnodev1.Member) {
 }
 
 // condition is how a member is, in words; "-" for what is not known.
-type condition struct{ answers, behind, storage, certificate, version string }
+type condition struct{ answers, behind, storage, priority, certificate, version string }
 
 func conditionOf(m *idnodev1.Member) condition {
-	c := condition{answers: "no", behind: "-", storage: "-", certificate: "-", version: "-"}
+	c := condition{answers: "no", behind: "-", storage: "-", priority: "-", certificate: "-", version: "-"}
 	switch {
 	case m.GetRole() == idnodev1.Role_ROLE_REMOVED:
 		c.answers = "-"
@@ -54,8 +54,14 @@ func conditionOf(m *idnodev1.Member) condition {
 		return c
 	}
 	c.answers, c.behind, c.storage = "yes", fmt.Sprint(m.GetBehind()), "ok"
-	if m.GetStorageFull() {
+	switch {
+	case m.GetStorageFull():
 		c.storage = "full"
+	case m.GetStorageSlow():
+		c.storage = "slow"
+	}
+	if m.LeaderPriority != nil {
+		c.priority = fmt.Sprint(m.GetLeaderPriority())
 	}
 	if m.CertificateDays != nil {
 		c.certificate = fmt.Sprintf("%dd", m.GetCertificateDays())

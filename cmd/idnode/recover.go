@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -95,11 +96,15 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 	if err := f.sure.ask(question); err != nil {
 		return err
 	}
-	done, err := r.Run(ctx, func() { fmt.Fprintf(a.stderr, "reading the data in %s, and rewriting it\n", f.Dir) })
+	out, err := newPrinter(a.stdout, "text")
 	if err != nil {
 		return err
 	}
-	fields(a.stdout, [][2]string{
+	done, err := r.Run(ctx, func() { fmt.Fprintf(a.stderr, "reading the data in %s, and rewriting it\n", f.Dir) })
+	if done.ClusterID == nil {
+		return err
+	}
+	fields(out.w, [][2]string{
 		{"recovered", f.Dir + ", node " + r.Record.Tag},
 		{"cluster", fmt.Sprintf("%x, before %x", done.ClusterID, r.Record.ClusterID)},
 		{"epoch", fmt.Sprint(done.Epoch)},
@@ -108,7 +113,10 @@ func (f *recoverFlags) run(ctx context.Context, a *app) (err error) {
 		{"raised", fmt.Sprintf("%d counters by %d; unknown names begin above at least %d", done.Raised, f.SkipAhead, f.SkipAhead)},
 		{"next", "start the node, with a certificate for the new cluster if its own was for the old one alone; then let new nodes join, under new tags"},
 	})
-	return nil
+	if unprinted := out.flush(); unprinted != nil {
+		return errors.Join(err, fmt.Errorf("the directory is recovered: %w", unprinted))
+	}
+	return err
 }
 
 func printFound(w io.Writer, found []recovery.Probe) {

@@ -124,6 +124,7 @@ func TestNobodyReachable(t *testing.T) {
 // TestSilentEndpointGetsItsShare checks that a node which accepts and says
 // nothing leaves time for the next one.
 func TestSilentEndpointGetsItsShare(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

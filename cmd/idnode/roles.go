@@ -40,9 +40,10 @@ type fileGrant struct {
 }
 
 type fileLimit struct {
-	Principals   []string `yaml:"principals,flow"`
-	InFlight     int64    `yaml:"in-flight,omitempty"`
-	IDsPerSecond int64    `yaml:"ids-per-second,omitempty"`
+	Principals      []string `yaml:"principals,flow"`
+	InFlight        int64    `yaml:"in-flight,omitempty"`
+	IDsPerSecond    int64    `yaml:"ids-per-second,omitempty"`
+	NewNamesPerHour int64    `yaml:"new-names-per-hour,omitempty"`
 }
 
 // maxRolesFile is the largest file that is read.
@@ -100,7 +101,7 @@ func parseRoles(data []byte) (*idnodev1.RoleTable, error) {
 		table.Roles = append(table.Roles, role)
 	}
 	for _, l := range file.Limits {
-		table.Limits = append(table.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond})
+		table.Limits = append(table.Limits, &idnodev1.CallerLimit{Principals: l.Principals, InFlight: l.InFlight, IdsPerSecond: l.IDsPerSecond, NewNamesPerHour: l.NewNamesPerHour})
 	}
 	return table, nil
 }
@@ -142,7 +143,7 @@ func printRoles(w io.Writer, table *idnodev1.RoleTable) error {
 	}
 	file := rolesFile{Roles: &roles}
 	for _, l := range table.GetLimits() {
-		file.Limits = append(file.Limits, fileLimit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond()})
+		file.Limits = append(file.Limits, fileLimit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
 	}
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
@@ -211,7 +212,8 @@ roles from its own caller is refused.
   limits:                               # of each principal, on each node
     - principals: [shop.example.org]
       in-flight: 200
-      ids-per-second: 50000`,
+      ids-per-second: 50000
+      new-names-per-hour: 100           # identities, HiLo tags, claims, databases`,
 		Example: "  idnode cluster set-roles roles.yaml\n  idnode cluster set-roles roles.yaml --expected 4711",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -33,7 +33,7 @@ func TestRolesFile(t *testing.T) {
 				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9}},
 			}},
 		},
-		Limits: []*idnodev1.CallerLimit{{Principals: []string{"shop.example.org"}, InFlight: 200, IdsPerSecond: 50000}},
+		Limits: []*idnodev1.CallerLimit{{Principals: []string{"shop.example.org"}, InFlight: 200, IdsPerSecond: 50000, NewNamesPerHour: 100}},
 	}
 	if diff := cmp.Diff(want, table, protocmp.Transform()); diff != "" {
 		t.Fatal(diff)

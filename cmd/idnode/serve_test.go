@@ -212,6 +212,7 @@ func TestPrintConfig(t *testing.T) {
 // TestServeTellsItsManager runs a real node: it says when it serves, that it
 // lives, and when it stops.
 func TestServeTellsItsManager(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "notify-") // t.TempDir may be too long for a socket
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -80,7 +81,11 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if err := os.Symlink(os.DevNull, device); err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{dir, device, os.DevNull} {
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{dir, device, pipe, os.DevNull, "/dev/full"} {
 		for _, name := range []string{"backup", "export"} {
 			got := command(t, name, target, "--yes", "--endpoint", serveBackup(t, aBackup(t)))
 			if got.code != exitUsage || !strings.Contains(got.stderr, "no regular file") {
@@ -90,6 +95,40 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&os.ModeDevice == 0 {
 		t.Fatalf("%s was replaced: %v %v", os.DevNull, info, err)
+	}
+}
+
+// full is an output that takes nothing more, as a full disk does.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestAFullOutputIsAnError: a result that cannot be written is none, whatever was done
+// before. Another endpoint would not help, and is not asked.
+func TestAFullOutputIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	node := serveBackup(t, aBackup(t))
+	for _, args := range [][]string{
+		{"backup", "-"},
+		{"backup", "-", "-v"},
+		{"backup", file},
+		{"backup", "inspect", file},
+		{"export", "-", "--form", "csv"},
+		{"export", "-", "--form", "ravendb"},
+		{"export", file + ".csv"},
+		{"export", file + ".csv", "-o", "json", "--yes"},
+		{"version"},
+		{"serve", "--print-config", "--data-dir", "data", "--tag", "A"},
+	} {
+		var stderr bytes.Buffer
+		env := []string{"IDNODE_ENDPOINTS=" + node + "," + unusedAddr(t)}
+		if args[0] == "serve" {
+			env = nil
+		}
+		code := run(t.Context(), args, strings.NewReader(""), full{}, &stderr, env)
+		if text := stderr.String(); code != exitFailed || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no space left") || strings.Contains(text, "tried") {
+			t.Errorf("%s: exit code %d: %s", args, code, text)
+		}
 	}
 }
 
