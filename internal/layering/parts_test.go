@@ -25,11 +25,13 @@ type part struct {
 const (
 	bbolt      = "go.etcd.io/bbolt"
 	btree      = "github.com/tidwall/btree"
+	porcupine  = "github.com/anishathalye/porcupine"
 	cobra      = "github.com/spf13/cobra"
 	genproto   = "google.golang.org/genproto/googleapis/rpc"
 	grpc       = "google.golang.org/grpc"
 	hclog      = "github.com/hashicorp/go-hclog"
 	otel       = "go.opentelemetry.io"
+	isatty     = "github.com/mattn/go-isatty"
 	pflag      = "github.com/spf13/pflag"
 	prometheus = "github.com/prometheus/client_golang"
 	promModel  = "github.com/prometheus/client_model"
@@ -55,6 +57,8 @@ var parts = []part{
 	{folder: "hilo", floor: 0, pure: true},
 	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"docid"}},
+	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "series/format"}, modules: []string{btree}},
+	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
 	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint"}, modules: []string{bbolt}},
 	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
@@ -62,7 +66,7 @@ var parts = []part{
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
 	{folder: "backup", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
-	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "proto/raftlog/v1"}, modules: []string{protobuf}},
+	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/outcome", floor: 0},
 	{folder: "transfer/counterfile", floor: 0},
 	{folder: "internal/boltfile", floor: 0},
@@ -82,12 +86,15 @@ var parts = []part{
 	// What judges the product from outside: on the ground floor, so that it shares
 	// nothing with what it judges.
 	{folder: "test/history", floor: 0},
-	{folder: "test/history/check", floor: 0, beside: []string{"test/history"}, modules: []string{btree}},
+	{folder: "test/history/check", floor: 0, beside: []string{"test/history"}, modules: []string{btree, porcupine}},
+	// The relation that explored worlds and simulated nodes obey. It knows the log's form.
+	{folder: "test/model", floor: 0, beside: []string{"raftlog"}},
 	{folder: "test/tier", floor: 0},
 	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.
 	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf, xxhash}},
+	{folder: "fsm/fsmtest", floor: 1, beside: []string{"fsm"}, modules: []string{protobuf}},
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
 	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
 	{folder: "cluster/commit", floor: 1, modules: []string{raft}},
@@ -121,6 +128,7 @@ var parts = []part{
 
 	// The use cases, which know no Raft, and the calls between nodes.
 	{folder: "server/service", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf, uuid, xsync, xtime}},
+	{folder: "server/reserve", floor: 2, not: []string{"cluster"}, modules: []string{protobuf}},
 	{folder: "server/etags", floor: 2, not: []string{"cluster", "etag/boltetag"}, modules: []string{protobuf}},
 	{folder: "server/calllog", floor: 2},
 	{folder: "server/peer", floor: 2, not: []string{"fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
@@ -128,6 +136,7 @@ var parts = []part{
 	// What the outside sees of one node.
 	{folder: "server/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "server/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "server/jsonapi", floor: 3, not: []string{"cluster", "fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "server/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
 	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
@@ -139,12 +148,13 @@ var parts = []part{
 	// them.
 	{folder: "server/recovery", floor: 4, not: []string{"etag"}},
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
-	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, pflag, protobuf, uuid, xsync, yaml}},
+	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, isatty, pflag, protobuf, uuid, xsync, yaml}},
 	{folder: "spec", floor: 5},
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},
 	{folder: "test/e2e/edge", floor: 5},
 	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e/matrix", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "test/e2e/clients", floor: 5, beside: []string{"test/e2e/harness"}, modules: []string{genproto, grpc, pluralize, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 }

@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	namedTest    = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+	// namedTest is a test as documents name it: alone or with its package.
+	namedTest    = regexp.MustCompile("`((?:[a-z0-9/]+\\.)?Test[A-Za-z0-9_]+)`")
 	declaredTest = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(t \*testing\.T\)`)
 )
 
@@ -57,7 +58,37 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	})
 }
 
-// declaredTests are the names of all tests of the repository.
+// TestEveryPromiseHasItsEvidence: each promise of docs/design.md has its row in the
+// assurance case, and there at least one test with its package.
+func TestEveryPromiseHasItsEvidence(t *testing.T) {
+	design, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, promises, _ := strings.Cut(string(design), "## What always holds\n")
+	promises, _, _ = strings.Cut(promises, "\n## ")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "assurance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]string)
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|.*$`).FindAllStringSubmatch(string(page), -1) {
+		rows[row[1]] = row[0]
+	}
+	numbered := regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(promises, -1)
+	if len(numbered) == 0 || len(rows) != len(numbered) {
+		t.Errorf("docs/assurance.md has %d rows for %d promises", len(rows), len(numbered))
+	}
+	evidence := regexp.MustCompile("`[a-z0-9/]+\\.Test[A-Za-z0-9_]+`")
+	for _, promise := range numbered {
+		if !evidence.MatchString(rows[promise[1]]) {
+			t.Errorf("docs/assurance.md names no test with its package for promise %s", promise[1])
+		}
+	}
+}
+
+// declaredTests are the names of all tests of the repository, alone and with their
+// packages.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	declared := make(map[string]bool)
@@ -71,6 +102,7 @@ func declaredTests(t *testing.T) map[string]bool {
 		}
 		for _, match := range declaredTest.FindAllSubmatch(text, -1) {
 			declared[string(match[1])] = true
+			declared[filepath.ToSlash(filepath.Dir(file))+"."+string(match[1])] = true
 		}
 	})
 	return declared

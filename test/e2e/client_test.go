@@ -9,6 +9,7 @@ import (
 
 	goclient "github.com/idnode/idnode/client"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // newClient returns a client of these nodes.
@@ -122,6 +123,7 @@ func TestClientHandles(t *testing.T) {
 // TestClientHandlesTogether has three clients use the same collection at the
 // same time while the leader is killed: no number comes twice, no call fails.
 func TestClientHandlesTogether(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	var users sync.WaitGroup

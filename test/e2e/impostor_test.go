@@ -187,6 +187,7 @@ func TestWipedNodeMakesNoQuorum(t *testing.T) {
 // TestStrangerAtMembersAddress: a node of another cluster that got a member's
 // addresses, and even its tag, is no member here.
 func TestStrangerAtMembersAddress(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	stays, away, gone := c.Nodes[0], c.Nodes[1], c.Nodes[2]

@@ -12,6 +12,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // snapshotOften makes nodes take snapshots after a few entries, and keep so
@@ -22,6 +23,7 @@ var snapshotOften = []string{"--snapshot-threshold", "8", "--snapshot-interval",
 // them with the same request id through everything that can happen in
 // between: the answer must be the same every time.
 func TestRetry(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{Flags: snapshotOften})
 	calls := lostCalls(t, c)
 	same := func(when string, nodes ...*harness.Node) {

@@ -11,6 +11,7 @@ import (
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // noDiskIsThisFree is a mark that no disk is above: 2^50 bytes.
@@ -69,6 +70,7 @@ func storageFull(t *testing.T, n *harness.Node, ledger *harness.Ledger) {
 // TestStorageFull: with the disks of a quorum nearly full, every call that would write
 // is refused before anything is; the rest goes on.
 func TestStorageFull(t *testing.T) {
+	tier.Long(t)
 	c := harness.StartCluster(t, harness.Config{})
 	ledger := harness.NewLedger(t)
 	leader := c.Leader(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/hex"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -146,6 +147,43 @@ func TestPageOverTLS(t *testing.T) {
 		policy := answer.Header.Get("Content-Security-Policy")
 		if !allowed || answer.StatusCode != http.StatusOK || !strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("with the certificate %q: %d, %q", name, answer.StatusCode, policy)
+		}
+	}
+}
+
+// TestJSONOverTLS: a call as JSON has the rights of its certificate, and without one
+// there is no call.
+func TestJSONOverTLS(t *testing.T) {
+	certs := harness.CertificatesWith(t, []string{"webshop"}, "A")
+	n := harness.StartCluster(t, harness.Config{Size: 1, Direct: true, Certs: certs}).Nodes[0]
+	harness.SetRoles(t, n, harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("shop", "webshop", idnodev1.Right_RIGHT_GENERATE))
+	const next, roles = "/idnode.v1.IdsService/NextIdentity", "/idnode.v1.ClusterService/GetRoles"
+	for _, tt := range []struct{ caller, method, body, want string }{
+		{"webshop", next, `{"name":"orders"}`, `"first":"1"`},
+		{"webshop", roles, `{}`, "PERMISSION_DENIED"},
+		{"client", next, `{"name":"orders"}`, "PERMISSION_DENIED"},
+		{"client", roles, `{}`, `"webshop"`},
+		{"webshop", next, `{"name":"orders"}`, `"first":"2"`}, // The call that was refused took nothing.
+		{"A", next, `{"name":"orders"}`, "PERMISSION_DENIED"}, // A node is no caller with rights.
+		{"", next, `{"name":"orders"}`, ""},
+	} {
+		transport := &http.Transport{TLSClientConfig: harness.ClientTLS(t, certs, tt.caller)}
+		answer, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Post("https://"+n.HTTP+tt.method, "application/json", strings.NewReader(tt.body))
+		transport.CloseIdleConnections()
+		if err != nil {
+			if tt.caller != "" {
+				t.Errorf("%q calls %s: %v", tt.caller, tt.method, err)
+			}
+			continue
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		status := http.StatusOK
+		if tt.want == "PERMISSION_DENIED" {
+			status = http.StatusForbidden
+		}
+		if tt.caller == "" || err != nil || answer.StatusCode != status || !strings.Contains(string(text), tt.want) {
+			t.Errorf("%q calls %s: %d %s %v, want %s", tt.caller, tt.method, answer.StatusCode, text, err, tt.want)
 		}
 	}
 }

@@ -24,7 +24,7 @@
 //	delete   name, forget                                result: the last value
 //	claim    id; name and value if it is name/value
 //	release  id; name and value if it is name/value
-//	range    name, count (0 leaves the size open)        low, high, tag
+//	range    name, count (0 leaves the size open)        low, high, tag, reserve
 //	return   name, low (0 if not told), high, last       returned, result: Max
 //	set      name, expected, value                       result: Max
 //	merge    name, value

@@ -56,6 +56,7 @@ func (o *Op) AppendJSON(dst []byte) []byte {
 	e.flag("stale", o.Stale)
 	e.number("low", o.Low)
 	e.number("high", o.High)
+	e.flag("reserve", o.Reserve)
 	e.number("last", o.Last)
 	e.text("id", o.ID)
 	e.blocks("blocks", o.Blocks)

@@ -118,6 +118,8 @@ type Op struct {
 	// Low and High are a range's first and last number.
 	Low  int64 `json:"low,omitempty"`
 	High int64 `json:"high,omitempty"`
+	// Reserve says that a range is from its node's reserve.
+	Reserve bool `json:"reserve,omitempty"`
 	// Last is the last number of a range that was used when it was returned.
 	Last int64 `json:"last,omitempty"`
 	// ID is a claimed id, a node id or a cluster id.

@@ -1,13 +1,13 @@
 // Command mutants runs the tests against planted bugs, and says which test found
 // each of them and after how long.
 //
-//	mutants [-quick] [-only name,name] [-seeds n] [-page file]
+//	mutants [-quick] [-only name,name] [-seeds n] [-into file]
 //
 // The bugs are the patches of package patches; each has its own build of the test
 // programs that look for it. First the tests run without a bug, and must find nothing.
 // A bug that no test finds fails the command.
 //
-// It is run at the repository's root. With -page the table is written into that
+// It is run at the repository's root. With -into the table is written into that
 // file, between the comments that mark its place.
 package main
 
@@ -25,7 +25,7 @@ import (
 // options are the command's flags.
 type options struct {
 	quick      bool
-	only, page string
+	only, into string
 	seeds      int
 }
 
@@ -34,7 +34,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "only a few bugs")
 	flag.StringVar(&o.only, "only", "", "only these bugs, with commas between them")
 	flag.IntVar(&o.seeds, "seeds", 3000, "how many seeds of the simulation may look for each bug")
-	flag.StringVar(&o.page, "page", "", "write the table into this file")
+	flag.StringVar(&o.into, "into", "", "write the table into this document")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -58,8 +58,8 @@ func run(ctx context.Context, o options) error {
 	}
 	verdicts := tests.hunt(ctx, wanted)
 	fmt.Println(score(verdicts))
-	if o.page != "" {
-		if err := writePage(o.page, verdicts); err != nil {
+	if o.into != "" {
+		if err := writeTable(o.into, verdicts); err != nil {
 			return err
 		}
 	}

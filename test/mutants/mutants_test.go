@@ -41,8 +41,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestPage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.md")
+func TestTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "document.md")
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -50,26 +50,26 @@ func TestPage(t *testing.T) {
 	}
 	write("before\n" + beginMark + "old\n" + endMark + "\nafter\n")
 	verdicts := []verdict{{name: "a", what: "adds", by: "simulation, seed 3", saw: "x|y"}, {name: "b"}}
-	if err := writePage(path, verdicts); err != nil {
+	if err := writeTable(path, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(path)
+	document, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"before\n" + beginMark, "1 of 2 planted bugs", `| a | adds | simulation, seed 3 | 0s | x\|y |`, "**nobody**", endMark + "\nafter\n"} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page lacks %q:\n%s", want, page)
+		if !strings.Contains(string(document), want) {
+			t.Errorf("the document lacks %q:\n%s", want, document)
 		}
 	}
-	if strings.Contains(string(page), "old") {
+	if strings.Contains(string(document), "old") {
 		t.Error("the old table is still there")
 	}
 	if survivors(verdicts) == nil {
 		t.Error("a bug that nobody found is no error")
 	}
 	write("nothing")
-	if writePage(path, verdicts) == nil {
-		t.Error("a page without the marks was written")
+	if writeTable(path, verdicts) == nil {
+		t.Error("a document without the marks was written")
 	}
 }

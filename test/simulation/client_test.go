@@ -192,9 +192,16 @@ func (c *client) retry() {
 	}
 }
 
-// saw records the log index of an answer.
+// saw records the log index of an answer, which the model judges.
 func (c *client) saw(answer interface{ GetLogIndex() uint64 }) {
 	c.seen = max(c.seen, answer.GetLogIndex())
+	var values []history.Block
+	if next, ok := answer.(interface {
+		GetBlocks() []*idnodev1.ValueBlock
+	}); ok {
+		values = blocks(next.GetBlocks())
+	}
+	c.world.tracer.answered(clientHost(c.number), answer.GetLogIndex(), values)
 }
 
 // issue makes a call once, or often if it has a request id.

@@ -182,6 +182,9 @@ type session struct {
 	// limit and fatal are the watchdog, once Raft's store is open.
 	limit time.Duration
 	fatal func(error)
+	// slow and slowed tell of syncs that are slow.
+	slow   time.Duration
+	slowed func(slow bool)
 	// died is called when a write made the process crash: silently, if it is the
 	// machine that has no power.
 	died func(silent bool)
@@ -322,7 +325,7 @@ func (s *session) broke() {
 	notify(fatal)
 }
 
-// watch ends the session when a sync takes too long.
+// watch ends the session when a sync takes too long, and tells when one is slow.
 func (s *session) watch() (stop func()) {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -339,7 +342,13 @@ func (s *session) watch() (stop func()) {
 		s.disk.mu.Unlock()
 		notify(fatal)
 	})
-	return func() { timer.Stop() }
+	slow := time.AfterFunc(s.slow, func() { s.slowed(true) })
+	return func() {
+		timer.Stop()
+		if !slow.Stop() {
+			s.slowed(false)
+		}
+	}
 }
 
 // wait takes the time of a sync.

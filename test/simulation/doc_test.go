@@ -12,7 +12,9 @@
 // identity, and within sixty all states must be equal; where one is changed then, its
 // node must end. After each entry the state's
 // hash is compared with that of the other nodes at the same index. In the end the
-// history of all answers is judged.
+// history of all answers is judged. Each step of a node, on its disk and in its state, is
+// judged by package model; one that it does not allow fails the seed, with the steps
+// before it.
 //
 // A sync of a disk and a message between nodes may take up to a second on one node
 // while the others are quick; so may the first write of a term, and the installation

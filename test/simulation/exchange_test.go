@@ -110,6 +110,7 @@ func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]hi
 		switch answer := reply.GetReply().(type) {
 		case *idnodev1.Reply_NextIdentity:
 			op.Blocks = blocks(answer.NextIdentity.GetBlocks())
+			c.world.tracer.answered(clientHost(c.number), answer.NextIdentity.GetLogIndex(), op.Blocks)
 		case *idnodev1.Reply_Generate:
 			op.Tag = answer.Generate.GetNodeTag()
 			for _, b := range answer.Generate.GetBlocks() {

@@ -46,25 +46,32 @@ func (h *hashes) differs(index uint64, now stateHash) (first stateHash, differ b
 	return first, true
 }
 
-// watch returns the state of one of the machine's processes as one whose hashes
-// are compared.
-func (s *server) watch(state *fsm.State) cluster.StateMachine { return watched{state, s} }
+// watch returns the process's state as one whose hashes are compared, and whose steps
+// the model judges.
+func (p *process) watch(state *fsm.State) cluster.StateMachine { return watched{state, p.server, p} }
 
 // watched is a state that is looked at after each entry.
 type watched struct {
 	*fsm.State
-	server *server
+	server  *server
+	process *process
 }
 
 // Apply implements cluster.StateMachine.
 func (w watched) Apply(index uint64, entry []byte) ([]raftlog.GroupResult, error) {
+	tracer := w.server.world.tracer
+	tracer.applying(w.process, index, entry)
 	results, err := w.State.Apply(index, entry)
+	if err == nil {
+		tracer.applied(w.process, index, entry, results)
+	}
 	w.compare()
 	return results, err
 }
 
 // Skip implements cluster.StateMachine.
 func (w watched) Skip(index uint64) {
+	w.server.world.tracer.applying(w.process, index, nil)
 	w.State.Skip(index)
 	w.compare()
 }
@@ -75,6 +82,7 @@ func (w watched) Restore(r io.Reader) error {
 		w.server.current().session.linger()
 	}
 	err := w.State.Restore(r)
+	w.server.world.tracer.restored(w.process, w.State.AppliedIndex())
 	w.compare()
 	return err
 }

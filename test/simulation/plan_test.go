@@ -45,6 +45,8 @@ type plan struct {
 	rewinds bool
 	// imports has callers merge counters into those there are.
 	imports bool
+	// reserve is for how long nodes keep HiLo numbers in reserve; 0 is not at all.
+	reserve time.Duration
 	// late has first tries come after their retries were forgotten.
 	late bool
 	// segmentBytes is the size of the segments of this repository's own log: so small
@@ -141,6 +143,12 @@ func (p *plan) drawMore(r *rand.Rand) {
 	if r.IntN(30) == 0 {
 		p.drawRewinds(r)
 	}
+	if r.IntN(3) == 0 { // A tenth of it is how long a tag must be in use.
+		p.reserve = pick(r, 500*time.Millisecond, 2*time.Second)
+		if !p.rewinds { // There all nodes hear of each other.
+			p.faults = append(p.faults, cutOff)
+		}
+	}
 }
 
 // drawCrowd draws many databases. Faults leave time for the ceilings of all of them:
@@ -160,7 +168,7 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve)
 }

@@ -33,6 +33,7 @@ type result struct {
 	ops      []history.Op
 	faults   int
 	virtual  time.Duration
+	steps    int // that the model has judged
 }
 
 // simulate runs one seed, inside a bubble of synctest.
@@ -62,7 +63,7 @@ func simulate(p plan, log io.Writer) result {
 	// What has not ended when the bubble does is never freed: a few MB for each seed.
 	time.Sleep(lastMoments)
 	ops := w.history.all()
-	return result{findings: append(w.failures(), judge(p, ops)...), ops: ops, faults: n.made, virtual: time.Since(start)}
+	return result{findings: append(w.failures(), judge(p, ops)...), ops: ops, faults: n.made, virtual: time.Since(start), steps: w.tracer.count()}
 }
 
 // rage is the time of traffic and faults.

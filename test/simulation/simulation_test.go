@@ -97,9 +97,12 @@ func failedSeeds(t *testing.T) []uint64 {
 
 // tally is what came of all seeds together.
 type tally struct {
-	mu     sync.Mutex
-	calls  map[history.Outcome]int
-	faults int
+	mu      sync.Mutex
+	calls   map[history.Outcome]int
+	faults  int
+	virtual time.Duration
+	// reserved are the ranges from reserves, and steps what the model has judged.
+	reserved, steps int
 }
 
 func (s *tally) add(r result) {
@@ -112,14 +115,19 @@ func (s *tally) add(r result) {
 		if op.Kind.IsCall() {
 			s.calls[op.Outcome]++
 		}
+		if op.Reserve {
+			s.reserved++
+		}
 	}
 	s.faults += r.faults
+	s.virtual += r.virtual
+	s.steps += r.steps
 }
 
 // String counts in one line.
 func (s *tally) String() string {
-	return fmt.Sprintf("%d faults, calls: %d ok, %d failed, %d unknown",
-		s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown])
+	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d steps of the model",
+		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved, s.steps)
 }
 
 // runSeed runs one seed, and reports what was wrong with it.

@@ -25,7 +25,8 @@ var (
 // storage is a session as a node's storage.
 type storage struct {
 	*session
-	plan plan
+	plan    plan
+	process *process
 }
 
 var _ node.Storage = storage{}
@@ -66,7 +67,7 @@ func (s storage) SaveRecord(record *member.Record) error {
 func (s storage) OpenStore(o cluster.StoreOptions) (cluster.Store, error) {
 	exists := false
 	err := s.read(func(i *image) error {
-		s.limit, s.fatal = o.StallLimit, o.Fatal
+		s.limit, s.fatal, s.slow, s.slowed = o.StallLimit, o.Fatal, o.SlowLimit, o.Slowed
 		exists = i.hasStore
 		if o.MustExist && !i.hasStore {
 			return errMissing
@@ -85,7 +86,10 @@ func (s storage) OpenStore(o cluster.StoreOptions) (cluster.Store, error) {
 	if s.plan.slow.terms {
 		store = slowTerms{store, s.session}
 	}
-	return store, s.commit(func(i *image) { i.hasStore = true })
+	if err := s.commit(func(i *image) { i.hasStore = true }); err != nil {
+		return nil, err
+	}
+	return s.process.server.world.tracer.traced(s.process, o.NodeID, store)
 }
 
 // LoadWitness implements cluster.Storage.

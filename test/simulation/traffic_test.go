@@ -15,6 +15,10 @@ func (c *client) step(ctx context.Context) {
 		c.merge(ctx)
 		return
 	}
+	if c.world.plan.reserve > 0 && c.random.IntN(3) == 0 {
+		c.nextRange(ctx)
+		return
+	}
 	switch n := c.random.IntN(100); {
 	case n < 28:
 		c.nextIdentity(ctx)
@@ -121,7 +125,7 @@ func (c *client) nextRange(ctx context.Context) {
 	tag, token := strings.TrimSuffix(c.spelled(op.Name), "|"), []byte(nil)
 	got := c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
 		r, err := c.ids(s).NextRange(ctx, &idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, RequestId: id})
-		op.Low, op.High, op.Tag = r.GetLow(), r.GetHigh(), r.GetNodeTag()
+		op.Low, op.High, op.Tag, op.Reserve = r.GetLow(), r.GetHigh(), r.GetNodeTag(), r.GetFromReserve()
 		if err == nil {
 			token = r.GetToken()
 		}

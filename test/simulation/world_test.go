@@ -32,6 +32,7 @@ type world struct {
 	ranges  atomic.Pointer[heldRange]
 	history *recorder
 	hashes  hashes
+	tracer  *tracer
 	// strict says that the cluster writes the newest log format.
 	strict atomic.Bool
 	// healing is set when no new fault begins any more.
@@ -48,7 +49,7 @@ func (p plan) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(p.
 
 func newWorld(ctx context.Context, p plan, log io.Writer) *world {
 	w := &world{plan: p, ctx: ctx, network: newNetwork(p.stream(0), p.latency, p.jitter, p.slow.network), history: &recorder{}, hashes: newHashes()}
-	w.quorums = newQuorums(w)
+	w.quorums, w.tracer = newQuorums(w), newTracer(w)
 	w.log = slog.New(slog.DiscardHandler)
 	if log != nil {
 		w.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -143,6 +144,8 @@ type process struct {
 	port    *port
 	session *session
 	stop    context.CancelFunc
+	// member is the Raft id of the node, once its store is open.
+	member string
 	// gone is closed when the process has ended, for any reason.
 	gone     chan struct{}
 	goneOnce sync.Once
@@ -246,7 +249,7 @@ func (p *process) run(ctx context.Context) {
 	defer p.kill(false)
 	n, err := node.New(node.Options{
 		Config: p.config(), Logger: p.server.logger(), Version: "simulated",
-		Storage: storage{p.session, p.server.world.plan}, Network: p.port, Watch: p.server.watch,
+		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch,
 	})
 	if err == nil {
 		err = n.Run(ctx)
@@ -299,5 +302,6 @@ func (p *process) config() *config.Config {
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = plan.heartbeat, plan.heartbeat, plan.heartbeat*4/5
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = plan.snapshotInterval, plan.snapshotThreshold, plan.trailingLogs
 	c.EtagBlockSize, c.StartWait, c.LeaderWait = plan.etagBlock, plan.startWait, plan.leaderWait
+	c.ReserveFor = plan.reserve
 	return &c
 }

@@ -36,7 +36,11 @@ func TestDamagedNode(t *testing.T) {
 		few /= 6
 	}
 	seed, all := seed(t), number(t, "IDNODE_DAMAGED_NODES", few)
-	for i, log := range []string{"bolt", "wal"} {
+	logs := []string{"bolt", "wal"}
+	if !tier.All() {
+		logs = logs[1:]
+	}
+	for i, log := range logs {
 		t.Run(log, func(t *testing.T) {
 			w := startWard(t, log, rand.New(rand.NewPCG(seed, uint64(i))))
 			w.damageSnapshot(t)

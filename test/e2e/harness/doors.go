@@ -123,7 +123,7 @@ func (d clientDoor) do(ctx context.Context, op *history.Op, token *[]byte) (err 
 	case history.Range:
 		var r goclient.Range
 		r, err = d.c.NextRange(ctx, op.Name, goclient.RangeRequest{Size: op.Count}, opts...)
-		op.Low, op.High, op.Tag = r.Low, r.High, r.NodeTag
+		op.Low, op.High, op.Tag, op.Reserve = r.Low, r.High, r.NodeTag, r.FromReserve
 		if err == nil {
 			*token = r.Token
 		}

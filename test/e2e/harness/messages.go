@@ -58,7 +58,7 @@ func took(op *history.Op, blocks []*idnodev1.ValueBlock) {
 // reserved leaves the token alone if there is no answer: a call that is repeated may
 // fail, and its first answer counts.
 func reserved(op *history.Op, r *idnodev1.NextRangeResponse, token *[]byte) {
-	op.Low, op.High, op.Tag = r.GetLow(), r.GetHigh(), r.GetNodeTag()
+	op.Low, op.High, op.Tag, op.Reserve = r.GetLow(), r.GetHigh(), r.GetNodeTag(), r.GetFromReserve()
 	if r != nil {
 		*token = r.Token
 	}

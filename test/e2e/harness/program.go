@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/idnode/idnode/test/mutants/patches"
@@ -90,10 +91,36 @@ func build(name string, flags []string) (path string, err error) {
 		return "", fmt.Errorf("find idnode: %w", err)
 	}
 	path = filepath.Join(programs.dir, "idnode-"+name)
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace", "-o", path}, flags, []string{"./cmd/idnode"})...)
-	cmd.Dir, cmd.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build idnode: %w\n%s", err, out)
+	return path, shared(strings.TrimSpace(string(root)), path, flags)
+}
+
+// shared builds the program where the tests of all packages build it, one at a time, and
+// copies it. The go command links a program again only if it has changed.
+func shared(root, path string, flags []string) error {
+	kept := filepath.Join(root, ".cache", "builds", filepath.Base(path))
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return err
 	}
-	return path, nil
+	turn, err := os.OpenFile(kept+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
+	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build idnode: %w\n%s", err, out)
+	}
+	// A copy: another run of the tests may build a changed program meanwhile.
+	program, err := os.ReadFile(kept)
+	if err != nil {
+		return err
+	}
+	// A process that is forked while the file is open for writing keeps it from being run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, program, 0o755)
 }

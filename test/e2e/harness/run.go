@@ -20,8 +20,9 @@ import (
 
 // Run is the record of one test with a cluster: the seed from which its traffic
 // and its faults are drawn, and the history of every call, which is judged when
-// the test ends. If it fails, history and logs are kept, and the seed and the
-// command to see it again are printed; in the folder IDNODE_E2E_KEEP they are
+// the test ends, by the checkers of test/history and by Porcupine. If it fails, history,
+// logs and Porcupine's pages are kept, and the seed and the command to see it again are
+// printed; in the folder IDNODE_E2E_KEEP they are
 // kept always. Safe for concurrent use.
 type Run struct {
 	// Seed is from IDNODE_E2E_SEED, or drawn.
@@ -68,6 +69,9 @@ var noQuorum = []string{
 	"NO_ENDPOINT", "DEADLINE_EXCEEDED", "UNAVAILABLE",
 }
 
+// searchFor is how long Porcupine searches for an order of the calls on each counter.
+const searchFor = time.Second
+
 // Record begins the history of a test with the cluster. Calls may take as long as
 // longest says; onReport, which may be nil, gets the verdict.
 func Record(t testing.TB, c *Cluster, longest time.Duration, onReport func(*check.Report)) *Run {
@@ -82,7 +86,7 @@ func Record(t testing.TB, c *Cluster, longest time.Duration, onReport func(*chec
 	}
 	r := &Run{
 		Seed: seed(t), cluster: c, file: file, dir: dir, onReport: onReport, begun: time.Now(),
-		options: check.Options{Longest: longest, Refusals: noQuorum}, refused: make(map[string]int64), slowest: make(map[string]time.Duration),
+		options: check.Options{Longest: longest, Refusals: noQuorum, Search: searchFor}, refused: make(map[string]int64), slowest: make(map[string]time.Duration),
 	}
 	r.recorder = history.NewRecorder(file, r.count)
 	r.Stalls = measureStalls(t, r.stalled)
@@ -246,6 +250,9 @@ func (r *Run) judge(t testing.TB) {
 	t.Logf("seed %d, %s, for %s of which the machine stood still:\n%s", r.Seed, now.Sub(r.begun).Round(time.Second),
 		r.Stalls.Between(r.begun, now).Round(time.Millisecond), text.String())
 	if err := report.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := report.Searched.Visualize(r.dir); err != nil {
 		t.Error(err)
 	}
 	if r.onReport != nil {

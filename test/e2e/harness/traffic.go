@@ -222,6 +222,18 @@ func (tr *Traffic) Probe(t testing.TB, n *Node) time.Duration {
 	return took - tr.run.Stalls.Between(begin, begin.Add(took))
 }
 
+// Probes does the same through all of the nodes at the same time.
+func (tr *Traffic) Probes(t testing.TB, nodes ...*Node) []time.Duration {
+	t.Helper()
+	took := make([]time.Duration, len(nodes))
+	var all sync.WaitGroup
+	for i, n := range nodes {
+		all.Go(func() { took[i] = tr.Probe(t, n) })
+	}
+	all.Wait()
+	return took
+}
+
 // worker is one caller, which waits for each call before it makes the next.
 type worker struct {
 	*Traffic

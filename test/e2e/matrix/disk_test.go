@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,16 +25,17 @@ func endedAfter(t *testing.T, n *harness.Node, text string) {
 	}
 }
 
-// TestF10LeaderDiskStalls makes every write of the leader hang: another one leads
-// soon, every call ends in time, and the watchdog ends the process.
+// TestF10LeaderDiskStalls makes every write of the leader hang: another one leads soon,
+// for callers of the stalled node too, every call ends in time, and the watchdog ends the
+// process.
 func TestF10LeaderDiskStalls(t *testing.T) {
 	tier.Long(t)
 	r := start(t, harness.Config{}, deadline)
-	for i := range r.cycles(t, 1, 20) {
+	for range r.cycles(t, 1, 20) {
 		leader := r.c.Leader(t)
 		r.traffic.Thick(t)
-		r.Outage()
 		release := leader.Process.StallDisk(t, time.Minute)
+		r.figures.gaps = append(r.figures.gaps, r.traffic.Probes(t, r.c.Nodes...)...)
 		// More than is reserved: this needs the disk too.
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		_, err := leader.Ids.Generate(ctx, &idnodev1.GenerateRequest{Template: "users/", Count: 1_000_000, BlocksOnly: true})
@@ -41,14 +43,18 @@ func TestF10LeaderDiskStalls(t *testing.T) {
 			t.Errorf("server-side ids beyond the reserved block on a stalled disk: %v", err)
 		}
 		cancel()
-		r.traffic.Probe(t, r.c.Others(leader)[i%2])
-		r.figures.gaps = append(r.figures.gaps, r.Outage())
 		r.traffic.Thick(t)
+		harness.Eventually(t, 20*time.Second, "the watchdog ends the node", func(context.Context) error {
+			if last := leader.Process.Tail(1); !strings.Contains(last, "took longer than") {
+				return errors.New(last)
+			}
+			return nil
+		})
 		release()
 		endedAfter(t, leader, "took longer than")
 		r.restart(t, leader)
 	}
-	r.inTime(t, 5*time.Second, 5*time.Second, 5*time.Second)
+	r.inTime(t, 800*time.Millisecond, 1200*time.Millisecond, 2500*time.Millisecond)
 	r.ends(t)
 }
 

@@ -73,7 +73,7 @@ func (r *row) ends(t *testing.T) {
 const mediumFactor = 5
 
 // quickFraction is how many times as few faults the quick tier has.
-const quickFraction = 5
+const quickFraction = 10
 
 // form is how long the rows are run: IDNODE_MATRIX is full for as long as the table
 // promises, which takes hours, or medium for about half an hour.

@@ -17,6 +17,9 @@ type Options struct {
 	// Refusals are the codes with which a call may end that was made without a
 	// quorum. Nil is NO_QUORUM, OUTCOME_UNKNOWN, STARTING and STOPPING.
 	Refusals []string
+	// Search lets Porcupine judge too whether the calls are linearizable, and is how long it
+	// may search for each identity, tag and id. 0 is not at all.
+	Search time.Duration
 }
 
 // Checker takes a history in, operation by operation, in any order, and judges
@@ -31,6 +34,7 @@ type Checker struct {
 	tags       tags
 	hashes     hashes
 	quorum     quorum
+	linearizer *linearizer // nil: not asked for
 }
 
 // New makes a checker.
@@ -38,7 +42,11 @@ func New(o Options) *Checker {
 	if o.Refusals == nil {
 		o.Refusals = []string{"NO_QUORUM", "OUTCOME_UNKNOWN", "STARTING", "STOPPING"}
 	}
-	return &Checker{quorum: quorum{options: o}}
+	c := &Checker{quorum: quorum{options: o}}
+	if o.Search > 0 {
+		c.linearizer = newLinearizer(o.Search)
+	}
+	return c
 }
 
 // Ops checks a history that is in memory.
@@ -71,6 +79,9 @@ func (c *Checker) Add(op *history.Op) {
 		return
 	}
 	c.quorum.add(op, c.ops)
+	if c.linearizer != nil {
+		c.linearizer.add(op, c.ops, &c.findings)
+	}
 	if op.Request != "" {
 		c.requests.add(op, c.ops, &c.findings)
 		return
@@ -117,6 +128,9 @@ func (c *Checker) Report() *Report {
 		r.Etags += counter.check(key.String(), &c.findings)
 	}
 	r.Calls = c.quorum.check(&c.findings)
+	if c.linearizer != nil {
+		r.Searched = c.linearizer.check(&c.findings)
+	}
 	r.Violations, r.Undecided, r.More = c.violations, c.undecided, c.more
 	return r
 }

@@ -14,6 +14,7 @@
 //	etags       per (database, node tag): see etagCounter
 //	tags        a node tag belongs to one node id permanently, and the other way round
 //	quorum      no success without a quorum; the right code; the longest answer
+//	porcupine   identities, HiLo tags and ids are linearizable, by another checker; see linearizer
 //	hashes      the state hash is the same on every node at the same log index
 //
 // The time is O(n log n) and the memory about 50 bytes for a call without

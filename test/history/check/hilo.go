@@ -26,6 +26,9 @@ import (
 //     merged value;
 //   - a range smaller than was asked for.
 //
+// A range from a reserve was granted earlier than it was asked for: it may be lower than
+// others, at or below a merged value, and smaller.
+//
 // Ranges whose answers were lost are holes, and a return of unknown outcome may
 // have been accepted at any time after its call, or not; so neither is held
 // against the cluster. That Max is no higher than it must be is not looked at:
@@ -49,6 +52,8 @@ type hiloRange struct {
 	pos       int
 	// set says that a client took the numbers itself: then high is not unique.
 	set bool
+	// reserve says that it is from a reserve.
+	reserve bool
 
 	// given is when the holder called the return that took effect, or may have;
 	// Never if there is none.
@@ -120,11 +125,11 @@ func (c *hiloCounter) addRange(op *history.Op, pos int, ok bool) {
 		c.lost = append(c.lost, op.Call)
 		return
 	}
-	if op.Low < 1 || op.High-op.Low+1 < op.Count {
+	if op.Low < 1 || op.High-op.Low+1 < op.Count && !op.Reserve {
 		c.wrong.violation("hilo/size", "", []int{pos}, "%d numbers were asked for, and %d to %d came", op.Count, op.Low, op.High)
 	}
 	c.ranges = append(c.ranges, hiloRange{
-		low: op.Low, high: op.High, call: op.Call, ret: op.Return, tag: op.Tag, pos: pos, given: history.Never,
+		low: op.Low, high: op.High, call: op.Call, ret: op.Return, tag: op.Tag, pos: pos, given: history.Never, reserve: op.Reserve,
 	})
 }
 
@@ -150,14 +155,21 @@ type hiloJudge struct {
 	where string
 	// byHigh leads from a range's High to its place in ranges.
 	byHigh map[int64]int
+	// reserved leads from a range of a reserve to its place. It may end where one ended
+	// that was given back: returns are of the others.
+	reserved map[history.Block]int
 }
 
 // names checks that a High names one range, and that later ones are higher.
 func (j *hiloJudge) names() {
-	j.byHigh = make(map[int64]int)
+	j.byHigh, j.reserved = make(map[int64]int), make(map[history.Block]int)
 	var highs []idRange
 	for i, r := range j.ranges {
-		if !r.set {
+		switch {
+		case r.set:
+		case r.reserve:
+			j.reserved[history.Block{First: r.low, Last: r.high}] = i
+		default:
 			j.byHigh[r.high] = i
 			highs = append(highs, idRange{r.high, r.high, r.call, r.ret, int32(r.pos)})
 		}
@@ -186,7 +198,7 @@ func (j *hiloJudge) merged() {
 	}
 	for _, r := range j.ranges {
 		before, _ := slices.BinarySearch(ends, r.call)
-		if before == 0 || highest[before-1].value < r.low {
+		if before == 0 || highest[before-1].value < r.low || r.reserve {
 			continue
 		}
 		m := highest[before-1]
@@ -248,6 +260,9 @@ func (j *hiloJudge) used() int64 {
 // belongs checks that used numbers are of the range that they say.
 func (j *hiloJudge) belongs(u *hiloUse) {
 	i, known := j.byHigh[u.high]
+	if n, ok := j.reserved[history.Block{First: u.low, Last: u.high}]; ok && (!known || u.call >= j.ranges[n].call) {
+		i, known = n, true
+	}
 	first, last := u.blocks[0].First, u.blocks[len(u.blocks)-1].Last
 	if !known {
 		j.violation("hilo/foreign", j.where, []int{u.pos}, "%d to %d were used of a range that ends at %d, and nobody was given one", first, last, u.high)

@@ -72,6 +72,23 @@ func TestHiLo(t *testing.T) {
 		{"a number beyond its range", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), use(1, 32, 30, 33, 4)}},
 		{"a number that was given back", "hilo/foreign", []history.Op{rng(1, 32, 0, 1), back(1, 32, 10, 2, 3), use(1, 32, 11, 11, 4)}},
 		{"a number before its range", "hilo/foreign", []history.Op{use(1, 32, 1, 1, 0), rng(1, 32, 1, 2)}},
+		{"a range from a reserve below others", "", []history.Op{rng(65, 96, 0, 1), rng(1, 8, 2, 3, reserve), rng(9, 16, 4, 5, reserve)}},
+		{"a range from a reserve twice", "hilo/overlap", []history.Op{rng(1, 8, 2, 3, reserve), rng(1, 8, 4, 5, reserve)}},
+		{"a range from a reserve that was given before", "hilo/overlap", []history.Op{rng(1, 32, 0, 1), rng(9, 16, 2, 3, reserve)}},
+		{"a number of a reserve used twice", "hilo/twice", []history.Op{rng(1, 8, 0, 1, reserve), use(1, 8, 2, 2, 2), use(1, 8, 2, 2, 3)}},
+		{"a reserve answers a request id again", "", []history.Op{rng(1, 8, 0, 1, reserve, request("r")), rng(1, 8, 2, 3, reserve, request("r"))}},
+		{"another node answers a request id from its reserve", "", []history.Op{
+			rng(1, 8, 0, 1, reserve, request("r")), rng(33, 40, 2, 3, reserve, request("r"), tag("B")), rng(65, 96, 4, 5, request("r")),
+		}},
+		{"the cluster answers a request id that a reserve answered meanwhile", "", []history.Op{
+			rng(1, 8, 0, 1, reserve, request("r")), rng(41, 48, 2, 3), rng(33, 40, 4, 5, request("r")),
+		}},
+		{"a range from a reserve that was given back before", "", []history.Op{
+			rng(1, 8, 0, 1), back(1, 8, 0, 2, 3), rng(1, 8, 4, 5, reserve), use(1, 8, 1, 8, 6),
+		}},
+		{"two reserves have the same numbers", "hilo/overlap", []history.Op{
+			rng(1, 8, 0, 1, reserve, request("r")), rng(1, 8, 2, 3, reserve, request("r"), tag("B")),
+		}},
 		{"a range retried with its request id", "", []history.Op{
 			op(history.Range, 0, 1, unknown, request("r")), rng(33, 64, 2, 3), rng(1, 32, 4, 5, request("r")), rng(1, 32, 6, 7, request("r")),
 		}},
@@ -106,7 +123,7 @@ func TestHiLo(t *testing.T) {
 // A correct counter, as simple as can be, passes; the same history with one
 // range or one return changed does not, unless the change says nothing.
 func TestHiLoOfARandomCorrectCounter(t *testing.T) {
-	caught := 0
+	caught, refused := 0, 0
 	const runs = 2000
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -114,14 +131,20 @@ func TestHiLoOfARandomCorrectCounter(t *testing.T) {
 		if report := check.Ops(ops, check.Options{}); !report.OK() {
 			t.Fatalf("seed %d: %v in\n%s", seed, report.Violations, show(ops))
 		}
+		if found := searched(t, ops); len(found) > 0 {
+			t.Fatalf("seed %d: %v in\n%s", seed, found, show(ops))
+		}
 		i := r.IntN(len(ops))
 		ops[i].Low, ops[i].High = ops[i].Low-1-r.Int64N(3), ops[i].High-1-r.Int64N(3)
 		if ops[i].Outcome == history.OK && !check.Ops(ops, check.Options{}).OK() {
 			caught++
 		}
+		if ops[i].Outcome == history.OK && len(searched(t, ops)) > 0 {
+			refused++
+		}
 	}
-	if caught < runs/2 {
-		t.Errorf("%d of %d changed histories were found", caught, runs)
+	if caught < runs/2 || refused < runs/2 {
+		t.Errorf("of %d changed histories %d were found, and Porcupine refuses %d", runs, caught, refused)
 	}
 }
 

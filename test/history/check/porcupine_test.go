@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -72,6 +73,9 @@ func TestSameVerdictAsPorcupine(t *testing.T) {
 		if got := len(report.Violations) == 0; got != want || len(report.Undecided) > 0 {
 			t.Fatalf("seed %d: Porcupine says %t, the checker %v %v of\n%s", seed, want, report.Violations, report.Undecided, show(ops))
 		}
+		if found := searched(t, ops); (len(found) == 0) != want {
+			t.Fatalf("seed %d: Porcupine says %t with the plain model, and %v with that of process tests:\n%s", seed, want, found, show(ops))
+		}
 		if want {
 			right++
 		} else {
@@ -104,7 +108,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			}
 		}
 		report := check.Ops(ops, check.Options{})
-		if report.OK() {
+		if report.OK() && (mix.resets || len(searched(t, ops)) == 0) {
 			continue
 		}
 		found++
@@ -116,6 +120,20 @@ func TestNoFalseAlarm(t *testing.T) {
 	if found < n/20 {
 		t.Error("too few to say anything")
 	}
+}
+
+// searched is the verdict of Porcupine that process tests get.
+func searched(t *testing.T, ops []history.Op) (violations []check.Violation) {
+	report := check.Ops(ops, check.Options{Search: time.Minute})
+	if len(report.Searched.NotJudged) > 0 {
+		t.Fatalf("not judged: %v of\n%s", report.Searched.NotJudged, show(ops))
+	}
+	for _, v := range report.Violations {
+		if strings.HasPrefix(v.Rule, "porcupine/") {
+			violations = append(violations, v)
+		}
+	}
+	return violations
 }
 
 func show(ops []history.Op) string {

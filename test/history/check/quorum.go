@@ -112,6 +112,9 @@ func keep(op *history.Op, pos int) call {
 
 // needsQuorum says whether a call cannot succeed without a quorum.
 func needsQuorum(op *history.Op) bool {
+	if op.Reserve {
+		return false
+	}
 	switch op.Kind {
 	case history.Next, history.Seed, history.Delete, history.Claim, history.Release,
 		history.Range, history.Return, history.Set, history.Merge:

@@ -48,6 +48,8 @@ type Report struct {
 	// explained by calls of unknown outcome, claims or seeds unless there is a
 	// violation.
 	Holes int64
+	// Searched is what Porcupine judged; nil if it was not asked.
+	Searched *Searched
 	// Violations are at most maxFindings of each rule.
 	Violations []Violation
 	// Undecided are questions that could not be answered.
@@ -81,6 +83,9 @@ func (r *Report) Write(w io.Writer, line func(op int) string) error {
 		c := r.Calls[kind]
 		p.printf("  %-8s %9d ok %8d failed %8d unknown   longest %s (operation %d)\n",
 			kind, c.OK, c.Failed, c.Unknown, c.Longest.Round(time.Microsecond), c.LongestOp)
+	}
+	if r.Searched != nil {
+		r.Searched.write(&p)
 	}
 	p.findings("VIOLATION", r.Violations, line)
 	p.findings("UNDECIDED", r.Undecided, line)

@@ -11,7 +11,8 @@ import (
 //
 // The call begins with its first try, because an earlier try may be the one that
 // took effect, and ends with the first answer, because by then it had taken
-// effect. A try that certainly failed did nothing and says nothing. Request ids
+// effect. A try that certainly failed did nothing and says nothing. Tries that were
+// answered from a reserve are calls of their own, one for each range. Request ids
 // are unique per database, so the same id for another counter is another
 // request, which must be refused.
 type requests struct {
@@ -31,6 +32,14 @@ func (r *requests) add(op *history.Op, pos int, f *findings) {
 		r.byID = make(map[counterKey]int)
 	}
 	key := counterKey{op.Database, op.Request}
+	if op.Reserve {
+		// The cluster may have given a range too, of which this try knows nothing.
+		lost := *op
+		lost.Reserve, lost.Outcome, lost.Return, lost.Low, lost.High, lost.Tag = false, history.Unknown, history.Never, 0, 0, ""
+		r.add(&lost, pos, f)
+		// Only the process that answered remembers its own: a try elsewhere gets another.
+		key.name = fmt.Sprint(op.Request, " in reserve ", op.Tag, op.Low)
+	}
 	i, known := r.byID[key]
 	if !known {
 		r.byID[key] = len(r.list)

@@ -54,6 +54,7 @@ func failed(o *history.Op)    { o.Outcome, o.Code = history.Failed, "NO_QUORUM" 
 func force(o *history.Op)     { o.Force = true }
 func forget(o *history.Op)    { o.Forget = true }
 func stale(o *history.Op)     { o.Stale = true }
+func reserve(o *history.Op)   { o.Reserve = true }
 func code(c string) option    { return func(o *history.Op) { o.Code = c } }
 func node(n string) option    { return func(o *history.Op) { o.Node = n } }
 func tag(n string) option     { return func(o *history.Op) { o.Tag = n } }

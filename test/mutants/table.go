@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The comments between which the table stands in a page.
+// The comments between which the table stands in a document.
 const (
 	beginMark = "<!-- mutants: written by `make mutants` -->\n"
 	endMark   = "<!-- end of the mutants -->"
@@ -31,13 +31,13 @@ func score(verdicts []verdict) string {
 		found, len(verdicts), bySimulation, longest.Round(100*time.Millisecond))
 }
 
-// writePage puts the table into its place in a page.
-func writePage(path string, verdicts []verdict) error {
-	page, err := os.ReadFile(path)
+// writeTable puts the table into its place in a document.
+func writeTable(path string, verdicts []verdict) error {
+	document, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, begins := strings.Cut(string(page), beginMark)
+	before, rest, begins := strings.Cut(string(document), beginMark)
 	_, after, ends := strings.Cut(rest, endMark)
 	if !begins || !ends {
 		return fmt.Errorf("%s has no place for the mutants", path)
@@ -45,7 +45,7 @@ func writePage(path string, verdicts []verdict) error {
 	return os.WriteFile(path, []byte(before+beginMark+"\n"+table(verdicts)+"\n"+endMark+after), 0o644)
 }
 
-// table is what stands in the page.
+// table is what stands in the document.
 func table(verdicts []verdict) string {
 	var b strings.Builder
 	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()

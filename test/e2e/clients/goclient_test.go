@@ -1,0 +1,152 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/client"
+)
+
+// callGo makes the calls of a case with the Go client.
+func callGo(t *testing.T, endpoints []string, c testCase) []outcome {
+	t.Helper()
+	// Unshared, because the script answers calls and not streams.
+	cl, err := client.New(t.Context(), client.Config{
+		Endpoints: endpoints, Unshared: true,
+		Timeout:    time.Duration(c.Options.TimeoutMs) * time.Millisecond,
+		TryTimeout: time.Duration(c.Options.TryTimeoutMs) * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []outcome
+	for _, call := range c.Calls {
+		values, err := goCall(t.Context(), cl, call)
+		got = append(got, outcome{Values: values, Error: goFailure(err)})
+	}
+	if err := cl.Close(t.Context()); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	return got
+}
+
+func goCall(ctx context.Context, cl *client.Client, c call) ([]string, error) {
+	a := c.Args
+	n := max(a.N, 1)
+	opts := goOptions(a)
+	switch c.Call {
+	case "next":
+		return cl.NextN(ctx, a.Template, n, opts...)
+	case "identity.next":
+		blocks, err := cl.Identity(a.Name).NextN(ctx, n, opts...)
+		var values []string
+		for _, b := range blocks {
+			for i := range b.Last - b.First + 1 {
+				values = append(values, number(b.First+i))
+			}
+		}
+		return values, err
+	case "identity.get":
+		v, err := cl.Identity(a.Name).Get(ctx)
+		return one(v, err)
+	case "identity.seed":
+		value, err := strconv.ParseInt(a.Value, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		return one(cl.Identity(a.Name).Seed(ctx, value, opts...))
+	case "identity.delete":
+		return one(cl.Identity(a.Name).Delete(ctx, opts...))
+	case "identities":
+		return all(cl.Identities(ctx, a.Prefix), func(c client.Counter) string { return c.Name + "=" + number(c.Value) })
+	case "claim":
+		return nil, cl.Claim(ctx, a.ID, opts...)
+	case "release":
+		return nil, cl.Release(ctx, a.ID, opts...)
+	case "claims":
+		return all(cl.Claims(ctx, a.Prefix), func(id string) string { return id })
+	case "hilo":
+		return cl.HiLo(a.Tag, opts...).NextIDs(ctx, n)
+	default:
+		return nil, errors.New("there is no call " + c.Call)
+	}
+}
+
+func goOptions(a args) []client.Option {
+	opts := []client.Option{client.WithSeparator(a.Separator), client.WithRequestID(a.RequestID)}
+	if a.Claim {
+		opts = append(opts, client.WithClaim())
+	}
+	if a.Force {
+		opts = append(opts, client.WithForce())
+	}
+	if a.Forget {
+		opts = append(opts, client.WithForget())
+	}
+	if expected, err := strconv.ParseInt(a.Expected, 10, 64); err == nil {
+		opts = append(opts, client.WithExpected(expected))
+	}
+	return opts
+}
+
+func number(v int64) string { return strconv.FormatInt(v, 10) }
+
+func one(v int64, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []string{number(v)}, nil
+}
+
+func all[T any](list iter.Seq2[T, error], text func(T) string) ([]string, error) {
+	var values []string
+	for v, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, text(v))
+	}
+	return values, nil
+}
+
+// goFailure names the first of these that an error is.
+func goFailure(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	got := &failure{Type: err.Error()}
+	for _, kind := range []struct {
+		err  error
+		name string
+	}{
+		{client.ErrOutcomeUnknown, "OutcomeUnknown"},
+		{client.ErrNoQuorum, "NoQuorum"},
+		{client.ErrNoEndpoint, "NoEndpoint"},
+		{client.ErrOverloaded, "Overloaded"},
+		{client.ErrStorageFull, "StorageFull"},
+		{client.ErrQuota, "Quota"},
+		{client.ErrRateLimited, "RateLimited"},
+		{client.ErrExhausted, "Exhausted"},
+		{client.ErrConcurrency, "Concurrency"},
+		{client.ErrIDClaimed, "IdClaimed"},
+		{client.ErrRequestIDReused, "RequestIdReused"},
+		{client.ErrRequestIDExpired, "RequestIdExpired"},
+		{client.ErrPermissionDenied, "PermissionDenied"},
+		{client.ErrNotFound, "NotFound"},
+		{client.ErrInvalid, "Invalid"},
+		{client.ErrClosed, "Closed"},
+	} {
+		if errors.Is(err, kind.err) {
+			got.Type = kind.name
+			break
+		}
+	}
+	if e := new(client.Error); errors.As(err, &e) {
+		got.Reason, got.Field = e.Reason, e.Field
+	}
+	return got
+}

@@ -1,0 +1,120 @@
+// Package clients tests the clients in the folder clients, each in a process of its
+// own: against a scripted server, by the lists in clients/conformance, and against a
+// cluster whose leader is killed again and again. The Go client takes the lists too.
+package clients
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	harness.RemoveBinary()
+	os.Exit(code)
+}
+
+const folder = "../../../clients"
+
+// language is a client that runs in a process of its own.
+type language struct {
+	name string
+	// tools are the programs that it needs.
+	tools []string
+	// command starts its runner, in its folder. The runner takes a task on each line of
+	// its input, and writes its answers as lines too.
+	command func(t *testing.T) []string
+}
+
+var languages = []language{
+	{"python", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py"} }},
+	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.js"} }},
+}
+
+// eachLanguage runs a test for each client whose tools are there.
+func eachLanguage(t *testing.T, test func(t *testing.T, l language)) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			l.need(t)
+			test(t, l)
+		})
+	}
+}
+
+func (l language) need(t *testing.T) {
+	t.Helper()
+	for _, tool := range l.tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+}
+
+// runner is the process of a client.
+type runner struct {
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// start starts the runner. It ends when its input is closed, at the latest after the test.
+func (l language) start(t *testing.T) *runner {
+	t.Helper()
+	args := l.command(t)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = filepath.Join(folder, l.name)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		hung := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+		defer hung.Stop()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the runner: %v", err)
+		}
+	})
+	return &runner{in: in, out: bufio.NewReader(out)}
+}
+
+// task gives the runner a task.
+func (r *runner) task(t *testing.T, task any) {
+	t.Helper()
+	line, err := json.Marshal(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.in.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer reads a line.
+func (r *runner) answer(t *testing.T, into any) {
+	t.Helper()
+	line, err := r.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, into)
+	}
+	if err != nil {
+		t.Fatalf("the runner's answer %q: %v", line, err)
+	}
+}

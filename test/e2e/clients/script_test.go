@@ -1,0 +1,297 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/server/jsonapi"
+)
+
+// exchange is one request that the scripted server expects, and what it does then.
+// Nothing of the last three set is an empty answer.
+type exchange struct {
+	// Node is the node that is asked; empty for any.
+	Node   string `json:"node"`
+	Method string `json:"method"`
+	// Request has the fields that are looked at. "$1" stands for any text, the same one
+	// wherever it is written; null for a field that is not there.
+	Request map[string]any `json:"request"`
+	// Forever expects any number of these, one or more.
+	Forever bool            `json:"forever"`
+	Answer  json.RawMessage `json:"answer"`
+	Error   *refusal        `json:"error"`
+	// Lose ends the connection without an answer, Silent waits until the caller leaves.
+	Lose   bool `json:"lose"`
+	Silent bool `json:"silent"`
+}
+
+// refusal is an error as a node answers it.
+type refusal struct {
+	Code, Reason, Field string
+	PauseMs             int
+}
+
+// script is a cluster whose nodes follow a list of exchanges. GetStatus is not among
+// them: it says that node A leads, and that the log is at index 100.
+type script struct {
+	leaderless bool
+
+	mu    sync.Mutex
+	steps []exchange
+	met   bool // the first of steps, which goes on forever, was met
+	named map[string]string
+	wrong []string
+}
+
+func newScript(c testCase) *script {
+	return &script{leaderless: c.Leaderless, steps: c.Server, named: make(map[string]string)}
+}
+
+// play makes a call of node.
+func (s *script) play(ctx context.Context, node, method string, request any) (proto.Message, error) {
+	answer := answerOf(method)
+	if path.Base(method) == "GetStatus" {
+		leader := "A"
+		if s.leaderless {
+			leader = ""
+		}
+		proto.Merge(answer, &idnodev1.GetStatusResponse{
+			ClusterId: "c", Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: 100,
+		})
+		return answer, nil
+	}
+	step := s.next(node, path.Base(method), request.(proto.Message))
+	switch {
+	case step.Error != nil:
+		return nil, step.Error.status()
+	case step.Lose:
+		return nil, errLost
+	case step.Silent:
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	if len(step.Answer) == 0 {
+		return answer, nil
+	}
+	return answer, protojson.Unmarshal(step.Answer, answer)
+}
+
+// errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
+var errLost = status.Error(codes.Unavailable, "the connection was lost")
+
+// next returns the exchange that a request begins.
+func (s *script) next(node, method string, request proto.Message) exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := fieldsOf(request)
+	if len(s.steps) > 1 && s.met && (s.steps[0].Method != method || !s.same(s.steps[0].Request, got)) {
+		s.steps, s.met = s.steps[1:], false
+	}
+	if len(s.steps) == 0 {
+		return s.unexpected("nothing", node, method, got)
+	}
+	step := s.steps[0]
+	if step.Method != method || step.Node != "" && step.Node != node || !s.same(step.Request, got) {
+		return s.unexpected(fmt.Sprintf("%s%s %v", step.Node, step.Method, step.Request), node, method, got)
+	}
+	if s.met = step.Forever; !s.met {
+		s.steps = s.steps[1:]
+	}
+	return step
+}
+
+func (s *script) unexpected(want, node, method string, got map[string]any) exchange {
+	s.wrong = append(s.wrong, fmt.Sprintf("node %s was asked %s %v; expected was %s", node, method, got, want))
+	return exchange{Error: &refusal{Code: "Internal", Reason: "UNEXPECTED"}}
+}
+
+// fieldsOf returns a message as the fields of its JSON.
+func fieldsOf(m proto.Message) map[string]any {
+	fields := make(map[string]any)
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		panic(err) // A message that was decoded just now.
+	}
+	return fields
+}
+
+// same says whether got has all that want has. The caller holds mu.
+func (s *script) same(want, got any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := got.(map[string]any)
+		for name, value := range want {
+			ok = ok && s.same(value, fields[name])
+		}
+		return ok
+	case string:
+		text, ok := got.(string)
+		if !strings.HasPrefix(want, "$") || !ok {
+			return want == got
+		}
+		if have, bound := s.named[want]; bound {
+			return have == text
+		}
+		s.named[want] = text
+		return text != ""
+	default:
+		return want == got
+	}
+}
+
+// end reports what differed from the script.
+func (s *script) end(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.met {
+		s.steps = s.steps[1:]
+	}
+	for _, wrong := range s.wrong {
+		t.Error(wrong)
+	}
+	for _, step := range s.steps {
+		t.Errorf("nobody asked %s %v", step.Method, step.Request)
+	}
+}
+
+func (r *refusal) status() error {
+	var code codes.Code
+	for c := codes.OK; c <= codes.Unauthenticated; c++ {
+		if c.String() == r.Code {
+			code = c
+		}
+	}
+	if code == codes.OK {
+		panic("there is no code " + r.Code)
+	}
+	st := status.New(code, "because")
+	var details []protoadapt.MessageV1
+	if r.Reason != "" {
+		details = append(details, &errdetails.ErrorInfo{Domain: "idnode", Reason: r.Reason})
+	}
+	if r.Field != "" {
+		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: r.Field}}})
+	}
+	if r.PauseMs > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Duration(r.PauseMs) * time.Millisecond)})
+	}
+	st, err := st.WithDetails(details...)
+	if err != nil {
+		panic(err)
+	}
+	return st.Err()
+}
+
+// answerOf returns an empty answer of a method.
+func answerOf(method string) proto.Message {
+	service, name := path.Split(strings.TrimPrefix(method, "/"))
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.TrimSuffix(service, "/")))
+	if err != nil {
+		panic(err)
+	}
+	output := d.(protoreflect.ServiceDescriptor).Methods().ByName(protoreflect.Name(name)).Output()
+	m, err := protoregistry.GlobalTypes.FindMessageByName(output.FullName())
+	if err != nil {
+		panic(err)
+	}
+	return m.New().Interface()
+}
+
+// httpNode is a node that the API as JSON over HTTP is served by.
+type httpNode struct {
+	*script
+	tag string
+}
+
+// Unary implements jsonapi.Calls.
+func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection, decode func(any) error, encode func(proto.Message) ([]byte, error)) ([]byte, error) {
+	for _, service := range []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.ClusterService_ServiceDesc} {
+		for _, m := range service.Methods {
+			if method != "/"+service.ServiceName+"/"+m.MethodName {
+				continue
+			}
+			answer, err := m.Handler(nil, ctx, decode, func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+				return n.play(ctx, n.tag, method, request)
+			})
+			if err == errLost {
+				panic(http.ErrAbortHandler)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return encode(answer.(proto.Message))
+		}
+	}
+	return nil, status.Error(codes.Unimplemented, "not in the script")
+}
+
+// Refuse implements jsonapi.Calls.
+func (httpNode) Refuse(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
+
+// Status implements jsonapi.Calls.
+func (httpNode) Status(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
+
+// serveHTTP starts nodes, and returns their addresses.
+func (s *script) serveHTTP(t *testing.T, nodes int) []string {
+	var endpoints []string
+	for i := range nodes {
+		mux := http.NewServeMux()
+		api := jsonapi.New(jsonapi.Config{
+			Calls: httpNode{s, string(rune('A' + i))}, CheckHost: func(string) error { return nil },
+		})
+		api.Handle(mux.Handle)
+		server := httptest.NewServer(mux)
+		t.Cleanup(server.Close)
+		endpoints = append(endpoints, strings.TrimPrefix(server.URL, "http://"))
+	}
+	return endpoints
+}
+
+// serveGRPC does the same over gRPC.
+func (s *script) serveGRPC(t *testing.T, nodes int) []string {
+	var endpoints []string
+	for i := range nodes {
+		server := grpc.NewServer(grpc.UnaryInterceptor(
+			func(ctx context.Context, request any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+				return s.play(ctx, string(rune('A'+i)), info.FullMethod, request)
+			},
+		))
+		idnodev1.RegisterIdsServiceServer(server, idnodev1.UnimplementedIdsServiceServer{})
+		idnodev1.RegisterClusterServiceServer(server, idnodev1.UnimplementedClusterServiceServer{})
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); _ = server.Serve(lis) }()
+		t.Cleanup(func() { server.Stop(); <-done })
+		endpoints = append(endpoints, lis.Addr().String())
+	}
+	return endpoints
+}

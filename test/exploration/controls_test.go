@@ -1,0 +1,67 @@
+package exploration
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/test/mutants/patches"
+	"github.com/idnode/idnode/test/tier"
+)
+
+// controls are planted bugs, each with a scenario that must find it, and what is found.
+var controls = []struct{ bug, scenario, finds string }{
+	{"session-forgotten", "IDENTITY", "takes effect at log index"},
+	{"retry-under-new-number", "IDENTITY", "takes effect at log index"},
+	{"number-used-again", "NUMBERS", "which is the answer to another call"},
+	{"stale-session-requeued", "RESTART", "takes effect at log index"},
+	{"unknown-is-failed", "IDENTITY", "takes effect at log index"},
+	{"request-window-drops-newest", "WINDOW", "takes effect at log index"},
+	{"delayed-first-try", "WINDOW", "takes effect at log index"},
+	{"requests-not-restored", "SNAPSHOT", "the states of"},
+	{"start-forgets-requests", "RESTORE", "the states of"}, // and in no other scenario
+	{"return-late", "HILO", "a number of a range in use comes again"},
+	{"return-foreign", "TOKEN", "a number of a range in use comes again"},
+	{"peak-forgotten", "HILO", "a number of a range in use comes again"},
+	{"merge-keeps-ranges", "MERGE", "a number comes that a merge says is taken"},
+	{"claim-not-stepped-over", "CLAIM", "a claimed id is given again"},
+	{"issued-is-claimed", "CLAIM", "an id that an identity gave is claimed"},
+}
+
+// Each planted bug is found, or the exploration says nothing about its rule.
+func TestPlantedBugsAreFound(t *testing.T) {
+	tier.Long(t)
+	for _, c := range controls {
+		t.Run(c.bug, func(t *testing.T) {
+			story := explorePlanted(t, c.bug, c.scenario)
+			if !strings.Contains(story, c.finds) {
+				t.Errorf("found something else than %q", c.finds)
+			}
+			t.Log(story)
+		})
+	}
+}
+
+// explorePlanted explores a scenario of a program with a bug, and returns what is found.
+func explorePlanted(t *testing.T, bug, scenario string) string {
+	t.Helper()
+	patch, err := patches.Read(bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay, err := patches.Overlay(dir, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "exploration.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), program, "-test.run", "TestScenarios$", "-scenario", scenario).CombinedOutput()
+	if _, failed := err.(*exec.ExitError); !failed {
+		t.Fatalf("%s is not found in %s: %v\n%s", patch.What, scenario, err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,81 @@
+package exploration
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
+)
+
+// clusterID is the world's cluster.
+var clusterID = bytes.Repeat([]byte{0xc1}, 16)
+
+// began is the log index at which worlds begin: the cluster is formed by then, and A and
+// B have sessions.
+const began = 6
+
+// sessionOf is the session with which a node begins.
+func sessionOf(node int) uint64 { return began - 1 + uint64(node) }
+
+func nodeID(node int) []byte {
+	id := bytes.Repeat([]byte{0}, 16)
+	copy(id, memberName(node))
+	return id
+}
+
+func memberName(node int) string { return string(rune('A' + node)) }
+
+func memberOf(node int, starts uint64) *raftlogv1.Member {
+	tag := memberName(node)
+	return &raftlogv1.Member{
+		Id: nodeID(node), Tag: tag, LogFormat: raftlog.FormatVersion,
+		GrpcAddress: tag + ":1", RaftAddress: tag + ":2", Starts: starts, Process: starts,
+	}
+}
+
+// announcement is the operation that opens a session.
+func announcement(node int, starts uint64) []byte {
+	return encode(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: memberOf(node, starts)})
+}
+
+// newGenesis returns the state in which worlds begin.
+func newGenesis(window int64) *fsm.State {
+	live := fsm.New(fsm.Config{})
+	for i, data := range [][]byte{
+		encode(op.Envelope{}, &raftlogv1.Bootstrap{
+			ClusterId: clusterID, Members: []*raftlogv1.Member{memberOf(0, 0), memberOf(1, 0), memberOf(2, 0)},
+		}),
+		encode(op.Envelope{}, &raftlogv1.FormatRaise{Format: raftlog.FormatVersion}),
+		encode(op.Envelope{}, &raftlogv1.SettingSet{Key: "request-window", Value: window}),
+		announcement(2, 1),
+		announcement(0, 1),
+		announcement(1, 1),
+	} {
+		results, err := live.Apply(uint64(i)+1, newEntry(raftlog.Group{Operations: [][]byte{data}}))
+		if err != nil || len(results) != 1 || op.IsRefusal(results[0].Results[0]) {
+			panic("the world does not begin")
+		}
+	}
+	if live.AppliedIndex() != began {
+		panic("the world begins elsewhere")
+	}
+	return live
+}
+
+// newEntry encodes an entry of one group. The leaders' clocks stand still.
+func newEntry(g raftlog.Group) []byte {
+	h := raftlog.Header{Format: raftlog.FormatVersion, ClusterID: clusterID, TimeUnixNano: 1}
+	return raftlog.AppendEntry(nil, h, [][]byte{raftlog.AppendGroup(nil, g)})
+}
+
+func encode(e op.Envelope, payload proto.Message) []byte {
+	data, err := e.Encode(payload)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

@@ -1,0 +1,132 @@
+package exploration
+
+import "fmt"
+
+// clash says why the effect of a call cannot be, after those that came before it.
+func (m *machine) clash(s *machineState, call uint8) string {
+	now, g := m.calls[call], m.gains[s.took[call]]
+	for i, id := range s.took {
+		if id == 0 || i == int(call) {
+			continue
+		}
+		before, had := m.calls[i], m.gains[id]
+		wrong := ""
+		switch {
+		case before.kind == identityNext && now.kind == identityNext && overlap(had, g):
+			wrong = "an identity value comes twice"
+		case before.kind == hiloNext && now.kind == hiloNext && overlap(m.inUse(s, i), g):
+			wrong = "a number of a range in use comes again"
+		case before.kind == merge && (now.kind == identityNext || now.kind == hiloNext) && g.low <= merged:
+			wrong = "a number comes that a merge says is taken"
+		case before.kind == claim && (now.kind == claim || now.kind == identityNext && g.low == 1) && !m.released(s, had):
+			wrong = "a claimed id is given again"
+		case before.kind == identityNext && now.kind == claim && had.low == 1:
+			wrong = "an id that an identity gave is claimed"
+		}
+		if wrong != "" {
+			return fmt.Sprintf("%s: %s got %s, and %s gets %s", wrong, before.name, had.text(before.kind), now.name, g.text(now.kind))
+		}
+	}
+	return ""
+}
+
+// inUse is what a range's owner may have used: it gives back all of it, or nothing.
+func (m *machine) inUse(s *machineState, owner int) gain {
+	for i, id := range s.took {
+		if id == 0 || m.gains[id].low == 0 || int(m.calls[i].follows) != 1+owner {
+			continue
+		}
+		if k := m.calls[i].kind; k == hiloReturn || k == highReturn {
+			return gain{}
+		}
+	}
+	return m.gains[s.took[owner]]
+}
+
+// released reports whether a claim was released after it was made.
+func (m *machine) released(s *machineState, claimed gain) bool {
+	for i, id := range s.took {
+		if id != 0 && m.calls[i].kind == release && m.gains[id].index > claimed.index {
+			return true
+		}
+	}
+	return false
+}
+
+func overlap(a, b gain) bool { return a.low <= b.high && b.low <= a.high && a.high > 0 && b.high > 0 }
+
+// judge looks for what must not be in a world.
+func (x *explorer) judge(w *world) {
+	for m := range w.members {
+		s := &x.machine.states[w.members[m].state]
+		if s.twice != "" {
+			x.fail("%s", s.twice)
+		}
+		for i, id := range s.took {
+			if id != 0 && w.calls[i].status == notApplied {
+				x.fail("%s was told that it was not applied, and it is, at log index %d", x.scenario.calls[i].name, x.machine.gains[id].index)
+			}
+		}
+	}
+	for i := range w.calls {
+		x.judgeAnswer(w, i)
+	}
+}
+
+// judgeEffect finds an answer to a call that has not taken effect in the state that
+// answers.
+func (x *explorer) judgeEffect(call uint8, err error, at stateID, got gainID) {
+	if err != nil || x.machine.gains[got].refused != 0 {
+		return
+	}
+	c := x.scenario.calls[call]
+	for i, id := range x.machine.states[at].took {
+		if id == got && x.scenario.calls[i].who == c.who {
+			return
+		}
+	}
+	x.fail("%s gets %s, which is the answer to another call", c.name, x.machine.gains[got].text(c.kind))
+}
+
+// judgeAnswer compares an answer with those to the same request, and with what has
+// happened.
+func (x *explorer) judgeAnswer(w *world, i int) {
+	if w.calls[i].status != answered {
+		return
+	}
+	got := x.machine.gains[w.calls[i].got]
+	for m := range w.members {
+		s := &x.machine.states[w.members[m].state]
+		for j, id := range s.took {
+			if id != 0 && x.scenario.calls[j].who == x.scenario.calls[i].who && got.refused == 0 && id != w.calls[i].got {
+				x.fail("%s got %s at log index %d, and took effect as %s at %d", x.scenario.calls[i].name,
+					got.text(x.scenario.calls[i].kind), got.index, x.machine.gains[id].text(x.scenario.calls[i].kind), x.machine.gains[id].index)
+			}
+		}
+	}
+	for j := range i {
+		if w.calls[j].status != answered || x.scenario.calls[j].who != x.scenario.calls[i].who {
+			continue
+		}
+		if other := x.machine.gains[w.calls[j].got]; other.refused == 0 && got.refused == 0 && other != got {
+			x.fail("two answers to one request: %s got %s, and %s got %s", x.scenario.calls[j].name,
+				other.text(x.scenario.calls[j].kind), x.scenario.calls[i].name, got.text(x.scenario.calls[i].kind))
+		}
+	}
+}
+
+// text is an answer in words.
+func (g gain) text(k kind) string {
+	switch {
+	case g.refused != 0:
+		return "the refusal " + g.refused.String()
+	case k == identityNext:
+		return fmt.Sprintf("%s/%d", name, g.low)
+	case k == hiloNext:
+		return fmt.Sprintf("%d to %d", g.low, g.high)
+	case g.low == 0:
+		return "that nothing was done"
+	default:
+		return "that it is done"
+	}
+}

@@ -1,0 +1,112 @@
+package exploration
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// scenario is a world's calls, and what may go wrong in it.
+type scenario struct {
+	name  string
+	calls []call
+	// window is how many request ids are remembered.
+	window int64
+	budget budget
+	// long says that the quick tier leaves it out.
+	long bool
+	// lagging says that followers apply an entry at any time. Otherwise only leaders do,
+	// and a follower when it is elected.
+	lagging bool
+}
+
+// budget is how often each kind of fault may happen.
+type budget struct {
+	changes   uint8 // elections while there is a leader
+	crashes   uint8
+	snapshots uint8
+	losses    uint8 // of messages, and of answers
+	repeats   uint8 // of messages
+	expiries  uint8 // of callers, and of groups that are given up
+}
+
+// maxCalls is the most calls of a scenario.
+const maxCalls = 5
+
+// kind is what a call does.
+type kind uint8
+
+const (
+	identityNext kind = iota
+	hiloNext
+	hiloReturn
+	highReturn // as RavenDB's clients do it: the range's High alone names it
+	strangerReturn
+	claim
+	release
+	merge
+)
+
+// call is one call of a scenario.
+type call struct {
+	name string
+	kind kind
+	// node takes the call.
+	node uint8
+	// who is the same of calls that are to count once together.
+	who uint8
+	// request is the call's request id, if it has one, and retry says that it is not the
+	// first try.
+	request uint8
+	retry   bool
+	// follows is 1 + the call before it, if there is one: a retry follows its first try,
+	// others the answer that they are about.
+	follows uint8
+}
+
+// What the calls are about.
+const (
+	database = "db"
+	name     = "users"
+	claimed  = "users/1"
+	tag      = "users"
+	size     = 32
+	// merged is what a merge raises counters to: within the first range.
+	merged = 20
+)
+
+// operation is the call's operation as its node proposes it.
+func (c call) operation(m *machine, s said) []byte {
+	e := op.Envelope{Database: database}
+	if c.request > 0 {
+		var principal string
+		e.Principal = &principal
+		e.Request = &op.RequestKey{Key: [16]byte{c.request}, Fingerprint: 1, Retry: c.retry, Since: uint64(s.since)}
+	}
+	return encode(e, c.payload(m.gains[s.about], s.call))
+}
+
+func (c call) payload(about gain, token uint8) proto.Message {
+	switch c.kind {
+	case identityNext:
+		return &raftlogv1.IdentityNext{Name: name, Count: 1, Separator: "/"}
+	case hiloNext:
+		return &raftlogv1.HiLoNext{Tag: tag, Size: size, Token: uint64(token)}
+	case hiloReturn:
+		return &raftlogv1.HiLoReturn{Tag: tag, Low: about.low, High: about.high, Last: about.low - 1, Token: uint64(c.follows), CheckToken: true}
+	case highReturn:
+		return &raftlogv1.HiLoReturn{Tag: tag, High: about.high, Last: about.low - 1}
+	case strangerReturn:
+		return &raftlogv1.HiLoReturn{Tag: tag, Low: about.low, High: about.high, Last: about.low - 1, Token: 99, CheckToken: true}
+	case claim:
+		return &raftlogv1.Claim{Id: claimed}
+	case release:
+		return &raftlogv1.Release{Id: claimed}
+	default:
+		return &raftlogv1.Merge{
+			Identities: []*raftlogv1.MergeIdentity{{Name: name, Last: merged}},
+			Hilos:      []*raftlogv1.MergeHiLo{{Tag: tag, Max: merged, Peak: merged}},
+		}
+	}
+}

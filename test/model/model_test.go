@@ -1,0 +1,153 @@
+package model
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// three is a cluster of A, B and C, of which A leads term 2 and has a first entry.
+func three(t *testing.T) *Cluster {
+	t.Helper()
+	c := NewCluster()
+	voters := []string{"A", "B", "C"}
+	for _, m := range voters {
+		must(t, c.Start(m, Disk{}, false))
+		must(t, c.Hear(m, 1))
+		must(t, c.Write(m, []Entry{{Index: 1, Term: 1, Kind: Voters, Voters: voters}}))
+		must(t, c.Sync(m, 1))
+	}
+	for _, m := range voters[:2] {
+		must(t, c.Hear(m, 2))
+		must(t, c.Vote(m, 2, "A"))
+	}
+	must(t, write(c, "A", 2, 2, 0))
+	return c
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write has a member write an entry to its disk.
+func write(c *Cluster, member string, index, term, digest uint64) error {
+	if err := c.Write(member, []Entry{{Index: index, Term: term, Kind: Command, Digest: digest}}); err != nil {
+		return err
+	}
+	return c.Sync(member, index)
+}
+
+// A step that must not happen is named, and those before it are allowed.
+func TestStepsThatAreNotAllowed(t *testing.T) {
+	for _, tt := range []struct {
+		name, why string
+		before    func(c *Cluster) error
+		step      func(c *Cluster) error
+	}{
+		{"apply what no majority has", ErrUncommitted.Error(), nil, func(c *Cluster) error { return c.Apply("A", 2, 0) }},
+		{
+			"apply what is not on the member's disk", ErrUnsynced.Error(),
+			func(c *Cluster) error { return write(c, "B", 2, 2, 0) }, func(c *Cluster) error { return c.Apply("C", 2, 0) },
+		},
+		{
+			"apply another entry", "applies another entry 2",
+			func(c *Cluster) error { return write(c, "B", 2, 2, 0) }, func(c *Cluster) error { return c.Apply("B", 2, 9) },
+		},
+		{
+			"apply an entry again", ErrAgain.Error(),
+			func(c *Cluster) error {
+				return errors.Join(write(c, "B", 2, 2, 0), c.Apply("B", 1, 0), c.Apply("B", 2, 0))
+			},
+			func(c *Cluster) error { return c.Apply("B", 2, 0) },
+		},
+		{"vote twice", "votes twice", nil, func(c *Cluster) error { return c.Vote("B", 2, "B") }},
+		{
+			"vote for an older log", "votes for a log that ends with entry 1",
+			func(c *Cluster) error { return c.Hear("C", 3) }, func(c *Cluster) error { _ = c.Hear("A", 3); return c.Vote("A", 3, "C") },
+		},
+		{
+			"lead without votes", "leads term 3 with 0 of 3 votes",
+			func(c *Cluster) error { return c.Hear("B", 3) }, func(c *Cluster) error { return write(c, "B", 2, 3, 0) },
+		},
+		{"make an entry of another's term", "which another leads", nil, func(c *Cluster) error { _ = write(c, "B", 2, 2, 0); return write(c, "B", 3, 2, 0) }},
+		{"write another entry than the leader", "writes another entry 2", nil, func(c *Cluster) error { return write(c, "B", 2, 2, 9) }},
+		{"write behind a hole", "writes entry 3 behind 1", nil, func(c *Cluster) error { return write(c, "C", 3, 2, 0) }},
+		{
+			"delete what is committed", "deletes entry 2 of term 2",
+			func(c *Cluster) error { return write(c, "B", 2, 2, 0) }, func(c *Cluster) error { return c.Delete("B", 2, 2) },
+		},
+		{"take a term back", ErrTermBack.Error(), nil, func(c *Cluster) error { return c.Hear("A", 1) }},
+		{"take a snapshot of what is not committed", ErrBeyond.Error(), nil, func(c *Cluster) error { return c.Snapshot("A", 2, 2, nil) }},
+		{
+			"lose an entry in a crash", "lost entry 2 of term 2", nil,
+			func(c *Cluster) error {
+				return c.Start("A", Disk{Term: 2, Entries: []Entry{{Index: 1, Term: 1}}}, false)
+			},
+		},
+		{"forget a term in a crash", "forgot term 2", nil, func(c *Cluster) error { return c.Start("A", Disk{Term: 1}, false) }},
+		{
+			"have an entry that was never written", "never wrote it", nil,
+			func(c *Cluster) error {
+				return c.Start("C", Disk{Term: 1, Entries: []Entry{{Index: 1, Term: 1}, {Index: 2, Term: 2}}}, false)
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := three(t)
+			if tt.before != nil {
+				must(t, tt.before(c))
+			}
+			if err := tt.step(c); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%v, and not %q", err, tt.why)
+			}
+		})
+	}
+}
+
+// A group is answered by what was applied of its session before.
+func TestAnswersToGroups(t *testing.T) {
+	a, operation := []byte("A"), [][]byte{{1}}
+	group := func(sequence, acknowledged uint64) raftlog.Group {
+		return raftlog.Group{Origin: a, Session: 5, Sequence: sequence, Acknowledged: acknowledged, Operations: operation}
+	}
+	answer := func(b byte) raftlog.GroupResult {
+		return raftlog.GroupResult{Status: raftlog.Applied, Results: [][]byte{{b}}}
+	}
+	stale, ended := raftlog.GroupResult{Status: raftlog.StaleSequence}, raftlog.GroupResult{Status: raftlog.StaleSession}
+	for _, tt := range []struct {
+		name          string
+		group         raftlog.Group
+		right         raftlog.GroupResult
+		wrong         []raftlog.GroupResult
+		effect, close bool
+	}{
+		{name: "the next", group: group(3, 1), right: answer(3), wrong: []raftlog.GroupResult{stale, ended, {Status: raftlog.Applied}}, effect: true},
+		{name: "a copy", group: group(2, 1), right: answer(2), wrong: []raftlog.GroupResult{answer(9), stale}},
+		{name: "an acknowledged one", group: group(1, 0), right: stale, wrong: []raftlog.GroupResult{answer(1), ended}},
+		{name: "one too far ahead", group: group(2+Window, 0), right: stale, wrong: []raftlog.GroupResult{answer(1)}},
+		{name: "one of a removed node", group: group(3, 1), right: ended, wrong: []raftlog.GroupResult{answer(3), stale}, close: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for i, r := range append([]raftlog.GroupResult{tt.right}, tt.wrong...) {
+				var s Sessions
+				s.Open(a, 5)
+				for n := range uint64(2) {
+					_, err := s.Answer(6+n, group(1+n, n), answer(byte(1+n)))
+					must(t, err)
+				}
+				if tt.close {
+					s.Close(a)
+				}
+				effect, err := s.Answer(9, tt.group, r)
+				if (err == nil) != (i == 0) || i == 0 && effect != tt.effect {
+					t.Errorf("answered %v: effect %t, %v", r, effect, err)
+				}
+			}
+		})
+	}
+}
