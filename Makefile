@@ -15,7 +15,7 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos matrix damage mutants stress
+.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients matrix damage mutants explore stress
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -52,6 +52,9 @@ LENGTH ?= full
 containers: ## the containers of deploy/docker-compose.yml, broken for DURATION, drawn from SEED
 	IDNODE_E2E_CONTAINERS=$(DURATION) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) go test -count=1 -v -timeout 0 -run 'TestContainersMixture$$' ./test/e2e
 
+clients: ## the clients of clients/ against clusters whose leaders are killed, three minutes each
+	IDNODE_E2E_CLIENTS=3m go test -count=1 -v -timeout 30m ./test/e2e/clients
+
 matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/reliability.md
 	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/reliability.md \
 	  go test -count=1 -v -timeout 0 ./test/e2e/matrix
@@ -63,8 +66,15 @@ damage: ## DAMAGES to the files of a node, drawn from SEED; writes the figures i
 	IDNODE_DAMAGES=$(DAMAGES) IDNODE_DAMAGED_NODES=$(DAMAGED_NODES) $(if $(SEED),IDNODE_E2E_SEED=$(SEED)) \
 	  IDNODE_DAMAGE_PAGE=$(CURDIR)/docs/reliability.md go test -count=1 -v -timeout 0 ./test/e2e/damage
 
+# How many more of each of its faults `make explore` allows a scenario, and how many worlds
+# it holds: so many took 13 GB.
+MORE ?= 1
+MOST ?= 20000000
+explore: ## all orders of events in small worlds, with MORE of each fault and at most MOST worlds each, or one SCENARIO
+	go test -count=1 -v -timeout 0 -run 'TestScenarios$$' ./test/exploration -more $(MORE) -most $(MOST) $(if $(SCENARIO),-scenario $(SCENARIO))
+
 mutants: ## plants a bug at a time and says which test finds it; writes the score into docs/reliability.md
-	go run ./test/mutants -page docs/reliability.md
+	go run ./test/mutants -into docs/reliability.md
 
 fuzz-short: ## every fuzz test for a moment
 	.ci/fuzz
@@ -72,8 +82,9 @@ fuzz-short: ## every fuzz test for a moment
 fmt: ## format all Go files
 	go tool -modfile=tools/go.mod gofumpt -l -w .
 
-generate: ## the Go code of the proto files
+generate: ## the Go code of the proto files, and docs/openapi.yaml
 	go tool -modfile=tools/go.mod buf generate
+	go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1
 
 image: build ## the container image idnode:local
 	mkdir -p deploy/data
