@@ -67,6 +67,8 @@ type term struct {
 	ends map[string]End[uint64]
 	// have is up to where members have written entries of this term in this term.
 	have map[string]uint64
+	// committed is up to where its leader has committed the log.
+	committed uint64
 }
 
 // log is a member with its log.
@@ -244,7 +246,9 @@ func (c *Cluster) Vote(member string, in uint64, candidate string) error {
 	return nil
 }
 
-// lead has the member lead that makes the first entry of a term.
+// lead has the member lead that makes the first entry of a term. What leaders of earlier
+// terms have committed is in its log. What one of a later term has need not be: the vote of
+// a candidate for itself may reach its disk after the voters went on.
 func (c *Cluster) lead(member string, in uint64) error {
 	l, t := c.members[member], c.term(in)
 	voters := l.config(0)
@@ -257,12 +261,23 @@ func (c *Cluster) lead(member string, in uint64) error {
 	if !Majority(votes, len(voters)) {
 		return fmt.Errorf("leads term %d with %d of %d votes", in, votes, len(voters))
 	}
-	if end := c.Committed(); end > l.Length || end > l.Base && l.at(end) != c.decided[end].term {
+	if end := c.committedBefore(in); end > l.Length || end > l.Base && l.at(end) != c.decided[end].term {
 		return fmt.Errorf("leads term %d without entry %d of term %d, which is committed", in, end, c.decided[end].term)
 	}
 	t.leader = member
 	l.Lead()
 	return nil
+}
+
+// committedBefore is up to where leaders of terms before this one have committed the log.
+func (c *Cluster) committedBefore(in uint64) uint64 {
+	var end uint64
+	for number, t := range c.terms {
+		if number < in {
+			end = max(end, t.committed)
+		}
+	}
+	return end
 }
 
 // config returns the voters of the newest configuration, or of one before it.
@@ -357,6 +372,7 @@ func (c *Cluster) commit(in uint64) error {
 	}
 	slices.Reverse(found)
 	c.decided = append(c.decided, found...)
+	t.committed = n
 	return nil
 }
 

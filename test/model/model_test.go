@@ -74,6 +74,14 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 			"lead without votes", "leads term 3 with 0 of 3 votes",
 			func(c *Cluster) error { return c.Hear("B", 3) }, func(c *Cluster) error { return write(c, "B", 2, 3, 0) },
 		},
+		{
+			"lead without what an earlier leader has committed", "leads term 3 without entry 2 of term 2",
+			func(c *Cluster) error {
+				vote := errors.Join(c.Hear("C", 3), c.Vote("C", 3, "C"), c.Vote("B", 3, "C"))
+				return errors.Join(vote, write(c, "B", 2, 2, 0))
+			},
+			func(c *Cluster) error { return write(c, "C", 2, 3, 0) },
+		},
 		{"make an entry of another's term", "which another leads", nil, func(c *Cluster) error { _ = write(c, "B", 2, 2, 0); return write(c, "B", 3, 2, 0) }},
 		{"write another entry than the leader", "writes another entry 2", nil, func(c *Cluster) error { return write(c, "B", 2, 2, 9) }},
 		{"write behind a hole", "writes entry 3 behind 1", nil, func(c *Cluster) error { return write(c, "C", 3, 2, 0) }},
@@ -107,6 +115,27 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A candidate asks the others before its own vote is on its disk. Until that is there, one
+// that it has asked can have gone on to the next term, and committed in it.
+func TestALeaderThatComesLate(t *testing.T) {
+	c := three(t)
+	must(t, c.Hear("C", 3))
+	must(t, c.Hear("B", 3))
+	must(t, c.Vote("B", 3, "C"))
+	for _, m := range []string{"A", "B"} {
+		must(t, c.Hear(m, 4))
+		must(t, c.Vote(m, 4, "A"))
+	}
+	must(t, write(c, "B", 2, 2, 0))
+	must(t, write(c, "A", 3, 4, 0))
+	must(t, write(c, "B", 3, 4, 0))
+	if c.Committed() != 3 {
+		t.Fatalf("%d entries are committed", c.Committed())
+	}
+	must(t, c.Vote("C", 3, "C"))
+	must(t, write(c, "C", 2, 3, 0))
 }
 
 // A group is answered by what was applied of its session before.
