@@ -58,6 +58,10 @@ type Definition struct {
 	// MaxOpen is how many numbers of a scope may be open, MaxKeys how many keys the series
 	// may know; 0 is without limit.
 	MaxOpen, MaxKeys int64
+
+	// TimeZone is the zone of dates that callers do not give, by its IANA name; "" is UTC.
+	// The series stores it and uses nothing of it.
+	TimeZone string
 }
 
 // check finds what no series can be.
@@ -81,6 +85,8 @@ func (d Definition) check() error {
 		return invalid("max_open", "is below 0")
 	case d.MaxKeys < 0:
 		return invalid("max_keys", "is below 0")
+	case len(d.TimeZone) > MaxTimeZoneBytes || !plain(d.TimeZone):
+		return invalid("time_zone", "is longer than 64 bytes, or has control characters")
 	}
 	return nil
 }

@@ -24,8 +24,12 @@ const (
 	MaxKeyBytes = 128
 	// MaxLabelBytes is the greatest length of a label.
 	MaxLabelBytes = 64
+	// MaxTimeZoneBytes is the greatest length of a zone's name.
+	MaxTimeZoneBytes = 64
 	// MaxReasonBytes is the greatest length of a reason.
 	MaxReasonBytes = 128
+	// MaxUnknown is how many numbers of a scope Resume voids at most.
+	MaxUnknown = 100_000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
 	// MaxExpiresIn is the longest reservation that ends.
@@ -36,4 +40,7 @@ const (
 const (
 	ReasonReleased = "released"
 	ReasonExpired  = "expired"
+	// ReasonUnknown is that of numbers that are in the books, and that a restored series
+	// knows nothing of.
+	ReasonUnknown = "unknown after a restore"
 )

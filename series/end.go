@@ -14,7 +14,7 @@ type Bound struct {
 // The errors are *InvalidError, *UnknownKeyError, *ExpiredError, *OtherNumberError and
 // *StateError.
 func (s *Series) Confirm(now int64, keys []Bound) ([]Number, error) {
-	return s.end(now, keys, Confirmed, "", func(r *record, _ string) bool { return r.state == Open || r.state == Confirmed })
+	return s.end(now, keys, ending{state: Confirmed, allowed: func(r *record) bool { return r.state == Open || r.state == Confirmed }})
 }
 
 // Void says that open numbers belong to no document, and why. The first reason stays. The
@@ -23,23 +23,36 @@ func (s *Series) Void(now int64, keys []Bound, reason string) ([]Number, error) 
 	if reason == "" || len(reason) > MaxReasonBytes || !plain(reason) {
 		return nil, &InvalidError{Field: "reason", Detail: "is not of 1 to 128 bytes without control characters"}
 	}
-	return s.end(now, keys, Voided, reason, func(r *record, _ string) bool { return r.state == Open || r.state == Voided })
+	return s.end(now, keys, ending{
+		state: Voided, reason: reason,
+		allowed: func(r *record) bool { return r.state == Open || r.state == Voided },
+	})
 }
 
 // Release gives open numbers back: another key may get them, or they are voided, as the
 // policy says. The errors are those of Confirm.
 func (s *Series) Release(now int64, keys []Bound) ([]Number, error) {
-	state := Voided
+	e := ending{state: Voided, reason: ReasonReleased, release: true, allowed: func(r *record) bool {
+		return r.state == Open || r.state == Released || r.state == Voided && r.reason() == ReasonReleased
+	}}
 	if s.definition.OnRelease == ReleaseReuses {
-		state = Released
+		e.state = Released
 	}
-	return s.end(now, keys, state, ReasonReleased, func(r *record, reason string) bool {
-		return r.state == Open || r.state == Released || r.state == Voided && reason == ReasonReleased
-	})
+	return s.end(now, keys, e)
 }
 
-// end gives open numbers their last state. allowed says of which records it may be asked.
-func (s *Series) end(now int64, keys []Bound, state State, reason string, allowed func(*record, string) bool) ([]Number, error) {
+// ending is what open numbers become.
+type ending struct {
+	state  State
+	reason string
+	// release means that their callers give them back: those that did so before did it.
+	release bool
+	// allowed says of which records it may be asked.
+	allowed func(*record) bool
+}
+
+// end gives open numbers their last state.
+func (s *Series) end(now int64, keys []Bound, e ending) ([]Number, error) {
 	names := make([]string, len(keys))
 	for i, b := range keys {
 		names[i] = b.Key
@@ -50,7 +63,7 @@ func (s *Series) end(now int64, keys []Bound, state State, reason string, allowe
 	now = s.advance(now)
 	refs := make([]ref, len(keys))
 	for i, b := range keys {
-		at, err := s.judge(now, b, state, allowed)
+		at, err := s.judge(now, b, e)
 		if err != nil {
 			return nil, err
 		}
@@ -59,12 +72,13 @@ func (s *Series) end(now int64, keys []Bound, state State, reason string, allowe
 	numbers := make([]Number, len(keys))
 	for i, at := range refs {
 		if at == 0 {
-			numbers[i] = Number{Key: names[i], Number: s.lost[names[i]].number, State: Released}
+			lost, _ := s.lost.Get(names[i])
+			numbers[i] = Number{Key: names[i], Number: lost.number, State: Released}
 			continue
 		}
 		c := s.scopes[at.scope()]
-		if r := c.at(at.number()); r.state == Open {
-			c.end(at.number(), r, state, reason)
+		if c.at(at.number()).state == Open {
+			c.end(at.number(), e.state, e.reason)
 		}
 		numbers[i] = s.number(c, at.number(), now)
 	}
@@ -72,32 +86,33 @@ func (s *Series) end(now int64, keys []Bound, state State, reason string, allowe
 }
 
 // judge returns where a key's number is; 0 if the key released it, and is asked to again.
-func (s *Series) judge(now int64, b Bound, state State, allowed func(*record, string) bool) (ref, error) {
+func (s *Series) judge(now int64, b Bound, e ending) (ref, error) {
 	at := s.index.find(b.Key)
 	if at == 0 {
-		return 0, s.missing(b, state)
+		return 0, s.missing(b, e.release)
 	}
 	c, number := s.scopes[at.scope()], at.number()
 	c.settle(now, s.definition.OnExpiry)
 	r := c.at(number)
-	switch reason := c.reasons[number]; {
+	switch {
 	case b.Number != 0 && b.Number != number:
 		return 0, &OtherNumberError{Key: b.Key, Number: number, Claimed: b.Number}
-	case !allowed(r, reason):
-		return 0, &StateError{Key: b.Key, Number: number, State: r.state, Reason: reason}
+	case !e.allowed(r):
+		return 0, &StateError{Key: b.Key, Number: number, State: r.state, Reason: r.reason()}
 	}
 	return at, nil
 }
 
-// missing says what became of the number of a key that has none.
-func (s *Series) missing(b Bound, state State) error {
-	lost, ok := s.lost[b.Key]
+// missing says what became of the number of a key that has none. Who releases one that is
+// gone has what it wants.
+func (s *Series) missing(b Bound, release bool) error {
+	lost, ok := s.lost.Get(b.Key)
 	switch {
 	case !ok:
 		return &UnknownKeyError{Key: b.Key}
 	case b.Number != 0 && b.Number != lost.number:
 		return &OtherNumberError{Key: b.Key, Number: lost.number, Claimed: b.Number}
-	case state == Released:
+	case release:
 		return nil
 	case lost.released:
 		return &StateError{Key: b.Key, Number: lost.number, State: Released}
@@ -115,7 +130,7 @@ func (s *Series) CloseScope(now int64, values []string) (int64, error) {
 		return 0, err
 	}
 	c.settle(now, s.definition.OnExpiry)
-	c.closed = true
+	c.close()
 	return c.last, nil
 }
 

@@ -23,6 +23,28 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the definition has version %d, not %d", e.Version, e.Expected)
 }
 
+// SuspendedError means that a series gives no numbers until it is resumed.
+type SuspendedError struct{}
+
+func (*SuspendedError) Error() string {
+	return "the series was restored, and gives no numbers until somebody has looked at the books and resumes it"
+}
+
+// DiffersError means that a number of a backup is not the one that the series has.
+type DiffersError struct {
+	Scope  []string
+	Number int64
+	// Key is that of a lost key, where Number is 0.
+	Key string
+}
+
+func (e *DiffersError) Error() string {
+	if e.Number == 0 {
+		return fmt.Sprintf("key %q is not as the series has it", e.Key)
+	}
+	return fmt.Sprintf("number %d of %s is not as the series has it", e.Number, name(e.Scope))
+}
+
 // ConflictError means that a key has a number of another scope or date.
 type ConflictError struct {
 	// First is what the key has.

@@ -9,6 +9,9 @@ type ref uint64
 // which there are at most MaxScopes.
 const numberBits = 40
 
+// maxNumber is the greatest number of a scope.
+const maxNumber = 1<<numberBits - 1
+
 func refOf(scope int, number int64) ref { return ref(scope)<<numberBits | ref(number) }
 
 func (r ref) scope() int    { return int(r >> numberBits) }

@@ -29,6 +29,7 @@ type had struct {
 }
 
 type modelScope struct {
+	place   int      // Among the scopes, in the order in which they began.
 	entries []*entry // Of number 1, 2, …
 	date    format.Date
 	closed  bool
@@ -79,19 +80,19 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 	name := fmt.Sprintf("%s/%s", date.String()[:4], branch)
 	c := m.scopes[name]
 	if c == nil {
-		c = &modelScope{}
+		c = &modelScope{place: len(m.scopes)}
 	}
-	numbers, kept, fresh := map[string]int64{}, map[*entry]bool{}, []string(nil)
+	numbers, kept, fresh := map[string]int64{}, map[*entry]*modelScope{}, []string(nil)
 	for _, key := range keys {
 		scope, number, e := m.find(key)
 		switch {
 		case e == nil || e.state == series.Released:
 			fresh = append(fresh, key)
 			continue
-		case scope[5:] != branch, given && (date != e.date || scope != name), m.free(e) && scope != name:
+		case scope[5:] != branch, given && (date != e.date || scope != name):
 			return nil, "conflict"
 		case m.free(e):
-			kept[e] = true
+			kept[e] = m.scopes[scope]
 		}
 		numbers[key] = number
 	}
@@ -99,10 +100,13 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 		return numbers, ""
 	}
 	first := m.first(c, len(fresh), kept)
-	if why := m.refuse(c, date, fresh, len(kept), first); why != "" {
+	if why := m.refuse(c, date, fresh, kept, first); why != "" {
 		return nil, why
 	}
-	m.scopes[name] = c
+	if len(fresh) > 0 {
+		m.scopes[name] = c
+		c.date = max(c.date, date)
+	}
 	expires := int64(0)
 	if in == 0 {
 		in = m.d.ExpiresIn
@@ -129,16 +133,15 @@ func (m *model) take(now int64, branch string, date format.Date, given bool, key
 		*e = entry{key: key, state: series.Open, expires: expires, date: date}
 		numbers[key] = int64(at + 1)
 	}
-	c.date = max(c.date, date)
 	return numbers, ""
 }
 
 // first tries every place for consecutive numbers.
-func (m *model) first(c *modelScope, count int, kept map[*entry]bool) int {
+func (m *model) first(c *modelScope, count int, kept map[*entry]*modelScope) int {
 	for first := 0; ; first++ {
 		ok := true
 		for i := first; i < min(first+count, len(c.entries)); i++ {
-			ok = ok && m.free(c.entries[i]) && !kept[c.entries[i]]
+			ok = ok && m.free(c.entries[i]) && kept[c.entries[i]] == nil
 		}
 		if ok {
 			return first
@@ -146,13 +149,16 @@ func (m *model) first(c *modelScope, count int, kept map[*entry]bool) int {
 	}
 }
 
-func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept, first int) string {
-	open, keys := 0, len(m.had)
-	for _, e := range c.entries {
-		if e.state == series.Open && !m.free(e) {
-			open++
+func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept map[*entry]*modelScope, first int) string {
+	for place := range len(m.scopes) + 1 {
+		if why := m.refuseOpen(c, place, len(fresh), kept); why != "" {
+			return why
 		}
 	}
+	if len(fresh) == 0 {
+		return ""
+	}
+	keys := len(m.had)
 	for _, c := range m.scopes {
 		for _, e := range c.entries {
 			if e.key != "" {
@@ -166,21 +172,53 @@ func (m *model) refuse(c *modelScope, date format.Date, fresh []string, kept, fi
 			keys++
 		}
 	}
+	switch {
+	case len(c.entries) > 0 && m.d.Order != series.OrderAny && date < c.date:
+		return "date back"
+	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
+		return "full"
+	case first+len(fresh) > 99:
+		return "width"
+	}
+	return ""
+}
+
+// refuseOpen judges the scope at a place: c gets fresh numbers, and each that has kept ones
+// those.
+func (m *model) refuseOpen(c *modelScope, place, fresh int, kept map[*entry]*modelScope) string {
+	own := c
+	if c.place != place {
+		fresh = 0
+		for _, k := range kept {
+			if k.place == place {
+				own = k
+			}
+		}
+	}
+	more := fresh
+	for _, k := range kept {
+		if k == own {
+			more++
+		}
+	}
+	if own.place != place || more == 0 {
+		return ""
+	}
+	open := 0
+	for _, e := range own.entries {
+		if e.state == series.Open && !m.free(e) {
+			open++
+		}
+	}
 	limit := int(m.d.MaxOpen)
 	if m.d.Order == series.OrderOneOpen {
 		limit = 1
 	}
 	switch {
-	case c.closed:
+	case own.closed:
 		return "closed"
-	case len(c.entries) > 0 && m.d.Order != series.OrderAny && date < c.date:
-		return "date back"
-	case limit > 0 && open+len(fresh)+kept > limit:
+	case limit > 0 && open+more > limit:
 		return "too many open"
-	case m.d.MaxKeys > 0 && keys > int(m.d.MaxKeys):
-		return "full"
-	case first+len(fresh) > 99:
-		return "width"
 	}
 	return ""
 }
@@ -198,7 +236,7 @@ func (m *model) end(now int64, keys []series.Bound, state series.State, reason s
 			return "unknown key"
 		case b.Number != 0 && b.Number != number:
 			return "other number"
-		case e == nil && state == series.Released:
+		case e == nil && reason == series.ReasonReleased:
 		case e == nil && lost.released:
 			return "state"
 		case e == nil:
@@ -235,6 +273,8 @@ func kind(err error) string {
 		{"state", is[*series.StateError](err)},
 		{"other number", is[*series.OtherNumberError](err)},
 		{"scope", is[*series.UnknownScopeError](err)},
+		{"suspended", is[*series.SuspendedError](err)},
+		{"differs", is[*series.DiffersError](err)},
 	} {
 		if k.is() {
 			return k.name
@@ -259,6 +299,9 @@ type history struct {
 	m    *model
 	now  int64
 	log  []string
+	// frozen is a copy of before, and then what it was.
+	frozen series.Frozen
+	then   string
 }
 
 func (h *history) fail(what string, args ...any) {
@@ -306,6 +349,11 @@ func (h *history) step() {
 		h.close()
 	case 1:
 		h.redefine()
+	case 2:
+		h.restore()
+	case 3:
+		h.frozen = h.s.Freeze()
+		h.then = dump(h.frozen)
 	default:
 		h.end()
 	}
@@ -410,6 +458,14 @@ func (h *history) compare() {
 	if err := h.s.Verify(); err != nil {
 		h.fail("%v", err)
 	}
+	if now := dump(h.frozen); now != h.then {
+		h.fail("a frozen copy changed from %s to %s", h.then, now)
+	}
+	if h.IntN(4) == 0 {
+		if hash := restored(h.t, h.s.Freeze()).Hash(); hash != h.s.Hash() {
+			h.fail("the hash is %x, from scratch %x", h.s.Hash(), hash)
+		}
+	}
 	later := h.now + h.one(0, 6)
 	sums := h.s.Report(later)
 	if len(sums) != len(h.m.scopes) {
@@ -452,7 +508,7 @@ func (h *history) compare() {
 func TestAgainstTheModel(t *testing.T) {
 	histories := uint64(300)
 	if tier.All() {
-		histories = 2000
+		histories = 1000
 	}
 	for seed := range histories {
 		h := &history{Rand: rand.New(rand.NewPCG(seed, 15)), t: t, seed: seed, now: 1_000}
@@ -461,6 +517,8 @@ func TestAgainstTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		h.frozen = s.Freeze()
+		h.then = dump(h.frozen)
 		h.s, h.m = s, &model{d: d, scopes: map[string]*modelScope{}, had: map[string]had{}}
 		h.log = append(h.log, fmt.Sprintf("%+v", d))
 		for range 40 {

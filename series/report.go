@@ -44,7 +44,7 @@ func (s *Series) Numbers(now int64, values []string, state State, above int64, l
 		return nil, err
 	}
 	var all []Number
-	for n := max(above, 0) + 1; n <= c.last && len(all) < limit; n++ {
+	for n := min(max(above, 0), c.last) + 1; n <= c.last && len(all) < limit; n++ {
 		if x := s.number(c, n, max(now, s.now)); state == 0 || x.State == state {
 			all = append(all, x)
 		}
@@ -66,7 +66,18 @@ func (s *Series) Verify() error {
 	if keys != s.index.len {
 		return &VerifyError{Detail: "does not exist, and a key has it"}
 	}
-	return nil
+	return s.verifyLost()
+}
+
+// verifyLost finds a key that has a number, and none.
+func (s *Series) verifyLost() (err error) {
+	s.lost.Scan(func(key string, _ lostKey) bool {
+		if at := s.index.find(key); at != 0 {
+			err = &VerifyError{Scope: s.scopes[at.scope()].values, Number: at.number(), Detail: "is that of a key that has lost its number"}
+		}
+		return err == nil
+	})
+	return err
 }
 
 // verify checks a scope, and counts its keys.
@@ -95,8 +106,7 @@ func (s *Series) verify(c *scope) (keys int64, err error) {
 			keys++
 		}
 	}
-	if count != c.count || lapsed != c.lapsed || free != int64(c.free.Len()) || deadlines != int64(c.deadlines.Len()) ||
-		count[Voided] != int64(len(c.reasons)) {
+	if count != c.count || lapsed != c.lapsed || free != int64(c.free.Len()) || deadlines != int64(c.deadlines.Len()) {
 		return 0, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
 	}
 	return keys, nil
@@ -109,13 +119,15 @@ func (s *Series) wrong(c *scope, n int64, r *record) string {
 	switch {
 	case r.state < Open || r.state > Released:
 		return "is in no state"
+	case r.lapsed && r.state != Open:
+		return "has lapsed and is not open"
 	case free != (r.lapsed || r.state == Released):
 		return "is free and in use, or neither"
 	case waits != (r.state == Open && !r.lapsed && r.expires != 0):
 		return "has a deadline and is not open, or the other way around"
-	case (c.reasons[n] != "") != (r.state == Voided):
+	case (r.reason() != "") != (r.state == Voided):
 		return "has a reason and is not voided, or the other way around"
-	case r.key() == "" && r.state != Released && c.reasons[n] != ReasonReleased:
+	case r.key() == "" && r.state != Released && r.reason() != ReasonReleased && r.reason() != ReasonUnknown:
 		return "has no key"
 	case r.key() != "" && s.index.find(r.key()) != refOf(c.index, n):
 		return "has a key that leads elsewhere"

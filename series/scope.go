@@ -25,23 +25,41 @@ func (s State) String() string {
 
 // record is what is known of one number. It has 40 bytes.
 type record struct {
-	// text is the key and, behind it, the label. It has no key where the number was
-	// released, and the key has another.
-	text           string
-	taken, expires int64
-	date           format.Date
-	keyLen         uint8
-	state          State
+	// text is the key, the label and the reason of a voided number. It has no key where the
+	// number was released, and the key has another.
+	text             string
+	taken, expires   int64
+	date             format.Date
+	keyLen, labelLen uint8
+	state            State
 	// lapsed means that the number is open, that its time has ended, and that it may be
 	// given to another key.
 	lapsed bool
 }
 
-func (r *record) key() string   { return r.text[:r.keyLen] }
-func (r *record) label() string { return r.text[r.keyLen:] }
+func (r *record) key() string    { return r.text[:r.keyLen] }
+func (r *record) label() string  { return r.text[r.keyLen:][:r.labelLen] }
+func (r *record) reason() string { return r.text[int(r.keyLen)+int(r.labelLen):] }
 
-// slabSize is how many records are allocated at once.
+// write stores the texts, in memory of their own.
+func (r *record) write(key, label, reason string) {
+	var b strings.Builder
+	b.Grow(len(key) + len(label) + len(reason))
+	b.WriteString(key)
+	b.WriteString(label)
+	b.WriteString(reason)
+	r.text, r.keyLen, r.labelLen = b.String(), uint8(len(key)), uint8(len(label))
+}
+
+// slabSize is how many records are allocated, and copied when they change, at once.
 const slabSize = 256
+
+// slab is some consecutive records.
+type slab struct {
+	records []record
+	// frozen means that a frozen copy shares the records: who changes one copies them.
+	frozen bool
+}
 
 // deadline is when an open number's time ends.
 type deadline struct {
@@ -49,7 +67,8 @@ type deadline struct {
 	number int64
 }
 
-// scope is the numbers that count together: those of a branch in a year.
+// scope is the numbers that count together: those of a branch in a year. Its records
+// change in change and add alone, which keep the hash.
 //
 // Invariant: every number from 1 to last has a record, and its state is one of four.
 //
@@ -67,18 +86,20 @@ type scope struct {
 	// count is how many numbers are in each state; lapsed ones are not open.
 	count     [Released + 1]int64
 	lapsed    int64
-	records   [][]record
+	slabs     []slab
 	free      *btree.BTreeG[int64]
 	deadlines *btree.BTreeG[deadline]
-	// reasons are those of the voided numbers.
-	reasons map[int64]string
 	// lowestOpen is at most the lowest open number.
 	lowestOpen int64
+	// name is a hash of the values, and hash the series' sum.
+	name uint64
+	hash *sum
 }
 
-func newScope(index int, values, given []string) *scope {
+func newScope(index int, values, given []string, hash *sum) *scope {
 	return &scope{
-		index: index, values: values, given: given, lowestOpen: 1, reasons: map[int64]string{},
+		index: index, values: values, given: given, lastDate: format.FirstDate, lowestOpen: 1,
+		name: hashScopeName(values), hash: hash,
 		free: btree.NewBTreeGOptions(func(a, b int64) bool { return a < b }, btree.Options{NoLocks: true}),
 		deadlines: btree.NewBTreeGOptions(func(a, b deadline) bool {
 			return a.at < b.at || a.at == b.at && a.number < b.number
@@ -89,25 +110,50 @@ func newScope(index int, values, given []string) *scope {
 // scopeName joins values, none of which has a slash.
 func scopeName(values []string) string { return strings.Join(values, "/") }
 
+// at returns a number's record, to read it.
 func (c *scope) at(number int64) *record {
-	return &c.records[(number-1)/slabSize][(number-1)%slabSize]
+	return &c.slabs[(number-1)/slabSize].records[(number-1)%slabSize]
 }
 
-// add adds the record of the next number.
-func (c *scope) add() *record {
+// change changes a number's record.
+func (c *scope) change(number int64, f func(r *record)) {
+	s := &c.slabs[(number-1)/slabSize]
+	if s.frozen {
+		s.records, s.frozen = append(make([]record, 0, cap(s.records)), s.records...), false
+	}
+	r := &s.records[(number-1)%slabSize]
+	c.hash.remove(c.hashRecord(number, r))
+	f(r)
+	c.hash.add(c.hashRecord(number, r))
+}
+
+// add adds the next number, without a state, for which change is called next.
+func (c *scope) add() (number int64) {
 	if c.last%slabSize == 0 {
-		c.records = append(c.records, nil)
+		c.slabs = append(c.slabs, slab{})
 	}
 	c.last++
-	slab := &c.records[len(c.records)-1]
-	if len(*slab) == cap(*slab) {
+	s := &c.slabs[len(c.slabs)-1]
+	if len(s.records) == cap(s.records) {
 		// A scope of few numbers does not pay for a whole slab.
-		grown := make([]record, len(*slab), min(slabSize, max(4, 2*cap(*slab))))
-		copy(grown, *slab)
-		*slab = grown
+		s.records, s.frozen = append(make([]record, 0, min(slabSize, max(4, 2*cap(s.records)))), s.records...), false
 	}
-	*slab = append(*slab, record{})
-	return &(*slab)[len(*slab)-1]
+	s.records = append(s.records, record{})
+	return c.last
+}
+
+// reach notes the date of a new number.
+func (c *scope) reach(date format.Date) {
+	c.hash.remove(c.hashHeader())
+	c.lastDate = max(c.lastDate, date)
+	c.hash.add(c.hashHeader())
+}
+
+// close ends the scope.
+func (c *scope) close() {
+	c.hash.remove(c.hashHeader())
+	c.closed = true
+	c.hash.add(c.hashHeader())
 }
 
 // bind makes a number the open one of a key.
@@ -138,17 +184,19 @@ func (c *scope) unbind(number int64, r *record) {
 	r.lapsed = false
 }
 
-// end gives an open number its last state.
-func (c *scope) end(number int64, r *record, state State, reason string) {
-	c.unbind(number, r)
-	r.state = state
-	c.count[state]++
-	switch state {
-	case Voided:
-		c.reasons[number] = reason
-	case Released:
-		c.free.Set(number)
-	}
+// end gives a number its last state. The reason is that of a voided one.
+func (c *scope) end(number int64, state State, reason string) {
+	c.change(number, func(r *record) {
+		c.unbind(number, r)
+		r.state = state
+		c.count[state]++
+		switch state {
+		case Voided:
+			r.write(r.key(), r.label(), reason)
+		case Released:
+			c.free.Set(number)
+		}
+	})
 }
 
 // expired calls f for the numbers whose time has ended, and that were not judged yet,
@@ -167,24 +215,25 @@ func (c *scope) settle(now int64, policy OnExpiry) {
 		if !ok || d.at > now {
 			return
 		}
-		r := c.at(d.number)
 		if policy == ExpiryVoids {
-			c.end(d.number, r, Voided, ReasonExpired)
+			c.end(d.number, Voided, ReasonExpired)
 			continue
 		}
-		c.unbind(d.number, r)
-		r.lapsed = true
-		c.lapsed++
-		c.free.Set(d.number)
+		c.change(d.number, func(r *record) {
+			c.unbind(d.number, r)
+			r.lapsed = true
+			c.lapsed++
+			c.free.Set(d.number)
+		})
 	}
 }
 
 // run returns the first of the lowest count consecutive numbers that can be given: free
 // ones, but for those kept, and numbers that were never given.
-func (c *scope) run(count int64, kept map[int64]bool) int64 {
+func (c *scope) run(count int64, kept map[ref]bool) int64 {
 	var first, next int64
 	c.free.Scan(func(n int64) bool {
-		if kept[n] {
+		if kept[refOf(c.index, n)] {
 			return true
 		}
 		if n != next {

@@ -1,6 +1,8 @@
 package series
 
 import (
+	"github.com/tidwall/btree"
+
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -10,12 +12,16 @@ type Series struct {
 	format     *format.Format
 	version    int64
 	// now is the newest time that a call had.
-	now    int64
-	scopes []*scope
-	byName map[string]int
-	index  index
+	now int64
+	// suspended means that it gives no numbers: a restored one may lack the newest.
+	suspended bool
+	scopes    []*scope
+	byName    map[string]int
+	index     index
 	// lost has the keys whose numbers were given to others.
-	lost map[string]lostKey
+	lost *btree.Map[string, lostKey]
+	// hash is the sum of the hashes of all records, scopes and lost keys.
+	hash sum
 }
 
 // lostKey is what a key had.
@@ -35,7 +41,7 @@ func New(d Definition) (*Series, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	s := &Series{definition: d, format: f, version: 1, byName: map[string]int{}, lost: map[string]lostKey{}}
+	s := &Series{definition: d, format: f, version: 1, byName: map[string]int{}, lost: &btree.Map[string, lostKey]{}}
 	s.index = newIndex(func(r ref) string { return s.scopes[r.scope()].at(r.number()).key() })
 	return s, nil
 }
@@ -76,11 +82,13 @@ func (s *Series) fix(c *scope, d Definition) {
 	c.free.Copy().Scan(func(n int64) bool {
 		switch r := c.at(n); {
 		case r.lapsed && d.OnExpiry != ExpiryReuses:
-			c.unbind(n, r)
-			c.bind(n, r)
+			c.change(n, func(r *record) {
+				c.unbind(n, r)
+				c.bind(n, r)
+			})
 			c.settle(s.now, d.OnExpiry)
 		case r.state == Released && d.OnRelease == ReleaseVoids:
-			c.end(n, r, Voided, ReasonReleased)
+			c.end(n, Voided, ReasonReleased)
 		}
 		return true
 	})
@@ -116,7 +124,7 @@ func (s *Series) number(c *scope, number, now int64) Number {
 	r := c.at(number)
 	n := Number{
 		Key: r.key(), Label: r.label(), Scope: c.values, Number: number, State: r.state, Date: r.date,
-		Taken: r.taken, Expires: r.expires, Reason: c.reasons[number],
+		Taken: r.taken, Expires: r.expires, Reason: r.reason(),
 	}
 	if r.state == Open && r.expires != 0 && r.expires <= now {
 		n.Overdue = s.definition.OnExpiry != ExpiryVoids

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,17 +34,18 @@ type taking struct {
 	*Request
 	now   int64
 	scope *scope // nil if it does not exist yet.
-	// fresh are the keys that get new numbers, kept the lapsed numbers that their keys take again.
+	// fresh are the keys that get new numbers, kept the lapsed numbers that their keys take
+	// again: without a date of the caller also those of earlier periods.
 	fresh []string
-	kept  map[int64]bool
+	kept  map[ref]bool
 }
 
 // Take gives each key a number, or none. A key that has a number keeps it; look at its
 // state, for a number can be voided. The others get consecutive numbers in the order of
 // the keys.
 //
-// The errors are *InvalidError, *format.Error, *ConflictError, *ClosedError,
-// *DateBackError, *TooManyOpenError, *FullError and *format.FullError.
+// The errors are *InvalidError, *format.Error, *SuspendedError, *ConflictError,
+// *ClosedError, *DateBackError, *TooManyOpenError, *FullError and *format.FullError.
 func (s *Series) Take(now int64, q Request) ([]Number, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -52,7 +54,10 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &taking{Request: &q, now: s.advance(now), kept: map[int64]bool{}}
+	if s.suspended {
+		return nil, &SuspendedError{}
+	}
+	t := &taking{Request: &q, now: s.advance(now), kept: map[ref]bool{}}
 	if i, ok := s.byName[scopeName(values)]; ok {
 		t.scope = s.scopes[i]
 		t.scope.settle(t.now, s.definition.OnExpiry)
@@ -128,11 +133,7 @@ func (s *Series) sort(t *taking) error {
 			return &ConflictError{First: s.number(c, at.number(), t.now)}
 		}
 		if r.lapsed {
-			// Without a date of the caller the number may be that of an earlier period.
-			if c != t.scope {
-				return &ConflictError{First: s.number(c, at.number(), t.now)}
-			}
-			t.kept[at.number()] = true
+			t.kept[at] = true
 		}
 	}
 	return nil
@@ -142,28 +143,39 @@ func (s *Series) sort(t *taking) error {
 func (s *Series) give(t *taking, values []string) error {
 	c := t.scope
 	if c == nil {
-		c = newScope(len(s.scopes), values, slices.Clone(t.Values))
+		c = newScope(len(s.scopes), values, slices.Clone(t.Values), &s.hash)
 	}
 	first := c.run(int64(len(t.fresh)), t.kept)
 	if err := s.refuse(t, c, first); err != nil {
 		return err
 	}
-	if t.scope == nil {
-		s.byName[scopeName(values)] = c.index
-		s.scopes = append(s.scopes, c)
-	}
 	expires := t.expires(&s.definition)
-	for number := range t.kept {
-		r := c.at(number)
-		c.unbind(number, r)
-		r.expires = expires
-		c.bind(number, r)
+	for at := range t.kept {
+		own := s.scopes[at.scope()]
+		own.change(at.number(), func(r *record) {
+			own.unbind(at.number(), r)
+			r.expires = expires
+			own.bind(at.number(), r)
+		})
+	}
+	if len(t.fresh) == 0 {
+		return nil
+	}
+	if t.scope == nil {
+		s.begin(c)
 	}
 	for i, key := range t.fresh {
 		s.bind(t, c, key, first+int64(i), expires)
 	}
-	c.lastDate = max(c.lastDate, t.Date)
+	c.reach(t.Date)
 	return nil
+}
+
+// begin takes in a new scope.
+func (s *Series) begin(c *scope) {
+	s.byName[scopeName(c.values)] = c.index
+	s.scopes = append(s.scopes, c)
+	s.hash.add(c.hashHeader())
 }
 
 func (t *taking) expires(d *Definition) int64 {
@@ -179,32 +191,54 @@ func (t *taking) expires(d *Definition) int64 {
 
 // refuse finds why numbers cannot be given.
 func (s *Series) refuse(t *taking, c *scope, first int64) error {
-	more := int64(len(t.fresh) + len(t.kept))
+	more := map[*scope]int64{}
+	for at := range t.kept {
+		more[s.scopes[at.scope()]]++
+	}
+	if len(t.fresh) > 0 {
+		more[c] += int64(len(t.fresh))
+	}
+	// In the scopes' order, so that every node names the same one.
+	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return a.index - b.index }) {
+		if err := s.refuseOpen(own, more[own]); err != nil {
+			return err
+		}
+	}
+	if len(t.fresh) == 0 {
+		return nil
+	}
 	last := first + int64(len(t.fresh)) - 1
 	d := &s.definition
-	switch limit := d.openLimit(); {
-	case c.closed:
-		return &ClosedError{Scope: c.values, Last: c.last}
+	switch {
 	case c.index >= MaxScopes:
 		return &FullError{What: "scopes", Limit: MaxScopes}
 	case c.last > 0 && d.Order != OrderAny && t.Date < c.lastDate:
 		return &DateBackError{Date: t.Date, Last: c.lastDate}
-	case limit > 0 && c.count[Open]+more > limit:
-		return &TooManyOpenError{Open: c.count[Open], Limit: limit, Oldest: c.oldest()}
 	case d.MaxKeys > 0 && s.keys()+s.unknown(t.fresh) > d.MaxKeys:
 		return &FullError{What: "keys", Limit: d.MaxKeys}
-	case last > min(s.format.Most(), 1<<numberBits-1):
+	case last > min(s.format.Most(), maxNumber):
 		return &format.FullError{Number: last, Most: s.format.Most()}
 	}
 	return nil
 }
 
+// refuseOpen finds why more numbers of a scope cannot be open.
+func (s *Series) refuseOpen(c *scope, more int64) error {
+	switch limit := s.definition.openLimit(); {
+	case c.closed:
+		return &ClosedError{Scope: c.values, Last: c.last}
+	case limit > 0 && c.count[Open]+more > limit:
+		return &TooManyOpenError{Open: c.count[Open], Limit: limit, Oldest: c.oldest()}
+	}
+	return nil
+}
+
 // keys counts the keys that the series knows.
-func (s *Series) keys() int64 { return s.index.len + int64(len(s.lost)) }
+func (s *Series) keys() int64 { return s.index.len + int64(s.lost.Len()) }
 
 func (s *Series) unknown(keys []string) (n int64) {
 	for _, key := range keys {
-		if _, lost := s.lost[key]; !lost && s.index.find(key) == 0 {
+		if _, lost := s.lost.Get(key); !lost && s.index.find(key) == 0 {
 			n++
 		}
 	}
@@ -216,25 +250,33 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 	if at := s.index.find(key); at != 0 {
 		// The key released the number that it had.
 		s.index.drop(key)
-		r := s.scopes[at.scope()].at(at.number())
-		r.text, r.keyLen = "", 0
+		s.scopes[at.scope()].change(at.number(), func(r *record) { r.write("", "", r.reason()) })
 	}
-	delete(s.lost, key)
-	var r *record
+	s.regain(key)
 	if number > c.last {
-		r = c.add()
-	} else {
-		r = c.at(number)
-		if old := r.key(); old != "" {
-			s.index.drop(old)
-			s.lost[strings.Clone(old)] = lostKey{number: number, released: r.state == Released}
-		}
+		number = c.add()
+	} else if r := c.at(number); r.key() != "" {
+		s.index.drop(r.key())
+		s.lose(Lost{Key: strings.Clone(r.key()), Number: number, Released: r.state == Released})
+	}
+	c.change(number, func(r *record) {
 		c.unbind(number, r)
-	}
-	*r = record{text: key + t.Label, keyLen: uint8(len(key)), taken: t.now, expires: expires, date: t.Date}
-	if t.Label == "" {
-		r.text = strings.Clone(key)
-	}
+		*r = record{taken: t.now, expires: expires, date: t.Date}
+		r.write(key, t.Label, "")
+		c.bind(number, r)
+	})
 	s.index.set(key, refOf(c.index, number))
-	c.bind(number, r)
+}
+
+// lose notes that a key's number belongs to another.
+func (s *Series) lose(l Lost) {
+	s.lost.Set(l.Key, lostKey{number: l.Number, released: l.Released})
+	s.hash.add(l.hash())
+}
+
+// regain forgets that a key had a number.
+func (s *Series) regain(key string) {
+	if l, ok := s.lost.Delete(key); ok {
+		s.hash.remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
+	}
 }

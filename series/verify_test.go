@@ -15,12 +15,14 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"is in no state":              func(_ *Series, c *scope) { c.at(2).state = 0 },
 		"is free and in use":          func(_ *Series, c *scope) { c.free.Delete(4) },
 		"has a deadline":              func(_ *Series, c *scope) { c.at(2).state = Open },
-		"has a reason":                func(_ *Series, c *scope) { delete(c.reasons, 3) },
-		"has no key":                  func(_ *Series, c *scope) { c.at(1).keyLen = 0 },
+		"has a reason":                func(_ *Series, c *scope) { c.at(3).write("c", "", "") },
+		"has no key":                  func(_ *Series, c *scope) { c.at(1).write("", "", "") },
+		"has lapsed and is not open":  func(_ *Series, c *scope) { c.at(2).lapsed = true },
+		"that has lost its number":    func(s *Series, _ *scope) { s.lose(Lost{Key: "a", Number: 1}) },
 		"has a key that leads":        func(s *Series, _ *scope) { s.index.set("b", refOf(0, 1)) },
 		"the sums of the states":      func(_ *Series, c *scope) { c.count[Open]++ },
 		"does not exist, and a key":   func(s *Series, _ *scope) { s.index.len++ },
-		"is the last, and the sums o": func(_ *Series, c *scope) { c.reasons[9] = "torn" },
+		"is the last, and the sums o": func(_ *Series, c *scope) { c.lapsed++ },
 	} {
 		s, err := New(Definition{Format: "{number}", OnRelease: ReleaseReuses, ExpiresIn: 100})
 		if err != nil {

@@ -57,7 +57,7 @@ var parts = []part{
 	{folder: "hilo", floor: 0, pure: true},
 	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"docid"}},
-	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "series/format"}, modules: []string{btree}},
+	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "series/format"}, modules: []string{btree, xxhash}},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
 	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint"}, modules: []string{bbolt}},

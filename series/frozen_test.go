@@ -1,0 +1,238 @@
+package series_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// restore has the series go on as a copy of itself.
+func (h *history) restore() {
+	h.log = append(h.log, fmt.Sprintf("%d: restored", h.now))
+	h.s = restored(h.t, h.s.Freeze())
+}
+
+func restored(t *testing.T, f series.Frozen) *series.Series {
+	t.Helper()
+	d, version := f.Definition()
+	s, err := series.Restore(d, version, f.Suspended(), f.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, f)
+	return s
+}
+
+// put puts what a frozen series has into another.
+func put(t *testing.T, s *series.Series, f series.Frozen) {
+	t.Helper()
+	f.Pieces(func(p series.Piece) bool {
+		if err := s.PutNumbers(p); err != nil {
+			t.Fatalf("%+v: %v", p, err)
+		}
+		return true
+	})
+	f.Lost(func(l series.Lost) bool {
+		if err := s.PutLost(l); err != nil {
+			t.Fatalf("%+v: %v", l, err)
+		}
+		return true
+	})
+}
+
+// dump is all that a frozen series has.
+func dump(f series.Frozen) string {
+	var b strings.Builder
+	d, version := f.Definition()
+	fmt.Fprintf(&b, "%+v %d %t %d", d, version, f.Suspended(), f.Now())
+	f.Pieces(func(p series.Piece) bool { fmt.Fprintf(&b, " %+v", p); return true })
+	f.Lost(func(l series.Lost) bool { fmt.Fprintf(&b, " %+v", l); return true })
+	return b.String()
+}
+
+// TestAFrozenCopyOfManySlabs: numbers of several slabs change behind a copy, and new ones
+// come into the one that was not full.
+func TestAFrozenCopyOfManySlabs(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}"})
+	fill(t, s, 0, 700)
+	f := s.Freeze()
+	then := dump(f)
+	fill(t, s, 700, 1000)
+	for _, n := range []int{0, 300, 699, 800} {
+		if _, err := s.Void(5, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", n)}}, "torn"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dump(f) != then {
+		t.Error("the copy has changed")
+	}
+	if got := restored(t, s.Freeze()); got.Hash() != s.Hash() || got.Verify() != nil {
+		t.Errorf("restored with hash %x, want %x: %v", got.Hash(), s.Hash(), got.Verify())
+	}
+}
+
+// TestPiecesComeAgain: a series that has them takes them again, and no others.
+func TestPiecesComeAgain(t *testing.T) {
+	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
+	mustTake(t, s, 1, request("a"))
+	mustTake(t, s, 20, request("b", "c")) // b has the number of a.
+	f, hash := s.Freeze(), s.Hash()
+	put(t, s, f)
+	if s.Hash() != hash {
+		t.Error("the same numbers have changed the series")
+	}
+	one := series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1}
+	piece := func(first int64, n series.Stored) series.Piece {
+		return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
+	}
+	with := func(change func(n *series.Stored)) series.Stored { n := one; change(&n); return n }
+	other := piece(1, one)
+	other.Scope = []string{"26", "BERLIN"}
+	for name, tt := range map[string]struct {
+		piece series.Piece
+		want  string
+	}{
+		"another key":        {piece(1, one), "differs"},
+		"a hole":             {piece(4, one), "numbers do not follow those before them"},
+		"no number":          {piece(0, one), "numbers do not follow those before them"},
+		"no scope":           {other, "scope is not one of the format"},
+		"no state":           {piece(3, with(func(n *series.Stored) { n.State = 0 })), "numbers have one without a state"},
+		"confirmed, lapsed":  {piece(3, with(func(n *series.Stored) { n.State, n.Lapsed = series.Confirmed, true })), "numbers have one that lapsed and is not open"},
+		"voided, no reason":  {piece(3, with(func(n *series.Stored) { n.State = series.Voided })), "numbers have one with a wrong reason"},
+		"open with a reason": {piece(3, with(func(n *series.Stored) { n.Reason = "torn" })), "numbers have one with a wrong reason"},
+		"a long label":       {piece(3, with(func(n *series.Stored) { n.Label = strings.Repeat("x", 65) })), "numbers have one with a wrong label"},
+		"no date":            {piece(3, with(func(n *series.Stored) { n.Date = format.LastDate + 1 })), "numbers have one with a wrong date"},
+		"no key":             {piece(3, with(func(n *series.Stored) { n.Key = "" })), "numbers have one without a key"},
+		"a known key":        {piece(3, with(func(n *series.Stored) { n.Key = "b" })), "keys are known already"},
+		"a lost key":         {piece(3, with(func(n *series.Stored) { n.Key = "a" })), "keys are known already"},
+	} {
+		if got := kind(s.PutNumbers(tt.piece)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	for _, l := range []series.Lost{{Key: "a", Number: 2}, {Key: "b", Number: 1}, {Key: "y"}} {
+		if s.PutLost(l) == nil {
+			t.Errorf("%+v is taken", l)
+		}
+	}
+	if s.Hash() != hash {
+		t.Error("what was refused has changed the series")
+	}
+}
+
+// TestASuspendedSeries gives no numbers, ends those that it has, and goes on behind those
+// that are in the books.
+func TestASuspendedSeries(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	mustTake(t, s, 1, request("a", "b"))
+	s.Suspend()
+	if _, err := s.Take(2, request("c")); kind(err) != "suspended" {
+		t.Fatalf("a suspended series gave a number: %v", err)
+	}
+	if _, err := s.Confirm(2, []series.Bound{{Key: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	s = restored(t, s.Freeze())
+	for name, lasts := range map[string][]series.Last{
+		"a scope of another format": {{Scope: []string{"BERLIN"}, Last: 3}},
+		"a period that is none":     {{Scope: []string{"May", "BERLIN"}, Last: 3}},
+		"a scope twice":             {{Scope: []string{"2026", "BERLIN"}, Last: 3}, {Scope: []string{"2026", "BERLIN"}, Last: 4}},
+		"the number 0":              {{Scope: []string{"2026", "BERLIN"}}},
+		"too many":                  {{Scope: []string{"2026", "BERLIN"}, Last: 3 + series.MaxUnknown}},
+		"wider than the format":     {{Scope: []string{"2026", "BERLIN"}, Last: 1_000_000}},
+	} {
+		if err := s.Resume(3, lasts); err == nil || !s.Suspended() {
+			t.Errorf("%s: resumed", name)
+		}
+	}
+	lasts := []series.Last{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
+	if err := s.Resume(3, lasts); err != nil || s.Suspended() || s.Verify() != nil {
+		t.Fatalf("%v, %v", err, s.Verify())
+	}
+	if n := mustTake(t, s, 4, request("c"))[0]; n.Number != 5 {
+		t.Errorf("went on with %d, want 5", n.Number)
+	}
+	unknown, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Voided, 0, 10)
+	if err != nil || len(unknown) != 2 || unknown[1].Number != 4 || unknown[1].Reason != series.ReasonUnknown {
+		t.Errorf("%+v, %v", unknown, err)
+	}
+	ulm, err := s.Numbers(4, []string{"2027", "ULM"}, 0, 0, 10)
+	if err != nil || len(ulm) != 1 || !strings.HasPrefix(ulm[0].Text, "INV-ULM-2027-000001") {
+		t.Errorf("%+v, %v", ulm, err)
+	}
+	if err := s.Resume(5, lasts); err != nil {
+		t.Errorf("resumed again: %v", err)
+	}
+	if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
+		t.Error("the hash of the restored series is another")
+	}
+}
+
+// TestADateBefore1970 is as good as others.
+func TestADateBefore1970(t *testing.T) {
+	s := newSeries(t, series.Definition{Order: series.OrderDates})
+	q := request("a")
+	q.Date = format.DateOf(1960, time.May, 1)
+	mustTake(t, s, 1, q)
+	q.Keys = []string{"b"}
+	if n := mustTake(t, s, 2, q); n[0].Number != 2 {
+		t.Errorf("got %+v", n)
+	}
+}
+
+// TestReleasedBeforeItBecameStricter: to release again changes nothing, also a number that
+// another key has.
+func TestReleasedBeforeItBecameStricter(t *testing.T) {
+	s := newSeries(t, series.Definition{OnRelease: series.ReleaseReuses})
+	mustTake(t, s, 1, request("a", "b"))
+	both := []series.Bound{{Key: "a"}, {Key: "b"}}
+	release := func() []series.State {
+		t.Helper()
+		numbers, err := s.Release(2, both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []series.State{numbers[0].State, numbers[1].State}
+	}
+	release()
+	mustTake(t, s, 3, request("c")) // It has the number of a.
+	d, version := s.Definition()
+	d.OnRelease = series.ReleaseVoids
+	if err := s.Redefine(4, d, version); err != nil {
+		t.Fatal(err)
+	}
+	if states := release(); !slices.Equal(states, []series.State{series.Released, series.Voided}) {
+		t.Errorf("%v", states)
+	}
+}
+
+// TestALapsedNumberOfAnEarlierPeriod is its key's own, for a caller that gives no date.
+func TestALapsedNumberOfAnEarlierPeriod(t *testing.T) {
+	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
+	first := mustTake(t, s, 1, request("a"))
+	q := request("a")
+	q.Date += 365
+	again := mustTake(t, s, 20, q)
+	if again[0].Text != first[0].Text || again[0].Overdue {
+		t.Errorf("got %+v, want %+v", again, first)
+	}
+	if sums := s.Report(20); len(sums) != 1 || sums[0].LastDate != today {
+		t.Errorf("a retry began a scope, or moved its date: %+v", sums)
+	}
+}
+
+// TestNumbersAboveAll: a page behind the last one is empty.
+func TestNumbersAboveAll(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	mustTake(t, s, 1, request("a"))
+	for _, above := range []int64{1, 2, 1<<63 - 1} {
+		if all, err := s.Numbers(1, []string{"2026", "BERLIN"}, 0, above, 10); err != nil || len(all) != 0 {
+			t.Errorf("above %d: %v, %v", above, all, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package series
+
+// Suspended reports whether the series gives no numbers. What it has can be confirmed,
+// voided and released.
+func (s *Series) Suspended() bool { return s.suspended }
+
+// Suspend has it give no numbers until Resume: it may lack the newest ones.
+func (s *Series) Suspend() { s.suspended = true }
+
+// Last is the last number of a scope that is in the books.
+type Last struct {
+	Scope []string
+	Last  int64
+}
+
+// Resume lets a suspended series go on. Numbers of the books that it does not know are
+// voided, for ReasonUnknown; a scope that it does not know begins with them. Resuming one
+// that is not suspended changes nothing. The errors are *InvalidError, also for more than
+// MaxUnknown numbers of a scope, and *format.Error.
+func (s *Series) Resume(now int64, lasts []Last) error {
+	if !s.suspended {
+		return nil
+	}
+	if err := s.checkLasts(lasts); err != nil {
+		return err
+	}
+	now = s.advance(now)
+	for _, l := range lasts {
+		c, err := s.scopeOf(l.Scope)
+		if err != nil {
+			return err // checkLasts found none.
+		}
+		begin, _, _ := s.format.ParseScope(l.Scope)
+		for c.last < l.Last {
+			number := c.add()
+			c.change(number, func(r *record) {
+				*r = record{taken: now, date: max(begin, c.lastDate), state: Voided}
+				r.write("", "", ReasonUnknown)
+				c.count[Voided]++
+			})
+		}
+	}
+	s.suspended = false
+	return nil
+}
+
+// checkLasts refuses numbers and scopes that cannot be.
+func (s *Series) checkLasts(lasts []Last) error {
+	invalid := func(detail string) error { return &InvalidError{Field: "lasts", Detail: detail} }
+	seen := map[string]bool{}
+	for _, l := range lasts {
+		if seen[scopeName(l.Scope)] {
+			return invalid("have a scope twice")
+		}
+		seen[scopeName(l.Scope)] = true
+		known := int64(0)
+		if c, err := s.find(l.Scope); err == nil {
+			known = c.last
+		} else if _, _, err := s.format.ParseScope(l.Scope); err != nil {
+			return err
+		}
+		switch {
+		case l.Last < 1 || l.Last > min(s.format.Most(), maxNumber):
+			return invalid("have a number that is none of the format")
+		case l.Last-known > MaxUnknown:
+			return invalid("are more than 100,000 beyond a number that is known")
+		}
+	}
+	if len(s.scopes)+len(seen) > MaxScopes {
+		return invalid("have too many scopes")
+	}
+	return nil
+}
