@@ -74,6 +74,14 @@ func (f fiscal) year(t time.Time) int {
 	return year
 }
 
+// begin returns the first day of the fiscal year with a name.
+func (f fiscal) begin(year int) Date {
+	if f.end && (f.month != time.January || f.day != 1) {
+		year--
+	}
+	return DateOf(year, f.month, f.day)
+}
+
 // periodOf returns what tells the period of a day from others.
 func (f *Format) periodOf(t time.Time) (p [3]int) {
 	switch f.reset {

@@ -1,8 +1,8 @@
 package format
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -16,11 +16,12 @@ func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 		if len(scope) == 0 {
 			return 0, nil, wrong
 		}
-		values = scope[1:]
-		var ok bool
-		if date, ok = f.begin(scope[0]); !ok {
+		begin, ok := f.begin(scope[0])
+		if !ok {
 			return 0, nil, wrong
 		}
+		// The first days of a period may have no text.
+		date, values = max(begin, f.first()), scope[1:]
 	}
 	if same, err := f.Scope(date, values); err != nil {
 		return 0, nil, err
@@ -30,18 +31,38 @@ func (f *Format) ParseScope(scope []string) (Date, []string, error) {
 	return date, values, nil
 }
 
-// begin returns the first day of a period. Each is named after a year in which it is, or
-// the one after or before.
+// begin returns the first day of a period, if its name has the form of one.
 func (f *Format) begin(period string) (Date, bool) {
-	digits := strings.TrimPrefix(period, "FY")
-	year, err := strconv.Atoi(digits[:min(4, len(digits))])
+	layout := map[Reset]string{ResetYear: "2006", ResetMonth: "2006-01", ResetDay: time.DateOnly}[f.reset]
+	if layout != "" {
+		t, err := time.Parse(layout, period)
+		return DateOf(t.Date()), err == nil
+	}
+	year, rest, _ := strings.Cut(strings.TrimPrefix(period, "FY"), "-W")
+	t, err := time.Parse("2006", year)
 	if err != nil {
 		return 0, false
 	}
-	for d := max(FirstDate, DateOf(year-1, time.January, 1)); d <= min(LastDate, DateOf(year+1, time.December, 31)); d++ {
-		if f.period(d) == period {
-			return d, true
-		}
+	if f.reset == ResetFiscalYear {
+		return f.fiscal.begin(t.Year()), true
 	}
-	return 0, false
+	var week int
+	if _, err := fmt.Sscanf(rest, "%2d", &week); err != nil {
+		return 0, false
+	}
+	// January 4 is always in week 1, and a week begins on a Monday.
+	fourth := time.Date(t.Year(), time.January, 4, 0, 0, 0, 0, time.UTC)
+	return DateOf(t.Year(), time.January, 4-int(fourth.Weekday()+6)%7+7*(week-1)), true
+}
+
+// first returns the first date that has a text, as checkScope judges it.
+func (f *Format) first() Date {
+	first := FirstDate
+	if f.has(yy) {
+		first = DateOf(2000, time.January, 1)
+	}
+	if f.has(fiscalYear) {
+		first = max(first, f.fiscal.begin(1))
+	}
+	return first
 }
