@@ -76,6 +76,11 @@ func TestAFrozenCopyOfManySlabs(t *testing.T) {
 	}
 }
 
+// piece is one number of the scope of request.
+func piece(first int64, n series.Stored) series.Piece {
+	return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
+}
+
 // TestPiecesComeAgain: a series that has them takes them again, and no others.
 func TestPiecesComeAgain(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
@@ -87,41 +92,82 @@ func TestPiecesComeAgain(t *testing.T) {
 		t.Error("the same numbers have changed the series")
 	}
 	one := series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1}
-	piece := func(first int64, n series.Stored) series.Piece {
-		return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
-	}
-	with := func(change func(n *series.Stored)) series.Stored { n := one; change(&n); return n }
-	other := piece(1, one)
-	other.Scope = []string{"26", "BERLIN"}
+	with := func(key string) series.Stored { n := one; n.Key = key; return n }
 	for name, tt := range map[string]struct {
 		piece series.Piece
 		want  string
 	}{
-		"another key":        {piece(1, one), "differs"},
-		"a hole":             {piece(4, one), "numbers do not follow those before them"},
-		"no number":          {piece(0, one), "numbers do not follow those before them"},
-		"no scope":           {other, "scope is not one of the format"},
-		"no state":           {piece(3, with(func(n *series.Stored) { n.State = 0 })), "numbers have one without a state"},
-		"confirmed, lapsed":  {piece(3, with(func(n *series.Stored) { n.State, n.Lapsed = series.Confirmed, true })), "numbers have one that lapsed and is not open"},
-		"voided, no reason":  {piece(3, with(func(n *series.Stored) { n.State = series.Voided })), "numbers have one with a wrong reason"},
-		"open with a reason": {piece(3, with(func(n *series.Stored) { n.Reason = "torn" })), "numbers have one with a wrong reason"},
-		"a long label":       {piece(3, with(func(n *series.Stored) { n.Label = strings.Repeat("x", 65) })), "numbers have one with a wrong label"},
-		"no date":            {piece(3, with(func(n *series.Stored) { n.Date = format.LastDate + 1 })), "numbers have one with a wrong date"},
-		"no key":             {piece(3, with(func(n *series.Stored) { n.Key = "" })), "numbers have one without a key"},
-		"a known key":        {piece(3, with(func(n *series.Stored) { n.Key = "b" })), "keys are known already"},
-		"a lost key":         {piece(3, with(func(n *series.Stored) { n.Key = "a" })), "keys are known already"},
+		"another key": {piece(1, one), "differs"},
+		"a hole":      {piece(4, one), "numbers do not follow those before them"},
+		"no number":   {piece(0, one), "numbers do not follow those before them"},
+		"a known key": {piece(3, with("b")), "keys are known already"},
+		"a lost key":  {piece(3, with("a")), "keys are known already"},
 	} {
 		if got := kind(s.PutNumbers(tt.piece)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	for _, l := range []series.Lost{{Key: "a", Number: 2}, {Key: "b", Number: 1}, {Key: "y"}} {
+	for _, l := range []series.Lost{{Key: "a", Number: 2}, {Key: "b", Number: 1}, {Key: "y"}, {Key: "y", Number: 1_000_000}} {
 		if s.PutLost(l) == nil {
 			t.Errorf("%+v is taken", l)
 		}
 	}
 	if s.Hash() != hash {
 		t.Error("what was refused has changed the series")
+	}
+}
+
+// TestAPieceIsTakenAsAWhole: one wrong number behind a right one leaves the series without
+// both, and without their scope. A member that restores the state would not have them.
+func TestAPieceIsTakenAsAWhole(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(p *series.Piece, n *series.Stored)
+		want   string
+	}{
+		"no numbers":         {func(p *series.Piece, _ *series.Stored) { p.Numbers = nil }, "numbers are not 1 to 256"},
+		"too many":           {func(p *series.Piece, _ *series.Stored) { p.Numbers = make([]series.Stored, 257) }, "numbers are not 1 to 256"},
+		"no first":           {func(p *series.Piece, _ *series.Stored) { p.First = 0 }, "numbers do not follow those before them"},
+		"no scope":           {func(p *series.Piece, _ *series.Stored) { p.Scope[0] = "26" }, "scope is not one of the format"},
+		"a last date beyond": {func(p *series.Piece, _ *series.Stored) { p.LastDate = format.DateOf(2027, 1, 1) }, "last_date is not in the scope"},
+		"no last date":       {func(p *series.Piece, _ *series.Stored) { p.LastDate = 0 }, "last_date is not in the scope"},
+		"no state":           {func(_ *series.Piece, n *series.Stored) { n.State = 0 }, "numbers have one without a state"},
+		"confirmed, lapsed":  {func(_ *series.Piece, n *series.Stored) { n.State, n.Lapsed = series.Confirmed, true }, "numbers have one that lapsed and is not open, or has no end"},
+		"lapsed, policy":     {func(_ *series.Piece, n *series.Stored) { n.Lapsed, n.Expires = true, 1 }, "numbers have one that waits for another key, against the policy"},
+		"released, policy":   {func(_ *series.Piece, n *series.Stored) { n.State = series.Released }, "numbers have one that waits for another key, against the policy"},
+		"voided, no reason":  {func(_ *series.Piece, n *series.Stored) { n.State = series.Voided }, "numbers have one with a wrong reason"},
+		"open with a reason": {func(_ *series.Piece, n *series.Stored) { n.Reason = "torn" }, "numbers have one with a wrong reason"},
+		"a long label":       {func(_ *series.Piece, n *series.Stored) { n.Label = strings.Repeat("x", 65) }, "numbers have one with a wrong label"},
+		"no date":            {func(_ *series.Piece, n *series.Stored) { n.Date = format.LastDate + 1 }, "numbers have one with a wrong date"},
+		"another period":     {func(_ *series.Piece, n *series.Stored) { n.Date = format.DateOf(2025, 12, 31) }, "numbers have one with a wrong date"},
+		"after the last":     {func(_ *series.Piece, n *series.Stored) { n.Date++ }, "numbers have one with a wrong date"},
+		"no key":             {func(_ *series.Piece, n *series.Stored) { n.Key = "" }, "numbers have one without a key"},
+		"a long key":         {func(_ *series.Piece, n *series.Stored) { n.Key = strings.Repeat("x", 129) }, "keys has a key of more than 128 bytes"},
+		"a key twice":        {func(_ *series.Piece, n *series.Stored) { n.Key = "y" }, "keys are known already"},
+	} {
+		s := newSeries(t, series.Definition{})
+		hash := s.Hash()
+		p := piece(1, series.Stored{Key: "y", State: series.Open, Date: today, Taken: 1})
+		p.Numbers = append(p.Numbers, series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1})
+		tt.change(&p, &p.Numbers[1])
+		if got := kind(s.PutNumbers(p)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if _, ok := s.WhoHas(1, "y"); ok || s.Hash() != hash || len(s.Report(1)) != 0 {
+			t.Errorf("%s: the series has changed", name)
+		}
+	}
+}
+
+// TestLapsedWithoutATime is no state that a series can have.
+func TestLapsedWithoutATime(t *testing.T) {
+	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses})
+	n := series.Stored{Key: "a", State: series.Open, Lapsed: true, Date: today, Taken: 1}
+	if got := kind(s.PutNumbers(piece(1, n))); got != "numbers have one that lapsed and is not open, or has no end" {
+		t.Errorf("got %q", got)
+	}
+	n.Expires = 2
+	if err := s.PutNumbers(piece(1, n)); err != nil || s.Verify() != nil {
+		t.Errorf("%v, %v", err, s.Verify())
 	}
 }
 
@@ -165,8 +211,18 @@ func TestASuspendedSeries(t *testing.T) {
 	if err != nil || len(ulm) != 1 || !strings.HasPrefix(ulm[0].Text, "INV-ULM-2027-000001") {
 		t.Errorf("%+v, %v", ulm, err)
 	}
+	hash := s.Hash()
 	if err := s.Resume(5, lasts); err != nil {
 		t.Errorf("resumed again: %v", err)
+	}
+	// Who believes that there are more is not told that all is well.
+	for _, beyond := range [][]series.Last{{{Scope: []string{"2026", "BERLIN"}, Last: 6}}, {{Scope: []string{"2028", "ULM"}, Last: 1}}} {
+		if err := s.Resume(6, beyond); !is[*series.InvalidError](err)() {
+			t.Errorf("an active series was resumed with %v: %v", beyond, err)
+		}
+	}
+	if s.Hash() != hash {
+		t.Error("resuming an active series has changed it")
 	}
 	if got := restored(t, s.Freeze()); got.Hash() != s.Hash() {
 		t.Error("the hash of the restored series is another")

@@ -1,6 +1,10 @@
 package series
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/idnode/idnode/series/format"
+)
 
 // Restore returns a series without numbers, of which PutNumbers and PutLost put in what a
 // frozen one had. The errors are those of New, and *InvalidError.
@@ -16,27 +20,20 @@ func Restore(d Definition, version int64, suspended bool, now int64) (*Series, e
 	return s, nil
 }
 
-// PutNumbers adds numbers of a frozen series, behind those that are there. Some that are
-// there may come again: they must be the same. The errors are *InvalidError, *format.Error
-// and *DiffersError; the series may then have some of the numbers, and is not to be used.
+// PutNumbers adds numbers of a frozen series, behind those that are there, or none. Some
+// that are there may come again: they must be the same. The errors are *InvalidError,
+// *format.Error and *DiffersError.
 func (s *Series) PutNumbers(p Piece) error {
 	c, err := s.scopeOf(p.Scope)
 	if err != nil {
 		return err
 	}
-	for i := range p.Numbers {
-		number, n := p.First+int64(i), &p.Numbers[i]
-		switch {
-		case number < 1 || number > c.last+1 || number > min(s.format.Most(), maxNumber):
-			return &InvalidError{Field: "numbers", Detail: "do not follow those before them"}
-		case number <= c.last && c.at(number).stored() != *n:
-			return &DiffersError{Scope: p.Scope, Number: number}
-		case number <= c.last:
-			continue
-		}
-		if err := s.put(c, n); err != nil {
-			return err
-		}
+	if err := s.checkPiece(c, p); err != nil {
+		return err
+	}
+	s.begin(c)
+	for i := c.last + 1 - p.First; i < int64(len(p.Numbers)); i++ {
+		s.put(c, &p.Numbers[i])
 	}
 	c.reach(p.LastDate)
 	if p.Closed {
@@ -45,7 +42,7 @@ func (s *Series) PutNumbers(p Piece) error {
 	return nil
 }
 
-// scopeOf returns the scope with some values; a new one begins.
+// scopeOf returns the scope with some values; a new one is not begun yet.
 func (s *Series) scopeOf(values []string) (*scope, error) {
 	if c, err := s.find(values); err == nil {
 		return c, nil
@@ -57,16 +54,55 @@ func (s *Series) scopeOf(values []string) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newScope(len(s.scopes), slices.Clone(values), slices.Clone(given), &s.hash)
-	s.begin(c)
-	return c, nil
+	return newScope(len(s.scopes), slices.Clone(values), slices.Clone(given), &s.hash), nil
+}
+
+// checkPiece finds what does not fit into a scope.
+func (s *Series) checkPiece(c *scope, p Piece) error {
+	invalid := func(field, detail string) error { return &InvalidError{Field: field, Detail: detail} }
+	count := int64(len(p.Numbers))
+	switch {
+	case count < 1 || count > slabSize:
+		return invalid("numbers", "are not 1 to 256")
+	case p.First < 1 || p.First > c.last+1:
+		return invalid("numbers", "do not follow those before them")
+	case p.First+count-1 > s.most():
+		return invalid("numbers", "are more than the format has")
+	case p.LastDate != format.FirstDate && !s.dated(c, p.LastDate):
+		return invalid("last_date", "is not in the scope")
+	}
+	fresh := make(map[string]bool, count)
+	for i := range p.Numbers {
+		number, n := p.First+int64(i), &p.Numbers[i]
+		if number <= c.last {
+			if c.at(number).stored() != *n {
+				return &DiffersError{Scope: p.Scope, Number: number}
+			}
+			continue
+		}
+		// Neighbours mostly have one date, and a date costs more than all the rest.
+		sameDay := i > 0 && n.Date == p.Numbers[i-1].Date
+		if !sameDay && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) && n.Reason != ReasonUnknown {
+			return invalid("numbers", "have one with a wrong date")
+		}
+		if err := s.checkStored(n, fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most returns the greatest number of a scope.
+func (s *Series) most() int64 { return min(s.format.Most(), maxNumber) }
+
+// dated reports whether a date is in a scope.
+func (s *Series) dated(c *scope, d format.Date) bool {
+	values, err := s.format.Scope(d, c.given)
+	return err == nil && slices.Equal(values, c.values)
 }
 
 // put adds the next number of a scope.
-func (s *Series) put(c *scope, n *Stored) error {
-	if err := s.checkStored(n); err != nil {
-		return err
-	}
+func (s *Series) put(c *scope, n *Stored) {
 	number := c.add()
 	c.change(number, func(r *record) {
 		*r = record{taken: n.Taken, expires: n.Expires, date: n.Date}
@@ -89,28 +125,31 @@ func (s *Series) put(c *scope, n *Stored) error {
 	if n.Key != "" {
 		s.index.set(c.at(number).key(), refOf(c.index, number))
 	}
-	return nil
 }
 
-// checkStored finds what no series would have stored.
-func (s *Series) checkStored(n *Stored) error {
+// checkStored finds what the series would not have stored. It adds the key to fresh, which
+// has those of the numbers before.
+func (s *Series) checkStored(n *Stored, fresh map[string]bool) error {
 	keyless := n.State == Released || n.Reason == ReasonReleased || n.Reason == ReasonUnknown
 	switch {
 	case n.State < Open || n.State > Released:
 		return &InvalidError{Field: "numbers", Detail: "have one without a state"}
-	case n.Lapsed && n.State != Open:
-		return &InvalidError{Field: "numbers", Detail: "have one that lapsed and is not open"}
+	case n.Lapsed && (n.State != Open || n.Expires == 0):
+		return &InvalidError{Field: "numbers", Detail: "have one that lapsed and is not open, or has no end"}
+	case n.Lapsed && s.definition.OnExpiry != ExpiryReuses, n.State == Released && s.definition.OnRelease != ReleaseReuses:
+		return &InvalidError{Field: "numbers", Detail: "have one that waits for another key, against the policy"}
 	case (n.Reason != "") != (n.State == Voided) || len(n.Reason) > MaxReasonBytes || !plain(n.Reason):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong reason"}
 	case len(n.Label) > MaxLabelBytes || !plain(n.Label):
 		return &InvalidError{Field: "numbers", Detail: "have one with a wrong label"}
-	case !n.Date.Valid():
-		return &InvalidError{Field: "numbers", Detail: "have one with a wrong date"}
 	case n.Key == "" && !keyless:
 		return &InvalidError{Field: "numbers", Detail: "have one without a key"}
 	case n.Key == "":
 		return nil
+	case fresh[n.Key]:
+		return &InvalidError{Field: "keys", Detail: "are known already"}
 	}
+	fresh[n.Key] = true
 	return s.checkNew(n.Key)
 }
 
@@ -134,7 +173,7 @@ func (s *Series) PutLost(l Lost) error {
 		}
 		return nil
 	}
-	if l.Number < 1 || l.Number > maxNumber {
+	if l.Number < 1 || l.Number > s.most() {
 		return &InvalidError{Field: "number", Detail: "is none"}
 	}
 	if err := s.checkNew(l.Key); err != nil {

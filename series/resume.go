@@ -14,15 +14,16 @@ type Last struct {
 }
 
 // Resume lets a suspended series go on. Numbers of the books that it does not know are
-// voided, for ReasonUnknown; a scope that it does not know begins with them. Resuming one
-// that is not suspended changes nothing. The errors are *InvalidError, also for more than
-// MaxUnknown numbers of a scope, and *format.Error.
+// voided, for ReasonUnknown; a scope that it does not know begins with them. One that is
+// not suspended does not change, and knows the numbers, or they may belong to other
+// documents already. The errors are *InvalidError, also for more than MaxUnknown numbers
+// of a scope, and *format.Error.
 func (s *Series) Resume(now int64, lasts []Last) error {
-	if !s.suspended {
-		return nil
-	}
 	if err := s.checkLasts(lasts); err != nil {
 		return err
+	}
+	if !s.suspended {
+		return nil
 	}
 	now = s.advance(now)
 	for _, l := range lasts {
@@ -30,6 +31,7 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 		if err != nil {
 			return err // checkLasts found none.
 		}
+		s.begin(c)
 		begin, _, _ := s.format.ParseScope(l.Scope)
 		for c.last < l.Last {
 			number := c.add()
@@ -47,7 +49,7 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 // checkLasts refuses numbers and scopes that cannot be.
 func (s *Series) checkLasts(lasts []Last) error {
 	invalid := func(detail string) error { return &InvalidError{Field: "lasts", Detail: detail} }
-	seen := map[string]bool{}
+	seen, begins := map[string]bool{}, 0
 	for _, l := range lasts {
 		if seen[scopeName(l.Scope)] {
 			return invalid("have a scope twice")
@@ -58,15 +60,19 @@ func (s *Series) checkLasts(lasts []Last) error {
 			known = c.last
 		} else if _, _, err := s.format.ParseScope(l.Scope); err != nil {
 			return err
+		} else {
+			begins++
 		}
 		switch {
-		case l.Last < 1 || l.Last > min(s.format.Most(), maxNumber):
+		case l.Last < 1 || l.Last > s.most():
 			return invalid("have a number that is none of the format")
+		case !s.suspended && l.Last > known:
+			return invalid("are beyond the numbers of a series that is not suspended")
 		case l.Last-known > MaxUnknown:
 			return invalid("are more than 100,000 beyond a number that is known")
 		}
 	}
-	if len(s.scopes)+len(seen) > MaxScopes {
+	if len(s.scopes)+begins > MaxScopes {
 		return invalid("have too many scopes")
 	}
 	return nil

@@ -161,9 +161,7 @@ func (s *Series) give(t *taking, values []string) error {
 	if len(t.fresh) == 0 {
 		return nil
 	}
-	if t.scope == nil {
-		s.begin(c)
-	}
+	s.begin(c)
 	for i, key := range t.fresh {
 		s.bind(t, c, key, first+int64(i), expires)
 	}
@@ -171,8 +169,12 @@ func (s *Series) give(t *taking, values []string) error {
 	return nil
 }
 
-// begin takes in a new scope.
+// begin takes in a scope, if it has no numbers yet. Its caller adds some: one without is in
+// no frozen copy.
 func (s *Series) begin(c *scope) {
+	if c.last > 0 {
+		return
+	}
 	s.byName[scopeName(c.values)] = c.index
 	s.scopes = append(s.scopes, c)
 	s.hash.add(c.hashHeader())
@@ -216,7 +218,7 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 		return &DateBackError{Date: t.Date, Last: c.lastDate}
 	case d.MaxKeys > 0 && s.keys()+s.unknown(t.fresh) > d.MaxKeys:
 		return &FullError{What: "keys", Limit: d.MaxKeys}
-	case last > min(s.format.Most(), maxNumber):
+	case last > s.most():
 		return &format.FullError{Number: last, Most: s.format.Most()}
 	}
 	return nil
