@@ -14,7 +14,11 @@ import (
 // restore has the series go on as a copy of itself.
 func (h *history) restore() {
 	h.log = append(h.log, fmt.Sprintf("%d: restored", h.now))
-	h.s = restored(h.t, h.s.Freeze())
+	next := restored(h.t, h.s.Freeze())
+	if err := next.Verify(); err != nil || next.Hash() != h.s.Hash() {
+		h.fail("restored with hash %x, want %x: %v", next.Hash(), h.s.Hash(), err)
+	}
+	h.s = next
 }
 
 func restored(t *testing.T, f series.Frozen) *series.Series {
@@ -73,6 +77,29 @@ func TestAFrozenCopyOfManySlabs(t *testing.T) {
 	}
 	if got := restored(t, s.Freeze()); got.Hash() != s.Hash() || got.Verify() != nil {
 		t.Errorf("restored with hash %x, want %x: %v", got.Hash(), s.Hash(), got.Verify())
+	}
+}
+
+// TestAFrozenCopyIsReadWhileTheSeriesChanges: the race detector finds what they share.
+func TestAFrozenCopyIsReadWhileTheSeriesChanges(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+	fill(t, s, 0, 500)
+	release := func(first int) {
+		for n := range 100 {
+			if _, err := s.Release(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", first+n)}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	release(0)
+	fill(t, s, 500, 600) // They have numbers of others, which are lost.
+	f := s.Freeze()
+	then, during := dump(f), make(chan string)
+	go func() { during <- dump(f) }()
+	release(200)
+	fill(t, s, 600, 1000)
+	if <-during != then || dump(f) != then {
+		t.Error("the copy has changed")
 	}
 }
 

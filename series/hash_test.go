@@ -1,0 +1,99 @@
+package series_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/idnode/idnode/series"
+)
+
+// encoded is what is hashed, written down a second time: the kind, then numbers in eight
+// bytes, texts after their length, and small numbers in one.
+type encoded []byte
+
+func (e encoded) number(v int64) encoded { return binary.LittleEndian.AppendUint64(e, uint64(v)) }
+
+func (e encoded) text(t string) encoded { return append(e.number(int64(len(t))), t...) }
+
+func (e encoded) flag(b bool) encoded {
+	if b {
+		return append(e, 1)
+	}
+	return append(e, 0)
+}
+
+func (e encoded) sum() uint64 { return xxhash.Sum64(e) }
+
+// fromScratch is the hash of all that a frozen series has.
+func fromScratch(f series.Frozen) uint64 {
+	d, version := f.Definition()
+	e := encoded{1}.text(d.Format).text(d.TimeZone)
+	e = append(e, byte(d.Reset), byte(d.Order), byte(d.OnRelease), byte(d.OnExpiry))
+	e = e.number(int64(d.ExpiresIn)).number(d.MaxOpen).number(d.MaxKeys)
+	hash := e.number(version).number(f.Now()).flag(f.Suspended()).sum()
+	f.Pieces(func(p series.Piece) bool {
+		hash += pieceFromScratch(p)
+		return true
+	})
+	f.Lost(func(l series.Lost) bool {
+		hash += encoded{4}.number(l.Number).flag(l.Released).text(l.Key).sum()
+		return true
+	})
+	return hash
+}
+
+// pieceFromScratch has the scope in its first piece.
+func pieceFromScratch(p series.Piece) (hash uint64) {
+	name := encoded{2}
+	for _, v := range p.Scope {
+		name = name.text(v)
+	}
+	scope := int64(name.sum())
+	if p.First == 1 {
+		hash += encoded{2}.number(scope).number(int64(p.LastDate)).flag(p.Closed).sum()
+	}
+	for i, n := range p.Numbers {
+		e := encoded{3}.number(scope).number(p.First + int64(i)).number(n.Taken).number(n.Expires).number(int64(n.Date)).flag(n.Lapsed)
+		e = append(e, byte(n.State), byte(len(n.Key)), byte(len(n.Label)))
+		hash += e.text(n.Key + n.Label + n.Reason).sum()
+	}
+	return hash
+}
+
+// TestTheHashIsThatOfTheState and not of the way to it.
+func TestTheHashIsThatOfTheState(t *testing.T) {
+	both := func(first, second string) *series.Series {
+		s := newSeries(t, series.Definition{})
+		for _, branch := range []string{first, second} {
+			q := request("order-" + branch)
+			q.Values = []string{branch}
+			mustTake(t, s, 1, q)
+		}
+		return s
+	}
+	a, b := both("BERLIN", "PARIS"), both("PARIS", "BERLIN")
+	if a.Hash() != b.Hash() {
+		t.Error("the order in which scopes began is in the hash")
+	}
+	for name, change := range map[string]func() error{
+		"a state":  func() error { _, err := b.Confirm(1, []series.Bound{{Key: "order-PARIS"}}); return err },
+		"a scope":  func() error { _, err := b.CloseScope(1, []string{"2026", "PARIS"}); return err },
+		"the time": func() error { _, err := b.CloseScope(2, []string{"2026", "PARIS"}); return err },
+		"the zone": func() error {
+			d, version := b.Definition()
+			d.TimeZone = "Europe/Berlin"
+			return b.Redefine(2, d, version)
+		},
+		"that it is suspended": func() error { b.Suspend(); return nil },
+	} {
+		before := b.Hash()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if b.Hash() == before {
+			t.Errorf("%s is not in the hash", name)
+		}
+	}
+}
