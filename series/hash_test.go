@@ -77,23 +77,27 @@ func TestTheHashIsThatOfTheState(t *testing.T) {
 	if a.Hash() != b.Hash() {
 		t.Error("the order in which scopes began is in the hash")
 	}
-	for name, change := range map[string]func() error{
-		"a state":  func() error { _, err := b.Confirm(1, []series.Bound{{Key: "order-PARIS"}}); return err },
-		"a scope":  func() error { _, err := b.CloseScope(1, []string{"2026", "PARIS"}); return err },
-		"the time": func() error { _, err := b.CloseScope(2, []string{"2026", "PARIS"}); return err },
-		"the zone": func() error {
-			d, version := b.Definition()
-			d.TimeZone = "Europe/Berlin"
-			return b.Redefine(2, d, version)
-		},
-		"that it is suspended": func() error { b.Suspend(); return nil },
+	zone := func() error {
+		d, version := b.Definition()
+		d.TimeZone = "Europe/Berlin"
+		return b.Redefine(2, d, version)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func() error
+	}{
+		{"a state", func() error { _, err := b.Confirm(1, []series.Bound{{Key: "order-PARIS"}}); return err }},
+		{"a scope", func() error { _, err := b.CloseScope(1, []string{"2026", "PARIS"}); return err }},
+		{"the time", func() error { _, err := b.CloseScope(2, []string{"2026", "PARIS"}); return err }},
+		{"the zone", zone},
+		{"that it is suspended", func() error { b.Suspend(); return nil }},
 	} {
 		before := b.Hash()
-		if err := change(); err != nil {
+		if err := tt.change(); err != nil {
 			t.Fatal(err)
 		}
 		if b.Hash() == before {
-			t.Errorf("%s is not in the hash", name)
+			t.Errorf("%s is not in the hash", tt.name)
 		}
 	}
 }

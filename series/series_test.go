@@ -152,6 +152,7 @@ func TestDefinitions(t *testing.T) {
 		"expires_in": func(d *series.Definition) { d.ExpiresIn = -1 },
 		"max_open":   func(d *series.Definition) { d.MaxOpen = -1 },
 		"max_keys":   func(d *series.Definition) { d.MaxKeys = -1 },
+		"time_zone":  func(d *series.Definition) { d.TimeZone = strings.Repeat("x", 65) },
 	} {
 		d := valid
 		change(&d)
