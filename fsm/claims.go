@@ -11,6 +11,7 @@ import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -95,7 +96,7 @@ type claims struct {
 	// full is derived from it, and no part of the state: it only saves time.
 	full      fullIdentities
 	databases *databases
-	hash      stateHash
+	hash      statehash.Sum
 }
 
 func newClaims() claims {
@@ -156,7 +157,7 @@ func (s *claims) add(item claimItem, steppedOver claimValue) {
 		s.numbered.Set(n)
 	}
 	s.databases.count(item.db, item.id, 1)
-	s.hash.add(hashClaim(item, steppedOver))
+	s.hash.Add(hashClaim(item, steppedOver))
 }
 
 // stepOver marks the claims of one identity and separator, from the item's value up
@@ -168,9 +169,9 @@ func (s *claims) stepOver(from numberedItem, last int64) {
 		}
 		item := claimItem{db: from.db, id: from.name + string(from.separator) + strconv.FormatInt(value, 10)}
 		if ref, ok := s.claimed.Find(item.db, item.id); ok && !bool(s.claimed.Value(ref)) {
-			s.hash.remove(hashClaim(item, false))
+			s.hash.Remove(hashClaim(item, false))
 			s.claimed.Set(ref, true)
-			s.hash.add(hashClaim(item, true))
+			s.hash.Add(hashClaim(item, true))
 		}
 	}
 }
@@ -182,7 +183,7 @@ func (s *claims) release(item claimItem) bool {
 		return false
 	}
 	steppedOver := s.claimed.Value(ref)
-	s.hash.remove(hashClaim(item, steppedOver))
+	s.hash.Remove(hashClaim(item, steppedOver))
 	s.claimed.Delete(ref)
 	if n, ok := item.numbered(); ok {
 		s.numbered.Delete(n)

@@ -61,15 +61,15 @@ func (c *contents) hash() uint64 {
 	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
 		c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.settings.hash()
 	if c.formed() {
-		h.add(hashCluster(c.clusterID))
+		h.Add(hashCluster(c.clusterID))
 	}
 	if c.roles != nil {
-		h.add(c.roles.hash)
+		h.Add(c.roles.hash)
 	}
-	h.add(hashFormat(c.format))
-	h.add(hashFloor(c.floor))
-	h.add(hashMembership(c.members.index))
-	h.add(hashRequestFloor(c.requests.floor))
+	h.Add(hashFormat(c.format))
+	h.Add(hashFloor(c.floor))
+	h.Add(hashMembership(c.members.index))
+	h.Add(hashRequestFloor(c.requests.floor))
 	return uint64(h)
 }
 

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/statehash"
 )
 
 // databases gives each database a number, in order of first use, so that the many names
@@ -16,7 +17,7 @@ type databases struct {
 	used      []databaseUse
 	nameBytes int64
 	limits    *settings
-	hash      stateHash
+	hash      statehash.Sum
 }
 
 // databaseUse is how many names a database has, hidden identities included, and how
@@ -51,7 +52,7 @@ func (d *databases) add(name string) {
 	d.names = append(d.names, name)
 	d.used = append(d.used, databaseUse{})
 	d.numbers[name] = n
-	d.hash.add(hashDatabase(n, name))
+	d.hash.Add(hashDatabase(n, name))
 }
 
 // count counts a name that is added, or with -1 one that is removed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -39,7 +40,7 @@ type etagCounter struct {
 // etags are the records of all nodes' etags.
 type etags struct {
 	byNode map[nodeID]*etagRecord
-	hash   stateHash
+	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
 	floors func(nodeID []byte, etags *raftlogv1.EtagState)
 }
@@ -56,13 +57,13 @@ func (s *etags) of(node nodeID) *etagRecord {
 func (s *etags) put(e *etagRecord) {
 	s.drop(e.node)
 	s.byNode[e.node] = e
-	s.hash.add(hashEtags(e))
+	s.hash.Add(hashEtags(e))
 }
 
 // drop forgets a node's record, if it has one.
 func (s *etags) drop(node nodeID) {
 	if e := s.byNode[node]; e != nil {
-		s.hash.remove(hashEtags(e))
+		s.hash.Remove(hashEtags(e))
 		delete(s.byNode, node)
 	}
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -36,8 +37,8 @@ func hashFloor(f floor) uint64 {
 	if f == (floor{}) {
 		return 0
 	}
-	var s recordSpace
-	return s.begin(recordFloor).number(uint64(f.names)).number(f.epoch).sum()
+	var s statehash.Space
+	return s.Begin(recordFloor).Number(uint64(f.names)).Number(f.epoch).Hash()
 }
 
 // Floor returns the value of counters of unknown names, 0 in a cluster that knows all of

@@ -1,33 +1,13 @@
 package fsm
 
 import (
-	"encoding/binary"
-
-	"github.com/cespare/xxhash/v2"
-
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// stateHash is the hash of a state: the sum modulo 2^64 of the xxhash of each record that
-// the state consists of. So it does not depend on the order of the records, and a change
-// of one costs two hashes, whatever the size of the state. It finds bugs and damaged
-// memory; it does not protect against forgery.
-//
-// Invariant: everything that is stored is in it, once. Tests compute it from
-// scratch and compare.
-type stateHash uint64
-
-// add takes in a record's hash.
-func (h *stateHash) add(record uint64) { *h += stateHash(record) }
-
-// remove takes a record's hash out.
-func (h *stateHash) remove(record uint64) { *h -= stateHash(record) }
-
-// recordKind distinguishes the kinds of records.
-type recordKind byte
-
+// The kinds of records.
 const (
-	recordDatabase recordKind = iota + 1
+	recordDatabase statehash.Kind = iota + 1
 	recordIdentity
 	recordHiddenIdentity
 	recordHiLo
@@ -48,83 +28,58 @@ const (
 	recordInvitation
 )
 
-// record is a record's canonical encoding: the kind, then numbers in eight
-// bytes, and texts after their length. It stays on the stack for all but long
-// names.
-type record []byte
-
-// recordSpace is where a record is built.
-type recordSpace [128]byte
-
-func (s *recordSpace) begin(kind recordKind) record { return append(s[:0], byte(kind)) }
-
-func (r record) number(v uint64) record { return binary.LittleEndian.AppendUint64(r, v) }
-
-func (r record) text(s string) record { return append(r.number(uint64(len(s))), s...) }
-
-func (r record) data(b []byte) record { return append(r.number(uint64(len(b))), b...) }
-
-func (r record) flag(b bool) record {
-	if b {
-		return append(r, 1)
-	}
-	return append(r, 0)
-}
-
-func (r record) sum() uint64 { return xxhash.Sum64(r) }
-
 func hashDatabase(number uint32, name string) uint64 {
-	var s recordSpace
-	return s.begin(recordDatabase).number(uint64(number)).text(name).sum()
+	var s statehash.Space
+	return s.Begin(recordDatabase).Number(uint64(number)).Text(name).Hash()
 }
 
 func hashIdentity(db uint32, name string, last int64, hidden bool) uint64 {
-	var s recordSpace
+	var s statehash.Space
 	kind := recordIdentity
 	if hidden {
 		kind = recordHiddenIdentity
 	}
-	return s.begin(kind).number(uint64(db)).number(uint64(last)).text(name).sum()
+	return s.Begin(kind).Number(uint64(db)).Number(uint64(last)).Text(name).Hash()
 }
 
 // hashHiLo takes the tag and the packed counter as one text.
 func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
-	var s recordSpace
-	r := s.begin(recordHiLo).number(uint64(db)).number(uint64(len(tag))).number(uint64(len(tag) + len(packed)))
-	return append(append(r, tag...), packed...).sum()
+	var s statehash.Space
+	r := s.Begin(recordHiLo).Number(uint64(db)).Number(uint64(len(tag))).Number(uint64(len(tag) + len(packed)))
+	return append(append(r, tag...), packed...).Hash()
 }
 
 func hashClaim(item claimItem, steppedOver claimValue) uint64 {
-	var s recordSpace
-	r := s.begin(recordClaim).number(uint64(item.db)).text(item.id)
+	var s statehash.Space
+	r := s.Begin(recordClaim).Number(uint64(item.db)).Text(item.id)
 	// Without the mark, it is hashed as it was before there was one.
 	if steppedOver {
-		r = r.flag(true)
+		r = r.Flag(true)
 	}
-	return r.sum()
+	return r.Hash()
 }
 
 func hashReleased(item claimItem) uint64 {
-	var s recordSpace
-	return s.begin(recordReleased).number(uint64(item.db)).text(item.id).sum()
+	var s statehash.Space
+	return s.Begin(recordReleased).Number(uint64(item.db)).Text(item.id).Hash()
 }
 
 func hashMember(m *raftlogv1.Member) uint64 {
-	var s recordSpace
-	r := s.begin(recordMember).data(m.GetId()).text(m.GetTag()).
-		text(m.GetGrpcAddress()).text(m.GetRaftAddress()).text(m.GetHttpAddress()).
-		flag(m.GetWatcher()).flag(m.GetVoter()).flag(m.GetRemoved()).
-		number(uint64(m.GetLogFormat()))
+	var s statehash.Space
+	r := s.Begin(recordMember).Data(m.GetId()).Text(m.GetTag()).
+		Text(m.GetGrpcAddress()).Text(m.GetRaftAddress()).Text(m.GetHttpAddress()).
+		Flag(m.GetWatcher()).Flag(m.GetVoter()).Flag(m.GetRemoved()).
+		Number(uint64(m.GetLogFormat()))
 	if m.GetStarts() > 0 {
-		r = r.number(m.GetStarts()).number(m.GetProcess())
+		r = r.Number(m.GetStarts()).Number(m.GetProcess())
 	}
-	return r.sum()
+	return r.Hash()
 }
 
 func hashSession(session *session) uint64 {
-	var s recordSpace
-	return s.begin(recordSession).data(session.origin[:]).
-		number(session.number).number(session.acknowledged).sum()
+	var s statehash.Space
+	return s.Begin(recordSession).Data(session.origin[:]).
+		Number(session.number).Number(session.acknowledged).Hash()
 }
 
 // hashGroup takes, from StrictFormat on, of a refusal the reason alone: its words are for
@@ -133,22 +88,22 @@ func hashGroup(session *session, sequence uint64, results [][]byte, strict bool)
 	if strict {
 		results = withoutWords(results)
 	}
-	size := len(recordSpace{})
+	size := len(statehash.Space{})
 	for _, result := range results {
 		size += 8 + len(result)
 	}
-	r := append(make(record, 0, size), byte(recordSessionResult))
-	r = r.data(session.origin[:]).number(session.number).number(sequence)
+	r := append(make(statehash.Record, 0, size), byte(recordSessionResult))
+	r = r.Data(session.origin[:]).Number(session.number).Number(sequence)
 	for _, result := range results {
-		r = r.data(result)
+		r = r.Data(result)
 	}
-	return r.sum()
+	return r.Hash()
 }
 
 func hashRequest(position uint64, e *requestEntry, result []byte) uint64 {
-	var s recordSpace
-	return s.begin(recordRequest).number(position).data(e.key[:]).
-		number(e.fingerprint).number(e.index).data(result).sum()
+	var s statehash.Space
+	return s.Begin(recordRequest).Number(position).Data(e.key[:]).
+		Number(e.fingerprint).Number(e.index).Data(result).Hash()
 }
 
 // hashRequestFloor is 0 for the floor of a window that never forgot anything:
@@ -157,40 +112,40 @@ func hashRequestFloor(floor uint64) uint64 {
 	if floor == 0 {
 		return 0
 	}
-	var s recordSpace
-	return s.begin(recordRequestFloor).number(floor).sum()
+	var s statehash.Space
+	return s.Begin(recordRequestFloor).Number(floor).Hash()
 }
 
 func hashSetting(id settingID, value int64) uint64 {
-	var s recordSpace
-	return s.begin(recordSetting).text(settingTable[id].Key).number(uint64(value)).sum()
+	var s statehash.Space
+	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
 func hashEtags(e *etagRecord) uint64 {
 	const each = 48 // bytes of a counter whose database has a name of usual length
-	r := append(make(record, 0, len(recordSpace{})+each*len(e.counters)), byte(recordEtags))
-	r = r.data(e.node[:]).number(e.start).flag(e.clean)
+	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.counters)), byte(recordEtags))
+	r = r.Data(e.node[:]).Number(e.start).Flag(e.clean)
 	for _, c := range e.counters {
-		r = r.text(c.database).number(c.ceiling).number(c.last)
+		r = r.Text(c.database).Number(c.ceiling).Number(c.last)
 		if c.floor > 0 {
-			r = r.number(c.floor)
+			r = r.Number(c.floor)
 		}
 	}
 	// Without floors, it is hashed as it was before there were any.
 	if e.floor > 0 {
-		r = r.number(e.floor)
+		r = r.Number(e.floor)
 	}
-	return r.sum()
+	return r.Hash()
 }
 
 func hashRoles(roles *roles) uint64 {
-	r := append(make(record, 0, 32+len(roles.encoded)), byte(recordRoles))
-	return r.number(roles.setAt).data(roles.encoded).sum()
+	r := append(make(statehash.Record, 0, 32+len(roles.encoded)), byte(recordRoles))
+	return r.Number(roles.setAt).Data(roles.encoded).Hash()
 }
 
 func hashCluster(id []byte) uint64 {
-	var s recordSpace
-	return s.begin(recordCluster).data(id).sum()
+	var s statehash.Space
+	return s.Begin(recordCluster).Data(id).Hash()
 }
 
 // hashFormat is 0 for the format that a cluster begins with.
@@ -198,8 +153,8 @@ func hashFormat(format uint32) uint64 {
 	if format == firstFormat {
 		return 0
 	}
-	var s recordSpace
-	return s.begin(recordFormat).number(uint64(format)).sum()
+	var s statehash.Space
+	return s.Begin(recordFormat).Number(uint64(format)).Hash()
 }
 
 // hashMembership is 0 for the index that a cluster begins with.
@@ -207,6 +162,6 @@ func hashMembership(index uint64) uint64 {
 	if index == 0 {
 		return 0
 	}
-	var s recordSpace
-	return s.begin(recordMembership).number(index).sum()
+	var s statehash.Space
+	return s.Begin(recordMembership).Number(index).Hash()
 }

@@ -5,66 +5,67 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
 
 // hashFromScratch computes the hash of everything that is stored.
 func hashFromScratch(c *contents) uint64 {
-	var h stateHash
+	var h statehash.Sum
 	for i, name := range c.databases.names {
-		h.add(hashDatabase(uint32(i), name))
+		h.Add(hashDatabase(uint32(i), name))
 	}
 	for _, hidden := range []bool{false, true} {
 		c.identities.table(hidden).Ascend(0, "", func(e table.Entry[identityValue]) bool {
-			h.add(hashIdentity(e.Database, e.Name, int64(e.Value), hidden))
+			h.Add(hashIdentity(e.Database, e.Name, int64(e.Value), hidden))
 			return true
 		})
 	}
 	c.hilos.counters.Ascend(0, "", func(e table.Entry[packedHiLo]) bool {
-		h.add(hashHiLo(e.Database, e.Name, e.Value))
+		h.Add(hashHiLo(e.Database, e.Name, e.Value))
 		return true
 	})
 	c.claims.claimed.Ascend(0, "", func(e table.Entry[claimValue]) bool {
-		h.add(hashClaim(claimItem{db: e.Database, id: e.Name}, e.Value))
+		h.Add(hashClaim(claimItem{db: e.Database, id: e.Name}, e.Value))
 		return true
 	})
 	c.claims.released.Ascend(0, "", func(e table.Entry[struct{}]) bool {
-		h.add(hashReleased(claimItem{db: e.Database, id: e.Name}))
+		h.Add(hashReleased(claimItem{db: e.Database, id: e.Name}))
 		return true
 	})
 	for _, m := range c.members.byID {
-		h.add(hashMember(m))
+		h.Add(hashMember(m))
 	}
 	for _, s := range c.sessions.byOrigin {
-		h.add(hashSession(s))
+		h.Add(hashSession(s))
 		for _, r := range s.results {
-			h.add(hashGroup(s, r.sequence, r.results, c.strict()))
+			h.Add(hashGroup(s, r.sequence, r.results, c.strict()))
 		}
 	}
 	for _, e := range c.etags.byNode {
-		h.add(hashEtags(e))
+		h.Add(hashEtags(e))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
-		h.add(c.requests.hashAt(position))
+		h.Add(c.requests.hashAt(position))
 	}
-	h.add(hashRequestFloor(c.requests.floor))
+	h.Add(hashRequestFloor(c.requests.floor))
 	for id := range settingCount {
 		if c.settings.changed(id) {
-			h.add(hashSetting(id, c.settings.value(id)))
+			h.Add(hashSetting(id, c.settings.value(id)))
 		}
 	}
 	if c.formed() {
-		h.add(hashCluster(c.clusterID))
+		h.Add(hashCluster(c.clusterID))
 	}
-	h.add(hashFormat(c.format))
-	h.add(hashMembership(c.members.index))
-	h.add(hashFloor(c.floor))
+	h.Add(hashFormat(c.format))
+	h.Add(hashMembership(c.members.index))
+	h.Add(hashFloor(c.floor))
 	for hash, i := range c.invitations.byToken {
-		h.add(hashInvitation(hash, i))
+		h.Add(hashInvitation(hash, i))
 	}
 	if c.roles != nil {
-		h.add(hashRoles(c.roles))
+		h.Add(hashRoles(c.roles))
 	}
 	return uint64(h)
 }

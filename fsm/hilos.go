@@ -9,6 +9,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/hilo"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -26,7 +27,7 @@ type foundHiLo struct {
 type hilos struct {
 	counters  *table.Table[packedHiLo]
 	databases *databases
-	hash      stateHash
+	hash      statehash.Sum
 	// taken is no part of the state: it learns of numbers that something else than a
 	// range took, and may be nil.
 	taken func(database, tag string, upTo int64)
@@ -63,9 +64,9 @@ func (s *hilos) put(f foundHiLo, now hilo.Counter) {
 		return
 	}
 	packed := packHiLo(now)
-	s.hash.remove(hashHiLo(f.db, f.tag, f.packed))
+	s.hash.Remove(hashHiLo(f.db, f.tag, f.packed))
 	s.counters.Set(f.ref, packed)
-	s.hash.add(hashHiLo(f.db, f.tag, packed))
+	s.hash.Add(hashHiLo(f.db, f.tag, packed))
 }
 
 // add stores a counter that does not exist.
@@ -73,7 +74,7 @@ func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
 	packed := packHiLo(now)
 	s.counters.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
 	s.databases.count(db, tag, 1)
-	s.hash.add(hashHiLo(db, tag, packed))
+	s.hash.Add(hashHiLo(db, tag, packed))
 }
 
 // checkNew is databases.checkNew for a counter, if it is new.

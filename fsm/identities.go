@@ -8,6 +8,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -37,7 +38,7 @@ type identities struct {
 	// page of a list is found without stepping over any number of them.
 	shown, hidden *table.Table[identityValue]
 	databases     *databases
-	hash          stateHash
+	hash          statehash.Sum
 }
 
 // find looks an identity up; the counter of an unknown name is at the floor.
@@ -56,9 +57,9 @@ func (s *identities) find(db uint32, name string, floor floor) foundIdentity {
 // put stores the new counter of what find returned.
 func (s *identities) put(f foundIdentity, now identity.Counter) {
 	if f.exists && f.hidden == now.Hidden {
-		s.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+		s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 		s.table(f.hidden).Set(f.ref, identityValue(now.Last))
-		s.hash.add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
+		s.hash.Add(hashIdentity(f.db, f.name, now.Last, now.Hidden))
 		return
 	}
 	if f.exists {
@@ -71,13 +72,13 @@ func (s *identities) put(f foundIdentity, now identity.Counter) {
 func (s *identities) add(db uint32, name string, now identity.Counter) {
 	s.table(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
 	s.databases.count(db, name, 1)
-	s.hash.add(hashIdentity(db, name, now.Last, now.Hidden))
+	s.hash.Add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
 // forget removes an identity that exists.
 func (s *identities) forget(f foundIdentity) {
 	s.table(f.hidden).Delete(f.ref)
-	s.hash.remove(hashIdentity(f.db, f.name, f.last, f.hidden))
+	s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 	s.databases.count(f.db, f.name, -1)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -34,7 +35,7 @@ type invitation struct {
 // invitations are the tokens by which nodes may become members.
 type invitations struct {
 	byToken map[tokenHash]invitation
-	hash    stateHash
+	hash    statehash.Sum
 }
 
 func newInvitations() invitations { return invitations{byToken: map[tokenHash]invitation{}} }
@@ -130,14 +131,14 @@ func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refus
 // put stores an invitation.
 func (s *invitations) put(hash tokenHash, i invitation) {
 	s.byToken[hash] = i
-	s.hash.add(hashInvitation(hash, i))
+	s.hash.Add(hashInvitation(hash, i))
 }
 
 // drop removes an invitation, if there is one.
 func (s *invitations) drop(hash tokenHash) {
 	if i, ok := s.byToken[hash]; ok {
 		delete(s.byToken, hash)
-		s.hash.remove(hashInvitation(hash, i))
+		s.hash.Remove(hashInvitation(hash, i))
 	}
 }
 
@@ -174,6 +175,6 @@ func (s *invitations) restore(m *raftlogv1.MemberInvite, format uint32) error {
 }
 
 func hashInvitation(hash tokenHash, i invitation) uint64 {
-	var s recordSpace
-	return s.begin(recordInvitation).data(hash[:]).text(i.tag).flag(i.watcher).number(uint64(i.expires)).sum()
+	var s statehash.Space
+	return s.Begin(recordInvitation).Data(hash[:]).Text(i.tag).Flag(i.watcher).Number(uint64(i.expires)).Hash()
 }

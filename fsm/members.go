@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -31,7 +32,7 @@ type members struct {
 	// moved means that the current entry changes it. It is not part of the state.
 	moved bool
 	// hash is that of byID.
-	hash stateHash
+	hash statehash.Sum
 }
 
 // put stores a member, which is never changed afterwards.
@@ -39,11 +40,11 @@ func (s *members) put(m *raftlogv1.Member) {
 	id := nodeID(m.GetId())
 	old := s.byID[id]
 	if old != nil {
-		s.hash.remove(hashMember(old))
+		s.hash.Remove(hashMember(old))
 	}
 	s.moved = s.moved || publicOf(old) != publicOf(m)
 	s.byID[id] = m
-	s.hash.add(hashMember(m))
+	s.hash.Add(hashMember(m))
 }
 
 // change stores a member with changes.

@@ -24,7 +24,7 @@ func (s *claims) addReleased(item claimItem) {
 	}
 	s.released.Insert(table.Entry[struct{}]{Database: item.db, Name: item.id})
 	s.numbered.Set(n)
-	s.hash.add(hashReleased(item))
+	s.hash.Add(hashReleased(item))
 }
 
 // dropReleased forgets an id that is claimed again, and reports whether it was released:
@@ -35,7 +35,7 @@ func (s *claims) dropReleased(item claimItem) claimValue {
 		return false
 	}
 	s.released.Delete(ref)
-	s.hash.remove(hashReleased(item))
+	s.hash.Remove(hashReleased(item))
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -26,7 +27,7 @@ type requestWindow struct {
 	// floor is the newest log index that something forgotten was applied at.
 	floor uint64
 	// hash is that of the remembered entries.
-	hash stateHash
+	hash statehash.Sum
 	// answeredAgain is no part of the state: it learns of repeated calls, and may be nil.
 	answeredAgain func(database string)
 }
@@ -76,14 +77,14 @@ func (w *requestWindow) push(k *op.RequestKey, index uint64, result []byte) {
 	})
 	chunk.data = append(chunk.data, result...)
 	w.positions[k.Key] = w.next
-	w.hash.add(w.hashAt(w.next))
+	w.hash.Add(w.hashAt(w.next))
 	w.next++
 }
 
 // pop forgets the oldest entry.
 func (w *requestWindow) pop() {
 	_, e := w.at(w.first)
-	w.hash.remove(w.hashAt(w.first))
+	w.hash.Remove(w.hashAt(w.first))
 	delete(w.positions, e.key)
 	w.floor = e.index // Entries come in the order of the log.
 	w.first++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -28,7 +29,7 @@ type session struct {
 // sessions are the open ones.
 type sessions struct {
 	byOrigin map[nodeID]*session
-	hash     stateHash
+	hash     statehash.Sum
 }
 
 func newSessions() sessions { return sessions{byOrigin: map[nodeID]*session{}} }
@@ -107,7 +108,7 @@ func (a *sessions) keep(s *session, sequence uint64, results [][]byte, strict bo
 	}
 	place, _ := s.find(sequence)
 	s.results = slices.Insert(s.results, place, kept)
-	a.hash.add(kept.hash)
+	a.hash.Add(kept.hash)
 }
 
 // hashAgain computes the hashes of all results, after the format has changed their
@@ -116,9 +117,9 @@ func (a *sessions) hashAgain(strict bool) {
 	for _, s := range a.byOrigin {
 		for i := range s.results {
 			r := &s.results[i]
-			a.hash.remove(r.hash)
+			a.hash.Remove(r.hash)
 			r.hash = hashGroup(s, r.sequence, r.results, strict)
-			a.hash.add(r.hash)
+			a.hash.Add(r.hash)
 		}
 	}
 }
@@ -128,12 +129,12 @@ func (a *sessions) acknowledge(s *session, acknowledged uint64) {
 	if acknowledged <= s.acknowledged {
 		return
 	}
-	a.hash.remove(hashSession(s))
+	a.hash.Remove(hashSession(s))
 	s.acknowledged = acknowledged
-	a.hash.add(hashSession(s))
+	a.hash.Add(hashSession(s))
 	have := 0
 	for have < len(s.results) && s.results[have].sequence <= acknowledged {
-		a.hash.remove(s.results[have].hash)
+		a.hash.Remove(s.results[have].hash)
 		have++
 	}
 	s.results = slices.Delete(s.results, 0, have)
@@ -148,7 +149,7 @@ func (a *sessions) open(node nodeID, number uint64) {
 // add stores a session without results.
 func (a *sessions) add(s *session) {
 	a.byOrigin[s.origin] = s
-	a.hash.add(hashSession(s))
+	a.hash.Add(hashSession(s))
 }
 
 // drop ends a node's session, if it has one.
@@ -157,9 +158,9 @@ func (a *sessions) drop(node nodeID) {
 	if s == nil {
 		return
 	}
-	a.hash.remove(hashSession(s))
+	a.hash.Remove(hashSession(s))
 	for _, r := range s.results {
-		a.hash.remove(r.hash)
+		a.hash.Remove(r.hash)
 	}
 	delete(a.byOrigin, node)
 }

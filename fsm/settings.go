@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -150,10 +151,10 @@ func (s *settings) restore(m *raftlogv1.SettingRecord) error {
 }
 
 // hash is the settings' part of the state's hash.
-func (s *settings) hash() (h stateHash) {
+func (s *settings) hash() (h statehash.Sum) {
 	for id := range settingCount {
 		if s.changed(id) {
-			h.add(hashSetting(id, s.value(id)))
+			h.Add(hashSetting(id, s.value(id)))
 		}
 	}
 	return h

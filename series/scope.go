@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/idnode/idnode/internal/statehash"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -93,10 +94,10 @@ type scope struct {
 	lowestOpen int64
 	// name is a hash of the values, and hash the series' sum.
 	name uint64
-	hash *sum
+	hash *statehash.Sum
 }
 
-func newScope(index int, values, given []string, hash *sum) *scope {
+func newScope(index int, values, given []string, hash *statehash.Sum) *scope {
 	return &scope{
 		index: index, values: values, given: given, lastDate: format.FirstDate, lowestOpen: 1,
 		name: hashScopeName(values), hash: hash,
@@ -122,9 +123,9 @@ func (c *scope) change(number int64, f func(r *record)) {
 		s.records, s.frozen = append(make([]record, 0, cap(s.records)), s.records...), false
 	}
 	r := &s.records[(number-1)%slabSize]
-	c.hash.remove(c.hashRecord(number, r))
+	c.hash.Remove(c.hashRecord(number, r))
 	f(r)
-	c.hash.add(c.hashRecord(number, r))
+	c.hash.Add(c.hashRecord(number, r))
 }
 
 // add adds the next number, without a state, for which change is called next.
@@ -144,16 +145,16 @@ func (c *scope) add() (number int64) {
 
 // reach notes the date of a new number.
 func (c *scope) reach(date format.Date) {
-	c.hash.remove(c.hashHeader())
+	c.hash.Remove(c.hashHeader())
 	c.lastDate = max(c.lastDate, date)
-	c.hash.add(c.hashHeader())
+	c.hash.Add(c.hashHeader())
 }
 
 // close ends the scope.
 func (c *scope) close() {
-	c.hash.remove(c.hashHeader())
+	c.hash.Remove(c.hashHeader())
 	c.closed = true
-	c.hash.add(c.hashHeader())
+	c.hash.Add(c.hashHeader())
 }
 
 // bind makes a number the open one of a key.

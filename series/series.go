@@ -3,6 +3,7 @@ package series
 import (
 	"github.com/tidwall/btree"
 
+	"github.com/idnode/idnode/internal/statehash"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -21,7 +22,7 @@ type Series struct {
 	// lost has the keys whose numbers were given to others.
 	lost *btree.Map[string, lostKey]
 	// hash is the sum of the hashes of all records, scopes and lost keys.
-	hash sum
+	hash statehash.Sum
 }
 
 // lostKey is what a key had.

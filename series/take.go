@@ -177,7 +177,7 @@ func (s *Series) begin(c *scope) {
 	}
 	s.byName[scopeName(c.values)] = c.index
 	s.scopes = append(s.scopes, c)
-	s.hash.add(c.hashHeader())
+	s.hash.Add(c.hashHeader())
 }
 
 func (t *taking) expires(d *Definition) int64 {
@@ -273,12 +273,12 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 // lose notes that a key's number belongs to another.
 func (s *Series) lose(l Lost) {
 	s.lost.Set(l.Key, lostKey{number: l.Number, released: l.Released})
-	s.hash.add(l.hash())
+	s.hash.Add(l.hash())
 }
 
 // regain forgets that a key had a number.
 func (s *Series) regain(key string) {
 	if l, ok := s.lost.Delete(key); ok {
-		s.hash.remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
+		s.hash.Remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
 	}
 }

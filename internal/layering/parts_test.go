@@ -57,7 +57,7 @@ var parts = []part{
 	{folder: "hilo", floor: 0, pure: true},
 	{folder: "hilo/generator", floor: 0, beside: []string{"hilo"}},
 	{folder: "identity", floor: 0, pure: true, beside: []string{"docid"}},
-	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "series/format"}, modules: []string{btree, xxhash}},
+	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "internal/statehash", "series/format"}, modules: []string{btree}},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
 	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint"}, modules: []string{bbolt}},
@@ -68,6 +68,7 @@ var parts = []part{
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/outcome", floor: 0},
+	{folder: "internal/statehash", floor: 0, pure: true, modules: []string{xxhash}},
 	{folder: "transfer/counterfile", floor: 0},
 	{folder: "internal/boltfile", floor: 0},
 	{folder: "internal/failpoint", floor: 0},
@@ -93,7 +94,7 @@ var parts = []part{
 	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.
-	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf, xxhash}},
+	{folder: "fsm", floor: 1, pure: true, beside: []string{"fsm/table"}, modules: []string{btree, protobuf}},
 	{folder: "fsm/fsmtest", floor: 1, beside: []string{"fsm"}, modules: []string{protobuf}},
 	{folder: "fsm/table", floor: 1, pure: true, modules: []string{btree}},
 	{folder: "cluster/apply", floor: 1, modules: []string{raft}, beside: []string{"cluster/member"}},
