@@ -109,17 +109,11 @@ func (s *Series) put(c *scope, n *Stored) {
 		r.write(n.Key, n.Label, n.Reason)
 		switch {
 		case n.Lapsed:
-			r.state, r.lapsed = Open, true
-			c.lapsed++
-			c.free.Set(number)
+			c.lapse(number, r)
 		case n.State == Open:
 			c.bind(number, r)
 		default:
-			r.state = n.State
-			c.count[n.State]++
-			if n.State == Released {
-				c.free.Set(number)
-			}
+			c.finish(number, r, n.State)
 		}
 	})
 	if n.Key != "" {

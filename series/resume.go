@@ -36,9 +36,9 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 		for c.last < l.Last {
 			number := c.add()
 			c.change(number, func(r *record) {
-				*r = record{taken: now, date: max(begin, c.lastDate), state: Voided}
+				*r = record{taken: now, date: max(begin, c.lastDate)}
 				r.write("", "", ReasonUnknown)
-				c.count[Voided]++
+				c.finish(number, r, Voided)
 			})
 		}
 	}

@@ -167,6 +167,22 @@ func (c *scope) bind(number int64, r *record) {
 	}
 }
 
+// lapse makes a number one that another key may get.
+func (c *scope) lapse(number int64, r *record) {
+	r.state, r.lapsed = Open, true
+	c.lapsed++
+	c.free.Set(number)
+}
+
+// finish gives a number a state that is not open.
+func (c *scope) finish(number int64, r *record, state State) {
+	r.state = state
+	c.count[state]++
+	if state == Released {
+		c.free.Set(number)
+	}
+}
+
 // unbind takes a number out of its state.
 func (c *scope) unbind(number int64, r *record) {
 	switch {
@@ -189,13 +205,9 @@ func (c *scope) unbind(number int64, r *record) {
 func (c *scope) end(number int64, state State, reason string) {
 	c.change(number, func(r *record) {
 		c.unbind(number, r)
-		r.state = state
-		c.count[state]++
-		switch state {
-		case Voided:
+		c.finish(number, r, state)
+		if state == Voided {
 			r.write(r.key(), r.label(), reason)
-		case Released:
-			c.free.Set(number)
 		}
 	})
 }
@@ -222,9 +234,7 @@ func (c *scope) settle(now int64, policy OnExpiry) {
 		}
 		c.change(d.number, func(r *record) {
 			c.unbind(d.number, r)
-			r.lapsed = true
-			c.lapsed++
-			c.free.Set(d.number)
+			c.lapse(d.number, r)
 		})
 	}
 }
