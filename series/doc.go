@@ -30,6 +30,8 @@ const (
 	MaxReasonBytes = 128
 	// MaxUnknown is how many numbers of a scope Resume voids at most.
 	MaxUnknown = 100_000
+	// MaxUnknownAtOnce is how many numbers one Resume voids at most.
+	MaxUnknownAtOnce = 1_000_000
 	// MaxScopes is the greatest number of scopes of a series.
 	MaxScopes = 1 << 20
 	// MaxExpiresIn is the longest reservation that ends.

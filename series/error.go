@@ -30,19 +30,16 @@ func (*SuspendedError) Error() string {
 	return "the series was restored, and gives no numbers until somebody has looked at the books and resumes it"
 }
 
-// DiffersError means that a number of a backup is not the one that the series has.
+// DiffersError means that a number of a backup is that of a key that the series does not
+// know: it is another series of that name.
 type DiffersError struct {
 	Scope  []string
 	Number int64
-	// Key is that of a lost key, where Number is 0.
-	Key string
+	Key    string
 }
 
 func (e *DiffersError) Error() string {
-	if e.Number == 0 {
-		return fmt.Sprintf("key %q is not as the series has it", e.Key)
-	}
-	return fmt.Sprintf("number %d of %s is not as the series has it", e.Number, name(e.Scope))
+	return fmt.Sprintf("number %d of %s is in the backup that of key %q, which the series does not know", e.Number, name(e.Scope), e.Key)
 }
 
 // ConflictError means that a key has a number of another scope or date.

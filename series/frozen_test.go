@@ -3,6 +3,7 @@ package series_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,8 @@ func piece(first int64, n series.Stored) series.Piece {
 	return series.Piece{Scope: []string{"2026", "BERLIN"}, LastDate: today, First: first, Numbers: []series.Stored{n}}
 }
 
-// TestPiecesComeAgain: a series that has them takes them again, and no others.
+// TestPiecesComeAgain: a series that has them takes them again, also where they have
+// changed since, and no others.
 func TestPiecesComeAgain(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
 	mustTake(t, s, 1, request("a"))
@@ -117,6 +119,12 @@ func TestPiecesComeAgain(t *testing.T) {
 	put(t, s, f)
 	if s.Hash() != hash {
 		t.Error("the same numbers have changed the series")
+	}
+	mustTake(t, s, 40, request("a", "b")) // b keeps its number, and a has that of c.
+	hash = s.Hash()
+	put(t, s, f)
+	if s.Hash() != hash {
+		t.Error("numbers as they were have changed the series")
 	}
 	one := series.Stored{Key: "z", State: series.Open, Date: today, Taken: 1}
 	with := func(key string) series.Stored { n := one; n.Key = key; return n }
@@ -128,13 +136,13 @@ func TestPiecesComeAgain(t *testing.T) {
 		"a hole":      {piece(4, one), "numbers do not follow those before them"},
 		"no number":   {piece(0, one), "numbers do not follow those before them"},
 		"a known key": {piece(3, with("b")), "keys are known already"},
-		"a lost key":  {piece(3, with("a")), "keys are known already"},
+		"a lost key":  {piece(3, with("c")), "keys are known already"},
 	} {
 		if got := kind(s.PutNumbers(tt.piece)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	for _, l := range []series.Lost{{Key: "a", Number: 2}, {Key: "b", Number: 1}, {Key: "y"}, {Key: "y", Number: 1_000_000}} {
+	for _, l := range []series.Lost{{Key: "y"}, {Key: "y", Number: 1_000_000}, {Number: 1}} {
 		if s.PutLost(l) == nil {
 			t.Errorf("%+v is taken", l)
 		}
@@ -179,7 +187,7 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		if got := kind(s.PutNumbers(p)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-		if _, ok := s.WhoHas(1, "y"); ok || s.Hash() != hash || len(s.Report(1)) != 0 {
+		if _, ok := s.WhoHas(1, "y"); ok || s.Hash() != hash || len(s.Report(1, 0, 100)) != 0 {
 			t.Errorf("%s: the series has changed", name)
 		}
 	}
@@ -223,6 +231,13 @@ func TestASuspendedSeries(t *testing.T) {
 			t.Errorf("%s: resumed", name)
 		}
 	}
+	var many []series.Last
+	for year := range 11 {
+		many = append(many, series.Last{Scope: []string{strconv.Itoa(2030 + year), "BERLIN"}, Last: series.MaxUnknown})
+	}
+	if err := s.Resume(3, many); kind(err) != "lasts are together more than 1,000,000 beyond the numbers that are known" {
+		t.Errorf("too many in all scopes: %v", err)
+	}
 	lasts := []series.Last{{Scope: []string{"2026", "BERLIN"}, Last: 4}, {Scope: []string{"2027", "ULM"}, Last: 1}}
 	if err := s.Resume(3, lasts); err != nil || s.Suspended() || s.Verify() != nil {
 		t.Fatalf("%v, %v", err, s.Verify())
@@ -230,11 +245,11 @@ func TestASuspendedSeries(t *testing.T) {
 	if n := mustTake(t, s, 4, request("c"))[0]; n.Number != 5 {
 		t.Errorf("went on with %d, want 5", n.Number)
 	}
-	unknown, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Voided, 0, 10)
+	unknown, _, err := s.Numbers(4, []string{"2026", "BERLIN"}, series.Voided, 0, 10)
 	if err != nil || len(unknown) != 2 || unknown[1].Number != 4 || unknown[1].Reason != series.ReasonUnknown {
 		t.Errorf("%+v, %v", unknown, err)
 	}
-	ulm, err := s.Numbers(4, []string{"2027", "ULM"}, 0, 0, 10)
+	ulm, _, err := s.Numbers(4, []string{"2027", "ULM"}, 0, 0, 10)
 	if err != nil || len(ulm) != 1 || !strings.HasPrefix(ulm[0].Text, "INV-ULM-2027-000001") {
 		t.Errorf("%+v, %v", ulm, err)
 	}
@@ -304,7 +319,7 @@ func TestALapsedNumberOfAnEarlierPeriod(t *testing.T) {
 	if again[0].Text != first[0].Text || again[0].Overdue {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
-	if sums := s.Report(20); len(sums) != 1 || sums[0].LastDate != today {
+	if sums := s.Report(20, 0, 100); len(sums) != 1 || sums[0].LastDate != today {
 		t.Errorf("a retry began a scope, or moved its date: %+v", sums)
 	}
 }
@@ -314,7 +329,7 @@ func TestNumbersAboveAll(t *testing.T) {
 	s := newSeries(t, series.Definition{})
 	mustTake(t, s, 1, request("a"))
 	for _, above := range []int64{1, 2, 1<<63 - 1} {
-		if all, err := s.Numbers(1, []string{"2026", "BERLIN"}, 0, above, 10); err != nil || len(all) != 0 {
+		if all, _, err := s.Numbers(1, []string{"2026", "BERLIN"}, 0, above, 10); err != nil || len(all) != 0 {
 			t.Errorf("above %d: %v, %v", above, all, err)
 		}
 	}

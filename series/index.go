@@ -28,7 +28,8 @@ type index struct {
 	seed   maphash.Seed
 	shards [1 << shardBits]shard
 	keyOf  func(ref) string
-	len    int64
+	// len is how many keys there are, and bytes how many bytes they have.
+	len, bytes int64
 }
 
 // shard is a hash table with open addressing. Its slots are a power of two.
@@ -76,6 +77,7 @@ func (x *index) set(key string, r ref) {
 	if s.slots[i] == 0 {
 		s.used++
 		x.len++
+		x.bytes += int64(len(key))
 	}
 	s.slots[i] = r
 }
@@ -109,4 +111,5 @@ func (x *index) drop(key string) {
 	s.slots[hole] = 0
 	s.used--
 	x.len--
+	x.bytes -= int64(len(key))
 }

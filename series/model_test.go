@@ -65,6 +65,21 @@ func (m *model) free(e *entry) bool {
 	return e.state == series.Released || m.expired(e) && m.d.OnExpiry == series.ExpiryReuses
 }
 
+// keys counts the keys that have or had numbers, and their bytes.
+func (m *model) keys() (count, bytes int64) {
+	for key := range m.had {
+		count, bytes = count+1, bytes+int64(len(key))
+	}
+	for _, c := range m.scopes {
+		for _, e := range c.entries {
+			if e.key != "" {
+				count, bytes = count+1, bytes+int64(len(e.key))
+			}
+		}
+	}
+	return count, bytes
+}
+
 func (m *model) find(key string) (scope string, number int64, e *entry) {
 	for name, c := range m.scopes {
 		for i, e := range c.entries {
@@ -518,20 +533,30 @@ func (h *history) compare() {
 	if err := h.s.Verify(); err != nil {
 		h.fail("%v", err)
 	}
+	if err := inPieces(h.s, 1+h.IntN(5)); err != nil {
+		h.fail("%v", err)
+	}
 	if now := dump(h.frozen); now != h.then {
 		h.fail("a frozen copy changed from %s to %s", h.then, now)
 	}
 	if h.s.Suspended() != h.m.suspended {
 		h.fail("suspended is %t", h.s.Suspended())
 	}
+	keys, bytes := h.m.keys()
+	if gotKeys, gotBytes := h.s.Keys(); gotKeys != keys || gotBytes != bytes {
+		h.fail("%d keys of %d bytes, want %d of %d", gotKeys, gotBytes, keys, bytes)
+	}
 	later := h.now + h.one(0, 6)
-	sums := h.s.Report(later)
+	sums := h.s.Report(later, 0, 100)
 	if len(sums) != len(h.m.scopes) {
 		h.fail("%d scopes, want %d", len(sums), len(h.m.scopes))
 	}
 	for _, x := range sums {
 		c := h.m.scopes[x.Scope[0]+"/"+x.Scope[1]]
-		numbers, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
+		numbers, next, err := h.s.Numbers(later, x.Scope, 0, 0, 1000)
+		if paged := h.pages(later, x.Scope, 0); next != 0 || !slices.EqualFunc(paged, numbers, func(a, b series.Number) bool { return a.Text == b.Text }) {
+			h.fail("%v in pages is %+v, and %+v at once", x.Scope, paged, numbers)
+		}
 		if err != nil || len(numbers) != len(c.entries) || x.Last != int64(len(c.entries)) || x.Closed != c.closed || x.LastDate != c.date {
 			h.fail("%+v has %d numbers, %v, want %d", x, len(numbers), err, len(c.entries))
 		}
@@ -548,6 +573,9 @@ func (h *history) compare() {
 			if text := fmt.Sprintf("%s-%s-%02d", x.Scope[1], x.Scope[0], i+1); n.Text != text {
 				h.fail("the text is %s, want %s", n.Text, text)
 			}
+			if found, ok, err := h.s.Find(later, n.Text); err != nil || !ok || found.Key != n.Key || found.Number != n.Number {
+				h.fail("%s is %+v, %t, %v", n.Text, found, ok, err)
+			}
 			*map[series.State]*int64{
 				series.Open: &counted.Open, series.Confirmed: &counted.Confirmed,
 				series.Voided: &counted.Voided, series.Released: &counted.Released,
@@ -556,10 +584,36 @@ func (h *history) compare() {
 				counted.Overdue++
 			}
 		}
+		if voided := h.pages(later, x.Scope, series.Voided); int64(len(voided)) != x.Voided {
+			h.fail("%v has %d voided numbers, listed %d", x.Scope, x.Voided, len(voided))
+		}
 		if counted.Open != x.Open || counted.Confirmed != x.Confirmed || counted.Voided != x.Voided || counted.Released != x.Released || counted.Overdue != x.Overdue {
 			h.fail("%+v, counted %+v", x, counted)
 		}
 	}
+}
+
+// pages lists the numbers of a scope two at a time.
+func (h *history) pages(now int64, scope []string, state series.State) (all []series.Number) {
+	for above := int64(0); ; {
+		page, next, err := h.s.Numbers(now, scope, state, above, 2)
+		if err != nil || len(page) > 2 {
+			h.fail("%+v, %v", page, err)
+		}
+		if all = append(all, page...); next == 0 {
+			return all
+		}
+		above = next
+	}
+}
+
+// inPieces verifies a series some numbers at a time.
+func inPieces(s *series.Series, limit int) (err error) {
+	at, more := series.Place{}, true
+	for more && err == nil {
+		at, more, err = s.VerifySome(at, limit)
+	}
+	return err
 }
 
 // TestAgainstTheModel plays random histories on a series and on its model.

@@ -13,43 +13,125 @@ type Summary struct {
 	Open, Overdue, Confirmed, Voided, Released int64
 }
 
-// Report returns what the scopes have at a time, in the order in which they began.
-func (s *Series) Report(now int64) []Summary {
+// Report returns what up to limit scopes have at a time, in the order in which they began,
+// without the first skip ones.
+func (s *Series) Report(now int64, skip, limit int) []Summary {
 	now = max(now, s.now)
-	all := make([]Summary, len(s.scopes))
-	for i, c := range s.scopes {
-		x := Summary{
-			Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed,
-			Open: c.count[Open] + c.lapsed, Overdue: c.lapsed,
-			Confirmed: c.count[Confirmed], Voided: c.count[Voided], Released: c.count[Released],
-		}
-		var ended int64
-		c.expired(now, func(int64) bool { ended++; return true })
-		if s.definition.OnExpiry == ExpiryVoids {
-			x.Open -= ended
-			x.Voided += ended
-		} else {
-			x.Overdue += ended
-		}
-		all[i] = x
+	scopes := s.scopes[min(skip, len(s.scopes)):]
+	scopes = scopes[:min(limit, len(scopes))]
+	all := make([]Summary, len(scopes))
+	for i, c := range scopes {
+		all[i] = s.summary(c, now)
 	}
 	return all
 }
 
+func (s *Series) summary(c *scope, now int64) Summary {
+	x := Summary{
+		Scope: c.values, Last: c.last, LastDate: c.lastDate, Closed: c.closed,
+		Open: c.count[Open] + c.lapsed, Overdue: c.lapsed,
+		Confirmed: c.count[Confirmed], Voided: c.count[Voided], Released: c.count[Released],
+	}
+	var ended int64
+	c.expired(now, func(int64) bool { ended++; return true })
+	if s.definition.OnExpiry == ExpiryVoids {
+		x.Open -= ended
+		x.Voided += ended
+	} else {
+		x.Overdue += ended
+	}
+	return x
+}
+
+// maxLooked is how many numbers one call looks at: it holds up all others.
+const maxLooked = 10_000
+
 // Numbers returns up to limit numbers of a scope above one, ascending: those in a state,
-// or all if the state is 0. The error is *UnknownScopeError.
-func (s *Series) Numbers(now int64, values []string, state State, above int64, limit int) ([]Number, error) {
+// or all if the state is 0. It looks at 10,000 numbers at most, and goes on above next; 0
+// is the end. The error is *UnknownScopeError.
+func (s *Series) Numbers(now int64, values []string, state State, above int64, limit int) (all []Number, next int64, err error) {
 	c, err := s.find(values)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var all []Number
-	for n := min(max(above, 0), c.last) + 1; n <= c.last && len(all) < limit; n++ {
-		if x := s.number(c, n, max(now, s.now)); state == 0 || x.State == state {
-			all = append(all, x)
+	now = max(now, s.now)
+	last := c.last
+	if from := min(max(above, 0), c.last); last-from > maxLooked {
+		last = from + maxLooked
+	}
+	for n := min(max(above, 0), c.last) + 1; n <= last; n++ {
+		if state != 0 && s.stateOf(c, n, now) != state {
+			continue
+		}
+		if len(all) == limit {
+			return all, n - 1, nil
+		}
+		all = append(all, s.number(c, n, now))
+	}
+	if last < c.last {
+		return all, last, nil
+	}
+	return all, 0, nil
+}
+
+// stateOf returns the state of a number at a time.
+func (s *Series) stateOf(c *scope, number, now int64) State {
+	r := c.at(number)
+	if r.state == Open && r.expires != 0 && r.expires <= now && s.definition.OnExpiry == ExpiryVoids {
+		return Voided
+	}
+	return r.state
+}
+
+// Find returns what is known of the number with a text. The error is a *format.Error for a
+// text that is none of the format; false is for a number that nobody took.
+func (s *Series) Find(now int64, text string) (Number, bool, error) {
+	parsed, err := s.format.Parse(text)
+	if err != nil {
+		return Number{}, false, err
+	}
+	values, err := s.format.Scope(parsed.Date, parsed.Values)
+	if err != nil {
+		return Number{}, false, err
+	}
+	c, err := s.find(values)
+	if err != nil || parsed.Number > c.last {
+		return Number{}, false, nil
+	}
+	n := s.number(c, parsed.Number, max(now, s.now))
+	// Dates of one scope have several texts where the format shows more of them.
+	return n, n.Text == text, nil
+}
+
+// Place is where a verification goes on. The zero value is the begin.
+type Place struct {
+	scope  int
+	number int64
+}
+
+// VerifySome looks at up to limit numbers from a place on, as Verify does, and returns
+// where to go on; false at the end. It compares the sums of the states with the scopes'
+// last numbers, and does not count again. The series may change between two calls.
+func (s *Series) VerifySome(at Place, limit int) (next Place, more bool, err error) {
+	for limit > 0 && at.scope < len(s.scopes) {
+		c := s.scopes[at.scope]
+		if sum := c.count[Open] + c.lapsed + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
+			return at, false, &VerifyError{Scope: c.values, Number: c.last, Detail: "is the last, and the sums of the states are wrong"}
+		}
+		for ; at.number < c.last && limit > 0; limit-- {
+			at.number++
+			if detail := s.wrong(c, at.number, c.at(at.number)); detail != "" {
+				return at, false, &VerifyError{Scope: c.values, Number: at.number, Detail: detail}
+			}
+		}
+		if at.number == c.last {
+			at = Place{scope: at.scope + 1}
 		}
 	}
-	return all, nil
+	if at.scope < len(s.scopes) {
+		return at, true, nil
+	}
+	return at, false, s.verifyLost()
 }
 
 // Verify finds the first number that is not in exactly one state, or that its key does not

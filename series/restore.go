@@ -20,9 +20,10 @@ func Restore(d Definition, version int64, suspended bool, now int64) (*Series, e
 	return s, nil
 }
 
-// PutNumbers adds numbers of a frozen series, behind those that are there, or none. Some
-// that are there may come again: they must be the same. The errors are *InvalidError,
-// *format.Error and *DiffersError.
+// PutNumbers adds numbers of a frozen series, behind those that are there, or none. Those
+// that are there stay as they are, for they may have changed since; but the series must
+// know their keys, or it is another one. The errors are *InvalidError, *format.Error and
+// *DiffersError.
 func (s *Series) PutNumbers(p Piece) error {
 	c, err := s.scopeOf(p.Scope)
 	if err != nil {
@@ -75,8 +76,8 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 	for i := range p.Numbers {
 		number, n := p.First+int64(i), &p.Numbers[i]
 		if number <= c.last {
-			if c.at(number).stored() != *n {
-				return &DiffersError{Scope: p.Scope, Number: number}
+			if n.Key != "" && !s.knows(n.Key) {
+				return &DiffersError{Scope: p.Scope, Number: number, Key: n.Key}
 			}
 			continue
 		}
@@ -152,26 +153,29 @@ func (s *Series) checkNew(key string) error {
 	if err := checkKeys([]string{key}); err != nil {
 		return err
 	}
-	if _, lost := s.lost.Get(key); lost || s.index.find(key) != 0 {
+	if s.knows(key) {
 		return &InvalidError{Field: "keys", Detail: "are known already"}
 	}
 	return nil
 }
 
-// PutLost adds a key of a frozen series whose number was given to another. The errors are
-// those of PutNumbers.
+// knows reports whether a key has a number, or had one that another got.
+func (s *Series) knows(key string) bool {
+	_, lost := s.lost.Get(key)
+	return lost || s.index.find(key) != 0
+}
+
+// PutLost adds a key of a frozen series whose number was given to another, unless the
+// series knows the key. The error is *InvalidError.
 func (s *Series) PutLost(l Lost) error {
-	if known, ok := s.lost.Get(l.Key); ok {
-		if known != (lostKey{l.Number, l.Released}) {
-			return &DiffersError{Key: l.Key}
-		}
-		return nil
-	}
 	if l.Number < 1 || l.Number > s.most() {
 		return &InvalidError{Field: "number", Detail: "is none"}
 	}
-	if err := s.checkNew(l.Key); err != nil {
+	if err := checkKeys([]string{l.Key}); err != nil {
 		return err
+	}
+	if s.knows(l.Key) {
+		return nil
 	}
 	s.lose(l)
 	return nil

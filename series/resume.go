@@ -49,7 +49,7 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 // checkLasts refuses numbers and scopes that cannot be.
 func (s *Series) checkLasts(lasts []Last) error {
 	invalid := func(detail string) error { return &InvalidError{Field: "lasts", Detail: detail} }
-	seen, begins := map[string]bool{}, 0
+	seen, begins, unknown := map[string]bool{}, 0, int64(0)
 	for _, l := range lasts {
 		if seen[scopeName(l.Scope)] {
 			return invalid("have a scope twice")
@@ -71,8 +71,12 @@ func (s *Series) checkLasts(lasts []Last) error {
 		case l.Last-known > MaxUnknown:
 			return invalid("are more than 100,000 beyond a number that is known")
 		}
+		unknown += max(0, l.Last-known)
 	}
-	if len(s.scopes)+begins > MaxScopes {
+	switch {
+	case unknown > MaxUnknownAtOnce:
+		return invalid("are together more than 1,000,000 beyond the numbers that are known")
+	case len(s.scopes)+begins > MaxScopes:
 		return invalid("have too many scopes")
 	}
 	return nil

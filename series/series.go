@@ -21,6 +21,8 @@ type Series struct {
 	index     index
 	// lost has the keys whose numbers were given to others.
 	lost *btree.Map[string, lostKey]
+	// lostBytes is how many bytes these keys have.
+	lostBytes int64
 	// hash is the sum of the hashes of all records, scopes and lost keys.
 	hash statehash.Sum
 }
@@ -145,4 +147,21 @@ func (s *Series) WhoHas(now int64, key string) (Number, bool) {
 		return Number{}, false
 	}
 	return s.number(s.scopes[r.scope()], r.number(), max(now, s.now)), true
+}
+
+// Keys returns how many keys the series knows, also those whose numbers others got, and
+// how many bytes these have.
+func (s *Series) Keys() (count, bytes int64) {
+	return s.index.len + int64(s.lost.Len()), s.index.bytes + s.lostBytes
+}
+
+// Unknown returns how many of some keys the series does not know, and how many bytes these
+// have.
+func (s *Series) Unknown(keys []string) (count, bytes int64) {
+	for _, key := range keys {
+		if !s.knows(key) {
+			count, bytes = count+1, bytes+int64(len(key))
+		}
+	}
+	return count, bytes
 }

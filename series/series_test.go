@@ -90,7 +90,7 @@ func TestAllOrNothing(t *testing.T) {
 	if unknown := (*series.UnknownKeyError)(nil); !errors.As(err, &unknown) || unknown.Key != "c" {
 		t.Fatalf("got %v", err)
 	}
-	if sum := s.Report(3)[0]; sum.Last != 2 || sum.Open != 2 {
+	if sum := s.Report(3, 0, 100)[0]; sum.Last != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(4, []series.Bound{{Key: "a", Number: 1}, {Key: "b"}}); err != nil {
@@ -109,7 +109,7 @@ func TestAllOrNothing(t *testing.T) {
 func TestALateConfirm(t *testing.T) {
 	s := newSeries(t, series.Definition{OnExpiry: series.ExpiryReuses, ExpiresIn: 10})
 	mustTake(t, s, 100, request("a", "b"))
-	if sum := s.Report(110)[0]; sum.Overdue != 2 || sum.Open != 2 {
+	if sum := s.Report(110, 0, 100)[0]; sum.Overdue != 2 || sum.Open != 2 {
 		t.Fatalf("got %+v", sum)
 	}
 	if _, err := s.Confirm(200, []series.Bound{{Key: "b"}}); err != nil {
@@ -217,7 +217,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("the reason %q: %v", reason, err)
 		}
 	}
-	if len(s.Report(1)) != 0 {
+	if len(s.Report(1, 0, 100)) != 0 {
 		t.Error("bad input made a scope")
 	}
 }
@@ -257,5 +257,39 @@ func TestManyKeys(t *testing.T) {
 		if ok != (i >= all/2) || ok && n.Number != int64(i+1) {
 			t.Fatalf("key %d has %+v, %v", i, n, ok)
 		}
+	}
+}
+
+// TestAListLooksAtSoManyNumbers, and goes on: a state that few have does not hold up others.
+func TestAListLooksAtSoManyNumbers(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}"})
+	fill(t, s, 0, 25_000)
+	if _, err := s.Void(1, []series.Bound{{Key: "invoice-00024999"}}, "torn"); err != nil {
+		t.Fatal(err)
+	}
+	var places []int64
+	for above := int64(0); ; {
+		found, next, err := s.Numbers(1, nil, series.Voided, above, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == 0 {
+			if len(found) != 1 || found[0].Number != 25_000 {
+				t.Errorf("found %+v", found)
+			}
+			break
+		}
+		places, above = append(places, next), next
+	}
+	if !slices.Equal(places, []int64{10_000, 20_000}) {
+		t.Errorf("went on above %v", places)
+	}
+	for text, want := range map[string]bool{"25000": true, "25001": false} {
+		if n, ok, err := s.Find(1, text); err != nil || ok != want || ok && n.Reason != "torn" {
+			t.Errorf("%s is %+v, %t, %v", text, n, ok, err)
+		}
+	}
+	if _, _, err := s.Find(1, "x"); kind(err) != "text is not of the format" {
+		t.Errorf("x is found: %v", err)
 	}
 }

@@ -216,7 +216,7 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 		return &FullError{What: "scopes", Limit: MaxScopes}
 	case c.last > 0 && d.Order != OrderAny && t.Date < c.lastDate:
 		return &DateBackError{Date: t.Date, Last: c.lastDate}
-	case d.MaxKeys > 0 && s.keys()+s.unknown(t.fresh) > d.MaxKeys:
+	case d.MaxKeys > 0 && s.tooManyKeys(t.fresh):
 		return &FullError{What: "keys", Limit: d.MaxKeys}
 	case last > s.most():
 		return &format.FullError{Number: last, Most: s.format.Most()}
@@ -235,16 +235,11 @@ func (s *Series) refuseOpen(c *scope, more int64) error {
 	return nil
 }
 
-// keys counts the keys that the series knows.
-func (s *Series) keys() int64 { return s.index.len + int64(s.lost.Len()) }
-
-func (s *Series) unknown(keys []string) (n int64) {
-	for _, key := range keys {
-		if _, lost := s.lost.Get(key); !lost && s.index.find(key) == 0 {
-			n++
-		}
-	}
-	return n
+// tooManyKeys reports whether there would be more than the definition allows.
+func (s *Series) tooManyKeys(fresh []string) bool {
+	known, _ := s.Keys()
+	more, _ := s.Unknown(fresh)
+	return known+more > s.definition.MaxKeys
 }
 
 // bind gives a key a number: a new one, or one that another key had.
@@ -273,12 +268,14 @@ func (s *Series) bind(t *taking, c *scope, key string, number, expires int64) {
 // lose notes that a key's number belongs to another.
 func (s *Series) lose(l Lost) {
 	s.lost.Set(l.Key, lostKey{number: l.Number, released: l.Released})
+	s.lostBytes += int64(len(l.Key))
 	s.hash.Add(l.hash())
 }
 
 // regain forgets that a key had a number.
 func (s *Series) regain(key string) {
 	if l, ok := s.lost.Delete(key); ok {
+		s.lostBytes -= int64(len(key))
 		s.hash.Remove(Lost{Key: key, Number: l.number, Released: l.released}.hash())
 	}
 }

@@ -37,6 +37,11 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 		damage(s, s.scopes[0])
 		err = s.Verify()
+		_, _, some := s.VerifySome(Place{}, 100)
+		countedAgain := detail == "does not exist, and a key"
+		if wrong := (*VerifyError)(nil); errors.As(some, &wrong) == countedAgain || !countedAgain && some.Error() != err.Error() {
+			t.Errorf("%s: %v in pieces", detail, some)
+		}
 		if wrong := (*VerifyError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), detail) {
 			t.Errorf("%s: %v", detail, err)
 		}

@@ -32,6 +32,20 @@ func ParseDate(s string) (Date, error) {
 	return DateOf(t.Date()), nil
 }
 
+// DateAt returns the day of a time in nanoseconds since 1970 UTC, where clocks are ahead of
+// UTC by so many seconds.
+func DateAt(unixNano int64, ahead int32) Date {
+	return Date(floorDiv(floorDiv(unixNano, int64(time.Second))+int64(ahead), secondsPerDay))
+}
+
+// floorDiv rounds down, also below 0.
+func floorDiv(a, b int64) int64 {
+	if a%b < 0 {
+		return a/b - 1
+	}
+	return a / b
+}
+
 // String returns the date in the form 2026-12-31.
 func (d Date) String() string { return d.time().Format(time.DateOnly) }
 
