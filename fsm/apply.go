@@ -85,7 +85,7 @@ func (c *contents) run(dst []byte, now moment, o *op.Operation) (result []byte, 
 }
 
 // dispatch runs an operation, appending its answer to dst. A handler that refuses has
-// changed nothing, and its dst is ignored.
+// changed nothing but the time of a series, and its dst is ignored.
 func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	switch o.Kind {
 	case op.KindIdentityNext:
@@ -113,8 +113,11 @@ func (c *contents) dispatch(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	}
 }
 
-// dispatchCluster is dispatch for operations on the cluster itself.
+// dispatchCluster is dispatch for operations on series, and on the cluster itself.
 func (c *contents) dispatchCluster(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	if o.Kind.OfSeries() {
+		return c.series.apply(dst, now, o, c.floor)
+	}
 	switch o.Kind {
 	case op.KindBootstrap:
 		return c.bootstrap(dst, now, o)

@@ -26,6 +26,7 @@ type contents struct {
 	etags       etags
 	requests    requestWindow
 	invitations invitations
+	series      seriesStore
 	settings    settings
 	// floor is where unknown names begin.
 	floor floor
@@ -45,10 +46,12 @@ func newContents() *contents {
 		etags:       etags{byNode: map[nodeID]*etagRecord{}},
 		requests:    newRequestWindow(),
 		invitations: newInvitations(),
+		series:      newSeriesStore(),
 		settings:    newSettings(),
 	}
 	c.databases.limits = &c.settings
 	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
+	c.series.databases = &c.databases
 	return c
 }
 
@@ -59,7 +62,7 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // few single ones are hashed here.
 func (c *contents) hash() uint64 {
 	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
-		c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.settings.hash()
+		c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.series.hash + c.settings.hash()
 	if c.formed() {
 		h.Add(hashCluster(c.clusterID))
 	}

@@ -13,7 +13,7 @@ type databases struct {
 	names   []string
 	numbers map[string]uint32
 	// used is by number. It is derived, as is nameBytes, the size of all names:
-	// identities, hidden ones too, HiLo tags and claims.
+	// identities, hidden ones too, HiLo tags, claims, series and their keys.
 	used      []databaseUse
 	nameBytes int64
 	limits    *settings
@@ -56,9 +56,12 @@ func (d *databases) add(name string) {
 }
 
 // count counts a name that is added, or with -1 one that is removed.
-func (d *databases) count(db uint32, name string, by int64) {
-	used, bytes := &d.used[db], by*int64(len(name))
-	used.names += by
+func (d *databases) count(db uint32, name string, by int64) { d.grow(db, by, by*int64(len(name))) }
+
+// grow counts names that are added, or below 0 removed.
+func (d *databases) grow(db uint32, names, bytes int64) {
+	used := &d.used[db]
+	used.names += names
 	used.bytes += bytes
 	d.nameBytes += bytes
 }
@@ -95,10 +98,24 @@ func (d *databases) roomIn(db uint32, names, bytes int) *refusal {
 // one, of which there are used already, that of all names' bytes, or that of
 // databases.
 func (d *databases) room(database []byte, limit settingID, used, size int) *refusal {
+	if int64(used) >= d.limits.value(limit) {
+		return d.limits.quota(limit)
+	}
+	return d.roomAtAll(database, size)
+}
+
+// roomFor refuses new names that no limit of their kind bounds, if another is reached.
+func (d *databases) roomFor(database []byte, names, bytes int) *refusal {
+	if err := d.roomIn(d.numberOf(database), names, bytes); err != nil {
+		return err
+	}
+	return d.roomAtAll(database, bytes)
+}
+
+// roomAtAll refuses new names of the given size if a limit of the whole cluster is reached.
+func (d *databases) roomAtAll(database []byte, size int) *refusal {
 	_, known := d.numbers[string(database)]
 	switch {
-	case int64(used) >= d.limits.value(limit):
-		return d.limits.quota(limit)
 	case d.nameBytes+int64(size) > d.limits.value(settingMaxNameBytes):
 		return d.limits.quota(settingMaxNameBytes)
 	case !known && int64(len(d.names)) >= d.limits.value(settingMaxDatabases):

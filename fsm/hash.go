@@ -26,6 +26,7 @@ const (
 	recordReleased
 	recordMembership
 	recordInvitation
+	recordSeries
 )
 
 func hashDatabase(number uint32, name string) uint64 {
@@ -114,6 +115,12 @@ func hashRequestFloor(floor uint64) uint64 {
 	}
 	var s statehash.Space
 	return s.Begin(recordRequestFloor).Number(floor).Hash()
+}
+
+// hashSeries takes the hash of all that the series stores.
+func hashSeries(db uint32, name string, stored uint64) uint64 {
+	var s statehash.Space
+	return s.Begin(recordSeries).Number(uint64(db)).Number(stored).Text(name).Hash()
 }
 
 func hashSetting(id settingID, value int64) uint64 {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/idnode/idnode/fsm/op"
@@ -8,6 +9,7 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/series"
 )
 
 // hashFromScratch computes the hash of everything that is stored.
@@ -67,7 +69,31 @@ func hashFromScratch(c *contents) uint64 {
 	if c.roles != nil {
 		h.Add(hashRoles(c.roles))
 	}
+	c.series.byName.Scan(func(i *seriesItem) bool {
+		h.Add(hashSeries(i.db, i.name, copied(i.series).Hash()))
+		return true
+	})
 	return uint64(h)
+}
+
+// copied returns a series with what the other stores, put in piece by piece.
+func copied(s *series.Series) *series.Series {
+	f := s.Freeze()
+	d, version := f.Definition()
+	again, err := series.Restore(d, version, f.Suspended(), f.Now())
+	if err != nil {
+		panic(err)
+	}
+	for p := range f.Pieces {
+		err = errors.Join(err, again.PutNumbers(p))
+	}
+	for l := range f.Lost {
+		err = errors.Join(err, again.PutLost(l))
+	}
+	if err = errors.Join(err, again.Verify()); err != nil {
+		panic(err)
+	}
+	return again
 }
 
 // TestWordsOfRefusalsAreNotState: two releases may word a refusal differently, and have

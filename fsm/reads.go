@@ -169,6 +169,9 @@ type Counts struct {
 	Identities, HiddenIdentities int
 	// HiLos and Claims count HiLo counters and claims.
 	HiLos, Claims int
+	// Series counts series of document numbers, SeriesKeys the keys that they know.
+	Series     int
+	SeriesKeys int64
 	// NameBytes is the size of the names of all of these.
 	NameBytes int64
 	// Requests counts remembered request ids; RequestFloor is the newest log index
@@ -189,6 +192,7 @@ func (s *State) Counts() Counts {
 	counts := Counts{
 		Databases: len(c.databases.names), Identities: c.identities.shown.Len(), HiddenIdentities: c.identities.hidden.Len(),
 		HiLos: c.hilos.counters.Len(), Claims: c.claims.claimed.Len(), NameBytes: c.databases.nameBytes,
+		Series: c.series.byName.Len(), SeriesKeys: c.series.keys,
 		Requests: c.requests.size(), RequestFloor: c.requests.floor, Sessions: len(c.sessions.byOrigin),
 	}
 	for _, m := range c.members.byID {

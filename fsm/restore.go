@@ -30,7 +30,7 @@ func (s *State) Restore(r io.Reader) error {
 	s.applied.set(restored.applied)
 	s.logger.Info("restored a snapshot", "index", restored.applied,
 		"identities", restored.identities.count(), "hilos", restored.hilos.counters.Len(),
-		"claims", restored.claims.claimed.Len(), "requests", restored.requests.size())
+		"claims", restored.claims.claimed.Len(), "series", restored.series.byName.Len(), "requests", restored.requests.size())
 	return nil
 }
 
@@ -123,6 +123,12 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		return c.invitations.restore(r.Invitation, c.format)
 	case *raftlogv1.SnapshotRecord_MembershipIndex:
 		return c.members.restoreIndex(r.MembershipIndex, c.format)
+	case *raftlogv1.SnapshotRecord_Series:
+		return c.series.restore(r.Series, c.strict())
+	case *raftlogv1.SnapshotRecord_SeriesNumbers:
+		return c.series.restoreNumbers(r.SeriesNumbers)
+	case *raftlogv1.SnapshotRecord_SeriesLost:
+		return c.series.restoreLost(r.SeriesLost)
 	default:
 		return corrupt("a record of no known kind")
 	}

@@ -15,6 +15,8 @@ type refusal struct {
 	reason raftlogv1.RefusalReason
 	field  string // the field at fault, in the public API's words; may be empty
 	detail string
+	// number is what a key of a series has that asked for another.
+	number *raftlogv1.SeriesNumber
 }
 
 func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *refusal {
@@ -23,7 +25,9 @@ func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *
 
 // appendRefused appends the whole result of an operation that was refused.
 func appendRefused(dst []byte, index uint64, r *refusal) []byte {
-	return op.AppendAnswer(op.AppendLogIndex(dst, index), &raftlogv1.Refusal{Reason: r.reason, Field: r.field, Detail: r.detail})
+	return op.AppendAnswer(op.AppendLogIndex(dst, index), &raftlogv1.Refusal{
+		Reason: r.reason, Field: r.field, Detail: r.detail, SeriesNumber: r.number,
+	})
 }
 
 // withoutWords returns the results, with refusals cut down to index and reason.

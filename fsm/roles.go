@@ -159,6 +159,20 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 	case op.KindSettingSet, op.KindRolesSet, op.KindMerge, op.KindMergeCluster, op.KindMemberRemove, op.KindMemberInvite:
 		return rights.Cluster, nil
 	default:
+		return needOfSeries(o)
+	}
+}
+
+// needOfSeries is needOf for operations on series.
+func needOfSeries(o *op.Operation) (rights.Right, []byte) {
+	switch {
+	case o.Kind == op.KindSeriesTake || o.Confirms():
+		return rights.Generate, o.Name()
+	case o.Kind == op.KindSeriesImport:
+		return rights.Cluster, nil
+	case o.Kind.OfSeries():
+		return rights.Series, o.Name()
+	default:
 		return 0, nil
 	}
 }

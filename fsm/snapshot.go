@@ -36,6 +36,7 @@ type Snapshot struct {
 
 	membership  uint64
 	invitations []*raftlogv1.MemberInvite
+	series      []frozenSeries
 }
 
 // requestView is a window of request ids, frozen: the chunks, of which the last
@@ -46,7 +47,8 @@ type requestView struct {
 }
 
 // Snapshot returns the state as it is now. It takes some microseconds, whatever the size
-// of the state, and may be called from any goroutine.
+// of the state, but for one for each some hundred thousand numbers of series. It may be
+// called from any goroutine.
 func (s *State) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,6 +93,7 @@ func (c *contents) snapshot() *Snapshot {
 
 		membership:  c.members.index,
 		invitations: c.invitations.records(),
+		series:      c.series.freeze(),
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 const (
@@ -139,12 +141,15 @@ func (w *snapshotWriter) session(s *raftlogv1.SessionRecord) {
 	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Session{Session: s}})
 }
 
-// writeNames writes identities, HiLo counters and claims.
+// writeNames writes identities, HiLo counters, claims and series.
 func (s *Snapshot) writeNames(out *snapshotWriter) {
 	out.identities(s.identities, false)
 	out.identities(s.hidden, true)
 	out.hilos(s.hilos)
 	out.claims(s.claims)
+	for i := range s.series {
+		out.series(&s.series[i])
+	}
 }
 
 // identities writes a table of identities. There are many, so one message serves
@@ -185,6 +190,24 @@ func (w *snapshotWriter) released(all table.Frozen[struct{}]) {
 	all.Scan(func(e table.Entry[struct{}]) bool {
 		m := &raftlogv1.ClaimRecord{Database: e.Database, Id: e.Name}
 		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Released{Released: m}})
+	})
+}
+
+// series writes a series, then its numbers, then the keys that lost theirs.
+func (w *snapshotWriter) series(s *frozenSeries) {
+	d, version := s.Definition()
+	w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{
+		Database: s.db, Name: s.name, Definition: op.SeriesDefinition(d), Version: version, Suspended: s.Suspended(), TimeUnixNano: s.Now(),
+	}}})
+	numbers := &raftlogv1.SeriesNumbersRecord{Database: s.db, Name: s.name}
+	record := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}}
+	s.Pieces(func(p series.Piece) bool {
+		op.FillSeriesPiece(numbers, p)
+		return w.record(record)
+	})
+	s.Lost(func(l series.Lost) bool {
+		lost := &raftlogv1.SeriesLostRecord{Database: s.db, Name: s.name, Key: l.Key, Number: l.Number, Released: l.Released}
+		return w.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: lost}})
 	})
 }
 

@@ -238,6 +238,9 @@ func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
 	case "roles":
 		return p.roles(l)
 	}
+	if o := p.series(l); o != nil {
+		return o
+	}
 	return p.membership(l)
 }
 

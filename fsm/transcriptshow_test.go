@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 // show says a result in words. The index is said only where it is not that of
@@ -21,7 +23,11 @@ func (p *transcript) show(r *raftlogv1.Result) string {
 func (p *transcript) answer(r *raftlogv1.Result) string {
 	if f := r.GetRefusal(); f != nil {
 		reason := strings.TrimPrefix(f.GetReason().String(), "REFUSAL_REASON_")
-		return strings.TrimSpace(fmt.Sprintf("%s %s", reason, strings.TrimSpace(f.GetField()+" "+f.GetDetail())))
+		s := strings.TrimSpace(fmt.Sprintf("%s %s", reason, strings.TrimSpace(f.GetField()+" "+f.GetDetail())))
+		if n := f.GetSeriesNumber(); n != nil {
+			s += " (" + showNumbers([]series.Number{op.NumberOf(n)}) + ")"
+		}
+		return s
 	}
 	switch a := r.GetResult().(type) {
 	case *raftlogv1.Result_IdentityNext:
@@ -51,6 +57,8 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 		return fmt.Sprintf("not taken back, max %d", a.HiloReturn.GetMax())
 	case *raftlogv1.Result_Member:
 		return showMember(a.Member)
+	case *raftlogv1.Result_SeriesNumbers:
+		return showNumbers(op.NumbersOf(a.SeriesNumbers))
 	}
 	return "done"
 }
@@ -136,6 +144,8 @@ func (p *transcript) read(s string) string {
 	case "setting":
 		setting, ok := p.state.Setting(l.name(0))
 		return fmt.Sprint(setting.Value, " ", ok)
+	case "series":
+		return p.readSeries(db, l)
 	case "counts":
 		return fmt.Sprintf("%+v", p.state.Counts())
 	case "databases":

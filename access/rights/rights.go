@@ -18,8 +18,8 @@ type Right uint32
 
 // The rights. Their values are in the log: they are never renumbered.
 const (
-	// Generate takes identity values and server-side ids, and makes GUIDs and
-	// semantic ids.
+	// Generate takes identity values, server-side ids and document numbers, confirms the
+	// latter, and makes GUIDs and semantic ids.
 	Generate Right = 1 << iota
 	// Ranges reserves HiLo ranges and gives them back.
 	Ranges
@@ -38,15 +38,18 @@ const (
 	// Cluster changes the cluster: members, settings, roles, and the state as a
 	// whole.
 	Cluster
+	// Series defines, closes and resumes series of document numbers, and voids and
+	// releases their numbers. To take and to confirm them needs Generate.
+	Series
 
-	all = Cluster<<1 - 1
+	all = Series<<1 - 1
 )
 
 // Guarded are the rights that the list of administrators guards as long as there
 // are no roles.
 const Guarded = Force | Delete | Cluster
 
-var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster"}
+var rightNames = []string{"generate", "ranges", "seed", "force", "delete", "claims", "read", "backup", "cluster", "series"}
 
 // Names returns the words for all rights.
 func Names() []string { return slices.Clone(rightNames) }
@@ -138,7 +141,7 @@ func (t *Table) Check() error {
 // Exact says whether a table has what nodes do not know that know no StrictFormat.
 func (t *Table) Exact() bool {
 	return slices.ContainsFunc(t.Roles, func(r Role) bool {
-		return slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Name != "" || g.Boundary })
+		return slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Name != "" || g.Boundary || g.Rights&Series != 0 })
 	}) || slices.ContainsFunc(t.Limits, func(l Limit) bool { return l.NewNamesPerHour != 0 })
 }
 

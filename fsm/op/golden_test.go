@@ -102,6 +102,8 @@ func operations() map[string]operation {
 		Removed: true, LogFormat: 3, Starts: 9, Process: 1 << 63, TrustData: true,
 	}
 	etags := []*raftlogv1.EtagRaiseTo{{Database: "shop", Ceiling: math.MaxUint64}, {Database: "größe", Ceiling: 0}}
+	definition := &raftlogv1.SeriesDefinition{Format: "INV-{number:6}", ResetBy: 1, Order: 1, OnRelease: 1, OnExpiry: 2, ExpiresInNanos: 1 << 40, MaxOpen: 3, MaxKeys: 1 << 33, TimeZone: "Europe/Berlin"}
+	stored := &raftlogv1.SeriesStored{Key: "a", Label: "till", State: 1, Lapsed: true, Date: -1, TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn"}
 	payloads := map[string]proto.Message{
 		"identity next":           &raftlogv1.IdentityNext{Name: "users", Count: 1, Separator: "/"},
 		"identity next, many":     &raftlogv1.IdentityNext{Name: strings.Repeat("größe", 60), Count: 1_000_000, Separator: "→"},
@@ -129,6 +131,15 @@ func operations() map[string]operation {
 		"merge cluster":           &raftlogv1.MergeCluster{Floor: 1000, Tags: []*raftlogv1.GivenTag{{Id: id, Tag: "C", Etags: etags}}, ShareTags: true, EtagFloor: 5, Resume: "0/0/a"},
 		"roles set":               &raftlogv1.RolesSet{Table: table, Expected: proto.Uint64(0)},
 		"roles set, none":         &raftlogv1.RolesSet{},
+		"series define":           &raftlogv1.SeriesDefine{Name: "invoices", Definition: definition, ExpectedVersion: 2},
+		"series take":             &raftlogv1.SeriesTake{Name: "invoices", Values: []string{"BERLIN"}, Date: proto.Int32(-1), UtcOffsetSeconds: -3600, Keys: []string{"a", "größe"}, Label: "till", ExpiresInNanos: 1 << 40},
+		"series take, least":      &raftlogv1.SeriesTake{Name: "invoices", Keys: []string{"a"}},
+		"series end":              &raftlogv1.SeriesEnd{Name: "invoices", State: 3, Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 7}, {Key: "b"}}, Reason: "torn"},
+		"series close scope":      &raftlogv1.SeriesCloseScope{Name: "invoices", Scope: []string{"2026", "BERLIN"}},
+		"series resume":           &raftlogv1.SeriesResume{Name: "invoices", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"2026", "BERLIN"}, Last: 7}}},
+		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
+		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, LastDate: 20000, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
+		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
 		"member invite":           &raftlogv1.MemberInvite{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
 	}
 	cases := map[string]operation{}
@@ -201,6 +212,11 @@ func results() map[string]result {
 	member := &raftlogv1.MemberResult{Member: &raftlogv1.Member{Id: []byte("0123456789abcdef"), Tag: "A", LogFormat: 3}, Session: 12, Etags: etags}
 	merged := &raftlogv1.MergeResult{Created: 1, Raised: 2, Claimed: 3, Unchanged: 4, Conflicts: []string{"users/1", "users/2"}}
 	mergedCluster := &raftlogv1.MergeClusterResult{Floor: 1000, Given: 1, Shared: []string{"A"}, Resume: "0/0/a"}
+	number := &raftlogv1.SeriesNumber{
+		Key: "a", Label: "till", Scope: []string{"2026", "BERLIN"}, Number: 7, Text: "INV-7", State: 1, Overdue: true, Date: -1,
+		TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn",
+	}
+	numbers := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{number, {Key: "b", Number: 8, State: 2}}}
 	beyond := &raftlogv1.EtagResult{Refused: []string{"a", "b"}}
 	return map[string]result{
 		"nothing":                   at(7, func(dst []byte) []byte { return dst }, &raftlogv1.Result{}),
@@ -223,6 +239,8 @@ func results() map[string]result {
 		"merge cluster":             at(8, answer(mergedCluster), &raftlogv1.Result{Result: &raftlogv1.Result_MergeCluster{MergeCluster: mergedCluster}}),
 		"roles before":              rolesBefore(300),
 		"roles before, none":        rolesBefore(0),
+		"refusal, with a number":    refusal(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT, SeriesNumber: number}),
+		"series numbers":            at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
 		"etag":                      at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),
 	}
 }

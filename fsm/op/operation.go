@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/series"
 )
 
 // Kind is what an operation does: its field number in raftlog.v1.Operation.
@@ -33,12 +35,21 @@ const (
 	KindMergeCluster   Kind = 28
 	KindRolesSet       Kind = 30
 	KindMemberInvite   Kind = 31
+	KindSeriesDefine   Kind = 32
+	KindSeriesTake     Kind = 33
+	KindSeriesEnd      Kind = 34
+	KindSeriesClose    Kind = 35
+	KindSeriesResume   Kind = 36
+	KindSeriesImport   Kind = 37
 )
 
 // known reports whether an operation may have the kind.
 func (k Kind) known() bool {
-	return k >= KindIdentityNext && k <= KindMergeCluster || k == KindRolesSet || k == KindMemberInvite
+	return k >= KindIdentityNext && k <= KindMergeCluster || k >= KindRolesSet && k <= KindSeriesImport
 }
+
+// OfSeries reports whether an operation of the kind is on series of document numbers.
+func (k Kind) OfSeries() bool { return k >= KindSeriesDefine && k <= KindSeriesImport }
 
 // The other field numbers of raftlog.v1.Operation.
 const (
@@ -54,6 +65,7 @@ const (
 	nextSeparator        protowire.Number = 3
 	identitySeedForce    protowire.Number = 3
 	identityDeleteForget protowire.Number = 2
+	seriesEndState       protowire.Number = 2
 )
 
 // ErrMalformed is the error of an operation, or of a payload, that cannot be decoded.
@@ -126,6 +138,17 @@ func (o *Operation) Forced() (forced bool) {
 		return true
 	})
 	return forced
+}
+
+// Confirms reports whether a SeriesEnd confirms numbers.
+func (o *Operation) Confirms() (confirms bool) {
+	_ = eachField(o.Payload, func(num protowire.Number, f field) bool {
+		if num == seriesEndState {
+			confirms = f.number == uint64(series.Confirmed)
+		}
+		return true
+	})
+	return confirms && o.Kind == KindSeriesEnd
 }
 
 // DecodePayload decodes the payload into the message of the operation's kind. Unknown

@@ -428,6 +428,9 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Released
 	//	*SnapshotRecord_Invitation
 	//	*SnapshotRecord_MembershipIndex
+	//	*SnapshotRecord_Series
+	//	*SnapshotRecord_SeriesNumbers
+	//	*SnapshotRecord_SeriesLost
 	Record        isSnapshotRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -596,6 +599,33 @@ func (x *SnapshotRecord) GetMembershipIndex() uint64 {
 	return 0
 }
 
+func (x *SnapshotRecord) GetSeries() *SeriesRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_Series); ok {
+			return x.Series
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetSeriesNumbers() *SeriesNumbersRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_SeriesNumbers); ok {
+			return x.SeriesNumbers
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetSeriesLost() *SeriesLostRecord {
+	if x != nil {
+		if x, ok := x.Record.(*SnapshotRecord_SeriesLost); ok {
+			return x.SeriesLost
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Record interface {
 	isSnapshotRecord_Record()
 }
@@ -673,6 +703,21 @@ type SnapshotRecord_MembershipIndex struct {
 	MembershipIndex uint64 `protobuf:"varint,15,opt,name=membership_index,json=membershipIndex,proto3,oneof"`
 }
 
+type SnapshotRecord_Series struct {
+	// A series. Log format 3.
+	Series *SeriesRecord `protobuf:"bytes,16,opt,name=series,proto3,oneof"`
+}
+
+type SnapshotRecord_SeriesNumbers struct {
+	// Some of the numbers of the series that came last. Log format 3.
+	SeriesNumbers *SeriesNumbersRecord `protobuf:"bytes,17,opt,name=series_numbers,json=seriesNumbers,proto3,oneof"`
+}
+
+type SnapshotRecord_SeriesLost struct {
+	// A key of the series that came last, whose number another key has. Log format 3.
+	SeriesLost *SeriesLostRecord `protobuf:"bytes,18,opt,name=series_lost,json=seriesLost,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Database) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Identity) isSnapshotRecord_Record() {}
@@ -700,6 +745,12 @@ func (*SnapshotRecord_Released) isSnapshotRecord_Record() {}
 func (*SnapshotRecord_Invitation) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_MembershipIndex) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_Series) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_SeriesNumbers) isSnapshotRecord_Record() {}
+
+func (*SnapshotRecord_SeriesLost) isSnapshotRecord_Record() {}
 
 // IdentityRecord is an identity.
 type IdentityRecord struct {
@@ -1567,7 +1618,7 @@ var File_raftlog_v1_entry_proto protoreflect.FileDescriptor
 const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"\x16raftlog/v1/entry.proto\x12\n" +
-	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\"\x8f\x01\n" +
+	"raftlog.v1\x1a\x1araftlog/v1/operation.proto\x1a\x17raftlog/v1/series.proto\"\x8f\x01\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1602,7 +1653,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
 	"\rrequest_first\x18\b \x01(\x04R\frequestFirstJ\x04\b\t\x10\n" +
-	"R\x10membership_index\"\xd4\x05\n" +
+	"R\x10membership_index\"\x93\a\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1620,7 +1671,11 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"invitation\x18\x0e \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\n" +
 	"invitation\x12+\n" +
-	"\x10membership_index\x18\x0f \x01(\x04H\x00R\x0fmembershipIndexB\b\n" +
+	"\x10membership_index\x18\x0f \x01(\x04H\x00R\x0fmembershipIndex\x122\n" +
+	"\x06series\x18\x10 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12H\n" +
+	"\x0eseries_numbers\x18\x11 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\rseriesNumbers\x12?\n" +
+	"\vseries_lost\x18\x12 \x01(\v2\x1c.raftlog.v1.SeriesLostRecordH\x00R\n" +
+	"seriesLostB\b\n" +
 	"\x06record\"l\n" +
 	"\x0eIdentityRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x12\n" +
@@ -1695,27 +1750,30 @@ func file_raftlog_v1_entry_proto_rawDescGZIP() []byte {
 var file_raftlog_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_raftlog_v1_entry_proto_goTypes = []any{
-	(GroupResult_Status)(0),  // 0: raftlog.v1.GroupResult.Status
-	(*Entry)(nil),            // 1: raftlog.v1.Entry
-	(*Group)(nil),            // 2: raftlog.v1.Group
-	(*GroupResult)(nil),      // 3: raftlog.v1.GroupResult
-	(*SnapshotHeader)(nil),   // 4: raftlog.v1.SnapshotHeader
-	(*SnapshotRecord)(nil),   // 5: raftlog.v1.SnapshotRecord
-	(*IdentityRecord)(nil),   // 6: raftlog.v1.IdentityRecord
-	(*HiLoRecord)(nil),       // 7: raftlog.v1.HiLoRecord
-	(*OutstandingRange)(nil), // 8: raftlog.v1.OutstandingRange
-	(*ClaimRecord)(nil),      // 9: raftlog.v1.ClaimRecord
-	(*RequestRecord)(nil),    // 10: raftlog.v1.RequestRecord
-	(*SessionRecord)(nil),    // 11: raftlog.v1.SessionRecord
-	(*SessionResult)(nil),    // 12: raftlog.v1.SessionResult
-	(*SettingRecord)(nil),    // 13: raftlog.v1.SettingRecord
-	(*RolesRecord)(nil),      // 14: raftlog.v1.RolesRecord
-	(*EtagRecord)(nil),       // 15: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),      // 16: raftlog.v1.EtagCeiling
-	(*FloorRecord)(nil),      // 17: raftlog.v1.FloorRecord
-	(*SnapshotTrailer)(nil),  // 18: raftlog.v1.SnapshotTrailer
-	(*Member)(nil),           // 19: raftlog.v1.Member
-	(*MemberInvite)(nil),     // 20: raftlog.v1.MemberInvite
+	(GroupResult_Status)(0),     // 0: raftlog.v1.GroupResult.Status
+	(*Entry)(nil),               // 1: raftlog.v1.Entry
+	(*Group)(nil),               // 2: raftlog.v1.Group
+	(*GroupResult)(nil),         // 3: raftlog.v1.GroupResult
+	(*SnapshotHeader)(nil),      // 4: raftlog.v1.SnapshotHeader
+	(*SnapshotRecord)(nil),      // 5: raftlog.v1.SnapshotRecord
+	(*IdentityRecord)(nil),      // 6: raftlog.v1.IdentityRecord
+	(*HiLoRecord)(nil),          // 7: raftlog.v1.HiLoRecord
+	(*OutstandingRange)(nil),    // 8: raftlog.v1.OutstandingRange
+	(*ClaimRecord)(nil),         // 9: raftlog.v1.ClaimRecord
+	(*RequestRecord)(nil),       // 10: raftlog.v1.RequestRecord
+	(*SessionRecord)(nil),       // 11: raftlog.v1.SessionRecord
+	(*SessionResult)(nil),       // 12: raftlog.v1.SessionResult
+	(*SettingRecord)(nil),       // 13: raftlog.v1.SettingRecord
+	(*RolesRecord)(nil),         // 14: raftlog.v1.RolesRecord
+	(*EtagRecord)(nil),          // 15: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),         // 16: raftlog.v1.EtagCeiling
+	(*FloorRecord)(nil),         // 17: raftlog.v1.FloorRecord
+	(*SnapshotTrailer)(nil),     // 18: raftlog.v1.SnapshotTrailer
+	(*Member)(nil),              // 19: raftlog.v1.Member
+	(*MemberInvite)(nil),        // 20: raftlog.v1.MemberInvite
+	(*SeriesRecord)(nil),        // 21: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 22: raftlog.v1.SeriesNumbersRecord
+	(*SeriesLostRecord)(nil),    // 23: raftlog.v1.SeriesLostRecord
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
@@ -1732,14 +1790,17 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	14, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
 	9,  // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
 	20, // 13: raftlog.v1.SnapshotRecord.invitation:type_name -> raftlog.v1.MemberInvite
-	8,  // 14: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	12, // 15: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	16, // 16: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	21, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
+	22, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	23, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
+	8,  // 17: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
+	12, // 18: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	16, // 19: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1748,6 +1809,7 @@ func file_raftlog_v1_entry_proto_init() {
 		return
 	}
 	file_raftlog_v1_operation_proto_init()
+	file_raftlog_v1_series_proto_init()
 	file_raftlog_v1_entry_proto_msgTypes[4].OneofWrappers = []any{
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Identity)(nil),
@@ -1763,6 +1825,9 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Released)(nil),
 		(*SnapshotRecord_Invitation)(nil),
 		(*SnapshotRecord_MembershipIndex)(nil),
+		(*SnapshotRecord_Series)(nil),
+		(*SnapshotRecord_SeriesNumbers)(nil),
+		(*SnapshotRecord_SeriesLost)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -69,6 +69,32 @@ const (
 	RefusalReason_REFUSAL_REASON_ROLES_INVALID RefusalReason = 21
 	// The node's data directory was set back to an older copy. Format 3.
 	RefusalReason_REFUSAL_REASON_SET_BACK RefusalReason = 22
+	// There is no such series. Format 3, as all that follow.
+	RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND RefusalReason = 23
+	// The series gives no numbers until somebody resumes it.
+	RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED RefusalReason = 24
+	// A key has a number of another scope or date.
+	RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT RefusalReason = 25
+	// A key has no number.
+	RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND RefusalReason = 26
+	// A scope has no numbers.
+	RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND RefusalReason = 27
+	// A scope gives no more numbers.
+	RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED RefusalReason = 28
+	// A date is before that of the scope's last number.
+	RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK RefusalReason = 29
+	// Too many numbers of a scope would be open.
+	RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN RefusalReason = 30
+	// The series would have too many keys or scopes, or the number does not fit its format.
+	RefusalReason_REFUSAL_REASON_SERIES_FULL RefusalReason = 31
+	// The number's time ended, and another key has it.
+	RefusalReason_REFUSAL_REASON_SERIES_EXPIRED RefusalReason = 32
+	// The number's state excludes it.
+	RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE RefusalReason = 33
+	// A record of a backup is not of the series that is there.
+	RefusalReason_REFUSAL_REASON_SERIES_DIFFERS RefusalReason = 34
+	// A field of an operation on a series is wrong.
+	RefusalReason_REFUSAL_REASON_SERIES_INVALID RefusalReason = 35
 	// The leader's own, which no log entry is refused for: too few of the voters that
 	// remain after a removal answer it.
 	RefusalReason_REFUSAL_REASON_LOSES_QUORUM RefusalReason = 100
@@ -101,34 +127,60 @@ var (
 		20:  "REFUSAL_REASON_PERMISSION_DENIED",
 		21:  "REFUSAL_REASON_ROLES_INVALID",
 		22:  "REFUSAL_REASON_SET_BACK",
+		23:  "REFUSAL_REASON_SERIES_NOT_FOUND",
+		24:  "REFUSAL_REASON_SERIES_SUSPENDED",
+		25:  "REFUSAL_REASON_SERIES_KEY_CONFLICT",
+		26:  "REFUSAL_REASON_SERIES_KEY_NOT_FOUND",
+		27:  "REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND",
+		28:  "REFUSAL_REASON_SERIES_SCOPE_CLOSED",
+		29:  "REFUSAL_REASON_SERIES_DATE_BACK",
+		30:  "REFUSAL_REASON_SERIES_TOO_MANY_OPEN",
+		31:  "REFUSAL_REASON_SERIES_FULL",
+		32:  "REFUSAL_REASON_SERIES_EXPIRED",
+		33:  "REFUSAL_REASON_SERIES_NUMBER_STATE",
+		34:  "REFUSAL_REASON_SERIES_DIFFERS",
+		35:  "REFUSAL_REASON_SERIES_INVALID",
 		100: "REFUSAL_REASON_LOSES_QUORUM",
 		101: "REFUSAL_REASON_MEMBER_UNREACHABLE",
 	}
 	RefusalReason_value = map[string]int32{
-		"REFUSAL_REASON_UNSPECIFIED":        0,
-		"REFUSAL_REASON_INVALID":            1,
-		"REFUSAL_REASON_QUOTA":              2,
-		"REFUSAL_REASON_COUNTER_EXHAUSTED":  3,
-		"REFUSAL_REASON_CONCURRENCY":        4,
-		"REFUSAL_REASON_ID_CLAIMED":         5,
-		"REFUSAL_REASON_REQUEST_ID_REUSED":  6,
-		"REFUSAL_REASON_REQUEST_ID_EXPIRED": 7,
-		"REFUSAL_REASON_TAG_TAKEN":          8,
-		"REFUSAL_REASON_TAG_INVALID":        9,
-		"REFUSAL_REASON_NOT_A_MEMBER":       10,
-		"REFUSAL_REASON_IDENTITY_NOT_FOUND": 11,
-		"REFUSAL_REASON_CLAIM_NOT_FOUND":    12,
-		"REFUSAL_REASON_MEMBER_NOT_FOUND":   13,
-		"REFUSAL_REASON_SETTING_INVALID":    14,
-		"REFUSAL_REASON_NOT_FORMED":         15,
-		"REFUSAL_REASON_LAST_VOTER":         16,
-		"REFUSAL_REASON_LAST_MAX_INVALID":   17,
-		"REFUSAL_REASON_FORMAT_UNSUPPORTED": 18,
-		"REFUSAL_REASON_PERMISSION_DENIED":  20,
-		"REFUSAL_REASON_ROLES_INVALID":      21,
-		"REFUSAL_REASON_SET_BACK":           22,
-		"REFUSAL_REASON_LOSES_QUORUM":       100,
-		"REFUSAL_REASON_MEMBER_UNREACHABLE": 101,
+		"REFUSAL_REASON_UNSPECIFIED":            0,
+		"REFUSAL_REASON_INVALID":                1,
+		"REFUSAL_REASON_QUOTA":                  2,
+		"REFUSAL_REASON_COUNTER_EXHAUSTED":      3,
+		"REFUSAL_REASON_CONCURRENCY":            4,
+		"REFUSAL_REASON_ID_CLAIMED":             5,
+		"REFUSAL_REASON_REQUEST_ID_REUSED":      6,
+		"REFUSAL_REASON_REQUEST_ID_EXPIRED":     7,
+		"REFUSAL_REASON_TAG_TAKEN":              8,
+		"REFUSAL_REASON_TAG_INVALID":            9,
+		"REFUSAL_REASON_NOT_A_MEMBER":           10,
+		"REFUSAL_REASON_IDENTITY_NOT_FOUND":     11,
+		"REFUSAL_REASON_CLAIM_NOT_FOUND":        12,
+		"REFUSAL_REASON_MEMBER_NOT_FOUND":       13,
+		"REFUSAL_REASON_SETTING_INVALID":        14,
+		"REFUSAL_REASON_NOT_FORMED":             15,
+		"REFUSAL_REASON_LAST_VOTER":             16,
+		"REFUSAL_REASON_LAST_MAX_INVALID":       17,
+		"REFUSAL_REASON_FORMAT_UNSUPPORTED":     18,
+		"REFUSAL_REASON_PERMISSION_DENIED":      20,
+		"REFUSAL_REASON_ROLES_INVALID":          21,
+		"REFUSAL_REASON_SET_BACK":               22,
+		"REFUSAL_REASON_SERIES_NOT_FOUND":       23,
+		"REFUSAL_REASON_SERIES_SUSPENDED":       24,
+		"REFUSAL_REASON_SERIES_KEY_CONFLICT":    25,
+		"REFUSAL_REASON_SERIES_KEY_NOT_FOUND":   26,
+		"REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND": 27,
+		"REFUSAL_REASON_SERIES_SCOPE_CLOSED":    28,
+		"REFUSAL_REASON_SERIES_DATE_BACK":       29,
+		"REFUSAL_REASON_SERIES_TOO_MANY_OPEN":   30,
+		"REFUSAL_REASON_SERIES_FULL":            31,
+		"REFUSAL_REASON_SERIES_EXPIRED":         32,
+		"REFUSAL_REASON_SERIES_NUMBER_STATE":    33,
+		"REFUSAL_REASON_SERIES_DIFFERS":         34,
+		"REFUSAL_REASON_SERIES_INVALID":         35,
+		"REFUSAL_REASON_LOSES_QUORUM":           100,
+		"REFUSAL_REASON_MEMBER_UNREACHABLE":     101,
 	}
 )
 
@@ -197,6 +249,12 @@ type Operation struct {
 	//	*Operation_MergeCluster
 	//	*Operation_RolesSet
 	//	*Operation_MemberInvite
+	//	*Operation_SeriesDefine
+	//	*Operation_SeriesTake
+	//	*Operation_SeriesEnd
+	//	*Operation_SeriesCloseScope
+	//	*Operation_SeriesResume
+	//	*Operation_SeriesImport
 	Op            isOperation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -449,6 +507,60 @@ func (x *Operation) GetMemberInvite() *MemberInvite {
 	return nil
 }
 
+func (x *Operation) GetSeriesDefine() *SeriesDefine {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesDefine); ok {
+			return x.SeriesDefine
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesTake() *SeriesTake {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesTake); ok {
+			return x.SeriesTake
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesEnd() *SeriesEnd {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesEnd); ok {
+			return x.SeriesEnd
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesCloseScope() *SeriesCloseScope {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesCloseScope); ok {
+			return x.SeriesCloseScope
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesResume() *SeriesResume {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesResume); ok {
+			return x.SeriesResume
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetSeriesImport() *SeriesImport {
+	if x != nil {
+		if x, ok := x.Op.(*Operation_SeriesImport); ok {
+			return x.SeriesImport
+		}
+	}
+	return nil
+}
+
 type isOperation_Op interface {
 	isOperation_Op()
 }
@@ -558,6 +670,36 @@ type Operation_MemberInvite struct {
 	MemberInvite *MemberInvite `protobuf:"bytes,31,opt,name=member_invite,json=memberInvite,proto3,oneof"`
 }
 
+type Operation_SeriesDefine struct {
+	// Begin or change a series. Format 3, as all that follow.
+	SeriesDefine *SeriesDefine `protobuf:"bytes,32,opt,name=series_define,json=seriesDefine,proto3,oneof"`
+}
+
+type Operation_SeriesTake struct {
+	// Take numbers of a series.
+	SeriesTake *SeriesTake `protobuf:"bytes,33,opt,name=series_take,json=seriesTake,proto3,oneof"`
+}
+
+type Operation_SeriesEnd struct {
+	// Confirm, void or release numbers of a series.
+	SeriesEnd *SeriesEnd `protobuf:"bytes,34,opt,name=series_end,json=seriesEnd,proto3,oneof"`
+}
+
+type Operation_SeriesCloseScope struct {
+	// Close a scope of a series.
+	SeriesCloseScope *SeriesCloseScope `protobuf:"bytes,35,opt,name=series_close_scope,json=seriesCloseScope,proto3,oneof"`
+}
+
+type Operation_SeriesResume struct {
+	// Let a suspended series go on.
+	SeriesResume *SeriesResume `protobuf:"bytes,36,opt,name=series_resume,json=seriesResume,proto3,oneof"`
+}
+
+type Operation_SeriesImport struct {
+	// Put a record of a backup into a series.
+	SeriesImport *SeriesImport `protobuf:"bytes,37,opt,name=series_import,json=seriesImport,proto3,oneof"`
+}
+
 func (*Operation_IdentityNext) isOperation_Op() {}
 
 func (*Operation_IdentitySeed) isOperation_Op() {}
@@ -599,6 +741,18 @@ func (*Operation_MergeCluster) isOperation_Op() {}
 func (*Operation_RolesSet) isOperation_Op() {}
 
 func (*Operation_MemberInvite) isOperation_Op() {}
+
+func (*Operation_SeriesDefine) isOperation_Op() {}
+
+func (*Operation_SeriesTake) isOperation_Op() {}
+
+func (*Operation_SeriesEnd) isOperation_Op() {}
+
+func (*Operation_SeriesCloseScope) isOperation_Op() {}
+
+func (*Operation_SeriesResume) isOperation_Op() {}
+
+func (*Operation_SeriesImport) isOperation_Op() {}
 
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
@@ -2253,7 +2407,7 @@ type Grant struct {
 	// What the folded names begin with.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// One bit for each right: generate, ranges, seed, force, delete, claims, read,
-	// backup, cluster, from the lowest.
+	// backup, cluster, and from format 3 on series, from the lowest.
 	Rights uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
 	// The one folded name that it is for; there is no prefix then. Format 3.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
@@ -2766,6 +2920,7 @@ type Result struct {
 	//	*Result_MergeCluster
 	//	*Result_RolesBefore
 	//	*Result_Etag
+	//	*Result_SeriesNumbers
 	Result        isResult_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2910,6 +3065,15 @@ func (x *Result) GetEtag() *EtagResult {
 	return nil
 }
 
+func (x *Result) GetSeriesNumbers() *SeriesNumbers {
+	if x != nil {
+		if x, ok := x.Result.(*Result_SeriesNumbers); ok {
+			return x.SeriesNumbers
+		}
+	}
+	return nil
+}
+
 type isResult_Result interface {
 	isResult_Result()
 }
@@ -2921,7 +3085,8 @@ type Result_IdentityNext struct {
 
 type Result_Value struct {
 	// Of IdentitySeed, IdentityDelete, HiLoSet, SettingSet: the value now, or
-	// the value at the moment of deletion.
+	// the value at the moment of deletion. Of SeriesDefine the version of the
+	// definition, of SeriesCloseScope the last number.
 	Value int64 `protobuf:"varint,11,opt,name=value,proto3,oneof"`
 }
 
@@ -2960,6 +3125,11 @@ type Result_Etag struct {
 	Etag *EtagResult `protobuf:"bytes,19,opt,name=etag,proto3,oneof"`
 }
 
+type Result_SeriesNumbers struct {
+	// Of SeriesTake and SeriesEnd. Format 3.
+	SeriesNumbers *SeriesNumbers `protobuf:"bytes,20,opt,name=series_numbers,json=seriesNumbers,proto3,oneof"`
+}
+
 func (*Result_IdentityNext) isResult_Result() {}
 
 func (*Result_Value) isResult_Result() {}
@@ -2978,6 +3148,8 @@ func (*Result_RolesBefore) isResult_Result() {}
 
 func (*Result_Etag) isResult_Result() {}
 
+func (*Result_SeriesNumbers) isResult_Result() {}
+
 // Refusal says why an operation was refused.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2986,7 +3158,9 @@ type Refusal struct {
 	// In words, for the caller.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	// The field of the operation that is at fault, in the public API's words.
-	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	// Of SERIES_KEY_CONFLICT: the number that the key has.
+	SeriesNumber  *SeriesNumber `protobuf:"bytes,4,opt,name=series_number,json=seriesNumber,proto3" json:"series_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3040,6 +3214,13 @@ func (x *Refusal) GetField() string {
 		return x.Field
 	}
 	return ""
+}
+
+func (x *Refusal) GetSeriesNumber() *SeriesNumber {
+	if x != nil {
+		return x.SeriesNumber
+	}
+	return nil
 }
 
 // Values is a run of consecutive identity values.
@@ -3715,8 +3896,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\"\xed\n" +
-	"\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\xf1\r\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -3746,7 +3926,15 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05merge\x18\x1b \x01(\v2\x11.raftlog.v1.MergeH\x00R\x05merge\x12?\n" +
 	"\rmerge_cluster\x18\x1c \x01(\v2\x18.raftlog.v1.MergeClusterH\x00R\fmergeCluster\x123\n" +
 	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSet\x12?\n" +
-	"\rmember_invite\x18\x1f \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\fmemberInviteB\x04\n" +
+	"\rmember_invite\x18\x1f \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\fmemberInvite\x12?\n" +
+	"\rseries_define\x18  \x01(\v2\x18.raftlog.v1.SeriesDefineH\x00R\fseriesDefine\x129\n" +
+	"\vseries_take\x18! \x01(\v2\x16.raftlog.v1.SeriesTakeH\x00R\n" +
+	"seriesTake\x126\n" +
+	"\n" +
+	"series_end\x18\" \x01(\v2\x15.raftlog.v1.SeriesEndH\x00R\tseriesEnd\x12L\n" +
+	"\x12series_close_scope\x18# \x01(\v2\x1c.raftlog.v1.SeriesCloseScopeH\x00R\x10seriesCloseScope\x12?\n" +
+	"\rseries_resume\x18$ \x01(\v2\x18.raftlog.v1.SeriesResumeH\x00R\fseriesResume\x12?\n" +
+	"\rseries_import\x18% \x01(\v2\x18.raftlog.v1.SeriesImportH\x00R\fseriesImportB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
 	"_principal\"\x9b\x01\n" +
@@ -3909,7 +4097,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bGivenTag\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12-\n" +
-	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xe0\x04\n" +
+	"\x05etags\x18\x03 \x03(\v2\x17.raftlog.v1.EtagRaiseToR\x05etags\"\xa4\x05\n" +
 	"\x06Result\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\x12-\n" +
 	"\arefusal\x18\x02 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x1b\n" +
@@ -3924,13 +4112,15 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x05merge\x18\x0f \x01(\v2\x17.raftlog.v1.MergeResultH\x00R\x05merge\x12E\n" +
 	"\rmerge_cluster\x18\x10 \x01(\v2\x1e.raftlog.v1.MergeClusterResultH\x00R\fmergeCluster\x12#\n" +
 	"\froles_before\x18\x12 \x01(\x04H\x00R\vrolesBefore\x12,\n" +
-	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etagB\b\n" +
+	"\x04etag\x18\x13 \x01(\v2\x16.raftlog.v1.EtagResultH\x00R\x04etag\x12B\n" +
+	"\x0eseries_numbers\x18\x14 \x01(\v2\x19.raftlog.v1.SeriesNumbersH\x00R\rseriesNumbersB\b\n" +
 	"\x06resultB\t\n" +
-	"\a_before\"j\n" +
+	"\a_before\"\xa9\x01\n" +
 	"\aRefusal\x121\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x19.raftlog.v1.RefusalReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"2\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12=\n" +
+	"\rseries_number\x18\x04 \x01(\v2\x18.raftlog.v1.SeriesNumberR\fseriesNumber\"2\n" +
 	"\x06Values\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\"@\n" +
@@ -3975,7 +4165,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x14\n" +
-	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xc1\x06\n" +
+	"\x05floor\x18\x04 \x01(\x04R\x05floor*\xae\n" +
+	"\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REFUSAL_REASON_INVALID\x10\x01\x12\x18\n" +
@@ -3999,7 +4190,20 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"!REFUSAL_REASON_FORMAT_UNSUPPORTED\x10\x12\x12$\n" +
 	" REFUSAL_REASON_PERMISSION_DENIED\x10\x14\x12 \n" +
 	"\x1cREFUSAL_REASON_ROLES_INVALID\x10\x15\x12\x1b\n" +
-	"\x17REFUSAL_REASON_SET_BACK\x10\x16\x12\x1f\n" +
+	"\x17REFUSAL_REASON_SET_BACK\x10\x16\x12#\n" +
+	"\x1fREFUSAL_REASON_SERIES_NOT_FOUND\x10\x17\x12#\n" +
+	"\x1fREFUSAL_REASON_SERIES_SUSPENDED\x10\x18\x12&\n" +
+	"\"REFUSAL_REASON_SERIES_KEY_CONFLICT\x10\x19\x12'\n" +
+	"#REFUSAL_REASON_SERIES_KEY_NOT_FOUND\x10\x1a\x12)\n" +
+	"%REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND\x10\x1b\x12&\n" +
+	"\"REFUSAL_REASON_SERIES_SCOPE_CLOSED\x10\x1c\x12#\n" +
+	"\x1fREFUSAL_REASON_SERIES_DATE_BACK\x10\x1d\x12'\n" +
+	"#REFUSAL_REASON_SERIES_TOO_MANY_OPEN\x10\x1e\x12\x1e\n" +
+	"\x1aREFUSAL_REASON_SERIES_FULL\x10\x1f\x12!\n" +
+	"\x1dREFUSAL_REASON_SERIES_EXPIRED\x10 \x12&\n" +
+	"\"REFUSAL_REASON_SERIES_NUMBER_STATE\x10!\x12!\n" +
+	"\x1dREFUSAL_REASON_SERIES_DIFFERS\x10\"\x12!\n" +
+	"\x1dREFUSAL_REASON_SERIES_INVALID\x10#\x12\x1f\n" +
 	"\x1bREFUSAL_REASON_LOSES_QUORUM\x10d\x12%\n" +
 	"!REFUSAL_REASON_MEMBER_UNREACHABLE\x10eB5Z3github.com/idnode/idnode/proto/raftlog/v1;raftlogv1b\x06proto3"
 
@@ -4064,6 +4268,14 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*MemberResult)(nil),       // 43: raftlog.v1.MemberResult
 	(*EtagState)(nil),          // 44: raftlog.v1.EtagState
 	(*EtagDatabase)(nil),       // 45: raftlog.v1.EtagDatabase
+	(*SeriesDefine)(nil),       // 46: raftlog.v1.SeriesDefine
+	(*SeriesTake)(nil),         // 47: raftlog.v1.SeriesTake
+	(*SeriesEnd)(nil),          // 48: raftlog.v1.SeriesEnd
+	(*SeriesCloseScope)(nil),   // 49: raftlog.v1.SeriesCloseScope
+	(*SeriesResume)(nil),       // 50: raftlog.v1.SeriesResume
+	(*SeriesImport)(nil),       // 51: raftlog.v1.SeriesImport
+	(*SeriesNumbers)(nil),      // 52: raftlog.v1.SeriesNumbers
+	(*SeriesNumber)(nil),       // 53: raftlog.v1.SeriesNumber
 }
 var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Operation.request:type_name -> raftlog.v1.RequestKey
@@ -4088,36 +4300,44 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
 	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
 	15, // 21: raftlog.v1.Operation.member_invite:type_name -> raftlog.v1.MemberInvite
-	12, // 22: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 23: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
-	12, // 24: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
-	21, // 25: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
-	23, // 26: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
-	26, // 27: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
-	28, // 28: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
-	27, // 29: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
-	30, // 30: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
-	31, // 31: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
-	33, // 32: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
-	21, // 33: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
-	35, // 34: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
-	37, // 35: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
-	38, // 36: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
-	39, // 37: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
-	43, // 38: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
-	40, // 39: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
-	41, // 40: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
-	42, // 41: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
-	0,  // 42: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
-	36, // 43: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
-	12, // 44: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
-	44, // 45: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
-	45, // 46: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	46, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
+	47, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
+	48, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
+	49, // 25: raftlog.v1.Operation.series_close_scope:type_name -> raftlog.v1.SeriesCloseScope
+	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
+	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
+	12, // 28: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
+	12, // 29: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
+	12, // 30: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
+	21, // 31: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
+	23, // 32: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
+	26, // 33: raftlog.v1.RoleTable.roles:type_name -> raftlog.v1.Role
+	28, // 34: raftlog.v1.RoleTable.limits:type_name -> raftlog.v1.CallerLimit
+	27, // 35: raftlog.v1.Role.grants:type_name -> raftlog.v1.Grant
+	30, // 36: raftlog.v1.Merge.identities:type_name -> raftlog.v1.MergeIdentity
+	31, // 37: raftlog.v1.Merge.hilos:type_name -> raftlog.v1.MergeHiLo
+	33, // 38: raftlog.v1.MergeCluster.tags:type_name -> raftlog.v1.GivenTag
+	21, // 39: raftlog.v1.GivenTag.etags:type_name -> raftlog.v1.EtagRaiseTo
+	35, // 40: raftlog.v1.Result.refusal:type_name -> raftlog.v1.Refusal
+	37, // 41: raftlog.v1.Result.identity_next:type_name -> raftlog.v1.IdentityNextResult
+	38, // 42: raftlog.v1.Result.hilo_next:type_name -> raftlog.v1.HiLoNextResult
+	39, // 43: raftlog.v1.Result.hilo_return:type_name -> raftlog.v1.HiLoReturnResult
+	43, // 44: raftlog.v1.Result.member:type_name -> raftlog.v1.MemberResult
+	40, // 45: raftlog.v1.Result.merge:type_name -> raftlog.v1.MergeResult
+	41, // 46: raftlog.v1.Result.merge_cluster:type_name -> raftlog.v1.MergeClusterResult
+	42, // 47: raftlog.v1.Result.etag:type_name -> raftlog.v1.EtagResult
+	52, // 48: raftlog.v1.Result.series_numbers:type_name -> raftlog.v1.SeriesNumbers
+	0,  // 49: raftlog.v1.Refusal.reason:type_name -> raftlog.v1.RefusalReason
+	53, // 50: raftlog.v1.Refusal.series_number:type_name -> raftlog.v1.SeriesNumber
+	36, // 51: raftlog.v1.IdentityNextResult.values:type_name -> raftlog.v1.Values
+	12, // 52: raftlog.v1.MemberResult.member:type_name -> raftlog.v1.Member
+	44, // 53: raftlog.v1.MemberResult.etags:type_name -> raftlog.v1.EtagState
+	45, // 54: raftlog.v1.EtagState.databases:type_name -> raftlog.v1.EtagDatabase
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_operation_proto_init() }
@@ -4125,6 +4345,7 @@ func file_raftlog_v1_operation_proto_init() {
 	if File_raftlog_v1_operation_proto != nil {
 		return
 	}
+	file_raftlog_v1_series_proto_init()
 	file_raftlog_v1_operation_proto_msgTypes[0].OneofWrappers = []any{
 		(*Operation_IdentityNext)(nil),
 		(*Operation_IdentitySeed)(nil),
@@ -4147,6 +4368,12 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_MergeCluster)(nil),
 		(*Operation_RolesSet)(nil),
 		(*Operation_MemberInvite)(nil),
+		(*Operation_SeriesDefine)(nil),
+		(*Operation_SeriesTake)(nil),
+		(*Operation_SeriesEnd)(nil),
+		(*Operation_SeriesCloseScope)(nil),
+		(*Operation_SeriesResume)(nil),
+		(*Operation_SeriesImport)(nil),
 	}
 	file_raftlog_v1_operation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_raftlog_v1_operation_proto_msgTypes[23].OneofWrappers = []any{}
@@ -4160,6 +4387,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Result_MergeCluster)(nil),
 		(*Result_RolesBefore)(nil),
 		(*Result_Etag)(nil),
+		(*Result_SeriesNumbers)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1,0 +1,96 @@
+package op
+
+import (
+	"math"
+	"time"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// small returns a number of an enumeration; one that does not fit is the greatest, which
+// none has.
+func small(v uint32) uint8 { return uint8(min(v, math.MaxUint8)) }
+
+// SeriesDefinition returns a definition as it is in the log.
+func SeriesDefinition(d series.Definition) *raftlogv1.SeriesDefinition {
+	return &raftlogv1.SeriesDefinition{
+		Format: d.Format, ResetBy: uint32(d.Reset), Order: uint32(d.Order), OnRelease: uint32(d.OnRelease), OnExpiry: uint32(d.OnExpiry),
+		ExpiresInNanos: int64(d.ExpiresIn), MaxOpen: d.MaxOpen, MaxKeys: d.MaxKeys, TimeZone: d.TimeZone,
+	}
+}
+
+// DefinitionOf returns the definition in the log.
+func DefinitionOf(m *raftlogv1.SeriesDefinition) series.Definition {
+	return series.Definition{
+		Format: m.GetFormat(), Reset: format.Reset(small(m.GetResetBy())), Order: series.Order(small(m.GetOrder())),
+		OnRelease: series.OnRelease(small(m.GetOnRelease())), OnExpiry: series.OnExpiry(small(m.GetOnExpiry())),
+		ExpiresIn: time.Duration(m.GetExpiresInNanos()), MaxOpen: m.GetMaxOpen(), MaxKeys: m.GetMaxKeys(), TimeZone: m.GetTimeZone(),
+	}
+}
+
+// SeriesNumber returns a number as it is in a result.
+func SeriesNumber(n series.Number) *raftlogv1.SeriesNumber {
+	return &raftlogv1.SeriesNumber{
+		Key: n.Key, Label: n.Label, Scope: n.Scope, Number: n.Number, Text: n.Text, State: uint32(n.State), Overdue: n.Overdue,
+		Date: int32(n.Date), TakenUnixNano: n.Taken, ExpiresUnixNano: n.Expires, Reason: n.Reason,
+	}
+}
+
+// NumberOf returns the number in a result.
+func NumberOf(m *raftlogv1.SeriesNumber) series.Number {
+	return series.Number{
+		Key: m.GetKey(), Label: m.GetLabel(), Scope: m.GetScope(), Number: m.GetNumber(), Text: m.GetText(),
+		State: series.State(small(m.GetState())), Overdue: m.GetOverdue(),
+		Date: format.Date(m.GetDate()), Taken: m.GetTakenUnixNano(), Expires: m.GetExpiresUnixNano(), Reason: m.GetReason(),
+	}
+}
+
+// SeriesNumbers returns numbers as the answer of SeriesTake and SeriesEnd.
+func SeriesNumbers(numbers []series.Number) *raftlogv1.SeriesNumbers {
+	m := &raftlogv1.SeriesNumbers{Numbers: make([]*raftlogv1.SeriesNumber, len(numbers))}
+	for i, n := range numbers {
+		m.Numbers[i] = SeriesNumber(n)
+	}
+	return m
+}
+
+// NumbersOf returns the numbers in an answer.
+func NumbersOf(m *raftlogv1.SeriesNumbers) []series.Number {
+	numbers := make([]series.Number, len(m.GetNumbers()))
+	for i, n := range m.GetNumbers() {
+		numbers[i] = NumberOf(n)
+	}
+	return numbers
+}
+
+// FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
+// many.
+func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {
+	m.Scope, m.Closed, m.LastDate, m.First = p.Scope, p.Closed, int32(p.LastDate), p.First
+	for len(m.Numbers) < len(p.Numbers) {
+		m.Numbers = append(m.Numbers, &raftlogv1.SeriesStored{})
+	}
+	m.Numbers = m.Numbers[:len(p.Numbers)]
+	for i, n := range p.Numbers {
+		s := m.GetNumbers()[i]
+		s.Key, s.Label, s.State, s.Lapsed = n.Key, n.Label, uint32(n.State), n.Lapsed
+		s.Date, s.TakenUnixNano, s.ExpiresUnixNano, s.Reason = int32(n.Date), n.Taken, n.Expires, n.Reason
+	}
+}
+
+// SeriesPieceOf returns the numbers in a record.
+func SeriesPieceOf(m *raftlogv1.SeriesNumbersRecord) series.Piece {
+	p := series.Piece{
+		Scope: m.GetScope(), Closed: m.GetClosed(), LastDate: format.Date(m.GetLastDate()), First: m.GetFirst(),
+		Numbers: make([]series.Stored, len(m.GetNumbers())),
+	}
+	for i, n := range m.GetNumbers() {
+		p.Numbers[i] = series.Stored{
+			Key: n.GetKey(), Label: n.GetLabel(), State: series.State(small(n.GetState())), Lapsed: n.GetLapsed(),
+			Date: format.Date(n.GetDate()), Taken: n.GetTakenUnixNano(), Expires: n.GetExpiresUnixNano(), Reason: n.GetReason(),
+		}
+	}
+	return p
+}

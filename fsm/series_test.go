@@ -1,0 +1,389 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// onSeries encodes an operation on a series of the database db.
+func onSeries(payload proto.Message) []byte {
+	b, err := op.Envelope{Database: "db"}.Encode(payload)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// reusing is a definition with which numbers change hands.
+var reusing = series.Definition{Format: "{branch}-{number:3}", OnRelease: series.ReleaseReuses, OnExpiry: series.ExpiryReuses, ExpiresIn: 30 * time.Second}
+
+// seriesOperations are one of each kind; the first two are applied.
+func seriesOperations() [][]byte {
+	return [][]byte{
+		onSeries(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(reusing)}),
+		onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"a", "b"}, Label: "x"}),
+		onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "a", Number: 1}}}),
+		onSeries(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"A"}}),
+		onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"B"}, Last: 3}}}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{
+			Name: "t", Definition: op.SeriesDefinition(reusing), Version: 1,
+		}}}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "s", Key: "z", Number: 1}}}),
+		onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{
+			Name: "s", Scope: []string{"B"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "c", State: 1}},
+		}}}),
+	}
+}
+
+// seriesRun feeds operations to a state, and calls to a series beside it.
+type seriesRun struct {
+	*rand.Rand
+	*testLog
+	beside *series.Series
+}
+
+// TestSeriesInTheLogAreThoseOfTheirPackage: whatever is asked of a series through the log,
+// also after restarts, it does what one does that is called directly.
+func TestSeriesInTheLogAreThoseOfTheirPackage(t *testing.T) {
+	for seed := range uint64(60) {
+		beside, err := series.New(reusing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newLogOf(t, StrictFormat), beside: beside}
+		r.mustApplied(r.raw(seriesOperations()[0]))
+		for range 40 {
+			r.step()
+			if got := r.series().Hash(); got != r.beside.Hash() {
+				t.Fatalf("seed %d: the series has the hash %x, that beside it %x", seed, got, r.beside.Hash())
+			}
+			if got, want := r.state.contents.hash(), hashFromScratch(r.state.contents); got != want {
+				t.Fatalf("seed %d: the state has the hash %x, from scratch %x", seed, got, want)
+			}
+		}
+	}
+}
+
+func (r *seriesRun) series() (found *series.Series) {
+	r.state.ReadSeries("db", "s", func(_ NamedSeries, s *series.Series) { found = s })
+	return found
+}
+
+func (r *seriesRun) step() {
+	r.now = r.now.Add(time.Duration(r.IntN(20)-2) * time.Second)
+	now := r.now.UnixNano()
+	var keys []string
+	for _, i := range r.Perm(8)[:1+r.IntN(3)] {
+		keys = append(keys, fmt.Sprint("k", i))
+	}
+	switch r.IntN(10) {
+	case 0:
+		r.state = restored(r.t, snapshotOf(r.t, r.state))
+	case 1:
+		last, err := r.beside.CloseScope(now, []string{"C"})
+		r.same(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"C"}}, last, err)
+	case 2:
+		lasts := []series.Last{{Scope: []string{"B"}, Last: 1 + r.Int64N(4)}}
+		r.same(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: lasts[0].Scope, Last: lasts[0].Last}}}, 0, r.beside.Resume(now, lasts))
+	case 3, 4, 5, 6:
+		r.take(now, keys)
+	default:
+		r.end(now, keys)
+	}
+}
+
+func (r *seriesRun) take(now int64, keys []string) {
+	q := series.Request{Values: []string{[]string{"A", "B", "C"}[r.IntN(3)]}, Keys: keys, Date: format.DateAt(now, 3600)}
+	m := &raftlogv1.SeriesTake{Name: "s", Values: q.Values, Keys: keys, UtcOffsetSeconds: 3600}
+	if r.IntN(2) == 0 {
+		q.DateGiven, q.Date = true, format.DateOf(2026, 1, 2)
+		m.Date = proto.Int32(int32(q.Date))
+	}
+	if r.IntN(4) == 0 {
+		q.ExpiresIn, q.Label = time.Minute, "till"
+		m.ExpiresInNanos, m.Label = int64(q.ExpiresIn), q.Label
+	}
+	numbers, err := r.beside.Take(now, q)
+	r.same(m, numbers, err)
+}
+
+func (r *seriesRun) end(now int64, keys []string) {
+	var bound []series.Bound
+	m := &raftlogv1.SeriesEnd{Name: "s"}
+	for _, k := range keys {
+		number := []int64{0, 0, 1}[r.IntN(3)]
+		bound = append(bound, series.Bound{Key: k, Number: number})
+		m.Keys = append(m.Keys, &raftlogv1.SeriesKey{Key: k, Number: number})
+	}
+	var numbers []series.Number
+	var err error
+	switch r.IntN(3) {
+	case 0:
+		m.State = uint32(series.Confirmed)
+		numbers, err = r.beside.Confirm(now, bound)
+	case 1:
+		m.State, m.Reason = uint32(series.Voided), "torn"
+		numbers, err = r.beside.Void(now, bound, "torn")
+	default:
+		m.State = uint32(series.Released)
+		numbers, err = r.beside.Release(now, bound)
+	}
+	r.same(m, numbers, err)
+}
+
+// same applies an operation, and compares its outcome with that of the series beside.
+func (r *seriesRun) same(m proto.Message, want any, failed error) {
+	r.t.Helper()
+	got := r.raw(onSeries(m))
+	if (got.GetRefusal() != nil) != (failed != nil) {
+		r.t.Fatalf("%v: got %v, want %v", m, got, failed)
+	}
+	if failed != nil {
+		if got.GetRefusal().GetDetail() != failed.Error() || got.GetRefusal().GetReason() <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID {
+			r.t.Fatalf("%v: got %v, want %v", m, got, failed)
+		}
+		return
+	}
+	switch want := want.(type) {
+	case []series.Number:
+		diff(r.t, op.SeriesNumbers(want), got.GetSeriesNumbers())
+	case int64:
+		if got.GetValue() != want {
+			r.t.Fatalf("%v: got %v, want %d", m, got, want)
+		}
+	}
+}
+
+// TestEveryErrorOfASeriesHasAReason: a caller can act by the reason alone.
+func TestEveryErrorOfASeriesHasAReason(t *testing.T) {
+	for _, err := range []error{
+		&series.SuspendedError{}, &series.ConflictError{}, &series.UnknownKeyError{}, &series.UnknownScopeError{}, &series.ClosedError{},
+		&series.DateBackError{}, &series.TooManyOpenError{}, &series.FullError{}, &format.FullError{}, &series.ExpiredError{},
+		&series.StateError{}, &series.OtherNumberError{}, &series.VersionError{}, &series.DiffersError{}, &format.CollisionError{},
+	} {
+		if r := refuseSeries(err); r.reason <= raftlogv1.RefusalReason_REFUSAL_REASON_INVALID || r.reason == raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID && r.field == "" {
+			t.Errorf("%T is refused with %s, %q", err, r.reason, r.field)
+		}
+	}
+	for field, want := range map[string]string{"reset": "definition.reset_by", "keys": "keys"} {
+		if r := refuseSeries(&series.InvalidError{Field: field}); r.field != want {
+			t.Errorf("the field %s is %q to the caller", field, r.field)
+		}
+	}
+}
+
+// importOf returns the operations that put the series of a state into another.
+func importOf(t *testing.T, s *State) (operations [][]byte) {
+	t.Helper()
+	snapshot := s.Snapshot()
+	defer snapshot.Close()
+	err := snapshot.EachRecord(func(m *raftlogv1.SnapshotRecord) error {
+		record := &raftlogv1.SeriesImport{}
+		switch r := m.GetRecord().(type) {
+		case *raftlogv1.SnapshotRecord_Series:
+			record.Record = &raftlogv1.SeriesImport_Series{Series: r.Series}
+		case *raftlogv1.SnapshotRecord_SeriesNumbers:
+			record.Record = &raftlogv1.SeriesImport_Numbers{Numbers: r.SeriesNumbers}
+		case *raftlogv1.SnapshotRecord_SeriesLost:
+			record.Record = &raftlogv1.SeriesImport_Lost{Lost: r.SeriesLost}
+		default:
+			return nil
+		}
+		operations = append(operations, onSeries(record))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operations
+}
+
+// withHistory returns a log with a series that has numbers in all states, more than one
+// record of them, and a lost key.
+func withHistory(t *testing.T) *testLog {
+	t.Helper()
+	l := newLogOf(t, StrictFormat)
+	l.mustApplied(l.raw(seriesOperations()[0]))
+	take := func(keys ...string) {
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: keys})))
+	}
+	end := func(state series.State, key, reason string) {
+		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(state), Keys: []*raftlogv1.SeriesKey{{Key: key}}, Reason: reason})))
+	}
+	for n := range 300 {
+		take(fmt.Sprint("k", n))
+	}
+	end(series.Confirmed, "k0", "")
+	end(series.Voided, "k1", "torn")
+	end(series.Released, "k2", "")
+	take("next")
+	end(series.Released, "k3", "")
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"B"}, Keys: []string{"b"}})))
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesCloseScope{Name: "s", Scope: []string{"B"}})))
+	return l
+}
+
+// TestASeriesIsImported into another cluster, as often as anyone likes: it has the same
+// numbers there, and gives none until somebody resumes it.
+func TestASeriesIsImported(t *testing.T) {
+	from, to := withHistory(t), newLogOf(t, StrictFormat)
+	operations := importOf(t, from.state)
+	if len(operations) != 5 { // The series, two records of A, one of B, and the lost key.
+		t.Fatalf("%d records", len(operations))
+	}
+	for _, o := range operations {
+		to.mustApplied(to.raw(o))
+		to.mustApplied(to.raw(o))
+	}
+	got := (&seriesRun{testLog: to}).series()
+	want := copied((&seriesRun{testLog: from}).series())
+	want.Suspend()
+	if got.Hash() != want.Hash() || got.Verify() != nil {
+		t.Errorf("imported with the hash %x, want %x: %v", got.Hash(), want.Hash(), got.Verify())
+	}
+	take := onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"new"}})
+	if r := to.raw(take); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED {
+		t.Errorf("a restored series gave %v", r)
+	}
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 310}}})))
+	to.mustApplied(to.raw(take))
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "k9"}}})))
+	// The backup again: the series has gone on since, and goes on.
+	hash := got.Hash()
+	for _, o := range operations {
+		to.mustApplied(to.raw(o))
+	}
+	if got.Hash() != hash || got.Suspended() {
+		t.Error("the same backup changed a series that went on")
+	}
+}
+
+// TestAnotherSeriesIsNotImported: a backup of another series of that name changes nothing,
+// and one that has more than this one suspends it.
+func TestAnotherSeriesIsNotImported(t *testing.T) {
+	from := withHistory(t)
+	operations := importOf(t, from.state)
+	for name, operation := range map[string]proto.Message{
+		"another key":    &raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}},
+		"another format": nil,
+	} {
+		to := newLogOf(t, StrictFormat)
+		d := reusing
+		if operation == nil {
+			d.Format = "{branch}/{number:3}"
+		}
+		to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesDefine{Name: "s", Definition: op.SeriesDefinition(d)})))
+		at := 0
+		if operation != nil {
+			to.mustApplied(to.raw(onSeries(operation)))
+			at = 1
+		}
+		hash := (&seriesRun{testLog: to}).series().Hash()
+		if r := to.raw(operations[at]); r.GetRefusal().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS {
+			t.Errorf("%s: %v", name, r)
+		}
+		if got := (&seriesRun{testLog: to}).series(); got.Hash() != hash || got.Suspended() {
+			t.Errorf("%s: the series has changed", name)
+		}
+	}
+	// The same numbers, but the newest: this series was set back.
+	to := newLogOf(t, StrictFormat)
+	for _, o := range operations[:2] {
+		to.mustApplied(to.raw(o))
+	}
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s"})))
+	for _, o := range operations {
+		to.mustApplied(to.raw(o))
+	}
+	if !(&seriesRun{testLog: to}).series().Suspended() {
+		t.Error("a series that learnt of numbers from a backup goes on without a look into the books")
+	}
+}
+
+// TestImportRefusesWhatNoBackupHas.
+func TestImportRefusesWhatNoBackupHas(t *testing.T) {
+	l := withHistory(t)
+	for name, m := range map[string]*raftlogv1.SeriesImport{
+		"nothing":        {},
+		"no name":        {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Definition: op.SeriesDefinition(reusing), Version: 1}}},
+		"no definition":  {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
+		"no version":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing)}}},
+		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
+		"a hole":         {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}}}},
+		"a wide state":   {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"C"}, First: 1, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 257}}}}},
+	} {
+		hash := l.state.contents.hash()
+		if r := l.raw(onSeries(m)); r.GetRefusal() == nil || l.state.contents.hash() != hash {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+}
+
+// TestSeriesAreSuspended where the state may lack the newest numbers: a recovery that skips
+// ahead, and a floor that rises. Then a series of a new name may not be new.
+func TestSeriesAreSuspended(t *testing.T) {
+	recovered := withHistory(t)
+	for _, skip := range []int64{0, 100} {
+		if _, err := recovered.state.Recover(Recovery{Keep: []string{"A", "B", "C"}, SkipAhead: skip}); err != nil {
+			t.Fatal(err)
+		}
+		if got := (&seriesRun{testLog: recovered}).series().Suspended(); got != (skip > 0) {
+			t.Errorf("skipped %d: suspended is %t", skip, got)
+		}
+	}
+	l := withHistory(t)
+	raise := encodePayload(&raftlogv1.MergeCluster{Floor: 100})
+	suspended := func() bool { return (&seriesRun{testLog: l}).series().Suspended() }
+	l.mustApplied(l.raw(raise))
+	if !suspended() {
+		t.Error("the floor rose, and the series goes on")
+	}
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesResume{Name: "s"})))
+	l.mustApplied(l.raw(raise))
+	if suspended() {
+		t.Error("the same floor suspends a series again")
+	}
+	l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesDefine{Name: "new", Definition: op.SeriesDefinition(reusing)})))
+	l.state.ReadSeries("db", "new", func(n NamedSeries, _ *series.Series) {
+		if !n.Suspended {
+			t.Error("above a floor a series began that may be known elsewhere")
+		}
+	})
+}
+
+// TestASnapshotWithAWrongSeries is corrupt.
+func TestASnapshotWithAWrongSeries(t *testing.T) {
+	l := withHistory(t)
+	record := &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: 1}
+	for name, put := range map[string]func(*contents) error{
+		"in no database": func(c *contents) error {
+			return c.series.restore(&raftlogv1.SeriesRecord{Database: 9, Name: "x", Definition: record.GetDefinition(), Version: 1}, true)
+		},
+		"twice": func(c *contents) error {
+			return errors.Join(c.series.restore(record, true), c.series.restore(record, true))
+		},
+		"before its format": func(c *contents) error { return c.series.restore(record, false) },
+		"of no definition":  func(c *contents) error { return c.series.restore(&raftlogv1.SeriesRecord{Name: "x", Version: 1}, true) },
+		"numbers of no one": func(c *contents) error { return c.series.restoreNumbers(&raftlogv1.SeriesNumbersRecord{Name: "y"}) },
+		"numbers with a hole": func(c *contents) error {
+			return c.series.restoreNumbers(&raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999})
+		},
+		"a lost key of none": func(c *contents) error { return c.series.restoreLost(&raftlogv1.SeriesLostRecord{Name: "s"}) },
+	} {
+		c := restored(t, snapshotOf(t, l.state)).contents
+		if err := put(c); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "series") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

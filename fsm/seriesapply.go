@@ -1,0 +1,191 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// maxUTCOffset is above that of every zone, in seconds.
+const maxUTCOffset = 18 * 60 * 60
+
+// apply runs an operation on series, appending its answer to dst. One that is refused has
+// changed nothing but the series' time, and what expires by it.
+func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
+	if err := checkDatabase(o); err != nil {
+		return dst, err
+	}
+	switch o.Kind {
+	case op.KindSeriesDefine:
+		return s.define(dst, now, o, floor)
+	case op.KindSeriesTake:
+		return s.take(dst, now, o)
+	case op.KindSeriesEnd:
+		return s.end(dst, now, o)
+	case op.KindSeriesClose:
+		return s.closeScope(dst, now, o)
+	case op.KindSeriesResume:
+		return s.resume(dst, now, o)
+	default:
+		return s.importRecord(dst, o)
+	}
+}
+
+// define begins a series, or changes its definition.
+func (s *seriesStore) define(dst []byte, now moment, o *op.Operation, floor floor) ([]byte, *refusal) {
+	var m raftlogv1.SeriesDefine
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
+		return dst, err
+	}
+	d, db := op.DefinitionOf(m.GetDefinition()), s.databases.numberOf(o.Database)
+	i := s.find(db, m.GetName())
+	if i == nil {
+		return s.begin(dst, o, &m, d, floor)
+	}
+	if present, version := i.series.Definition(); present == d && version == m.GetExpectedVersion()+1 {
+		return op.AppendValue(dst, version), nil
+	}
+	err := i.series.Redefine(now.unixNano, d, m.GetExpectedVersion())
+	s.changed(i)
+	return op.AppendValue(dst, m.GetExpectedVersion()+1), refuseSeries(err)
+}
+
+// begin begins a series. Where names may have been used that the state does not know, one
+// of this name may have given numbers: it begins suspended.
+func (s *seriesStore) begin(dst []byte, o *op.Operation, m *raftlogv1.SeriesDefine, d series.Definition, floor floor) ([]byte, *refusal) {
+	if m.GetExpectedVersion() != 0 {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected_version",
+			"is %d, and there is no series %q", m.GetExpectedVersion(), m.GetName())
+	}
+	if err := s.checkNew(o.Database, m.GetName()); err != nil {
+		return dst, err
+	}
+	fresh, err := series.New(d)
+	if err != nil {
+		return dst, refuseSeries(err)
+	}
+	if floor.names > 0 {
+		fresh.Suspend()
+	}
+	s.databases.use(o.Database)
+	s.add(s.databases.numberOf(o.Database), m.GetName(), fresh)
+	_, version := fresh.Definition()
+	return op.AppendValue(dst, version), nil
+}
+
+// in changes a series.
+func (s *seriesStore) in(o *op.Operation, name string, change func(*series.Series) error) *refusal {
+	i := s.find(s.databases.numberOf(o.Database), name)
+	if i == nil {
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND, "series", "there is no series %.200q", name)
+	}
+	err := change(i.series)
+	s.changed(i)
+	return refuseSeries(err)
+}
+
+// take gives numbers to keys.
+func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesTake
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	if offset := m.GetUtcOffsetSeconds(); offset < -maxUTCOffset || offset > maxUTCOffset {
+		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID, "date", "the offset from UTC is %d seconds", offset)
+	}
+	q := series.Request{
+		Values: m.GetValues(), Date: format.Date(m.GetDate()), DateGiven: m.Date != nil,
+		Keys: m.GetKeys(), Label: m.GetLabel(), ExpiresIn: time.Duration(m.GetExpiresInNanos()),
+	}
+	if !q.DateGiven {
+		q.Date = format.DateAt(now.unixNano, m.GetUtcOffsetSeconds())
+	}
+	var numbers []series.Number
+	var full *refusal
+	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
+		if full = s.roomForKeys(o.Database, i, q.Keys); full == nil {
+			numbers, err = i.Take(now.unixNano, q)
+		}
+		return err
+	})
+	if full != nil {
+		return dst, full
+	}
+	if refused != nil {
+		return dst, refused
+	}
+	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
+}
+
+// roomForKeys refuses keys that a series does not know if a limit of names is reached.
+func (s *seriesStore) roomForKeys(database []byte, i *series.Series, keys []string) *refusal {
+	names, bytes := i.Unknown(keys)
+	if names == 0 {
+		return nil
+	}
+	return s.databases.roomFor(database, int(names), int(bytes))
+}
+
+// end gives open numbers their last state.
+func (s *seriesStore) end(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesEnd
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	keys := make([]series.Bound, len(m.GetKeys()))
+	for i, k := range m.GetKeys() {
+		keys[i] = series.Bound{Key: k.GetKey(), Number: k.GetNumber()}
+	}
+	var numbers []series.Number
+	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
+		switch m.GetState() {
+		case uint32(series.Confirmed):
+			numbers, err = i.Confirm(now.unixNano, keys)
+		case uint32(series.Voided):
+			numbers, err = i.Void(now.unixNano, keys, m.GetReason())
+		case uint32(series.Released):
+			numbers, err = i.Release(now.unixNano, keys)
+		default:
+			err = &series.InvalidError{Field: "state", Detail: "is no last state of a number"}
+		}
+		return err
+	})
+	if refused != nil {
+		return dst, refused
+	}
+	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
+}
+
+// closeScope ends a scope.
+func (s *seriesStore) closeScope(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesCloseScope
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	var last int64
+	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
+		last, err = i.CloseScope(now.unixNano, m.GetScope())
+		return err
+	})
+	return op.AppendValue(dst, last), refused
+}
+
+// resume lets a suspended series go on.
+func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var m raftlogv1.SeriesResume
+	if err := decodePayload(o, &m); err != nil {
+		return dst, err
+	}
+	lasts := make([]series.Last, len(m.GetLasts()))
+	for i, l := range m.GetLasts() {
+		lasts[i] = series.Last{Scope: l.GetScope(), Last: l.GetLast()}
+	}
+	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, lasts) })
+}

@@ -1,0 +1,66 @@
+package fsm
+
+import (
+	"strings"
+
+	"github.com/idnode/idnode/series"
+)
+
+// NamedSeries is a series in a list.
+type NamedSeries struct {
+	// Name is the folded name.
+	Name string
+	// Definition is what it was last asked to be, and Version how often.
+	Definition series.Definition
+	Version    int64
+	// Suspended means that it gives no numbers.
+	Suspended bool
+	// Keys is how many it knows.
+	Keys int64
+}
+
+func (i *seriesItem) named() NamedSeries {
+	n := NamedSeries{Name: i.name, Suspended: i.series.Suspended(), Keys: i.keys}
+	n.Definition, n.Version = i.series.Definition()
+	return n
+}
+
+// SeriesList returns a page of the series of a database, as Identities does.
+func (s *State) SeriesList(db, prefix, after string, limit int) (all []NamedSeries) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, ok := s.contents.databases.number(db)
+	limit = min(limit, MaxPage)
+	if !ok || limit <= 0 {
+		return nil
+	}
+	from := &seriesItem{db: n, name: page{prefix, after, limit}.start()}
+	s.contents.series.byName.Ascend(from, func(i *seriesItem) bool {
+		if i.db != n {
+			return false
+		}
+		if i.name > after && strings.HasPrefix(i.name, prefix) {
+			all = append(all, i.named())
+		}
+		return len(all) < limit && strings.HasPrefix(i.name, prefix)
+	})
+	return all
+}
+
+// ReadSeries calls read with a series, and returns false if there is none. Until read
+// returns nothing is applied, so it is to be quick, and it must not change the series or
+// keep it.
+func (s *State) ReadSeries(db, name string, read func(NamedSeries, *series.Series)) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, ok := s.contents.databases.number(db)
+	if !ok {
+		return false
+	}
+	i := s.contents.series.find(n, name)
+	if i == nil {
+		return false
+	}
+	read(i.named(), i.series)
+	return true
+}

@@ -1,0 +1,126 @@
+package fsm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// series understands lines on series of document numbers; nil for others.
+func (p *transcript) series(l line) *raftlogv1.Operation {
+	o := &raftlogv1.Operation{Database: "db"}
+	switch l.verb {
+	case "define":
+		o.Op = &raftlogv1.Operation_SeriesDefine{SeriesDefine: &raftlogv1.SeriesDefine{
+			Name: l.name(0), ExpectedVersion: l.int("expected"), Definition: p.definition(l),
+		}}
+	case "take":
+		o.Op = &raftlogv1.Operation_SeriesTake{SeriesTake: p.take(l)}
+	case "confirm", "void", "give-back":
+		state := map[string]series.State{"confirm": series.Confirmed, "void": series.Voided, "give-back": series.Released}[l.verb]
+		end := &raftlogv1.SeriesEnd{Name: l.name(0), State: uint32(state), Reason: l.text("reason", "")}
+		for _, name := range l.names[1:] {
+			key, number, _ := strings.Cut(name, ":")
+			n, _ := strconv.ParseInt(number, 10, 64)
+			end.Keys = append(end.Keys, &raftlogv1.SeriesKey{Key: key, Number: n})
+		}
+		o.Op = &raftlogv1.Operation_SeriesEnd{SeriesEnd: end}
+	case "close":
+		o.Op = &raftlogv1.Operation_SeriesCloseScope{SeriesCloseScope: &raftlogv1.SeriesCloseScope{Name: l.name(0), Scope: l.list("scope")}}
+	case "resume":
+		resume := &raftlogv1.SeriesResume{Name: l.name(0)}
+		for _, name := range l.names[1:] {
+			scope, last, _ := strings.Cut(name, ":")
+			n, _ := strconv.ParseInt(last, 10, 64)
+			resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: strings.Split(scope, ","), Last: n})
+		}
+		o.Op = &raftlogv1.Operation_SeriesResume{SeriesResume: resume}
+	default:
+		return nil
+	}
+	return o
+}
+
+func (p *transcript) definition(l line) *raftlogv1.SeriesDefinition {
+	return &raftlogv1.SeriesDefinition{
+		Format: l.text("format", "{number}"), ResetBy: uint32(l.int("reset")), Order: uint32(l.int("order")),
+		OnRelease: uint32(l.int("on-release")), OnExpiry: uint32(l.int("on-expiry")), ExpiresInNanos: p.nanos(l, "expires"),
+		MaxOpen: l.int("max-open"), MaxKeys: l.int("max-keys"), TimeZone: l.text("zone", ""),
+	}
+}
+
+func (p *transcript) take(l line) *raftlogv1.SeriesTake {
+	take := &raftlogv1.SeriesTake{
+		Name: l.name(0), Values: l.list("values"), Keys: l.names[1:], UtcOffsetSeconds: int32(l.int("offset")),
+		Label: l.text("label", ""), ExpiresInNanos: p.nanos(l, "expires"),
+	}
+	if date, ok := l.options["date"]; ok {
+		d, err := format.ParseDate(date)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		take.Date = proto.Int32(int32(d))
+	}
+	return take
+}
+
+func (p *transcript) nanos(l line, option string) int64 {
+	d, err := time.ParseDuration(l.text(option, "0s"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return int64(d)
+}
+
+// list returns an option's values.
+func (l line) list(option string) []string {
+	if l.options[option] == "" {
+		return nil
+	}
+	return strings.Split(l.options[option], ",")
+}
+
+func showNumbers(numbers []series.Number) string {
+	all := make([]string, len(numbers))
+	for i, n := range numbers {
+		all[i] = fmt.Sprintf("%s %s %s", n.Key, n.Text, n.State)
+		if n.Overdue {
+			all[i] += " overdue"
+		}
+		if n.Reason != "" {
+			all[i] += ": " + n.Reason
+		}
+		if n.Label != "" {
+			all[i] += " [" + n.Label + "]"
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// readSeries shows the series of a database, or the numbers of one.
+func (p *transcript) readSeries(db string, l line) string {
+	var all []string
+	if len(l.names) == 0 {
+		for _, s := range p.state.SeriesList(db, l.options["prefix"], l.options["after"], 100) {
+			all = append(all, fmt.Sprintf("%s version %d, %d keys, suspended %t", s.Name, s.Version, s.Keys, s.Suspended))
+		}
+		return strings.Join(all, "; ")
+	}
+	found := p.state.ReadSeries(db, l.name(0), func(_ NamedSeries, s *series.Series) {
+		for _, scope := range s.Report(p.now.UnixNano(), 0, 100) {
+			numbers, _, err := s.Numbers(p.now.UnixNano(), scope.Scope, 0, 0, 100)
+			if err != nil {
+				p.t.Error(err)
+			}
+			all = append(all, fmt.Sprintf("%v closed %t: %s", scope.Scope, scope.Closed, showNumbers(numbers)))
+		}
+	})
+	return fmt.Sprint(strings.Join(all, "; "), " ", found)
+}
