@@ -34,6 +34,12 @@ const (
 	EventJoin    = "member.join"
 	EventRemove  = "member.remove"
 	EventInvite  = "member.invite"
+	// Those of series of document numbers: Name is the series.
+	EventSeriesDefine  = "series.define"
+	EventSeriesVoid    = "series.void"
+	EventSeriesRelease = "series.release"
+	EventSeriesClose   = "series.close"
+	EventSeriesResume  = "series.resume"
 	EventRestore = "cluster.restore"
 	// EventBackup is that of a backup; After of the second line is a Copied.
 	EventBackup  = "cluster.backup"

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"syscall"
 	"time"
+	_ "time/tzdata" // Series have time zones, and an image has no files of them.
 
 	"github.com/spf13/cobra"
 

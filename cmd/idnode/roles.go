@@ -208,7 +208,7 @@ roles from its own caller is refused.
       principals: ["spiffe://example.org/operator"]
       grants:
         - database: "*"
-          rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster]
+          rights: [generate, ranges, seed, force, delete, claims, read, backup, cluster, series]
   limits:                               # of each principal, on each node
     - principals: [shop.example.org]
       in-flight: 200

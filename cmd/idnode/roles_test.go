@@ -30,7 +30,7 @@ func TestRolesFile(t *testing.T) {
 				{Database: "shop", Name: "invoices", Rights: []idnodev1.Right{idnodev1.Right_RIGHT_GENERATE}},
 			}},
 			{Name: "operators", Principals: []string{"spiffe://example.org/operator"}, Grants: []*idnodev1.RoleGrant{
-				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+				{Database: "*", Rights: []idnodev1.Right{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
 			}},
 		},
 		Limits: []*idnodev1.CallerLimit{{Principals: []string{"shop.example.org"}, InFlight: 200, IdsPerSecond: 50000, NewNamesPerHour: 100}},

@@ -73,6 +73,14 @@ func (s adminServer) MergeCounters(ctx context.Context, req *idnodev1.MergeCount
 	}, nil
 }
 
+func (s adminServer) ImportSeries(ctx context.Context, req *idnodev1.ImportSeriesRequest) (*idnodev1.ImportSeriesResponse, error) {
+	index, err := s.service.ImportSeries(ctx, service.ImportSeriesRequest{Database: req.GetDatabase(), Record: req.GetRecord()})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.ImportSeriesResponse{LogIndex: index}, nil
+}
+
 func changesOf(changes []service.MergeChange) []*idnodev1.CounterChange {
 	var out []*idnodev1.CounterChange
 	for _, c := range changes {

@@ -35,6 +35,7 @@ func counts(st service.Status) *idnodev1.StateCounts {
 	return &idnodev1.StateCounts{
 		Databases: int64(c.Databases), Identities: int64(c.Identities) + int64(c.HiddenIdentities),
 		Hilos: int64(c.HiLos), Claims: int64(c.Claims), RequestIds: int64(c.Requests), Bytes: c.NameBytes,
+		Series: int64(c.Series), SeriesKeys: c.SeriesKeys,
 	}
 }
 

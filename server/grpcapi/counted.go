@@ -123,19 +123,33 @@ func (s countedStream) SendMsg(m any) error {
 
 // answerBytes bounds a large answer to a request before there is one.
 func answerBytes(req any) int64 {
+	const number = 512 // of a series, with all that is known of it
 	switch req := req.(type) {
 	case *idnodev1.GenerateRequest:
 		return textBytes(req)
+	case *idnodev1.TakeNumbersRequest:
+		return int64(len(req.GetKeys())) * number
+	case interface{ GetKeys() []*idnodev1.NumberOf }:
+		return int64(len(req.GetKeys())) * number
+	case interface {
+		readOfSeries
+		GetPageSize() int32
+	}:
+		return pageBytes(req.GetPageSize(), number)
 	case listing:
 		const item = 2 << 10 // a name or an id, and a number
-		size := req.GetPageSize()
-		if size <= 0 {
-			size = service.DefaultPageSize
-		}
-		return int64(min(size, service.MaxPageSize)) * item
+		return pageBytes(req.GetPageSize(), item)
 	default:
 		return 0
 	}
+}
+
+// pageBytes bounds a page of items of a size.
+func pageBytes(size int32, item int64) int64 {
+	if size <= 0 {
+		size = service.DefaultPageSize
+	}
+	return int64(min(size, service.MaxPageSize)) * item
 }
 
 // textBytes bounds the text of the ids that are asked for. What is more than one answer

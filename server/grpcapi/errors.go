@@ -67,6 +67,9 @@ func details(e *service.Error) []protoadapt.MessageV1 {
 			{Field: e.Field, Description: e.Message, Reason: e.Reason},
 		}})
 	}
+	if e.Number != nil {
+		list = append(list, protoadapt.MessageV1Of(seriesNumber(*e.Number)))
+	}
 	if e.RetryAfter > 0 {
 		list = append(list, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)})
 	}

@@ -106,6 +106,7 @@ func NewServer(cfg Config, creds credentials.TransportCredentials, svc *service.
 	idnodev1.RegisterIdsServiceServer(public, &idsServer{
 		service: svc, log: log, exchanges: newExchanges(cfg.MaxExchangeCalls, exchangesShare(svc.MaxInFlight())),
 	})
+	idnodev1.RegisterSeriesServiceServer(public, seriesServer{service: svc})
 	idnodev1.RegisterClusterServiceServer(public, clusterServer{service: svc})
 	idnodev1.RegisterAdminServiceServer(public, adminServer{service: svc})
 	healthv1.RegisterHealthServer(server, health.server)

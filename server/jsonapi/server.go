@@ -51,7 +51,7 @@ func New(cfg Config) *API { return &API{cfg} }
 
 // services are those of the public API.
 func services() []grpc.ServiceDesc {
-	return []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.ClusterService_ServiceDesc, idnodev1.AdminService_ServiceDesc}
+	return []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc, idnodev1.AdminService_ServiceDesc}
 }
 
 // instead says what to use in the place of the methods that are not offered.

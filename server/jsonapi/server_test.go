@@ -23,6 +23,7 @@ const (
 	ids     = "/idnode.v1.IdsService/"
 	cluster = "/idnode.v1.ClusterService/"
 	admin   = "/idnode.v1.AdminService/"
+	series  = "/idnode.v1.SeriesService/"
 )
 
 // requests has one of each method that has no streams.
@@ -43,6 +44,20 @@ var requests = map[string]string{
 	ids + "Release":        `{"id":"users/ayende"}`,
 	ids + "ListClaims":     `{}`,
 
+	series + "DefineSeries":   `{"name":"invoices","definition":{"format":"INV-{year}-{number:6}","resetBy":"SERIES_RESET_YEAR"}}`,
+	series + "GetSeries":      `{"name":"invoices"}`,
+	series + "ListSeries":     `{}`,
+	series + "TakeNumbers":    `{"series":"invoices","keys":["orders/1-A"]}`,
+	series + "ConfirmNumbers": `{"series":"invoices","keys":[{"key":"orders/1-A","number":"1"}]}`,
+	series + "VoidNumbers":    `{"series":"invoices","keys":[{"key":"orders/1-A"}],"reason":"torn"}`,
+	series + "ReleaseNumbers": `{"series":"invoices","keys":[{"key":"orders/1-A"}]}`,
+	series + "ReportSeries":   `{"series":"invoices"}`,
+	series + "ListNumbers":    `{"series":"invoices","scope":["2026"]}`,
+	series + "WhoHas":         `{"series":"invoices","key":"orders/1-A"}`,
+	series + "VerifySeries":   `{"series":"invoices"}`,
+	series + "CloseScope":     `{"series":"invoices","scope":["2026"]}`,
+	series + "ResumeSeries":   `{"series":"invoices"}`,
+
 	cluster + "GetStatus":          `{}`,
 	cluster + "ListMembers":        `{}`,
 	cluster + "Join":               `{"address":"b:7400","tag":"B"}`,
@@ -56,6 +71,7 @@ var requests = map[string]string{
 
 	admin + "MergeCounters": `{"identities":[{"name":"users","value":"5"}]}`,
 	admin + "MergeCluster":  `{"floor":"5"}`,
+	admin + "ImportSeries":  `{"record":"CgA="}`,
 }
 
 // forAll are the methods that need no right.

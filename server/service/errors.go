@@ -3,6 +3,8 @@ package service
 import (
 	"fmt"
 	"time"
+
+	"github.com/idnode/idnode/series"
 )
 
 // Code is the kind of an error: what a caller can do about it.
@@ -62,6 +64,9 @@ type Error struct {
 	// RetryAfter is how long to wait before the same call again; 0 if the same
 	// call again is useless or unsafe.
 	RetryAfter time.Duration
+	// Number is what the key has that asked for another number of its series; nil for
+	// every other error.
+	Number *series.Number
 	// Err is the cause, for the log only; may be nil.
 	Err error
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
@@ -136,6 +138,55 @@ func mergeResponse(m *raftlogv1.MergeResult, changes []fsm.MergeChange, index ui
 	return MergeCountersResponse{
 		Created: m.GetCreated(), Raised: m.GetRaised(), Claimed: m.GetClaimed(), Unchanged: m.GetUnchanged(),
 		Conflicts: m.GetConflicts(), Changes: changes, LogIndex: index,
+	}
+}
+
+// ImportSeriesRequest holds a record of a backup.
+type ImportSeriesRequest struct {
+	Database string
+	// Record is an encoded raftlog.v1.SeriesImport.
+	Record []byte
+}
+
+// ImportSeries puts a record of a backup into a series, and returns the index of the log
+// entry. It may be repeated.
+func (m *merges) ImportSeries(ctx context.Context, req ImportSeriesRequest) (uint64, error) {
+	return call(ctx, m.calls, "ImportSeries", req, m.importSeries)
+}
+
+func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (index uint64, err error) {
+	database, err := databaseKey(req.Database)
+	if err != nil {
+		return 0, err
+	}
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		return 0, err
+	}
+	if m.state.Format() < fsm.StrictFormat {
+		return 0, formatUnsupported("a member is too old for series of document numbers: upgrade all members first")
+	}
+	record := &raftlogv1.SeriesImport{}
+	if err := proto.Unmarshal(req.Record, record); err != nil {
+		return 0, invalid(ReasonInvalidMerge, "record", "the record is none of a backup")
+	}
+	name, numbers := imported(record)
+	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: map[string]int{"numbers": numbers}}, func() (change, error) {
+		result, err := m.propose(ctx, op.Envelope{Database: database}, record, true)
+		index = result.GetLogIndex()
+		return change{index: index, after: map[string]int{"numbers": numbers}}, err
+	})
+	return index, err
+}
+
+// imported returns the series that a record is of, and how many numbers it has.
+func imported(record *raftlogv1.SeriesImport) (name string, numbers int) {
+	switch r := record.GetRecord().(type) {
+	case *raftlogv1.SeriesImport_Series:
+		return r.Series.GetName(), 0
+	case *raftlogv1.SeriesImport_Numbers:
+		return r.Numbers.GetName(), len(r.Numbers.GetNumbers())
+	default:
+		return record.GetLost().GetName(), 0
 	}
 }
 

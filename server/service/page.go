@@ -68,6 +68,9 @@ const (
 	listDatabases  listing = 'd'
 	listOwnEtags   listing = 'e'
 	listReserves   listing = 'r'
+	listSeries     listing = 's'
+	listScopes     listing = 'o'
+	listNumbers    listing = 'n'
 )
 
 const (

@@ -34,6 +34,7 @@ const (
 	ReasonInvalidCorrelation = "INVALID_CORRELATION"
 	ReasonInvalidTimeout     = "INVALID_TIMEOUT"
 	ReasonInvalidRoles       = "INVALID_ROLES"
+	ReasonInvalidSeries      = "INVALID_SERIES"
 	// ReasonInvalidRequest is for what the state machine alone found malformed, and
 	// for what an API could not even read.
 	ReasonInvalidRequest = "INVALID_REQUEST"
@@ -57,14 +58,16 @@ const (
 	ReasonQuota       = "QUOTA"
 	ReasonStorageFull = "STORAGE_FULL"
 
-	// ReasonCounterExhausted goes with OutOfRange.
+	// OutOfRange.
 	ReasonCounterExhausted = "COUNTER_EXHAUSTED"
+	ReasonSeriesFull       = "SERIES_FULL"
 	// ReasonConcurrency goes with Aborted.
 	ReasonConcurrency = "CONCURRENCY"
 
 	// AlreadyExists.
 	ReasonIDClaimed       = "ID_CLAIMED"
 	ReasonRequestIDReused = "REQUEST_ID_REUSED"
+	ReasonKeyConflict     = "KEY_CONFLICT"
 
 	// FailedPrecondition.
 	ReasonRequestIDExpired  = "REQUEST_ID_EXPIRED"
@@ -76,12 +79,23 @@ const (
 	ReasonMemberUnreachable = "MEMBER_UNREACHABLE"
 	ReasonNotFormed         = "NOT_FORMED"
 	ReasonFormatUnsupported = "FORMAT_UNSUPPORTED"
+	// These are of series of document numbers.
+	ReasonSeriesSuspended    = "SERIES_SUSPENDED"
+	ReasonSeriesDiffers      = "SERIES_DIFFERS"
+	ReasonScopeClosed        = "SCOPE_CLOSED"
+	ReasonDateGoesBack       = "DATE_GOES_BACK"
+	ReasonTooManyOpen        = "TOO_MANY_OPEN"
+	ReasonNumberState        = "NUMBER_STATE"
+	ReasonReservationExpired = "RESERVATION_EXPIRED"
 
 	// NotFound.
 	ReasonIdentityNotFound = "IDENTITY_NOT_FOUND"
 	ReasonHiLoNotFound     = "HILO_NOT_FOUND"
 	ReasonClaimNotFound    = "CLAIM_NOT_FOUND"
 	ReasonMemberNotFound   = "MEMBER_NOT_FOUND"
+	ReasonSeriesNotFound   = "SERIES_NOT_FOUND"
+	ReasonScopeNotFound    = "SCOPE_NOT_FOUND"
+	ReasonNumberNotFound   = "NUMBER_NOT_FOUND"
 
 	// ReasonPermissionDenied goes with PermissionDenied.
 	ReasonPermissionDenied = "PERMISSION_DENIED"

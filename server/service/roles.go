@@ -90,7 +90,7 @@ func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, erro
 		}
 	}
 	if format := r.state.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
-		return 0, formatUnsupported("a member is too old for roles, for a grant with a name or a boundary, or for a limit on new names: upgrade all members first")
+		return 0, formatUnsupported("a member is too old for roles, for a grant with a name, a boundary or the right series, or for a limit on new names: upgrade all members first")
 	}
 	var index uint64
 	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {

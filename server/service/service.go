@@ -190,6 +190,7 @@ type Service struct {
 	*identities
 	*ranges
 	*claims
+	*numbers
 	*databases
 	*merges
 	*backups
@@ -223,6 +224,7 @@ func New(cfg Config) (*Service, error) {
 		identities:  identities,
 		ranges:      &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
 		claims:      claims,
+		numbers:     &numbers{calls: calls, proposer: proposer, reader: reader},
 		databases:   &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
 		merges:      &merges{calls, proposer, reader},
 		backups:     &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},

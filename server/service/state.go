@@ -7,6 +7,7 @@ import (
 	"github.com/idnode/idnode/hilo"
 	"github.com/idnode/idnode/identity"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 // State is what is read of the replicated state; *fsm.State is one. Databases,
@@ -38,4 +39,8 @@ type State interface {
 	HiLo(database, tag string) (hilo.Counter, bool)
 	HiLos(database, prefix, after string, limit int) []fsm.NamedHiLo
 	Claims(database, prefix, after string, limit int) []string
+	SeriesList(database, prefix, after string, limit int) []fsm.NamedSeries
+	// ReadSeries returns false if there is no such series. read keeps nothing of it, and is
+	// quick: nothing is applied until it returns.
+	ReadSeries(database, name string, read func(fsm.NamedSeries, *series.Series)) bool
 }

@@ -129,6 +129,20 @@ var refusalKinds = map[raftlogv1.RefusalReason]refusalKind{
 	raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:           {DataLoss, ReasonCorrupt},
 	raftlogv1.RefusalReason_REFUSAL_REASON_LOSES_QUORUM:       {FailedPrecondition, ReasonLosesQuorum},
 	raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_UNREACHABLE: {FailedPrecondition, ReasonMemberUnreachable},
+
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_INVALID:         {InvalidArgument, ReasonInvalidSeries},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND:       {NotFound, ReasonSeriesNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED:       {FailedPrecondition, ReasonSeriesSuspended},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT:    {AlreadyExists, ReasonKeyConflict},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_NOT_FOUND:   {NotFound, ReasonNumberNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_NOT_FOUND: {NotFound, ReasonScopeNotFound},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_SCOPE_CLOSED:    {FailedPrecondition, ReasonScopeClosed},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DATE_BACK:       {FailedPrecondition, ReasonDateGoesBack},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_TOO_MANY_OPEN:   {FailedPrecondition, ReasonTooManyOpen},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_FULL:            {OutOfRange, ReasonSeriesFull},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_EXPIRED:         {FailedPrecondition, ReasonReservationExpired},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_NUMBER_STATE:    {FailedPrecondition, ReasonNumberState},
+	raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_DIFFERS:         {FailedPrecondition, ReasonSeriesDiffers},
 }
 
 // reasonOfField is the reason for a text that the state refuses, by its field.
@@ -147,6 +161,10 @@ func refusalError(r *raftlogv1.Refusal) *Error {
 	}
 	if e.Message == "" {
 		e.Message = "refused by the cluster"
+	}
+	if r.GetSeriesNumber() != nil {
+		number := op.NumberOf(r.GetSeriesNumber())
+		e.Number = &number
 	}
 	if reason, ok := reasonOfField[e.Field]; ok && e.Reason == ReasonInvalidRequest {
 		e.Reason = reason

@@ -356,7 +356,11 @@ type DatabaseCounts struct {
 	// HiLo counters.
 	Hilos int64 `protobuf:"varint,4,opt,name=hilos,proto3" json:"hilos,omitempty"`
 	// Claimed ids.
-	Claims        int64 `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	Claims int64 `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Series of document numbers.
+	Series int64 `protobuf:"varint,6,opt,name=series,proto3" json:"series,omitempty"`
+	// The numbers of all series.
+	SeriesNumbers int64 `protobuf:"varint,7,opt,name=series_numbers,json=seriesNumbers,proto3" json:"series_numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +426,20 @@ func (x *DatabaseCounts) GetHilos() int64 {
 func (x *DatabaseCounts) GetClaims() int64 {
 	if x != nil {
 		return x.Claims
+	}
+	return 0
+}
+
+func (x *DatabaseCounts) GetSeries() int64 {
+	if x != nil {
+		return x.Series
+	}
+	return 0
+}
+
+func (x *DatabaseCounts) GetSeriesNumbers() int64 {
+	if x != nil {
+		return x.SeriesNumbers
 	}
 	return 0
 }
@@ -1104,6 +1122,108 @@ func (x *MergeClusterResponse) GetResume() string {
 	return ""
 }
 
+// ImportSeriesRequest holds a record of a backup.
+type ImportSeriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The encoded record, as it is in the backup: a series, 1 to 256 of its numbers, or a
+	// key whose number another key has.
+	Record        []byte `protobuf:"bytes,2,opt,name=record,proto3" json:"record,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSeriesRequest) Reset() {
+	*x = ImportSeriesRequest{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSeriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSeriesRequest) ProtoMessage() {}
+
+func (x *ImportSeriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSeriesRequest.ProtoReflect.Descriptor instead.
+func (*ImportSeriesRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ImportSeriesRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ImportSeriesRequest) GetRecord() []byte {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+// ImportSeriesResponse says that the record is in the cluster.
+type ImportSeriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the log entry.
+	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSeriesResponse) Reset() {
+	*x = ImportSeriesResponse{}
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSeriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSeriesResponse) ProtoMessage() {}
+
+func (x *ImportSeriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSeriesResponse.ProtoReflect.Descriptor instead.
+func (*ImportSeriesResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ImportSeriesResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 var File_idnode_v1_admin_proto protoreflect.FileDescriptor
 
 const file_idnode_v1_admin_proto_rawDesc = "" +
@@ -1133,7 +1253,7 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x05epoch\x18\f \x01(\x04R\x05epoch\x12.\n" +
 	"\bsettings\x18\r \x03(\v2\x12.idnode.v1.SettingR\bsettings\x12+\n" +
 	"\amembers\x18\x0e \x03(\v2\x11.idnode.v1.MemberR\amembers\x127\n" +
-	"\tdatabases\x18\x0f \x03(\v2\x19.idnode.v1.DatabaseCountsR\tdatabases\"\xa9\x01\n" +
+	"\tdatabases\x18\x0f \x03(\v2\x19.idnode.v1.DatabaseCountsR\tdatabases\"\xe8\x01\n" +
 	"\x0eDatabaseCounts\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x1e\n" +
 	"\n" +
@@ -1141,7 +1261,9 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"identities\x12-\n" +
 	"\x12deleted_identities\x18\x03 \x01(\x03R\x11deletedIdentities\x12\x14\n" +
 	"\x05hilos\x18\x04 \x01(\x03R\x05hilos\x12\x16\n" +
-	"\x06claims\x18\x05 \x01(\x03R\x06claims\"\xc9\x01\n" +
+	"\x06claims\x18\x05 \x01(\x03R\x06claims\x12\x16\n" +
+	"\x06series\x18\x06 \x01(\x03R\x06series\x12%\n" +
+	"\x0eseries_numbers\x18\a \x01(\x03R\rseriesNumbers\"\xc9\x01\n" +
 	"\x14MergeCountersRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x128\n" +
 	"\n" +
@@ -1192,16 +1314,22 @@ const file_idnode_v1_admin_proto_rawDesc = "" +
 	"\x05given\x18\x02 \x01(\x03R\x05given\x12\x16\n" +
 	"\x06shared\x18\x03 \x03(\tR\x06shared\x12\x1b\n" +
 	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\x12\x16\n" +
-	"\x06resume\x18\x05 \x01(\tR\x06resume*u\n" +
+	"\x06resume\x18\x05 \x01(\tR\x06resume\"I\n" +
+	"\x13ImportSeriesRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06record\x18\x02 \x01(\fR\x06record\"3\n" +
+	"\x14ImportSeriesResponse\x12\x1b\n" +
+	"\tlog_index\x18\x01 \x01(\x04R\blogIndex*u\n" +
 	"\vCounterKind\x12\x1c\n" +
 	"\x18COUNTER_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15COUNTER_KIND_IDENTITY\x10\x01\x12\x15\n" +
 	"\x11COUNTER_KIND_HILO\x10\x02\x12\x16\n" +
-	"\x12COUNTER_KIND_CLAIM\x10\x032\xf4\x01\n" +
+	"\x12COUNTER_KIND_CLAIM\x10\x032\xc5\x02\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Backup\x12\x18.idnode.v1.BackupRequest\x1a\x19.idnode.v1.BackupResponse0\x01\x12R\n" +
 	"\rMergeCounters\x12\x1f.idnode.v1.MergeCountersRequest\x1a .idnode.v1.MergeCountersResponse\x12O\n" +
-	"\fMergeCluster\x12\x1e.idnode.v1.MergeClusterRequest\x1a\x1f.idnode.v1.MergeClusterResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
+	"\fMergeCluster\x12\x1e.idnode.v1.MergeClusterRequest\x1a\x1f.idnode.v1.MergeClusterResponse\x12O\n" +
+	"\fImportSeries\x12\x1e.idnode.v1.ImportSeriesRequest\x1a\x1f.idnode.v1.ImportSeriesResponseB3Z1github.com/idnode/idnode/proto/idnode/v1;idnodev1b\x06proto3"
 
 var (
 	file_idnode_v1_admin_proto_rawDescOnce sync.Once
@@ -1216,7 +1344,7 @@ func file_idnode_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_idnode_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_idnode_v1_admin_proto_goTypes = []any{
 	(CounterKind)(0),              // 0: idnode.v1.CounterKind
 	(*BackupRequest)(nil),         // 1: idnode.v1.BackupRequest
@@ -1232,18 +1360,20 @@ var file_idnode_v1_admin_proto_goTypes = []any{
 	(*GivenTag)(nil),              // 11: idnode.v1.GivenTag
 	(*EtagCeiling)(nil),           // 12: idnode.v1.EtagCeiling
 	(*MergeClusterResponse)(nil),  // 13: idnode.v1.MergeClusterResponse
-	(Consistency)(0),              // 14: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*StateCounts)(nil),           // 16: idnode.v1.StateCounts
-	(*Setting)(nil),               // 17: idnode.v1.Setting
-	(*Member)(nil),                // 18: idnode.v1.Member
+	(*ImportSeriesRequest)(nil),   // 14: idnode.v1.ImportSeriesRequest
+	(*ImportSeriesResponse)(nil),  // 15: idnode.v1.ImportSeriesResponse
+	(Consistency)(0),              // 16: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*StateCounts)(nil),           // 18: idnode.v1.StateCounts
+	(*Setting)(nil),               // 19: idnode.v1.Setting
+	(*Member)(nil),                // 20: idnode.v1.Member
 }
 var file_idnode_v1_admin_proto_depIdxs = []int32{
-	14, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
-	15, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
-	16, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
-	17, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
-	18, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
+	16, // 0: idnode.v1.BackupRequest.consistency:type_name -> idnode.v1.Consistency
+	17, // 1: idnode.v1.BackupInfo.time:type_name -> google.protobuf.Timestamp
+	18, // 2: idnode.v1.BackupInfo.counts:type_name -> idnode.v1.StateCounts
+	19, // 3: idnode.v1.BackupInfo.settings:type_name -> idnode.v1.Setting
+	20, // 4: idnode.v1.BackupInfo.members:type_name -> idnode.v1.Member
 	4,  // 5: idnode.v1.BackupInfo.databases:type_name -> idnode.v1.DatabaseCounts
 	6,  // 6: idnode.v1.MergeCountersRequest.identities:type_name -> idnode.v1.IdentityValue
 	7,  // 7: idnode.v1.MergeCountersRequest.hilos:type_name -> idnode.v1.HiLoValue
@@ -1254,11 +1384,13 @@ var file_idnode_v1_admin_proto_depIdxs = []int32{
 	1,  // 12: idnode.v1.AdminService.Backup:input_type -> idnode.v1.BackupRequest
 	5,  // 13: idnode.v1.AdminService.MergeCounters:input_type -> idnode.v1.MergeCountersRequest
 	10, // 14: idnode.v1.AdminService.MergeCluster:input_type -> idnode.v1.MergeClusterRequest
-	2,  // 15: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
-	8,  // 16: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
-	13, // 17: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
+	14, // 15: idnode.v1.AdminService.ImportSeries:input_type -> idnode.v1.ImportSeriesRequest
+	2,  // 16: idnode.v1.AdminService.Backup:output_type -> idnode.v1.BackupResponse
+	8,  // 17: idnode.v1.AdminService.MergeCounters:output_type -> idnode.v1.MergeCountersResponse
+	13, // 18: idnode.v1.AdminService.MergeCluster:output_type -> idnode.v1.MergeClusterResponse
+	15, // 19: idnode.v1.AdminService.ImportSeries:output_type -> idnode.v1.ImportSeriesResponse
+	16, // [16:20] is the sub-list for method output_type
+	12, // [12:16] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
 	12, // [12:12] is the sub-list for extension extendee
 	0,  // [0:12] is the sub-list for field type_name
@@ -1277,7 +1409,7 @@ func file_idnode_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_admin_proto_rawDesc), len(file_idnode_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

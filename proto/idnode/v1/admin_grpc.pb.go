@@ -22,6 +22,7 @@ const (
 	AdminService_Backup_FullMethodName        = "/idnode.v1.AdminService/Backup"
 	AdminService_MergeCounters_FullMethodName = "/idnode.v1.AdminService/MergeCounters"
 	AdminService_MergeCluster_FullMethodName  = "/idnode.v1.AdminService/MergeCluster"
+	AdminService_ImportSeries_FullMethodName  = "/idnode.v1.AdminService/ImportSeries"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -40,6 +41,9 @@ type AdminServiceClient interface {
 	// MergeCluster takes over, from a backup, which node tags were given, and
 	// where counters of unknown names begin.
 	MergeCluster(ctx context.Context, in *MergeClusterRequest, opts ...grpc.CallOption) (*MergeClusterResponse, error)
+	// ImportSeries puts a record of a backup into a series of document numbers. A series
+	// that is changed by it is suspended. The same call again changes nothing.
+	ImportSeries(ctx context.Context, in *ImportSeriesRequest, opts ...grpc.CallOption) (*ImportSeriesResponse, error)
 }
 
 type adminServiceClient struct {
@@ -89,6 +93,16 @@ func (c *adminServiceClient) MergeCluster(ctx context.Context, in *MergeClusterR
 	return out, nil
 }
 
+func (c *adminServiceClient) ImportSeries(ctx context.Context, in *ImportSeriesRequest, opts ...grpc.CallOption) (*ImportSeriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ImportSeriesResponse)
+	err := c.cc.Invoke(ctx, AdminService_ImportSeries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -105,6 +119,9 @@ type AdminServiceServer interface {
 	// MergeCluster takes over, from a backup, which node tags were given, and
 	// where counters of unknown names begin.
 	MergeCluster(context.Context, *MergeClusterRequest) (*MergeClusterResponse, error)
+	// ImportSeries puts a record of a backup into a series of document numbers. A series
+	// that is changed by it is suspended. The same call again changes nothing.
+	ImportSeries(context.Context, *ImportSeriesRequest) (*ImportSeriesResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -123,6 +140,9 @@ func (UnimplementedAdminServiceServer) MergeCounters(context.Context, *MergeCoun
 }
 func (UnimplementedAdminServiceServer) MergeCluster(context.Context, *MergeClusterRequest) (*MergeClusterResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MergeCluster not implemented")
+}
+func (UnimplementedAdminServiceServer) ImportSeries(context.Context, *ImportSeriesRequest) (*ImportSeriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ImportSeries not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -192,6 +212,24 @@ func _AdminService_MergeCluster_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ImportSeries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ImportSeriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ImportSeries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ImportSeries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ImportSeries(ctx, req.(*ImportSeriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -206,6 +244,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "MergeCluster",
 			Handler:    _AdminService_MergeCluster_Handler,
+		},
+		{
+			MethodName: "ImportSeries",
+			Handler:    _AdminService_ImportSeries_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

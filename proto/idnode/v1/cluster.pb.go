@@ -94,7 +94,8 @@ type Right int32
 const (
 	// Not set.
 	Right_RIGHT_UNSPECIFIED Right = 0
-	// Take identity values, server-side ids, GUIDs and semantic ids.
+	// Take identity values, server-side ids, GUIDs, semantic ids and document numbers, and
+	// confirm the latter.
 	Right_RIGHT_GENERATE Right = 1
 	// Reserve HiLo ranges and give them back.
 	Right_RIGHT_RANGES Right = 2
@@ -112,21 +113,25 @@ const (
 	Right_RIGHT_BACKUP Right = 8
 	// Change members, settings, roles, and the state as a whole.
 	Right_RIGHT_CLUSTER Right = 9
+	// Define, close and resume series of document numbers, and void and release their
+	// numbers.
+	Right_RIGHT_SERIES Right = 10
 )
 
 // Enum value maps for Right.
 var (
 	Right_name = map[int32]string{
-		0: "RIGHT_UNSPECIFIED",
-		1: "RIGHT_GENERATE",
-		2: "RIGHT_RANGES",
-		3: "RIGHT_SEED",
-		4: "RIGHT_FORCE",
-		5: "RIGHT_DELETE",
-		6: "RIGHT_CLAIMS",
-		7: "RIGHT_READ",
-		8: "RIGHT_BACKUP",
-		9: "RIGHT_CLUSTER",
+		0:  "RIGHT_UNSPECIFIED",
+		1:  "RIGHT_GENERATE",
+		2:  "RIGHT_RANGES",
+		3:  "RIGHT_SEED",
+		4:  "RIGHT_FORCE",
+		5:  "RIGHT_DELETE",
+		6:  "RIGHT_CLAIMS",
+		7:  "RIGHT_READ",
+		8:  "RIGHT_BACKUP",
+		9:  "RIGHT_CLUSTER",
+		10: "RIGHT_SERIES",
 	}
 	Right_value = map[string]int32{
 		"RIGHT_UNSPECIFIED": 0,
@@ -139,6 +144,7 @@ var (
 		"RIGHT_READ":        7,
 		"RIGHT_BACKUP":      8,
 		"RIGHT_CLUSTER":     9,
+		"RIGHT_SERIES":      10,
 	}
 )
 
@@ -581,8 +587,12 @@ type StateCounts struct {
 	Claims int64 `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
 	// Remembered request ids.
 	RequestIds int64 `protobuf:"varint,5,opt,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`
-	// Bytes of all names, tags and claims.
-	Bytes         int64 `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Bytes of all names, tags, claims and keys of series.
+	Bytes int64 `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Series of document numbers.
+	Series int64 `protobuf:"varint,7,opt,name=series,proto3" json:"series,omitempty"`
+	// The keys that all series know.
+	SeriesKeys    int64 `protobuf:"varint,8,opt,name=series_keys,json=seriesKeys,proto3" json:"series_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -655,6 +665,20 @@ func (x *StateCounts) GetRequestIds() int64 {
 func (x *StateCounts) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *StateCounts) GetSeries() int64 {
+	if x != nil {
+		return x.Series
+	}
+	return 0
+}
+
+func (x *StateCounts) GetSeriesKeys() int64 {
+	if x != nil {
+		return x.SeriesKeys
 	}
 	return 0
 }
@@ -2049,7 +2073,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\f \x01(\tR\aversion\x12+\n" +
 	"\amembers\x18\r \x03(\v2\x11.idnode.v1.MemberR\amembers\x12\x1a\n" +
 	"\bwarnings\x18\x0e \x03(\tR\bwarnings\x12!\n" +
-	"\fstorage_full\x18\x0f \x01(\bR\vstorageFull\"\xb0\x01\n" +
+	"\fstorage_full\x18\x0f \x01(\bR\vstorageFull\"\xe9\x01\n" +
 	"\vStateCounts\x12\x1c\n" +
 	"\tdatabases\x18\x01 \x01(\x03R\tdatabases\x12\x1e\n" +
 	"\n" +
@@ -2059,7 +2083,10 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x06claims\x18\x04 \x01(\x03R\x06claims\x12\x1f\n" +
 	"\vrequest_ids\x18\x05 \x01(\x03R\n" +
 	"requestIds\x12\x14\n" +
-	"\x05bytes\x18\x06 \x01(\x03R\x05bytes\"\xb3\x01\n" +
+	"\x05bytes\x18\x06 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06series\x18\a \x01(\x03R\x06series\x12\x1f\n" +
+	"\vseries_keys\x18\b \x01(\x03R\n" +
+	"seriesKeys\"\xb3\x01\n" +
 	"\x12ListMembersRequest\x12'\n" +
 	"\x0finclude_removed\x18\x01 \x01(\bR\x0eincludeRemoved\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -2152,7 +2179,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\rROLE_FOLLOWER\x10\x02\x12\x10\n" +
 	"\fROLE_JOINING\x10\x03\x12\x10\n" +
 	"\fROLE_WATCHER\x10\x04\x12\x10\n" +
-	"\fROLE_REMOVED\x10\x05*\xbe\x01\n" +
+	"\fROLE_REMOVED\x10\x05*\xd0\x01\n" +
 	"\x05Right\x12\x15\n" +
 	"\x11RIGHT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eRIGHT_GENERATE\x10\x01\x12\x10\n" +
@@ -2165,7 +2192,9 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"RIGHT_READ\x10\a\x12\x10\n" +
 	"\fRIGHT_BACKUP\x10\b\x12\x11\n" +
-	"\rRIGHT_CLUSTER\x10\t2\xef\x05\n" +
+	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
+	"\fRIGHT_SERIES\x10\n" +
+	"2\xef\x05\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
 	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x127\n" +

@@ -1,0 +1,83 @@
+package grpcapi
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/fsmtest"
+	"github.com/idnode/idnode/fsm/op"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/server/service"
+)
+
+// TestDefinitionsThereAndBack: each choice of the API is one of package series, its 0 is the
+// default, and one that is unknown stays so.
+func TestDefinitionsThereAndBack(t *testing.T) {
+	for reset := range idnodev1.SeriesReset_name {
+		for order := range idnodev1.SeriesOrder_name {
+			m := &idnodev1.SeriesDefinition{
+				Format: "{number}", ResetBy: idnodev1.SeriesReset(reset), Order: idnodev1.SeriesOrder(order),
+				OnRelease: idnodev1.SeriesOnRelease(min(order, 2)), OnExpiry: idnodev1.SeriesOnExpiry(order),
+				ExpiresIn: durationpb.New(time.Hour), MaxOpen: 3, MaxKeys: 4, TimeZone: "Europe/Berlin",
+			}
+			want := proto.CloneOf(m)
+			want.ResetBy, want.Order = max(want.GetResetBy(), 1), max(want.GetOrder(), 1)
+			want.OnRelease, want.OnExpiry = max(want.GetOnRelease(), 1), max(want.GetOnExpiry(), 1)
+			if got := seriesOf(service.SeriesInfo{Definition: definitionOf(m)}).GetDefinition(); !proto.Equal(got, want) {
+				t.Errorf("%v is %v", m, got)
+			}
+		}
+	}
+	for _, unknown := range []int32{-1, 256, 257, 1 << 30} {
+		if d := definitionOf(&idnodev1.SeriesDefinition{Order: idnodev1.SeriesOrder(unknown)}); d.Order <= series.OrderOneOpen {
+			t.Errorf("the order %d is %d", unknown, d.Order)
+		}
+	}
+	d := definitionOf(&idnodev1.SeriesDefinition{ResetBy: idnodev1.SeriesReset_SERIES_RESET_FISCAL_YEAR, OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST})
+	if d.Reset != format.ResetFiscalYear || d.OnExpiry != series.ExpiryReuses {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestAConflictHasTheFirstAnswer among its details.
+func TestAConflictHasTheFirstAnswer(t *testing.T) {
+	r := serve(t, Config{}, nil)
+	member := fsmtest.Member("A")
+	member.LogFormat = fsm.StrictFormat
+	r.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	r.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
+	client := idnodev1.NewSeriesServiceClient(r.conn)
+	definition := &idnodev1.SeriesDefinition{Format: "{till}-{number}", ExpiresIn: durationpb.New(time.Hour)}
+	if _, err := client.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{Name: "s", Definition: definition}); err != nil {
+		t.Fatal(err)
+	}
+	take := func(till string) (*idnodev1.TakeNumbersResponse, error) {
+		return client.TakeNumbers(t.Context(), &idnodev1.TakeNumbersRequest{Series: "s", Keys: []string{"a"}, Values: map[string]string{"till": till}})
+	}
+	first, err := take("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := first.GetNumbers()[0]
+	if n.GetText() != "7-1" || n.GetState() != idnodev1.NumberState_NUMBER_STATE_OPEN || n.GetTaken() == nil || n.GetExpires().AsTime().Sub(n.GetTaken().AsTime()) != time.Hour || n.GetDate() == "" {
+		t.Errorf("%v", n)
+	}
+	_, err = take("8")
+	for _, d := range status.Convert(err).Details() {
+		if got, ok := d.(*idnodev1.SeriesNumber); ok {
+			if !proto.Equal(got, n) {
+				t.Errorf("%v, not %v", got, n)
+			}
+			return
+		}
+	}
+	t.Errorf("no number is in %v", err)
+}

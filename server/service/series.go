@@ -1,0 +1,385 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// MaxSeriesKeyBytes is how many bytes the keys of one call have together: they must fit
+// into one entry of the log, with the numbers that their callers believe they have.
+const MaxSeriesKeyBytes = 64 << 10
+
+// numbers are the use cases of series of document numbers. Each may be repeated: a key has
+// its number, and what has happened already changes nothing.
+type numbers struct {
+	*calls
+	*proposer
+	*reader
+	zones zones
+}
+
+// DefineSeriesRequest says what a series is to be.
+type DefineSeriesRequest struct {
+	Database   string
+	Name       string
+	Definition series.Definition
+	// ExpectedVersion is that of the present definition; 0 begins the series.
+	ExpectedVersion int64
+}
+
+// DefineSeries begins a series, or changes its definition, and returns its version.
+func (n *numbers) DefineSeries(ctx context.Context, req DefineSeriesRequest) (Value, error) {
+	return call(ctx, n.calls, "DefineSeries", req, n.defineSeries)
+}
+
+func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (Value, error) {
+	database, name, err := seriesKey(req.Database, req.Name, "name")
+	if err != nil {
+		return Value{}, err
+	}
+	if !n.zones.has(req.Definition.TimeZone) {
+		return Value{}, invalid(ReasonInvalidSeries, "definition.time_zone", "there is no zone %.80q", req.Definition.TimeZone)
+	}
+	return n.change(ctx, audit.EventSeriesDefine, database, name, req.Definition, "DefineSeries", &raftlogv1.SeriesDefine{
+		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion,
+	})
+}
+
+// change proposes and records a change of a series that answers with a number.
+func (n *numbers) change(ctx context.Context, event, database, name string, after any, useCase string, payload proto.Message) (done Value, err error) {
+	err = n.record(ctx, event, database, name, after, func() (uint64, error) {
+		result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
+		done, err = value(useCase, result, err)
+		return done.LogIndex, err
+	})
+	return done, err
+}
+
+// record makes a change of a series that needs a right of its own, and records it.
+func (n *numbers) record(ctx context.Context, event, database, name string, after any, do func() (uint64, error)) error {
+	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+		return err
+	}
+	if err := n.known(); err != nil {
+		return err
+	}
+	return n.audited(ctx, audit.Record{Event: event, Database: database, Name: name, After: after}, func() (change, error) {
+		index, err := do()
+		return change{index: index, after: after}, err
+	})
+}
+
+// known refuses while a member would not know what a series is.
+func (n *numbers) known() error {
+	if n.state.Format() >= fsm.StrictFormat {
+		return nil
+	}
+	return formatUnsupported("a member is too old for series of document numbers: upgrade all members first")
+}
+
+// TakeNumbersRequest asks for numbers.
+type TakeNumbersRequest struct {
+	Database, Series string
+	// Keys are the documents, each once.
+	Keys []string
+	// Values are those of the format, by name.
+	Values map[string]string
+	// Date is the document's date; empty is the present day in the series' zone.
+	Date      string
+	Label     string
+	ExpiresIn time.Duration
+}
+
+// NumbersResponse holds numbers, in the order of the keys.
+type NumbersResponse struct {
+	Numbers  []series.Number
+	LogIndex uint64
+}
+
+// TakeNumbers gives each key a number, or none.
+func (n *numbers) TakeNumbers(ctx context.Context, req TakeNumbersRequest) (NumbersResponse, error) {
+	return call(ctx, n.calls, "TakeNumbers", req, n.takeNumbers)
+}
+
+func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (NumbersResponse, error) {
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	if err != nil {
+		return NumbersResponse{}, err
+	}
+	if err := checkSeriesKeys(slices.Values(req.Keys), len(req.Keys)); err != nil {
+		return NumbersResponse{}, err
+	}
+	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
+		return NumbersResponse{}, err
+	}
+	if err := n.known(); err != nil {
+		return NumbersResponse{}, err
+	}
+	names, zone, err := n.valuesOf(ctx, database, name)
+	if err != nil {
+		return NumbersResponse{}, err
+	}
+	take := &raftlogv1.SeriesTake{Name: name, Keys: req.Keys, Label: req.Label, ExpiresInNanos: int64(req.ExpiresIn)}
+	if take.Values, err = inOrder(names, req.Values); err != nil {
+		return NumbersResponse{}, err
+	}
+	if req.Date == "" {
+		take.UtcOffsetSeconds = n.zones.offset(zone, time.Now())
+	} else if date, err := format.ParseDate(req.Date); err != nil {
+		return NumbersResponse{}, invalid(ReasonInvalidSeries, "date", "%v", err)
+	} else {
+		take.Date = proto.Int32(int32(date))
+	}
+	return n.proposeNumbers(ctx, database, take)
+}
+
+func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (NumbersResponse, error) {
+	result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
+	if err != nil {
+		return NumbersResponse{}, err
+	}
+	given := result.GetSeriesNumbers()
+	if given == nil {
+		return NumbersResponse{}, wrongResult("numbers", result)
+	}
+	return NumbersResponse{Numbers: op.NumbersOf(given), LogIndex: result.GetLogIndex()}, nil
+}
+
+// valuesOf returns the names of the values of a series' format, and its zone. A node that
+// does not know the series asks the cluster: it may be new.
+func (n *numbers) valuesOf(ctx context.Context, database, name string) (names []string, zone string, err error) {
+	read := func(s fsm.NamedSeries, of *series.Series) { names, zone = of.Format().Names(), s.Definition.TimeZone }
+	if n.state.ReadSeries(database, name, read) {
+		return names, zone, nil
+	}
+	if _, err := n.settle(ctx, Linearizable); err != nil {
+		return nil, "", err
+	}
+	if !n.state.ReadSeries(database, name, read) {
+		return nil, "", seriesNotFound(name)
+	}
+	return names, zone, nil
+}
+
+// inOrder returns values by their names' order.
+func inOrder(names []string, values map[string]string) ([]string, error) {
+	all := make([]string, len(names))
+	for i, name := range names {
+		value, ok := values[name]
+		if !ok {
+			return nil, invalid(ReasonInvalidSeries, "values", "the value of {%s} is missing", name)
+		}
+		all[i] = value
+	}
+	for name := range values {
+		if !slices.Contains(names, name) {
+			return nil, invalid(ReasonInvalidSeries, "values", "the format has no {%.80s}", name)
+		}
+	}
+	return all, nil
+}
+
+// EndNumbersRequest names numbers that are confirmed, voided or released.
+type EndNumbersRequest struct {
+	Database, Series string
+	Keys             []series.Bound
+	// Reason is that of numbers that are voided.
+	Reason string
+}
+
+// ConfirmNumbers makes numbers final, or none.
+func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+	return call(ctx, n.calls, "ConfirmNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+		database, end, err := endOf(req, series.Confirmed)
+		if err != nil {
+			return NumbersResponse{}, err
+		}
+		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
+			return NumbersResponse{}, err
+		}
+		if err := n.known(); err != nil {
+			return NumbersResponse{}, err
+		}
+		return n.proposeNumbers(ctx, database, end)
+	})
+}
+
+// VoidNumbers says that open numbers belong to no document.
+func (n *numbers) VoidNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+	return call(ctx, n.calls, "VoidNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+		return n.endNumbers(ctx, audit.EventSeriesVoid, req, series.Voided)
+	})
+}
+
+// ReleaseNumbers gives open numbers back.
+func (n *numbers) ReleaseNumbers(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+	return call(ctx, n.calls, "ReleaseNumbers", req, func(ctx context.Context, req EndNumbersRequest) (NumbersResponse, error) {
+		return n.endNumbers(ctx, audit.EventSeriesRelease, req, series.Released)
+	})
+}
+
+// ended is what the audit log says of numbers that are not used: all keys are too many.
+type ended struct {
+	Numbers  int    `json:"numbers"`
+	FirstKey string `json:"first_key"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+func (n *numbers) endNumbers(ctx context.Context, event string, req EndNumbersRequest, state series.State) (res NumbersResponse, err error) {
+	database, end, err := endOf(req, state)
+	if err != nil {
+		return res, err
+	}
+	after := ended{Numbers: len(req.Keys), FirstKey: req.Keys[0].Key, Reason: req.Reason}
+	err = n.record(ctx, event, database, end.GetName(), after, func() (uint64, error) {
+		res, err = n.proposeNumbers(ctx, database, end)
+		return res.LogIndex, err
+	})
+	return res, err
+}
+
+// endOf checks a request, and returns its operation.
+func endOf(req EndNumbersRequest, state series.State) (string, *raftlogv1.SeriesEnd, error) {
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	if err != nil {
+		return "", nil, err
+	}
+	end := &raftlogv1.SeriesEnd{Name: name, State: uint32(state), Reason: req.Reason}
+	for _, k := range req.Keys {
+		end.Keys = append(end.Keys, &raftlogv1.SeriesKey{Key: k.Key, Number: k.Number})
+	}
+	return database, end, checkSeriesKeys(func(yield func(string) bool) {
+		for _, k := range req.Keys {
+			if !yield(k.Key) {
+				return
+			}
+		}
+	}, len(req.Keys))
+}
+
+// ScopeRequest names a scope of a series.
+type ScopeRequest struct {
+	Database, Series string
+	// Scope is the period, where numbers begin again, and the values of the format.
+	Scope []string
+}
+
+// CloseScope ends a scope, and returns its last number.
+func (n *numbers) CloseScope(ctx context.Context, req ScopeRequest) (Value, error) {
+	return call(ctx, n.calls, "CloseScope", req, func(ctx context.Context, req ScopeRequest) (Value, error) {
+		database, name, err := seriesKey(req.Database, req.Series, "series")
+		if err != nil {
+			return Value{}, err
+		}
+		return n.change(ctx, audit.EventSeriesClose, database, name, req.Scope, "CloseScope", &raftlogv1.SeriesCloseScope{Name: name, Scope: req.Scope})
+	})
+}
+
+// ResumeSeriesRequest says which numbers are in the books.
+type ResumeSeriesRequest struct {
+	Database, Series string
+	// Lasts are the last numbers of scopes.
+	Lasts []series.Last
+}
+
+// ResumeSeries lets a suspended series go on, and returns the index of the log entry.
+func (n *numbers) ResumeSeries(ctx context.Context, req ResumeSeriesRequest) (uint64, error) {
+	return call(ctx, n.calls, "ResumeSeries", req, n.resumeSeries)
+}
+
+func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (index uint64, err error) {
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	if err != nil {
+		return 0, err
+	}
+	resume := &raftlogv1.SeriesResume{Name: name}
+	for _, l := range req.Lasts {
+		resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: l.Scope, Last: l.Last})
+	}
+	err = n.record(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
+		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, true)
+		index = result.GetLogIndex()
+		return index, err
+	})
+	return index, err
+}
+
+// seriesKey checks and folds the name of a series, which is in a field.
+func seriesKey(database, name, field string) (foldedDatabase, foldedName string, err error) {
+	if foldedDatabase, err = databaseKey(database); err != nil {
+		return "", "", err
+	}
+	if err := docid.ValidateTag(name, docid.DefaultSeparator); err != nil {
+		bad := badForm(err, field)
+		bad.Reason = ReasonInvalidName // A series is named by the rules of tags.
+		return "", "", bad
+	}
+	foldedName = docid.Fold(name)
+	return foldedDatabase, foldedName, checkFolded(foldedName, docid.MaxNameBytes, ReasonInvalidName, field)
+}
+
+// checkSeriesKeys bounds the keys of a call. The state judges each of them.
+func checkSeriesKeys(keys func(yield func(string) bool), count int) error {
+	if count < 1 || count > series.MaxKeys {
+		return invalid(ReasonInvalidSeries, "keys", "there are %d keys, not 1 to %d", count, series.MaxKeys)
+	}
+	size := 0
+	for key := range keys {
+		size += len(key)
+	}
+	if size > MaxSeriesKeyBytes {
+		return invalid(ReasonInvalidSeries, "keys", "the keys have %d bytes together, at most %d are allowed", size, MaxSeriesKeyBytes)
+	}
+	return nil
+}
+
+func seriesNotFound(name string) *Error {
+	return &Error{Code: NotFound, Reason: ReasonSeriesNotFound, Field: "series", Message: "there is no series " + name}
+}
+
+// zones are the time zones by their names. The zero value is ready.
+type zones struct {
+	// loaded has those that were asked for: to load one reads a file.
+	loaded sync.Map
+}
+
+// has reports whether there is a zone; "" is UTC.
+func (z *zones) has(name string) bool { return z.of(name) != nil }
+
+// of returns a zone; nil if there is none. Local, which time knows, is another one on each
+// node.
+func (z *zones) of(name string) *time.Location {
+	if zone, ok := z.loaded.Load(name); ok {
+		return zone.(*time.Location)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || zone == time.Local {
+		return nil
+	}
+	z.loaded.Store(name, zone)
+	return zone
+}
+
+// offset returns how many seconds a zone is ahead of UTC at a time. A zone that an older
+// table does not know counts as UTC.
+func (z *zones) offset(name string, at time.Time) int32 {
+	zone := z.of(name)
+	if zone == nil {
+		return 0
+	}
+	_, offset := at.In(zone).Zone()
+	return int32(offset)
+}

@@ -1,0 +1,444 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/internal/outcome"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+)
+
+// newSeriesNode is a node of a cluster that knows series, and has one.
+func newSeriesNode(t testing.TB, change func(*Config)) node {
+	t.Helper()
+	w := newWorld(t)
+	w.raiseFormat(fsm.StrictFormat)
+	n := newNode(t, w, change)
+	_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "Invoices", Definition: series.Definition{
+		Format: "INV-{branch}-{year}-{number:6}", Reset: format.ResetYear, TimeZone: "Pacific/Auckland",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func berlin(keys ...string) TakeNumbersRequest {
+	return TakeNumbersRequest{Series: "invoices", Keys: keys, Values: map[string]string{"branch": "BERLIN"}}
+}
+
+func bound(keys ...string) (all []series.Bound) {
+	for _, k := range keys {
+		all = append(all, series.Bound{Key: k})
+	}
+	return all
+}
+
+// TestANumberFromItsBeginToItsEnd: taken, confirmed, looked for, listed and verified.
+func TestANumberFromItsBeginToItsEnd(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	ctx := t.Context()
+	taken, err := n.TakeNumbers(ctx, berlin("a", "b", "c"))
+	if err != nil || len(taken.Numbers) != 3 || taken.Numbers[2].Text != "INV-BERLIN-2023-000003" || taken.LogIndex == 0 {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	again, err := n.TakeNumbers(ctx, berlin("b"))
+	if err != nil || again.Numbers[0].Number != 2 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	for want, end := range map[series.State]func() (NumbersResponse, error){
+		series.Confirmed: func() (NumbersResponse, error) {
+			return n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
+		},
+		series.Voided: func() (NumbersResponse, error) {
+			return n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("b"), Reason: "torn"})
+		},
+	} {
+		if res, err := end(); err != nil || res.Numbers[0].State != want {
+			t.Errorf("%s: %+v, %v", want, res, err)
+		}
+	}
+	released, err := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("c")})
+	if err != nil || released.Numbers[0].State != series.Voided || released.Numbers[0].Reason != series.ReasonReleased {
+		t.Errorf("%+v, %v", released, err)
+	}
+	invoices := SeriesRequest{Series: "INVOICES"}
+	if got, err := n.GetSeries(ctx, invoices); err != nil || got.Series.Name != "invoices" || got.Series.Keys != 3 || got.Series.Version != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := n.ListSeries(ctx, ListRequest{Prefix: "inv"}); err != nil || len(got.Items) != 1 || got.Items[0].Name != "invoices" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := n.ReportSeries(ctx, SeriesPageRequest{SeriesRequest: invoices}); err != nil || len(got.Items) != 1 || got.Items[0].Last != 3 || got.Items[0].Voided != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, by := range []WhoHasRequest{{SeriesRequest: invoices, Key: "b"}, {SeriesRequest: invoices, Text: "INV-BERLIN-2023-000002"}} {
+		if got, err := n.WhoHas(ctx, by); err != nil || got.Number.Reason != "torn" || got.Number.Key != "b" {
+			t.Errorf("%+v: %+v, %v", by, got, err)
+		}
+	}
+	if got, err := n.VerifySeries(ctx, invoices); err != nil || got.Wrong != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	last, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
+	if err != nil || last.Value != 3 {
+		t.Errorf("%+v, %v", last, err)
+	}
+	_, err = n.TakeNumbers(ctx, berlin("d"))
+	wantError(t, err, FailedPrecondition, ReasonScopeClosed, "values")
+}
+
+// TestTheDayOfTheZone: a caller without a date gets the day of the series' zone.
+func TestTheDayOfTheZone(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	// 22:13 UTC: in Auckland it is the next day, whichever time of the year the test runs in.
+	res, err := n.TakeNumbers(t.Context(), berlin("a"))
+	if err != nil || res.Numbers[0].Date != format.DateOf(2023, 11, 15) {
+		t.Errorf("%+v, %v", res, err)
+	}
+	req := berlin("b")
+	req.Date = "2023-12-31"
+	if res, err = n.TakeNumbers(t.Context(), req); err != nil || res.Numbers[0].Date != format.DateOf(2023, 12, 31) {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestWrongRequestsForNumbers name the field, and change nothing.
+func TestWrongRequestsForNumbers(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	ctx := t.Context()
+	if _, err := n.TakeNumbers(ctx, berlin("a")); err != nil {
+		t.Fatal(err)
+	}
+	_, hash := n.world.state.Hash()
+	take := func(change func(*TakeNumbersRequest)) func() error {
+		return func() error {
+			req := berlin("z")
+			change(&req)
+			_, err := n.TakeNumbers(ctx, req)
+			return err
+		}
+	}
+	confirm := func(req EndNumbersRequest) func() error {
+		return func() error { _, err := n.ConfirmNumbers(ctx, req); return err }
+	}
+	define := func(change func(*DefineSeriesRequest)) func() error {
+		return func() error {
+			req := DefineSeriesRequest{Name: "more", Definition: series.Definition{Format: "{number}"}}
+			change(&req)
+			_, err := n.DefineSeries(ctx, req)
+			return err
+		}
+	}
+	many := make([]string, series.MaxKeys+1)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	long := make([]string, 600)
+	for i := range long {
+		long[i] = fmt.Sprintf("%0128d", i)
+	}
+	for name, tt := range map[string]struct {
+		do            func() error
+		code          Code
+		reason, field string
+	}{
+		"no series":         {take(func(r *TakeNumbersRequest) { r.Series = "" }), InvalidArgument, ReasonInvalidName, "series"},
+		"an unknown series": {take(func(r *TakeNumbersRequest) { r.Series = "x" }), NotFound, ReasonSeriesNotFound, "series"},
+		"a bad database":    {take(func(r *TakeNumbersRequest) { r.Database = "a b" }), InvalidArgument, "INVALID_DATABASE", "database"},
+		"no keys":           {take(func(r *TakeNumbersRequest) { r.Keys = nil }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"too many keys":     {take(func(r *TakeNumbersRequest) { r.Keys = many }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"too long keys":     {take(func(r *TakeNumbersRequest) { r.Keys = long }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"a key twice":       {take(func(r *TakeNumbersRequest) { r.Keys = []string{"z", "z"} }), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"a value too few":   {take(func(r *TakeNumbersRequest) { r.Values = nil }), InvalidArgument, ReasonInvalidSeries, "values"},
+		"a value too many":  {take(func(r *TakeNumbersRequest) { r.Values["till"] = "7" }), InvalidArgument, ReasonInvalidSeries, "values"},
+		"a wrong value":     {take(func(r *TakeNumbersRequest) { r.Values["branch"] = "a-b" }), InvalidArgument, ReasonInvalidSeries, "scope"},
+		"a wrong date":      {take(func(r *TakeNumbersRequest) { r.Date = "31.12.2026" }), InvalidArgument, ReasonInvalidSeries, "date"},
+		"a long label":      {take(func(r *TakeNumbersRequest) { r.Label = strings.Repeat("x", 65) }), InvalidArgument, ReasonInvalidSeries, "label"},
+		"a time below 0":    {take(func(r *TakeNumbersRequest) { r.ExpiresIn = -1 }), InvalidArgument, ReasonInvalidSeries, "expires_in"},
+		"another scope":     {take(func(r *TakeNumbersRequest) { r.Keys, r.Values["branch"] = []string{"a"}, "ULM" }), AlreadyExists, ReasonKeyConflict, "keys"},
+		"an unknown key":    {confirm(EndNumbersRequest{Series: "invoices", Keys: bound("z")}), NotFound, ReasonNumberNotFound, "keys"},
+		"another number":    {confirm(EndNumbersRequest{Series: "invoices", Keys: []series.Bound{{Key: "a", Number: 7}}}), Aborted, ReasonConcurrency, "keys"},
+		"no keys to end":    {confirm(EndNumbersRequest{Series: "invoices"}), InvalidArgument, ReasonInvalidSeries, "keys"},
+		"no reason": {func() error {
+			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
+			return err
+		}, InvalidArgument, ReasonInvalidSeries, "reason"},
+		"no such zone":       {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
+		"the zone of a node": {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
+		"two texts alike":    {define(func(r *DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument, ReasonInvalidSeries, "definition.format"},
+		"a later version":    {define(func(r *DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted, ReasonConcurrency, "expected_version"},
+		"a bad name":         {define(func(r *DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
+		"an unknown scope": {func() error {
+			_, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
+			return err
+		}, NotFound, ReasonScopeNotFound, "scope"},
+		"a scope to list": {func() error {
+			_, err := n.ListNumbers(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Scope: []string{"1999", "X"}})
+			return err
+		}, NotFound, ReasonScopeNotFound, "scope"},
+		"a token of none": {func() error {
+			_, err := n.ListNumbers(ctx, SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Scope: []string{"2023", "BERLIN"}, PageToken: "eA"})
+			return err
+		}, InvalidArgument, ReasonInvalidPageToken, "page_token"},
+		"key and text": {func() error {
+			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Key: "a", Text: "b"})
+			return err
+		}, InvalidArgument, ReasonInvalidSeries, "key"},
+		"a text of none": {func() error {
+			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Text: "b"})
+			return err
+		}, InvalidArgument, ReasonInvalidSeries, "text"},
+		"a number of none": {func() error {
+			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, Text: "INV-BERLIN-2023-000099"})
+			return err
+		}, NotFound, ReasonNumberNotFound, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tt.do()
+			wantError(t, err, tt.code, tt.reason, tt.field)
+			if conflict := new(Error); tt.reason == ReasonKeyConflict && (!errors.As(err, &conflict) || conflict.Number == nil || conflict.Number.Text != "INV-BERLIN-2023-000001") {
+				t.Errorf("the first answer is %+v", conflict.Number)
+			}
+		})
+	}
+	if _, after := n.world.state.Hash(); after != hash {
+		t.Error("the state changed")
+	}
+}
+
+// TestSeriesWaitForTheUpgrade: a member of an older format would not know them.
+func TestSeriesWaitForTheUpgrade(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	ctx := t.Context()
+	_, define := n.DefineSeries(ctx, DefineSeriesRequest{Name: "s", Definition: series.Definition{Format: "{number}"}})
+	_, take := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "s", Keys: []string{"a"}})
+	_, confirm := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "s", Keys: bound("a")})
+	_, imported := n.ImportSeries(ctx, ImportSeriesRequest{})
+	for _, err := range []error{define, take, confirm, imported} {
+		wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	}
+}
+
+// TestNumbersMayBeAskedForAgain: a call whose outcome is unknown says so, and the same call
+// again gives the same numbers.
+func TestNumbersMayBeAskedForAgain(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	n.world.set(func(w *world) { w.fail, w.lose = outcome.NewUnknown(outcome.Deadline, errors.New("lost")), true })
+	_, err := n.TakeNumbers(t.Context(), berlin("a"))
+	wantError(t, err, Unavailable, ReasonOutcomeUnknown, "")
+	n.world.set(func(w *world) { w.fail, w.lose = nil, false })
+	if res, err := n.TakeNumbers(t.Context(), berlin("a")); err != nil || res.Numbers[0].Number != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestANodeThatDoesNotKnowASeries asks the cluster: it may have been defined a moment ago.
+func TestANodeThatDoesNotKnowASeries(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	n.world.set(func(w *world) {
+		w.catchUp = func() {
+			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "late", Definition: series.Definition{Format: "{number}"}}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if res, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "late", Keys: []string{"a"}}); err != nil || res.Numbers[0].Text != "1" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	n.world.set(func(w *world) {
+		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
+	})
+	_, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "later", Keys: []string{"a"}})
+	wantError(t, err, Unavailable, ReasonNoQuorum, "")
+}
+
+// TestListsOfSeriesInPages: each page leads to the next, and a token to its own list alone.
+func TestListsOfSeriesInPages(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	ctx := t.Context()
+	for _, branch := range []string{"A", "B", "C"} {
+		for i := range 5 {
+			req := TakeNumbersRequest{Series: "invoices", Keys: []string{fmt.Sprint(branch, i)}, Values: map[string]string{"branch": branch}}
+			if _, err := n.TakeNumbers(ctx, req); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	req := SeriesPageRequest{SeriesRequest: SeriesRequest{Series: "invoices"}, PageSize: 2}
+	var scopes []string
+	for {
+		page, err := n.ReportSeries(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Items {
+			scopes = append(scopes, c.Scope[1])
+		}
+		if req.PageToken = page.NextPageToken; req.PageToken == "" {
+			break
+		}
+	}
+	same(t, scopes, []string{"A", "B", "C"})
+	req.Scope = []string{"2023", "B"}
+	var keys []string
+	for {
+		page, err := n.ListNumbers(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Items {
+			keys = append(keys, i.Key)
+		}
+		if page.NextPageToken == "" {
+			break
+		}
+		req.PageToken = page.NextPageToken
+	}
+	same(t, keys, []string{"B0", "B1", "B2", "B3", "B4"})
+	for _, other := range []SeriesPageRequest{
+		{SeriesRequest: req.SeriesRequest, Scope: []string{"2023", "C"}, PageToken: req.PageToken},
+		{SeriesRequest: req.SeriesRequest, Scope: req.Scope, State: series.Open, PageToken: req.PageToken},
+		{SeriesRequest: SeriesRequest{Series: "other"}, Scope: req.Scope, PageToken: req.PageToken},
+	} {
+		_, err := n.ListNumbers(ctx, other)
+		wantError(t, err, InvalidArgument, ReasonInvalidPageToken, "page_token")
+	}
+}
+
+// TestRightsOnSeries: who may take numbers may not void them, and the other way around; a
+// right on some names is one on series of these names.
+func TestRightsOnSeries(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	till := rights.Role{Name: "till", Principals: []string{"till"}, Grants: []rights.Grant{{Database: "default", Name: "invoices", Rights: rights.Generate}}}
+	books := rights.Role{Name: "books", Principals: []string{"books"}, Grants: []rights.Grant{{Database: "*", Rights: rights.Series}}}
+	n.setRoles(t, everything(), till, books)
+	calls := map[string]func(ctx context.Context, name string) error{
+		"take": func(ctx context.Context, name string) error {
+			req := berlin("a")
+			req.Series = name
+			_, err := n.TakeNumbers(ctx, req)
+			return err
+		},
+		"confirm": func(ctx context.Context, name string) error {
+			_, err := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a")})
+			return err
+		},
+		"void": func(ctx context.Context, name string) error {
+			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a"), Reason: "torn"})
+			return err
+		},
+		"release": func(ctx context.Context, name string) error {
+			_, err := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: name, Keys: bound("a")})
+			return err
+		},
+		"close": func(ctx context.Context, name string) error {
+			_, err := n.CloseScope(ctx, ScopeRequest{Series: name, Scope: []string{"2023", "BERLIN"}})
+			return err
+		},
+		"resume": func(ctx context.Context, name string) error {
+			_, err := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: name})
+			return err
+		},
+		"define": func(ctx context.Context, name string) error {
+			_, err := n.DefineSeries(ctx, DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}})
+			return err
+		},
+		"import": func(ctx context.Context, _ string) error {
+			_, err := n.ImportSeries(ctx, ImportSeriesRequest{})
+			return err
+		},
+		"who has": func(ctx context.Context, name string) error {
+			_, err := n.WhoHas(ctx, WhoHasRequest{SeriesRequest: SeriesRequest{Series: name}, Key: "a"})
+			return err
+		},
+	}
+	may := map[string][]string{
+		"till invoices": {"take", "confirm"}, "till orders": nil,
+		"books invoices": {"void", "release", "close", "resume", "define"},
+	}
+	for who, allowed := range may {
+		caller, name, _ := strings.Cut(who, " ")
+		for call, do := range calls {
+			err := do(as(caller), name)
+			denied := new(Error)
+			if isDenied := errors.As(err, &denied) && denied.Code == PermissionDenied; isDenied == slices.Contains(allowed, call) {
+				t.Errorf("%s: %s: %v", who, call, err)
+			}
+		}
+	}
+}
+
+// TestSeriesAreInTheAuditLog: what a person answers for, and not each number.
+func TestSeriesAreInTheAuditLog(t *testing.T) {
+	log := &memoryAudit{}
+	n := newSeriesNode(t, func(c *Config) { c.Audit = log })
+	ctx := t.Context()
+	if _, err := n.TakeNumbers(ctx, berlin("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	_, confirm := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
+	_, void := n.VoidNumbers(ctx, EndNumbersRequest{Series: "Invoices", Keys: bound("b"), Reason: "torn"})
+	_, release := n.ReleaseNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
+	_, closed := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"2023", "BERLIN"}})
+	_, resumed := n.ResumeSeries(ctx, ResumeSeriesRequest{Series: "invoices"})
+	if err := errors.Join(confirm, void, closed, resumed); err != nil || release == nil {
+		t.Fatal(err, release)
+	}
+	var events []string
+	for _, r := range log.records {
+		events = append(events, r.Event+" "+r.Outcome)
+		if r.Name != "invoices" || r.Database != "default" {
+			t.Errorf("%+v is of another series", r)
+		}
+	}
+	same(t, events, []string{
+		"series.define intended", "series.define done", "series.void intended", "series.void done",
+		"series.release intended", "series.release refused", "series.close intended", "series.close done",
+		"series.resume intended", "series.resume done",
+	})
+	after, err := json.Marshal(log.records[3].After)
+	if err != nil || string(after) != `{"numbers":1,"first_key":"b","reason":"torn"}` {
+		t.Errorf("%s, %v", after, err)
+	}
+}
+
+// memoryAudit keeps records.
+type memoryAudit struct{ records []audit.Record }
+
+func (m *memoryAudit) Write(r audit.Record) error {
+	m.records = append(m.records, r)
+	return nil
+}
+
+// TestVerifyGoesOnInPieces: a long series is read beside other calls, and given up when its
+// caller has.
+func TestVerifyGoesOnInPieces(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	for i := range 25 {
+		req := berlin()
+		for j := range 1000 {
+			req.Keys = append(req.Keys, fmt.Sprintf("%d-%d", i, j))
+		}
+		if _, err := n.TakeNumbers(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := n.VerifySeries(t.Context(), SeriesRequest{Series: "invoices"}); err != nil || got.Wrong != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err := n.VerifySeries(ctx, SeriesRequest{Series: "invoices", Consistency: Stale})
+	wantError(t, err, Unavailable, ReasonOverloaded, "")
+}

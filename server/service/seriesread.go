@@ -1,0 +1,203 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/series"
+)
+
+// SeriesRequest names a series.
+type SeriesRequest struct {
+	Database, Series string
+	Consistency      Consistency
+}
+
+// SeriesInfo is a series without its numbers.
+type SeriesInfo = fsm.NamedSeries
+
+// GetSeriesResponse holds a series.
+type GetSeriesResponse struct {
+	Series   SeriesInfo
+	LogIndex uint64
+}
+
+// GetSeries reads a series without its numbers.
+func (n *numbers) GetSeries(ctx context.Context, req SeriesRequest) (GetSeriesResponse, error) {
+	return call(ctx, n.calls, "GetSeries", req, func(ctx context.Context, req SeriesRequest) (res GetSeriesResponse, err error) {
+		res.LogIndex, err = n.readSeries(ctx, req, func(s SeriesInfo, _ *series.Series) { res.Series = s })
+		return res, err
+	})
+}
+
+// readSeries calls read with a series that is as new as asked for, and returns the log
+// index of that.
+func (n *numbers) readSeries(ctx context.Context, req SeriesRequest, read func(SeriesInfo, *series.Series)) (uint64, error) {
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	if err != nil {
+		return 0, err
+	}
+	index, err := n.settleFor(ctx, req.Consistency, database, name)
+	if err != nil {
+		return 0, err
+	}
+	if !n.state.ReadSeries(database, name, read) {
+		return 0, seriesNotFound(name)
+	}
+	return index, nil
+}
+
+// ListSeries lists series in order of their folded names.
+func (n *numbers) ListSeries(ctx context.Context, req ListRequest) (Page[SeriesInfo], error) {
+	return call(ctx, n.calls, "ListSeries", req, func(ctx context.Context, req ListRequest) (Page[SeriesInfo], error) {
+		return list(ctx, n.reader, listSeries, req, n.state.SeriesList, func(s SeriesInfo) (string, SeriesInfo) { return s.Name, s })
+	})
+}
+
+// SeriesPageRequest asks for a page of a series' scopes, or of a scope's numbers.
+type SeriesPageRequest struct {
+	SeriesRequest
+	// Scope and State say which numbers; all states if it is 0.
+	Scope     []string
+	State     series.State
+	PageSize  int
+	PageToken string
+}
+
+// cursor returns where the page begins: above a number.
+func (req SeriesPageRequest) cursor(what listing) (c cursor, above int64, err error) {
+	of := append([]string{req.Database, req.Series, req.State.String()}, req.Scope...)
+	if c, err = (cursor{scope: what, database: strings.Join(of, "\x00")}).at(req.PageSize, req.PageToken); err != nil || c.after == "" {
+		return c, 0, err
+	}
+	if above, err = strconv.ParseInt(c.after, 10, 64); err != nil || above < 1 {
+		return c, 0, invalid(ReasonInvalidPageToken, "page_token", "the page token is not one of this listing")
+	}
+	return c, above, nil
+}
+
+// ReportSeries lists the scopes of a series in the order in which they began.
+func (n *numbers) ReportSeries(ctx context.Context, req SeriesPageRequest) (Page[series.Summary], error) {
+	return call(ctx, n.calls, "ReportSeries", req, n.reportSeries)
+}
+
+func (n *numbers) reportSeries(ctx context.Context, req SeriesPageRequest) (page Page[series.Summary], err error) {
+	c, skip, err := req.cursor(listScopes)
+	if err != nil {
+		return page, err
+	}
+	page.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
+		page.Items = s.Report(time.Now().UnixNano(), int(skip), c.size+1)
+	})
+	if len(page.Items) > c.size {
+		page.Items, page.NextPageToken = page.Items[:c.size], c.token(strconv.FormatInt(skip+int64(c.size), 10))
+	}
+	return page, err
+}
+
+// ListNumbers lists numbers of a scope, ascending. A page can have fewer than were asked
+// for, and a next one.
+func (n *numbers) ListNumbers(ctx context.Context, req SeriesPageRequest) (Page[series.Number], error) {
+	return call(ctx, n.calls, "ListNumbers", req, n.listNumbers)
+}
+
+func (n *numbers) listNumbers(ctx context.Context, req SeriesPageRequest) (page Page[series.Number], err error) {
+	c, above, err := req.cursor(listNumbers)
+	if err != nil {
+		return page, err
+	}
+	var next int64
+	var unknown error
+	page.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
+		page.Items, next, unknown = s.Numbers(time.Now().UnixNano(), req.Scope, req.State, above, c.size)
+	})
+	if unknown != nil {
+		return Page[series.Number]{}, &Error{Code: NotFound, Reason: ReasonScopeNotFound, Field: "scope", Message: unknown.Error()}
+	}
+	if next > 0 {
+		page.NextPageToken = c.token(strconv.FormatInt(next, 10))
+	}
+	return page, err
+}
+
+// WhoHasRequest asks for a number by its key, or by its text if there is no key.
+type WhoHasRequest struct {
+	SeriesRequest
+	Key, Text string
+}
+
+// WhoHasResponse holds a number.
+type WhoHasResponse struct {
+	Number   series.Number
+	LogIndex uint64
+}
+
+// WhoHas finds a number by its key or its text.
+func (n *numbers) WhoHas(ctx context.Context, req WhoHasRequest) (WhoHasResponse, error) {
+	return call(ctx, n.calls, "WhoHas", req, n.whoHas)
+}
+
+func (n *numbers) whoHas(ctx context.Context, req WhoHasRequest) (res WhoHasResponse, err error) {
+	if (req.Key == "") == (req.Text == "") {
+		return res, invalid(ReasonInvalidSeries, "key", "give either a key or a text")
+	}
+	var found bool
+	var bad error
+	res.LogIndex, err = n.readSeries(ctx, req.SeriesRequest, func(_ SeriesInfo, s *series.Series) {
+		if req.Key != "" {
+			res.Number, found = s.WhoHas(time.Now().UnixNano(), req.Key)
+		} else {
+			res.Number, found, bad = s.Find(time.Now().UnixNano(), req.Text)
+		}
+	})
+	switch {
+	case err != nil:
+		return WhoHasResponse{}, err
+	case bad != nil:
+		return WhoHasResponse{}, invalid(ReasonInvalidSeries, "text", "%v", bad)
+	case !found:
+		return WhoHasResponse{}, &Error{Code: NotFound, Reason: ReasonNumberNotFound, Message: "nobody took such a number"}
+	}
+	return res, nil
+}
+
+// VerifySeriesResponse says what is wrong with a series; nil is nothing.
+type VerifySeriesResponse struct {
+	Wrong    *series.VerifyError
+	LogIndex uint64
+}
+
+// verifiedAtOnce is how many numbers are looked at while nothing is applied: some
+// milliseconds.
+const verifiedAtOnce = 10_000
+
+// VerifySeries finds the first number that is not in exactly one state, or that its key
+// does not lead to. It reads the whole series, in pieces, beside other calls.
+func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySeriesResponse, error) {
+	return call(ctx, n.calls, "VerifySeries", req, n.verifySeries)
+}
+
+func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
+	var at series.Place
+	var more bool
+	var wrong error
+	look := func(_ SeriesInfo, s *series.Series) { at, more, wrong = s.VerifySome(at, verifiedAtOnce) }
+	if res.LogIndex, err = n.readSeries(ctx, req, look); err != nil {
+		return res, err
+	}
+	database, name, err := seriesKey(req.Database, req.Series, "series")
+	for more && err == nil {
+		if err := ctx.Err(); err != nil {
+			return VerifySeriesResponse{}, unavailable(ReasonOverloaded, "the time of the call ended before the whole series was read", retryBusy, err)
+		}
+		if !n.state.ReadSeries(database, name, look) {
+			return VerifySeriesResponse{}, seriesNotFound(name)
+		}
+	}
+	errors.As(wrong, &res.Wrong)
+	return res, err
+}
