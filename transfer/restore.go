@@ -44,6 +44,9 @@ func (r *Restore) Run(ctx context.Context) (*idnodev1.MergeClusterResponse, *idn
 	if err := m.merge(ctx, r.Backup.Counters); err != nil {
 		return nil, nil, err
 	}
+	if err := r.importSeries(ctx); err != nil {
+		return nil, nil, err
+	}
 	m.skip = 0
 	total, err := m.Merge(ctx, r.Floors)
 	total.LogIndex = max(total.GetLogIndex(), cluster.GetLogIndex())

@@ -122,8 +122,8 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 		{"log index", fmt.Sprintf("%d, log format %d", b.GetLogIndex(), b.GetLogFormat())},
 		{"taken", fmt.Sprintf("%s by node %s, %s", b.GetTime().AsTime().Format(time.RFC3339), b.GetNodeTag(), b.GetVersion())},
 		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d request ids, %d bytes of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetRequestIds(), c.GetBytes())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %d bytes of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), c.GetBytes())},
 	}
 	if b.GetFloor() > 0 || b.GetEpoch() > 0 {
 		rows = append(rows, [2]string{"floor", fmt.Sprintf("unknown names begin above %d; recovered %d times", b.GetFloor(), b.GetEpoch())})
@@ -136,9 +136,10 @@ func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	printPlaces(w, b.GetMembers())
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "DATABASE\tIDENTITIES\tDELETED\tHILO\tCLAIMS")
+	fmt.Fprintln(tw, "DATABASE\tIDENTITIES\tDELETED\tHILO\tCLAIMS\tSERIES\tNUMBERS")
 	for _, d := range b.GetDatabases() {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\n", d.GetDatabase(), d.GetIdentities(), d.GetDeletedIdentities(), d.GetHilos(), d.GetClaims())
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", d.GetDatabase(), d.GetIdentities(), d.GetDeletedIdentities(),
+			d.GetHilos(), d.GetClaims(), d.GetSeries(), d.GetSeriesNumbers())
 	}
 	_ = tw.Flush()
 }

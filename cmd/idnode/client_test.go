@@ -221,7 +221,7 @@ term     3
 log      applied 7, committed 8, format 1
 contact  12ms ago
 state    0000000000000abc
-holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 request ids (also those of the nodes themselves), 0 bytes of names
+holds    0 databases, 2 identities, 0 HiLo tags, 0 claims, 0 series with 0 keys, 0 request ids (also those of the nodes themselves), 0 bytes of names
 version  v1
 
 TAG  ROLE  ANSWERS  BEHIND  STORAGE  PRIORITY  CERTIFICATE  VERSION  GRPC  RAFT  HTTP  ID

@@ -53,8 +53,8 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
 		{"state", fmt.Sprintf("%016x", r.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d request ids (also those of the nodes themselves), %d bytes of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetRequestIds(), c.GetBytes())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of the nodes themselves), %d bytes of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), c.GetBytes())},
 		{"version", r.GetVersion()},
 	}
 	for _, warning := range r.GetWarnings() {

@@ -30,7 +30,9 @@ func newRestoreCommand(a *app) *cobra.Command {
 		Use:     "restore FILE",
 		GroupID: groupData,
 		Short:   "Merge a backup into a running cluster; nothing goes back",
-		Long: `Raises every counter of the cluster to what the backup has, and adds its claims.
+		Long: `Raises every counter of the cluster to what the backup has, and adds its claims and
+series. A series that is new, or that learns of numbers, is suspended: somebody must
+look into the books, and 'idnode series resume'.
 Nothing is lowered or removed, so restoring twice is restoring once, and callers
 may go on meanwhile. Node tags that were given stay given. Remembered request ids
 are not restored.
@@ -129,8 +131,8 @@ func (r *restore) check() error {
 // question says what is about to happen.
 func (r *restore) question() string {
 	c := r.backup.Info.GetCounts()
-	text := fmt.Sprintf("Merges %d identities, %d HiLo counters and %d claims of %s into cluster %s. Counters only rise, and that cannot be undone.",
-		c.GetIdentities(), c.GetHilos(), c.GetClaims(), r.backup.Path, r.status.GetClusterId())
+	text := fmt.Sprintf("Merges %d identities, %d HiLo counters, %d claims and %d series of %s into cluster %s. Counters only rise, and that cannot be undone.",
+		c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), r.backup.Path, r.status.GetClusterId())
 	if r.skip > 0 {
 		text += fmt.Sprintf(" Each counter goes on %d above the backup's.", r.skip)
 	}
