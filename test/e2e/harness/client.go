@@ -20,6 +20,7 @@ import (
 type Client struct {
 	Conn    *grpc.ClientConn
 	Ids     idnodev1.IdsServiceClient
+	Series  idnodev1.SeriesServiceClient
 	Cluster idnodev1.ClusterServiceClient
 	Health  healthv1.HealthClient
 }
@@ -54,7 +55,7 @@ func DialAs(t testing.TB, addr, certs, name string, options ...grpc.DialOption) 
 	}
 	t.Cleanup(func() { conn.Close() })
 	return &Client{
-		Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Cluster: idnodev1.NewClusterServiceClient(conn),
+		Conn: conn, Ids: idnodev1.NewIdsServiceClient(conn), Series: idnodev1.NewSeriesServiceClient(conn), Cluster: idnodev1.NewClusterServiceClient(conn),
 		Health: healthv1.NewHealthClient(conn),
 	}
 }
