@@ -27,8 +27,13 @@ const (
 	maxOverloads = 3
 )
 
-// method is a method of IdsService: its unary form.
-type method[Req, Resp any] func(idnodev1.IdsServiceClient, context.Context, Req, ...grpc.CallOption) (Resp, error)
+// method is a method of a service of node's api: its unary form.
+type method[Service, Req, Resp any] func(Service, context.Context, Req, ...grpc.CallOption) (Resp, error)
+
+// at makes a call of the method at a node.
+func (m method[Service, Req, Resp]) at(ctx context.Context, n *node, req Req) (Resp, error) {
+	return m(any(n.api).(Service), ctx, req)
+}
 
 // answer is what the responses of the cluster have in common.
 type answer interface{ GetLogIndex() uint64 }
@@ -53,16 +58,16 @@ type counted interface {
 }
 
 // ask makes a call that only reads.
-func ask[Req proto.Message, Resp answer](ctx context.Context, c *Client, m method[Req, Resp], req Req) (Resp, error) {
+func ask[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
 // once makes a call that counts once; the request id is already in req.
-func once[Req counted, Resp answer](ctx context.Context, c *Client, o options, m method[Req, Resp], req Req) (Resp, error) {
+func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client, o options, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
-func invoke[Req proto.Message, Resp answer](ctx context.Context, c *Client, p plan, m method[Req, Resp], req Req) (Resp, error) {
+func invoke[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var got Resp
 	first := true
 	err := c.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
@@ -83,7 +88,7 @@ func invoke[Req proto.Message, Resp answer](ctx context.Context, c *Client, p pl
 
 // attempt makes one try, together with the tries of others where that is
 // possible. ctx has a deadline.
-func attempt[Req proto.Message, Resp answer](ctx context.Context, c *Client, n *node, m method[Req, Resp], req Req) (Resp, error) {
+func attempt[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var none Resp
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
@@ -93,12 +98,12 @@ func attempt[Req proto.Message, Resp answer](ctx context.Context, c *Client, n *
 	}
 	call := callOf(left, c.cfg.TryTimeout, req)
 	if call == nil || c.cfg.Unshared {
-		return m(n.ids, ctx, req)
+		return m.at(ctx, n, req)
 	}
 	reply, err := n.lane.exchange(ctx, call)
 	switch {
 	case errors.Is(err, errNoExchange):
-		return m(n.ids, ctx, req)
+		return m.at(ctx, n, req)
 	case err != nil:
 		return none, err
 	}

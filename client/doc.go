@@ -19,8 +19,9 @@
 //
 // Every call that takes or changes something carries a request id, so that a
 // try whose answer was lost can be repeated at another node. Calls that only
-// read, and those that take ids of which a lost one harms nothing (GUIDs and
-// server-side ids), are repeated without one. Refusals, for example of a
+// read, those that take ids of which a lost one harms nothing (GUIDs and
+// server-side ids), and those on series of document numbers, where a key has its
+// number, are repeated without one. Refusals, for example of a
 // wrong request or of an id that is taken, are final.
 //
 // No call takes longer than its context allows, nor than [Config.Timeout].

@@ -75,7 +75,13 @@ var (
 	// ErrPermissionDenied: the caller's certificate has no right to it. Nothing
 	// happened.
 	ErrPermissionDenied error = &kind{reason: "PERMISSION_DENIED", text: "the caller has no right to it"}
-	// ErrNotFound: there is no such identity, counter or claim.
+	// ErrKeyConflict: a key has a number of another scope or date.
+	ErrKeyConflict error = &kind{reason: "KEY_CONFLICT", text: "the key has another number"}
+	// ErrSeriesSuspended: the series gives no numbers until somebody resumes it.
+	ErrSeriesSuspended error = &kind{reason: "SERIES_SUSPENDED", text: "the series is suspended"}
+	// ErrReservationExpired: the time of the key's number ended, and another key has it.
+	ErrReservationExpired error = &kind{reason: "RESERVATION_EXPIRED", text: "the reservation has expired"}
+	// ErrNotFound: there is no such identity, counter, claim, series or number.
 	ErrNotFound error = &kind{code: codes.NotFound, text: "not found"}
 	// ErrInvalid: the request is wrong; Error.Field says where, Error.Reason why.
 	ErrInvalid error = &kind{code: codes.InvalidArgument, text: "the request is wrong"}

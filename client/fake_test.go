@@ -47,6 +47,7 @@ type fakeCluster struct {
 type fakeNode struct {
 	idnodev1.UnimplementedIdsServiceServer
 	idnodev1.UnimplementedClusterServiceServer
+	idnodev1.UnimplementedSeriesServiceServer
 	*fakeCluster
 	tag, addr, advertised string
 	server                *grpc.Server
@@ -88,6 +89,7 @@ func (n *fakeNode) start(t testing.TB, opts ...grpc.ServerOption) {
 	n.server = grpc.NewServer(opts...)
 	idnodev1.RegisterIdsServiceServer(n.server, n)
 	idnodev1.RegisterClusterServiceServer(n.server, n)
+	idnodev1.RegisterSeriesServiceServer(n.server, n)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = n.server.Serve(lis) }()
 	t.Cleanup(func() { n.server.Stop(); <-done })

@@ -40,13 +40,19 @@ const (
 type node struct {
 	address string
 	conn    *grpc.ClientConn
-	ids     idnodev1.IdsServiceClient
+	api     *api
 	cluster idnodev1.ClusterServiceClient
 	lane    *lane
 	belongs belonging
 	// suspectUntil is until when others are asked first, in nanoseconds since epoch;
 	// 0 if the last try went well.
 	suspectUntil atomic.Int64
+}
+
+// api has the methods of all services that a caller of this package uses.
+type api struct {
+	idnodev1.IdsServiceClient
+	idnodev1.SeriesServiceClient
 }
 
 // epoch is the origin of the client's own times. They come from the monotonic
@@ -85,8 +91,9 @@ func newNode(life context.Context, cfg Config, address string, run func(func()) 
 	if err != nil {
 		return nil, err
 	}
-	n.conn, n.ids, n.cluster = conn, idnodev1.NewIdsServiceClient(conn), idnodev1.NewClusterServiceClient(conn)
-	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.ids.Exchange(ctx) }}
+	n.conn, n.cluster = conn, idnodev1.NewClusterServiceClient(conn)
+	n.api = &api{idnodev1.NewIdsServiceClient(conn), idnodev1.NewSeriesServiceClient(conn)}
+	n.lane = &lane{life: life, run: run, open: func(ctx context.Context) (exchangeStream, error) { return n.api.Exchange(ctx) }}
 	return n, nil
 }
 

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// Series gives documents numbers without a hole that nobody can explain: a number belongs
+// to a document's key, and asking again gives the same one. Store the document without a
+// number, take a number for the document's own id, store the number, and confirm it.
+//
+// A Series is defined with the command line, 'idnode series define'.
+type Series struct {
+	client *Client
+	name   string
+}
+
+// Series returns the series with this name. It makes no call.
+func (c *Client) Series(name string) Series { return Series{client: c, name: name} }
+
+// NumberState is what became of a number.
+type NumberState string
+
+// The states of a number.
+const (
+	// NumberOpen: it was taken.
+	NumberOpen NumberState = "open"
+	// NumberConfirmed: it is final.
+	NumberConfirmed NumberState = "confirmed"
+	// NumberVoided: it belongs to no document.
+	NumberVoided NumberState = "voided"
+	// NumberReleased: it was given back, and another key may get it.
+	NumberReleased NumberState = "released"
+)
+
+// DocumentNumber is the number of a document.
+type DocumentNumber struct {
+	// Key is the document's.
+	Key string
+	// Text is the number in the series' format.
+	Text string
+	// Scope is the period, where numbers begin again, and the values of the format; Number
+	// is the number in it.
+	Scope  []string
+	Number int64
+	State  NumberState
+	// Overdue means that it is open, and that its time has ended.
+	Overdue bool
+	// Date is the document's, as 2026-12-31.
+	Date string
+	// Taken is when the key got it, by the leader's clock, and Expires when its time ends;
+	// the zero time is never.
+	Taken, Expires time.Time
+	Label          string
+	// Reason is that of a voided number.
+	Reason string
+}
+
+// NumberRequest asks for numbers.
+type NumberRequest struct {
+	// Keys are the documents, each once: 1 to 1,000, of 1 to 128 bytes.
+	Keys []string
+	// Values are those of the format, as branch: BERLIN.
+	Values map[string]string
+	// Date is the document's, as 2026-12-31; empty is the present day in the series' zone.
+	Date string
+	// Label is stored with each new number; at most 64 bytes.
+	Label string
+	// ExpiresIn replaces that of the definition, if it is not 0.
+	ExpiresIn time.Duration
+}
+
+// Take gives each key a number, or none. A key that has one keeps it: look at its State,
+// for it can be voided. The others get consecutive numbers in the order of the keys. The
+// errors are ErrKeyConflict, ErrSeriesSuspended, ErrNotFound, ErrInvalid and those of every
+// call.
+func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([]DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.TakeNumbersRequest{
+		Database: o.database, Series: s.name, Keys: want.Keys, Values: want.Values, Date: want.Date, Label: want.Label,
+	}
+	if want.ExpiresIn != 0 {
+		req.ExpiresIn = durationpb.New(want.ExpiresIn)
+	}
+	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.TakeNumbers, req)
+	return documentNumbers(r.GetNumbers()), err
+}
+
+// Confirm makes numbers final, or none. Of each, Key and Number count; a Number of 0 is any
+// that the key has. The errors are ErrReservationExpired, ErrConcurrency for a key that has
+// another number, ErrNotFound, ErrInvalid and those of every call.
+func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.ConfirmNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
+	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
+	return documentNumbers(r.GetNumbers()), err
+}
+
+// Void says that open numbers belong to no document, and why, in 1 to 128 bytes. Numbers
+// and errors are those of Confirm.
+func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
+	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.VoidNumbers, req)
+	return documentNumbers(r.GetNumbers()), err
+}
+
+// Release gives open numbers back: another key may get them, or they are voided, as the
+// series' policy says. Numbers and errors are those of Confirm.
+func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
+	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
+	return documentNumbers(r.GetNumbers()), err
+}
+
+// Find returns the number of a key. The error is ErrNotFound if it has none.
+func (s Series) Find(ctx context.Context, key string, opts ...Option) (DocumentNumber, error) {
+	o := s.client.options(opts)
+	req := &idnodev1.WhoHasRequest{Database: o.database, Series: s.name, By: &idnodev1.WhoHasRequest_Key{Key: key}, Consistency: o.consistency}
+	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.WhoHas, req)
+	if err != nil {
+		return DocumentNumber{}, err
+	}
+	return documentNumber(r.GetNumber()), nil
+}
+
+func numberKeys(numbers []DocumentNumber) []*idnodev1.NumberOf {
+	keys := make([]*idnodev1.NumberOf, len(numbers))
+	for i, n := range numbers {
+		keys[i] = &idnodev1.NumberOf{Key: n.Key, Number: n.Number}
+	}
+	return keys
+}
+
+func documentNumbers(list []*idnodev1.SeriesNumber) (numbers []DocumentNumber) {
+	for _, m := range list {
+		numbers = append(numbers, documentNumber(m))
+	}
+	return numbers
+}
+
+func documentNumber(m *idnodev1.SeriesNumber) DocumentNumber {
+	return DocumentNumber{
+		Key: m.GetKey(), Text: m.GetText(), Scope: m.GetScope(), Number: m.GetNumber(), State: numberStates[m.GetState()],
+		Overdue: m.GetOverdue(), Date: m.GetDate(), Taken: timeOf(m.GetTaken()), Expires: timeOf(m.GetExpires()),
+		Label: m.GetLabel(), Reason: m.GetReason(),
+	}
+}
+
+var numberStates = map[idnodev1.NumberState]NumberState{
+	idnodev1.NumberState_NUMBER_STATE_OPEN: NumberOpen, idnodev1.NumberState_NUMBER_STATE_CONFIRMED: NumberConfirmed,
+	idnodev1.NumberState_NUMBER_STATE_VOIDED: NumberVoided, idnodev1.NumberState_NUMBER_STATE_RELEASED: NumberReleased,
+}
+
+// timeOf returns the zero time for a time that is not set.
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
