@@ -23,16 +23,8 @@ import (
 func TestCommands(t *testing.T) {
 	at := time.Date(2024, 5, 1, 12, 0, 0, 500, time.UTC)
 	member := &idnodev1.Member{Tag: "A", Id: "aa", GrpcAddress: "h:1", RaftAddress: "h:2", Role: idnodev1.Role_ROLE_LEADER, LogFormat: 1, Reachable: true, AppliedIndex: 9, Version: "v1"}
-	linearizable := idnodev1.Consistency_CONSISTENCY_LINEARIZABLE
-	stale := idnodev1.Consistency_CONSISTENCY_STALE
 	id := &idnodev1.RequestId{Id: "r"}
-	tests := []struct {
-		line string
-		res  proto.Message
-		req  proto.Message
-		text string
-		json string
-	}{
+	tests := []commandTest{
 		{
 			"next users/ --count 2 --separator / --database shop",
 			&idnodev1.GenerateResponse{Ids: []string{"users/1-A", "users/2-A"}, Strategy: idnodev1.Strategy_STRATEGY_SERVER_SIDE, NodeTag: "A"},
@@ -176,22 +168,34 @@ func TestCommands(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.line, func(t *testing.T) {
-			node := newFakeNode(t, answer(tt.res))
-			node.applied = 1
-			args := append([]string{}, strings.Fields(tt.line)...)
-			args = insertFlags(args, "--endpoint", node.addr)
-			if got := command(t, args...); got != (outcome{stdout: tt.text}) {
-				t.Errorf("text: got %+v, want %q", got, tt.text)
-			}
-			if got := command(t, insertFlags(args, "-o", "json")...); got != (outcome{stdout: tt.json + "\n"}) {
-				t.Errorf("json: got %+v, want %s", got, tt.json)
-			}
-			want := []proto.Message{tt.req, tt.req}
-			if diff := cmp.Diff(want, node.requests(), protocmp.Transform()); diff != "" {
-				t.Errorf("requests differ (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(tt.line, tt.run)
+	}
+}
+
+// commandTest is a command line, what a node answers, and what the command must send and
+// print, as text and as JSON.
+type commandTest struct {
+	line string
+	res  proto.Message
+	req  proto.Message
+	text string
+	json string
+}
+
+func (tt commandTest) run(t *testing.T) {
+	node := newFakeNode(t, answer(tt.res))
+	node.applied = 1
+	args := append([]string{}, strings.Fields(tt.line)...)
+	args = insertFlags(args, "--endpoint", node.addr)
+	if got := command(t, args...); got != (outcome{stdout: tt.text}) {
+		t.Errorf("text: got %+v, want %q", got, tt.text)
+	}
+	if got := command(t, insertFlags(args, "-o", "json")...); got != (outcome{stdout: tt.json + "\n"}) {
+		t.Errorf("json: got %+v, want %s", got, tt.json)
+	}
+	want := []proto.Message{tt.req, tt.req}
+	if diff := cmp.Diff(want, node.requests(), protocmp.Transform()); diff != "" {
+		t.Errorf("requests differ (-want +got):\n%s", diff)
 	}
 }
 

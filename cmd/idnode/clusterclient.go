@@ -56,6 +56,8 @@ type callError struct {
 	unknown bool
 	// request repeats the call safely; nil if it had no request id.
 	request *request
+	// keyed says that the call itself repeats safely, without a request id.
+	keyed bool
 }
 
 // endpointError is why an endpoint did not do it.
@@ -106,7 +108,7 @@ func callErrorIn(err error) *callError {
 // attempt is one try of a call at one endpoint.
 type attempt = func(ctx context.Context, conn grpc.ClientConnInterface) error
 
-// sending is how a call is sent: ask, change, or what once returns.
+// sending is how a call is sent: ask, keyed, change, or what once returns.
 type sending func(ctx context.Context, call attempt) error
 
 // invoke sends a request as one call of a service's client, and returns its answer.
@@ -125,6 +127,16 @@ func (s *clusterClient) ask(ctx context.Context, call attempt) error {
 	err := s.try(ctx, repeatable, call)
 	if failed := callErrorIn(err); failed != nil {
 		failed.unknown = false
+	}
+	return err
+}
+
+// keyed sends a call that changes the cluster, and whose repeat changes nothing more: its
+// caller names what it is about, as a document's key.
+func (s *clusterClient) keyed(ctx context.Context, call attempt) error {
+	err := s.try(ctx, repeatable, call)
+	if failed := callErrorIn(err); failed != nil {
+		failed.keyed = true
 	}
 	return err
 }

@@ -164,6 +164,9 @@ func describeCall(e *callError) string {
 	if reasonOf(e.err) != reasonUnknown {
 		text = reasonUnknown + ": " + text + "; whether it took effect is not known"
 	}
+	if e.keyed {
+		return text + "; repeat the same command: it counts once"
+	}
 	if again := e.request.flags(); again != "" {
 		text += "; repeat the same command with " + again + " and it counts once"
 	}

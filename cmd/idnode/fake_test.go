@@ -23,6 +23,7 @@ import (
 type fakeNode struct {
 	idnodev1.UnimplementedIdsServiceServer
 	idnodev1.UnimplementedClusterServiceServer
+	idnodev1.UnimplementedSeriesServiceServer
 	healthpb.UnimplementedHealthServer
 
 	addr string
@@ -46,6 +47,7 @@ func newFakeNode(t *testing.T, handle func(req proto.Message) (proto.Message, er
 	srv := grpc.NewServer(append(opts, grpc.UnaryInterceptor(n.intercept))...)
 	idnodev1.RegisterIdsServiceServer(srv, n)
 	idnodev1.RegisterClusterServiceServer(srv, n)
+	idnodev1.RegisterSeriesServiceServer(srv, n)
 	healthpb.RegisterHealthServer(srv, n)
 	done := make(chan struct{})
 	go func() {

@@ -138,8 +138,20 @@ type listFlags struct {
 
 func (l *listFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&l.prefix, "prefix", "", "only names that begin with this, in any case")
+	l.registerPages(f)
+}
+
+// registerPages adds the flags of lists that are not of names.
+func (l *listFlags) registerPages(f *pflag.FlagSet) {
 	f.Int64Var(&l.limit, "limit", 0, "at most this many; 0 lists all")
 	registerStale(f, &l.stale)
+}
+
+func (l *listFlags) check() error {
+	if l.limit < 0 {
+		return usagef("--limit must not be negative")
+	}
+	return nil
 }
 
 func registerStale(f *pflag.FlagSet, stale *bool) {

@@ -37,8 +37,8 @@ func (a *app) list(cmd *cobra.Command, show pager) *cobra.Command {
 	flags.register(cmd.Flags())
 	cmd.Args = cobra.NoArgs
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
-		if flags.limit < 0 {
-			return usagef("--limit must not be negative")
+		if err := flags.check(); err != nil {
+			return err
 		}
 		return flags.pages(ctx, s, show)
 	})

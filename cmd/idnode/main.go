@@ -94,7 +94,7 @@ says 4 of damage.`,
 	)
 	root.AddCommand(
 		newServeCommand(a), newDevCommand(a), newCertsCommand(a), newAuditCommand(a), newLogCommand(a), newBenchCommand(a),
-		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a),
+		newNextCommand(a), newHiloCommand(a), newIdentityCommand(a), newClaimCommand(a), newReleaseCommand(a), newClaimsCommand(a), newSeriesCommand(a),
 		newBackupCommand(a), newRestoreCommand(a), newImportCommand(a), newExportCommand(a), newRecoverCommand(a),
 		newClusterCommand(a), newHealthCommand(a), newVersionCommand(a),
 	)

@@ -51,6 +51,38 @@ func TestWrongUsage(t *testing.T) {
 		{"export x --form xml", `--form must be ravendb or csv, not "xml"`},
 		{"recover --members A --skip-ahead 1", "--data-dir and --members are required"},
 		{"recover --data-dir x --members A", "--skip-ahead is required"},
+		{"series explode", `unknown command "explode" for 'idnode series'`},
+		{"series define invoices", "--format is required"},
+		{"series define invoices --format {number} --reset-by decade", `--reset-by must be never, year, month, day, week or fiscal-year, not "decade"`},
+		{"series define invoices --format {number} --order unspecified", "--order must be any, dates-do-not-go-back or one-open"},
+		{"series define invoices --format {number} --on-release reuse_lowest", "--on-release must be void or reuse-lowest"},
+		{"series define invoices --format {number} --on-expiry never", "--on-expiry must be report, void or reuse-lowest"},
+		{"series define invoices --format {number} --expires-in 0s", "--expires-in must be above zero"},
+		{"series define invoices --format {number} --expires-in 3", "not a duration"},
+		{"series show", "usage: idnode series show NAME"},
+		{"series list extra", "usage: idnode series list"},
+		{"series take invoices", "--key is required"},
+		{"series take invoices --key k --expires-in -1s", "--expires-in must be above zero"},
+		{"series take invoices --key k --scope BERLIN", `--scope must be NAME=VALUE, not "BERLIN"`},
+		{"series take invoices --key k --scope branch=A --scope branch=B", `--scope has "branch" twice`},
+		{"series confirm invoices", "--key is required"},
+		{"series confirm invoices --key a --key b --number 1", "--number needs exactly one --key, not 2"},
+		{"series release invoices --key a --number 0", "--number must be above zero, not 0"},
+		{"series release invoices --number 1", "--key is required"},
+		{"series void invoices --key a", "--reason is required"},
+		{"series report invoices --limit -1", "--limit must not be negative"},
+		{"series report invoices --limit -1 --state open", "--limit must not be negative"},
+		{"series report invoices --state overdue", `--state must be open, confirmed, voided or released, not "overdue"`},
+		{"series report invoices --state=", "--state must be open"},
+		{"series who-has invoices", "exactly one of --key and --text is required"},
+		{"series who-has invoices --key a --text b", "exactly one of --key and --text is required"},
+		{"series close invoices --yes", "usage: idnode series close NAME SCOPE"},
+		{"series close invoices 2026,,BERLIN --yes", `SCOPE must be a period and values as in 2026,BERLIN, or - for none, not "2026,,BERLIN"`},
+		{"series close invoices 2026", "say --yes"},
+		{"series resume invoices", "say --yes"},
+		{"series resume invoices --yes --last 41", `--last must be SCOPE=NUMBER, not "41"`},
+		{"series resume invoices --yes --last =41", "SCOPE must be a period and values"},
+		{"series resume invoices --yes --last 2026=many", "the number of --last must be a whole number"},
 		{"version now", "usage: idnode version"},
 	}
 	for _, tt := range tests {
@@ -74,7 +106,7 @@ func TestWrongUsage(t *testing.T) {
 
 // TestGroupsWithoutCommand print what there is, and fail.
 func TestGroupsWithoutCommand(t *testing.T) {
-	for _, line := range []string{"", "hilo", "identity", "cluster"} {
+	for _, line := range []string{"", "hilo", "identity", "series", "cluster"} {
 		got := command(t, strings.Fields(line)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, "Available Commands:") && !strings.Contains(got.stderr, "Ids:") {
 			t.Errorf("idnode %s: code %d, %q", line, got.code, got.stderr)

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+func newSeriesCommand(a *app) *cobra.Command {
+	return a.group(&cobra.Command{
+		Use:     "series",
+		GroupID: groupIDs,
+		Short:   "Document numbers without a hole that nobody can explain",
+		Long: `A series gives numbers to the keys of documents. Store the document without a number,
+take a number for the document's own id, store the number, and confirm it. The same
+key has the same number, so a command whose outcome is unknown is made again.
+
+A scope is where numbers begin at 1: a period, values, or both. SCOPE is its period and
+its values in the order of the format, as in 2026,BERLIN; - is that of a series that
+has neither.`,
+	}, newSeriesDefineCommand(a), newSeriesListCommand(a), newSeriesShowCommand(a),
+		newSeriesTakeCommand(a), newSeriesConfirmCommand(a), newSeriesVoidCommand(a), newSeriesReleaseCommand(a),
+		newSeriesReportCommand(a), newSeriesWhoHasCommand(a), newSeriesVerifyCommand(a),
+		newSeriesCloseCommand(a), newSeriesResumeCommand(a))
+}
+
+func newSeriesListCommand(a *app) *cobra.Command {
+	return a.list(&cobra.Command{
+		Use:     "list",
+		Short:   "List the series: name, keys, active or suspended, format",
+		Example: "  idnode series list --prefix inv",
+	}, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListSeries, &idnodev1.ListSeriesRequest{
+			Database: s.database, Prefix: p.prefix, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		})
+		for _, x := range res.GetSeries() {
+			s.out.result(x, func(w io.Writer) {
+				fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", docid.Escape(x.GetName()), x.GetKeys(), activity(x), docid.Escape(x.GetDefinition().GetFormat()))
+			})
+		}
+		return res.GetNextPageToken(), len(res.GetSeries()), err
+	})
+}
+
+func activity(x *idnodev1.Series) string {
+	if x.GetSuspended() {
+		return "suspended"
+	}
+	return "active"
+}
+
+func newSeriesShowCommand(a *app) *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show what a series is, and how many keys it knows",
+		Example: "  idnode series show invoices",
+		Args:    cobra.ExactArgs(1),
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.GetSeries, &idnodev1.GetSeriesRequest{
+			Database: s.database, Name: args[0], Consistency: consistency(stale),
+		})
+		if err != nil {
+			return err
+		}
+		s.out.result(res.GetSeries(), func(w io.Writer) { printSeries(w, res.GetSeries()) })
+		return nil
+	})
+}
+
+func newSeriesVerifyCommand(a *app) *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:   "verify NAME",
+		Short: "Check that every number is in exactly one state",
+		Long: `Reads the whole series, and prints ok if every number is in exactly one state, and its
+key leads to it. If not, it fails, and names the first number that is wrong.`,
+		Example: "  idnode series verify invoices",
+		Args:    cobra.ExactArgs(1),
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VerifySeries, &idnodev1.VerifySeriesRequest{
+			Database: s.database, Series: args[0], Consistency: consistency(stale),
+		})
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) {
+			if res.GetOk() {
+				fmt.Fprintln(w, "ok")
+			}
+		})
+		if !res.GetOk() {
+			return fmt.Errorf("%s: number %d of scope %s %s", quote(args[0]), res.GetNumber(), scopeText(res.GetScope()), res.GetDetail())
+		}
+		return nil
+	})
+}
+
+// noScope is the scope of a series that has neither periods nor values. No period and no
+// value is like it.
+const noScope = "-"
+
+// scopeText is a scope as parseScope reads it: its parts have no commas.
+func scopeText(scope []string) string {
+	if len(scope) == 0 {
+		return noScope
+	}
+	return strings.Join(scope, ",")
+}
+
+// parseScope reads a scope. Which ones there are is the cluster's business.
+func parseScope(text string) ([]string, error) {
+	if text == noScope {
+		return nil, nil
+	}
+	scope := strings.Split(text, ",")
+	for _, part := range scope {
+		if part == "" {
+			return nil, usagef("SCOPE must be a period and values as in 2026,BERLIN, or - for none, not %q", text)
+		}
+	}
+	return scope, nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// definitionFlags say what a series is to be.
+type definitionFlags struct {
+	flags                             *pflag.FlagSet
+	reset, order, onRelease, onExpiry string
+	expiresIn                         time.Duration
+	definition                        idnodev1.SeriesDefinition
+}
+
+func newSeriesDefineCommand(a *app) *cobra.Command {
+	var d definitionFlags
+	var expected int64
+	cmd := &cobra.Command{
+		Use:   "define NAME --format F",
+		Short: "Begin a series, or make its definition stricter",
+		Long: `Begins a series, and prints the version of its definition. With --expected-version the
+definition changes: format and --reset-by stay as they are, --order, --on-release and
+--on-expiry only become stricter, and limits change either way. A definition is given
+as a whole: what is not said is the default, and not what it was.`,
+		Example: `  idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year
+  idnode series define orders --format '{branch}-{number:6+}{check:damm}' --expires-in 72h --on-expiry void
+  idnode series define invoices --format 'INV-{year}-{number:6}' --reset-by year --max-open 100 --expected-version 1`,
+		Args: cobra.ExactArgs(1),
+	}
+	d.register(cmd.Flags())
+	cmd.Flags().Int64Var(&expected, "expected-version", 0, "the version that 'series show' has; 0 begins the series")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		definition, err := d.message()
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.DefineSeriesRequest{Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected}
+		res, err := invoke(ctx, s.change, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
+		return s.out.value(err, res, res.GetVersion())
+	})
+}
+
+func (d *definitionFlags) register(f *pflag.FlagSet) {
+	d.flags = f
+	f.StringVar(&d.definition.Format, "format", "", "the text of a number, as in INV-{branch}-{year}-{number:6} (required); docs/series.md has the tokens")
+	f.StringVar(&d.reset, "reset-by", "never", "when numbers begin at 1 again: never, year, month, day, week or fiscal-year")
+	f.StringVar(&d.order, "order", "any", "of documents by their dates: any, dates-do-not-go-back, or one-open, with one open number at a time")
+	f.StringVar(&d.onRelease, "on-release", "void", "what becomes of a released number: void or reuse-lowest")
+	f.StringVar(&d.onExpiry, "on-expiry", "report", "what becomes of an open number whose time has ended: report, void or reuse-lowest")
+	registerExpiresIn(f, &d.expiresIn, "how long a number stays open, at most 87600h (default: without end)")
+	f.Int64Var(&d.definition.MaxOpen, "max-open", 0, "how many numbers of a scope may be open; 0 is without limit")
+	f.Int64Var(&d.definition.MaxKeys, "max-keys", 0, "how many keys the series may know; 0 is without limit")
+	f.StringVar(&d.definition.TimeZone, "time-zone", "", "IANA name of the zone of dates that callers do not give (default: UTC)")
+}
+
+// message returns the definition that the flags name.
+func (d *definitionFlags) message() (*idnodev1.SeriesDefinition, error) {
+	if d.definition.GetFormat() == "" {
+		return nil, usagef("--format is required")
+	}
+	reset, err := choice("--reset-by", d.reset, "SERIES_RESET_", idnodev1.SeriesReset_value)
+	if err != nil {
+		return nil, err
+	}
+	order, err := choice("--order", d.order, "SERIES_ORDER_", idnodev1.SeriesOrder_value)
+	if err != nil {
+		return nil, err
+	}
+	release, err := choice("--on-release", d.onRelease, "SERIES_ON_RELEASE_", idnodev1.SeriesOnRelease_value)
+	if err != nil {
+		return nil, err
+	}
+	expiry, err := choice("--on-expiry", d.onExpiry, "SERIES_ON_EXPIRY_", idnodev1.SeriesOnExpiry_value)
+	if err != nil {
+		return nil, err
+	}
+	if d.definition.ExpiresIn, err = expiresIn(d.flags, d.expiresIn); err != nil {
+		return nil, err
+	}
+	d.definition.ResetBy, d.definition.Order = idnodev1.SeriesReset(reset), idnodev1.SeriesOrder(order)
+	d.definition.OnRelease, d.definition.OnExpiry = idnodev1.SeriesOnRelease(release), idnodev1.SeriesOnExpiry(expiry)
+	return &d.definition, nil
+}
+
+func registerExpiresIn(f *pflag.FlagSet, in *time.Duration, usage string) {
+	f.DurationVar(in, "expires-in", 0, usage)
+}
+
+// expiresIn returns nil unless the flag is given. A 0 would be without end for one person
+// and at once for another.
+func expiresIn(f *pflag.FlagSet, in time.Duration) (*durationpb.Duration, error) {
+	if !f.Changed("expires-in") {
+		return nil, nil
+	}
+	if in <= 0 {
+		return nil, usagef("--expires-in must be above zero, not %s", in)
+	}
+	return durationpb.New(in), nil
+}
+
+// word is how people write a value of an enum: reuse-lowest for SERIES_ON_RELEASE_REUSE_LOWEST.
+func word(name, prefix string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "_", "-"))
+}
+
+// choice returns the value of an enum that a flag names.
+func choice(flag, text, prefix string, values map[string]int32) (int32, error) {
+	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return int(values[a] - values[b]) })[1:]
+	for i, name := range names {
+		if names[i] = word(name, prefix); names[i] == text {
+			return values[name], nil
+		}
+	}
+	last := len(names) - 1
+	return 0, usagef("%s must be %s or %s, not %q", flag, strings.Join(names[:last], ", "), names[last], text)
+}
+
+func printSeries(w io.Writer, x *idnodev1.Series) {
+	d := x.GetDefinition()
+	limit := func(n int64) string {
+		if n == 0 {
+			return "none"
+		}
+		return fmt.Sprint(n)
+	}
+	zone, expires := d.GetTimeZone(), "never"
+	if zone == "" {
+		zone = "UTC"
+	}
+	if in := d.GetExpiresIn(); in != nil {
+		expires = in.AsDuration().String()
+	}
+	fields(w, [][2]string{
+		{"name", x.GetName()},
+		{"state", activity(x)},
+		{"keys", fmt.Sprint(x.GetKeys())},
+		{"version", fmt.Sprint(x.GetVersion())},
+		{"format", d.GetFormat()},
+		{"reset-by", word(d.GetResetBy().String(), "SERIES_RESET_")},
+		{"order", word(d.GetOrder().String(), "SERIES_ORDER_")},
+		{"on-release", word(d.GetOnRelease().String(), "SERIES_ON_RELEASE_")},
+		{"on-expiry", word(d.GetOnExpiry().String(), "SERIES_ON_EXPIRY_")},
+		{"expires-in", expires},
+		{"max-open", limit(d.GetMaxOpen())},
+		{"max-keys", limit(d.GetMaxKeys())},
+		{"time-zone", zone},
+	})
+}

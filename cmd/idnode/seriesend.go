@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// endFlags name numbers whose state changes.
+type endFlags struct {
+	flags  *pflag.FlagSet
+	keys   []string
+	number int64
+}
+
+func (e *endFlags) register(f *pflag.FlagSet) {
+	e.flags = f
+	registerKeys(f, &e.keys)
+	f.Int64Var(&e.number, "number", 0, "with one --key: only if this is the key's number in its scope")
+}
+
+// numbers returns the keys, and the number that the caller believes the one key has.
+func (e *endFlags) numbers() ([]*idnodev1.NumberOf, error) {
+	if err := needKeys(e.keys); err != nil {
+		return nil, err
+	}
+	if e.flags.Changed("number") {
+		if len(e.keys) != 1 {
+			return nil, usagef("--number needs exactly one --key, not %d", len(e.keys))
+		}
+		if e.number < 1 {
+			return nil, usagef("--number must be above zero, not %d", e.number)
+		}
+	}
+	numbers := make([]*idnodev1.NumberOf, len(e.keys))
+	for i, key := range e.keys {
+		numbers[i] = &idnodev1.NumberOf{Key: key, Number: e.number}
+	}
+	return numbers, nil
+}
+
+func newSeriesConfirmCommand(a *app) *cobra.Command {
+	var e endFlags
+	cmd := &cobra.Command{
+		Use:   "confirm NAME --key K",
+		Short: "Make the numbers of documents final",
+		Long: `Confirms the numbers of keys, or none, and prints a line for each: text, state, key,
+date, reason. What is confirmed stays so.`,
+		Example: "  idnode series confirm invoices --key 4711\n  idnode series confirm orders --key 4711 --number 12",
+		Args:    cobra.ExactArgs(1),
+	}
+	e.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		keys, err := e.numbers()
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.ConfirmNumbersRequest{Database: s.database, Series: args[0], Keys: keys}
+		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ConfirmNumbers, msg)
+		return s.out.numbers(err, res)
+	})
+}
+
+func newSeriesVoidCommand(a *app) *cobra.Command {
+	var e endFlags
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "void NAME --key K --reason R",
+		Short: "Say that open numbers belong to no document, and why",
+		Long: `Voids the numbers of keys, or none, and prints a line for each: text, state, key, date,
+reason. What is voided stays so, and the first reason stays.`,
+		Example: "  idnode series void invoices --key 4711 --reason 'order cancelled by the customer'",
+		Args:    cobra.ExactArgs(1),
+	}
+	e.register(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "why, 1 to 128 bytes (required)")
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		keys, err := e.numbers()
+		if err != nil {
+			return err
+		}
+		if reason == "" {
+			return usagef("--reason is required")
+		}
+		msg := &idnodev1.VoidNumbersRequest{Database: s.database, Series: args[0], Keys: keys, Reason: reason}
+		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.VoidNumbers, msg)
+		return s.out.numbers(err, res)
+	})
+}
+
+func newSeriesReleaseCommand(a *app) *cobra.Command {
+	var e endFlags
+	cmd := &cobra.Command{
+		Use:   "release NAME --key K",
+		Short: "Give open numbers back",
+		Long: `Releases the numbers of keys, or none, and prints a line for each: text, state, key, date,
+reason. Another key may get them, or they are voided, as the series says.`,
+		Example: "  idnode series release orders --key 4711",
+		Args:    cobra.ExactArgs(1),
+	}
+	e.register(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		keys, err := e.numbers()
+		if err != nil {
+			return err
+		}
+		msg := &idnodev1.ReleaseNumbersRequest{Database: s.database, Series: args[0], Keys: keys}
+		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReleaseNumbers, msg)
+		return s.out.numbers(err, res)
+	})
+}
+
+// numbers prints an answer as JSON, or a line for each of its numbers, unless the call
+// failed.
+func (p *printer) numbers(failed error, res interface {
+	proto.Message
+	GetNumbers() []*idnodev1.SeriesNumber
+},
+) error {
+	if failed == nil {
+		p.result(res, func(w io.Writer) {
+			for _, n := range res.GetNumbers() {
+				printNumber(w, n)
+			}
+		})
+	}
+	return failed
+}
+
+// printNumber prints a number as a line. One that another key has by now has no text.
+func printNumber(w io.Writer, n *idnodev1.SeriesNumber) {
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", docid.Escape(cmp.Or(n.GetText(), "-")), numberState(n),
+		docid.Escape(n.GetKey()), n.GetDate(), docid.Escape(n.GetReason()))
+}
+
+func numberState(n *idnodev1.SeriesNumber) string {
+	state := word(n.GetState().String(), "NUMBER_STATE_")
+	if n.GetOverdue() {
+		state += ", overdue"
+	}
+	return state
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/idnode/idnode/docid"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// seriesReport is one report.
+type seriesReport struct {
+	listFlags
+	series string
+	state  idnodev1.NumberState
+	// printed counts the numbers of all scopes.
+	printed int64
+}
+
+func newSeriesReportCommand(a *app) *cobra.Command {
+	var r seriesReport
+	var state string
+	cmd := &cobra.Command{
+		Use:   "report NAME",
+		Short: "Count a series' numbers by scope and state, or list those of one state",
+		Long: `Prints a line for each scope, in the order in which they began: how many numbers are in
+which state. With --state it prints the numbers of that state in all scopes, a line
+for each: text, state, key, date, reason.`,
+		Example: "  idnode series report invoices\n  idnode series report invoices --state open",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&state, "state", "", "list the numbers that are open, confirmed, voided or released")
+	r.registerPages(cmd.Flags())
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		if err := r.check(); err != nil {
+			return err
+		}
+		r.series = args[0]
+		if !cmd.Flags().Changed("state") {
+			return r.pages(ctx, s, r.scopes)
+		}
+		value, err := choice("--state", state, "NUMBER_STATE_", idnodev1.NumberState_value)
+		if err != nil {
+			return err
+		}
+		r.state = idnodev1.NumberState(value)
+		return r.numbers(ctx, s)
+	})
+}
+
+// page asks for a page of scopes.
+func (r *seriesReport) page(ctx context.Context, s *clusterClient, p page) (*idnodev1.ReportSeriesResponse, error) {
+	return invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ReportSeries, &idnodev1.ReportSeriesRequest{
+		Database: s.database, Series: r.series, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+	})
+}
+
+// scopes prints a page of scopes.
+func (r *seriesReport) scopes(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+	res, err := r.page(ctx, s, p)
+	if err != nil {
+		return "", 0, err
+	}
+	if s.out.json {
+		for _, x := range res.GetScopes() {
+			s.out.object(x)
+		}
+	} else {
+		printScopes(s.out.w, res.GetScopes(), p.token == "")
+	}
+	return res.GetNextPageToken(), len(res.GetScopes()), nil
+}
+
+func printScopes(w io.Writer, scopes []*idnodev1.ScopeReport, first bool) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	if first {
+		fmt.Fprintln(tw, "SCOPE\tLAST\tDATE\tOPEN\tOVERDUE\tCONFIRMED\tVOIDED\tRELEASED\tCLOSED")
+	}
+	for _, x := range scopes {
+		closed := map[bool]string{true: "yes", false: "no"}[x.GetClosed()]
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", docid.Escape(scopeText(x.GetScope())), x.GetLast(), cmp.Or(x.GetLastDate(), "-"),
+			x.GetOpen(), x.GetOverdue(), x.GetConfirmed(), x.GetVoided(), x.GetReleased(), closed)
+	}
+	_ = tw.Flush()
+}
+
+// numbers prints the numbers of one state, scope after scope. Scopes that have none are
+// not asked for them: a series can have a scope for each day.
+func (r *seriesReport) numbers(ctx context.Context, s *clusterClient) error {
+	all := listFlags{stale: r.stale}
+	return all.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := r.page(ctx, s, p)
+		if err != nil {
+			return "", 0, err
+		}
+		for _, x := range res.GetScopes() {
+			if countOf(x, r.state) == 0 {
+				continue
+			}
+			if err := r.numbersOf(ctx, s, x.GetScope()); err != nil || r.done() {
+				return "", 0, err
+			}
+		}
+		return res.GetNextPageToken(), len(res.GetScopes()), nil
+	})
+}
+
+func (r *seriesReport) done() bool { return r.limit > 0 && r.printed >= r.limit }
+
+// numbersOf prints those of a scope, as many as the limit leaves.
+func (r *seriesReport) numbersOf(ctx context.Context, s *clusterClient, scope []string) error {
+	rest := r.listFlags
+	if rest.limit > 0 {
+		rest.limit -= r.printed
+	}
+	return rest.pages(ctx, s, func(ctx context.Context, s *clusterClient, p page) (string, int, error) {
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.ListNumbers, &idnodev1.ListNumbersRequest{
+			Database: s.database, Series: r.series, Scope: scope, State: r.state, PageSize: p.size, PageToken: p.token, Consistency: p.consistency,
+		})
+		for _, n := range res.GetNumbers() {
+			s.out.result(n, func(w io.Writer) { printNumber(w, n) })
+		}
+		r.printed += int64(len(res.GetNumbers()))
+		return res.GetNextPageToken(), len(res.GetNumbers()), err
+	})
+}
+
+// countOf returns how many numbers of a scope are in a state.
+func countOf(x *idnodev1.ScopeReport, state idnodev1.NumberState) int64 {
+	switch state {
+	case idnodev1.NumberState_NUMBER_STATE_OPEN:
+		return x.GetOpen()
+	case idnodev1.NumberState_NUMBER_STATE_CONFIRMED:
+		return x.GetConfirmed()
+	case idnodev1.NumberState_NUMBER_STATE_VOIDED:
+		return x.GetVoided()
+	default:
+		return x.GetReleased()
+	}
+}
+
+func newSeriesWhoHasCommand(a *app) *cobra.Command {
+	var key, text string
+	var stale bool
+	cmd := &cobra.Command{
+		Use:     "who-has NAME --key K | --text T",
+		Short:   "Show the number of a key, or whose a number is",
+		Example: "  idnode series who-has invoices --key 4711\n  idnode series who-has invoices --text INV-2026-000012",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&key, "key", "", "the document's key")
+	cmd.Flags().StringVar(&text, "text", "", "the number in the series' format")
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		msg := &idnodev1.WhoHasRequest{Database: s.database, Series: args[0], Consistency: consistency(stale)}
+		switch byKey, byText := cmd.Flags().Changed("key"), cmd.Flags().Changed("text"); {
+		case byKey == byText:
+			return usagef("exactly one of --key and --text is required")
+		case byKey:
+			msg.By = &idnodev1.WhoHasRequest_Key{Key: key}
+		default:
+			msg.By = &idnodev1.WhoHasRequest_Text{Text: text}
+		}
+		res, err := invoke(ctx, s.ask, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.WhoHas, msg)
+		if err != nil {
+			return err
+		}
+		s.out.result(res.GetNumber(), func(w io.Writer) { printHolder(w, res.GetNumber()) })
+		return nil
+	})
+}
+
+func printHolder(w io.Writer, n *idnodev1.SeriesNumber) {
+	at := func(t *timestamppb.Timestamp) string {
+		if t == nil {
+			return ""
+		}
+		return t.AsTime().Format(time.RFC3339Nano)
+	}
+	fields(w, [][2]string{
+		{"text", n.GetText()},
+		{"key", n.GetKey()},
+		{"state", numberState(n)},
+		{"reason", n.GetReason()},
+		{"scope", scopeText(n.GetScope())},
+		{"number", fmt.Sprint(n.GetNumber())},
+		{"date", n.GetDate()},
+		{"label", n.GetLabel()},
+		{"taken", at(n.GetTaken())},
+		{"expires", at(n.GetExpires())},
+	})
+}
