@@ -301,12 +301,12 @@ func TestSeriesReportAsks(t *testing.T) {
 }
 
 // TestSeriesCallsAreRepeated at the next endpoint where a repeat changes nothing, also if
-// the first may have done it; define and resume are not.
+// the first may have done it; resume is not.
 func TestSeriesCallsAreRepeated(t *testing.T) {
 	lines := map[string]bool{
 		"series list": true, "series show x": true, "series verify x": true, "series report x": true, "series report x --state open": true, "series who-has x --key k": true,
 		"series take x --key k": true, "series confirm x --key k": true, "series void x --key k --reason r": true, "series release x --key k": true, "series close x - --yes": true,
-		"series define x --format {number}": false, "series resume x --yes": false,
+		"series define x --format {number}": true, "series resume x --yes": false,
 	}
 	for line, want := range lines {
 		first := newFakeNode(t, refuse(failure(t, codes.Unavailable, reasonUnknown, "leader lost")))

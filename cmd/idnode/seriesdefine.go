@@ -47,7 +47,7 @@ as a whole: what is not said is the default, and not what it was.`,
 			return err
 		}
 		msg := &idnodev1.DefineSeriesRequest{Database: s.database, Name: args[0], Definition: definition, ExpectedVersion: expected}
-		res, err := invoke(ctx, s.change, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
+		res, err := invoke(ctx, s.keyed, idnodev1.NewSeriesServiceClient, idnodev1.SeriesServiceClient.DefineSeries, msg)
 		return s.out.value(err, res, res.GetVersion())
 	})
 }

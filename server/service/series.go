@@ -22,8 +22,8 @@ import (
 // into one entry of the log, with the numbers that their callers believe they have.
 const MaxSeriesKeyBytes = 64 << 10
 
-// numbers are the use cases of series of document numbers. Each may be repeated: a key has
-// its number, and what has happened already changes nothing.
+// numbers are the use cases of series of document numbers. All but ResumeSeries may be
+// repeated: a key has its number, and what has happened already changes nothing.
 type numbers struct {
 	*calls
 	*proposer
@@ -310,7 +310,8 @@ func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (in
 		resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: l.Scope, Last: l.Last})
 	}
 	err = n.record(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
-		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, true)
+		// Not repeatable: another restore may have suspended it since, for a reason of its own.
+		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, false)
 		index = result.GetLogIndex()
 		return index, err
 	})

@@ -42,9 +42,9 @@ const (
 // number belongs to a document's key. Store the document without a number, take a
 // number for the document's own id, store the number, and confirm it.
 //
-// Every call may be made again when its outcome is unknown: the same key has the same
-// number, and what has happened already changes nothing. Every call that changes something
-// needs a quorum.
+// Every call but ResumeSeries may be made again when its outcome is unknown: the same key
+// has the same number, and what has happened already changes nothing. Every call that
+// changes something needs a quorum.
 type SeriesServiceClient interface {
 	// DefineSeries begins a series, or makes its definition stricter. The same call again
 	// changes nothing.
@@ -227,9 +227,9 @@ func (c *seriesServiceClient) ResumeSeries(ctx context.Context, in *ResumeSeries
 // number belongs to a document's key. Store the document without a number, take a
 // number for the document's own id, store the number, and confirm it.
 //
-// Every call may be made again when its outcome is unknown: the same key has the same
-// number, and what has happened already changes nothing. Every call that changes something
-// needs a quorum.
+// Every call but ResumeSeries may be made again when its outcome is unknown: the same key
+// has the same number, and what has happened already changes nothing. Every call that
+// changes something needs a quorum.
 type SeriesServiceServer interface {
 	// DefineSeries begins a series, or makes its definition stricter. The same call again
 	// changes nothing.
