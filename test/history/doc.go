@@ -30,6 +30,9 @@
 //	merge    name, value
 //	use      name, low and high of the range, tag        blocks: the numbers used
 //	etag                                                 tag, blocks
+//	take     name, id: a document's key                  result: its number, tag: its state
+//	end      name, id; tag: confirmed or voided          result: its number
+//	find     name, id                                    result: its number, tag: its state
 //	other    a call of which only the time is looked at
 //
 // and of what is no call:

@@ -31,6 +31,12 @@ const (
 	Use Kind = "use"
 	// Etag takes server-side ids of one node.
 	Etag Kind = "etag"
+	// Take gives a document's key its number in a series.
+	Take Kind = "take"
+	// End confirms or voids a key's number.
+	End Kind = "end"
+	// Find reads a key's number.
+	Find Kind = "find"
 	// Other is a call of which only the time is looked at.
 	Other Kind = "other"
 

@@ -49,6 +49,8 @@ type plan struct {
 	reserve time.Duration
 	// late has first tries come after their retries were forgotten.
 	late bool
+	// series has callers take numbers for documents.
+	series bool
 	// segmentBytes is the size of the segments of this repository's own log: so small
 	// that a seed has many, which begin at any entry.
 	segmentBytes int64
@@ -149,6 +151,7 @@ func (p *plan) drawMore(r *rand.Rand) {
 			p.faults = append(p.faults, cutOff)
 		}
 	}
+	p.series = r.IntN(3) == 0
 }
 
 // drawCrowd draws many databases. Faults leave time for the ceilings of all of them:
@@ -168,7 +171,7 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v, series %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve, p.series)
 }

@@ -95,6 +95,11 @@ func (w *world) rage(n *nemesis) {
 	if w.plan.crowd > 0 {
 		work.Go(func() { w.crowd(ctx, w.plan.clients+5) })
 	}
+	if w.plan.series {
+		for i := range bookkeepers {
+			work.Go(func() { w.keepBooks(ctx, w.plan.clients+40+i) })
+		}
+	}
 	if w.plan.imports {
 		work.Go(func() { w.watchFormat(ctx, w.plan.clients+6) })
 	}
@@ -126,6 +131,9 @@ func (w *world) recover() {
 	w.askAll(c)
 	if !c.agreeBy(begin.Add(stateLimit)) {
 		w.found("the states are not equal %v after the faults", stateLimit)
+	}
+	if w.plan.series {
+		w.auditBooks(c)
 	}
 }
 

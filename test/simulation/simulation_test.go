@@ -101,8 +101,9 @@ type tally struct {
 	calls   map[history.Outcome]int
 	faults  int
 	virtual time.Duration
-	// reserved are the ranges from reserves, and steps what the model has judged.
-	reserved, steps int
+	// reserved are the ranges from reserves, documents the answers with a document's
+	// number, and steps what the model has judged.
+	reserved, documents, steps int
 }
 
 func (s *tally) add(r result) {
@@ -118,6 +119,9 @@ func (s *tally) add(r result) {
 		if op.Reserve {
 			s.reserved++
 		}
+		if op.Kind == history.Take && op.Outcome == history.OK {
+			s.documents++
+		}
 	}
 	s.faults += r.faults
 	s.virtual += r.virtual
@@ -126,8 +130,8 @@ func (s *tally) add(r result) {
 
 // String counts in one line.
 func (s *tally) String() string {
-	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d steps of the model",
-		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved, s.steps)
+	return fmt.Sprintf("%.1f hours of virtual time, %d faults, calls: %d ok, %d failed, %d unknown; %d ranges from reserves; %d numbers for documents; %d steps of the model",
+		s.virtual.Hours(), s.faults, s.calls[history.OK], s.calls[history.Failed], s.calls[history.Unknown], s.reserved, s.documents, s.steps)
 }
 
 // runSeed runs one seed, and reports what was wrong with it.

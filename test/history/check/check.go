@@ -31,6 +31,7 @@ type Checker struct {
 	identities counters[identityCounter]
 	hilos      counters[hiloCounter]
 	etags      counters[etagCounter]
+	series     counters[seriesCounter]
 	tags       tags
 	hashes     hashes
 	quorum     quorum
@@ -102,6 +103,8 @@ func (c *Checker) take(op *history.Op, pos int) {
 		c.hilos.of(key).add(op, pos)
 	case history.Etag:
 		c.etags.of(counterKey{op.Database, op.Tag}).add(op, pos, &c.findings)
+	case history.Take, history.End, history.Find:
+		c.series.of(key).add(op, pos)
 	case history.Member:
 		c.tags.add(op, pos, &c.findings)
 	case history.Hash:
@@ -126,6 +129,9 @@ func (c *Checker) Report() *Report {
 	}
 	for key, counter := range c.etags.all() {
 		r.Etags += counter.check(key.String(), &c.findings)
+	}
+	for key, counter := range c.series.all() {
+		r.SeriesNumbers += counter.check(key.String(), &c.findings)
 	}
 	r.Calls = c.quorum.check(&c.findings)
 	if c.linearizer != nil {
@@ -169,7 +175,8 @@ func mayHaveHappened(code string) bool {
 func known(kind history.Kind) bool {
 	switch kind {
 	case history.Next, history.Seed, history.Get, history.Delete, history.Claim, history.Release,
-		history.Range, history.Return, history.Set, history.Merge, history.Use, history.Etag, history.Other,
+		history.Range, history.Return, history.Set, history.Merge, history.Use, history.Etag,
+		history.Take, history.End, history.Find, history.Other,
 		history.Member, history.Hash, history.Lost, history.Back, history.Stall:
 		return true
 	}
