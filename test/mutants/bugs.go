@@ -42,6 +42,14 @@ var bugs = []bug{
 	{name: "generator-refill-twice"},
 	{name: "generator-returns-used"},
 
+	// Series of document numbers.
+	{name: "key-forgotten-by-restore", quick: true},
+	{name: "released-forgotten-by-restore"},
+	{name: "key-asked-for-twice"},
+	{name: "voided-given-again"},
+	{name: "confirm-after-reuse", others: test("series", "TestAgainstTheModel")},
+	{name: "expiry-by-own-clock"},
+
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},
 	{name: "request-fingerprint-ignored"},
