@@ -20,8 +20,13 @@ const (
 	Released
 )
 
+// String returns the state in words.
 func (s State) String() string {
-	return [...]string{"unknown", "open", "confirmed", "voided", "released"}[s]
+	names := [...]string{"unknown", "open", "confirmed", "voided", "released"}
+	if int(s) >= len(names) {
+		return names[0]
+	}
+	return names[s]
 }
 
 // record is what is known of one number. It has 40 bytes.

@@ -53,10 +53,14 @@ type counterWriter interface {
 	Close() error
 }
 
-// Export writes the counters of one database, or with CSV of all if none is named. The
-// form RavenDB may be packed, and has no claims. It returns how many counters were
-// written, and how many claims were left out.
+// Export writes the counters of one database, or with CSV of all if none is named; with
+// SeriesCSV the numbers of series in their place. The form RavenDB may be packed, and has no
+// claims. It returns how many lines were written, and how many claims were left out.
 func (b *Backup) Export(to io.Writer, form Form, database string, packed bool) (written, left int, err error) {
+	if form == SeriesCSV {
+		written, err = b.exportSeries(to, docid.Fold(database))
+		return written, 0, err
+	}
 	if form == CSV {
 		w, err := counterfile.NewCSVWriter(to)
 		if err != nil {

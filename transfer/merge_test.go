@@ -67,10 +67,10 @@ func TestABatchIsOfOneDatabase(t *testing.T) {
 	}
 }
 
-// open writes a backup of these records and opens it.
-func open(t *testing.T, records ...*raftlogv1.SnapshotRecord) *Backup {
+// write writes a backup of these records.
+func write(t *testing.T, records ...*raftlogv1.SnapshotRecord) (path string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "a.backup")
+	path = filepath.Join(t.TempDir(), "a.backup")
 	err := WriteFile(path, func(file *os.File) error {
 		w, err := backup.NewWriter(file, &raftlogv1.BackupHeader{ClusterId: bytes.Repeat([]byte{7}, 16), LogIndex: 42, NodeTag: "A"})
 		for _, r := range records {
@@ -81,7 +81,13 @@ func open(t *testing.T, records ...*raftlogv1.SnapshotRecord) *Backup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(path)
+	return path
+}
+
+// open writes a backup of these records and opens it.
+func open(t *testing.T, records ...*raftlogv1.SnapshotRecord) *Backup {
+	t.Helper()
+	b, err := Open(write(t, records...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,64 @@ package transfer
 
 import (
 	"context"
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
+	"github.com/idnode/idnode/series/format"
+	"github.com/idnode/idnode/transfer/counterfile"
 )
+
+// SeriesCSV has a line for each number of the series. It is for people and their
+// spreadsheets, and cannot be read back: a restore has the series.
+const SeriesCSV Form = "series"
+
+// seriesColumns are the first line of that form.
+var seriesColumns = []string{"database", "series", "scope", "number", "key", "state", "date", "label", "reason"}
+
+// exportSeries writes the numbers of one database, or of all if it is empty, and returns
+// how many.
+func (b *Backup) exportSeries(to io.Writer, database string) (written int, err error) {
+	w := csv.NewWriter(to)
+	err = w.Write(seriesColumns)
+	if err == nil {
+		err = b.each(func(m *raftlogv1.SnapshotRecord) error {
+			r, ok := m.GetRecord().(*raftlogv1.SnapshotRecord_SeriesNumbers)
+			if !ok || database != "" && b.databases[r.SeriesNumbers.GetDatabase()] != database {
+				return nil
+			}
+			written += len(r.SeriesNumbers.GetNumbers())
+			return writeNumbers(w, b.databases[r.SeriesNumbers.GetDatabase()], r.SeriesNumbers)
+		})
+	}
+	w.Flush()
+	return written, errors.Join(err, w.Error())
+}
+
+func writeNumbers(w *csv.Writer, database string, r *raftlogv1.SeriesNumbersRecord) error {
+	scope := strings.Join(r.GetScope(), ",")
+	for i, n := range r.GetNumbers() {
+		err := w.Write([]string{
+			counterfile.Guarded(database), counterfile.Guarded(r.GetName()), scope, strconv.FormatInt(r.GetFirst()+int64(i), 10),
+			counterfile.Guarded(n.GetKey()), series.State(min(n.GetState(), math.MaxUint8)).String(), format.Date(n.GetDate()).String(),
+			counterfile.Guarded(n.GetLabel()), counterfile.Guarded(n.GetReason()),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // importSeries puts the series of the backup into the cluster, record by record: some of a
 // series' numbers fit behind those before them alone.

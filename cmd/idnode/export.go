@@ -20,26 +20,30 @@ func newExportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export FILE",
 		GroupID: groupData,
-		Short:   "Write counters as RavenDB's export or as a CSV",
+		Short:   "Write counters, or document numbers, as RavenDB's export or as a CSV",
 		Long: `Writes the counters of the cluster, as they are at one moment, in a form that
 import reads:
 
   ravendb  identities and HiLo documents of --database, as RavenDB imports them;
            packed if the name ends with .gz or .ravendbdump. Claims are left out.
-  csv      everything, of all databases unless --database names one
+  csv      all counters and claims, of all databases unless --database names one
+
+The form series, which import does not read, has the document numbers of all databases
+unless --database names one: a line for each, with its key and its state.
 
 With --from it is what a backup holds, without a cluster. If FILE is -, it goes to
 the standard output, and what was written is told on the standard error.`,
 		Example: `  idnode export shop.ravendbdump --database shop
   idnode export all.csv
-  idnode export all.csv --from today.backup`,
+  idnode export all.csv --from today.backup
+  idnode export numbers.csv --form series`,
 		Args: cobra.ExactArgs(1),
 	}
-	registerForm(cmd.Flags(), &form)
+	cmd.Flags().StringVar(&form, "form", "", "form of the file: ravendb, csv or series; by its name unless given (.csv is csv)")
 	cmd.Flags().StringVar(&from, "from", "", "a backup to take the counters from")
 	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(form, args[0])
+		form, err := exportForm(form, args[0])
 		if err != nil {
 			return err
 		}
@@ -51,6 +55,14 @@ the standard output, and what was written is told on the standard error.`,
 		}
 		return exportCluster(ctx, s, args[0], form, a)
 	})
+}
+
+// exportForm returns the form of a file that is written.
+func exportForm(given, path string) (transfer.Form, error) {
+	if transfer.Form(given) == transfer.SeriesCSV {
+		return transfer.SeriesCSV, nil
+	}
+	return formOf(given, path)
 }
 
 // exportCluster takes a backup that does not stay, and exports that: the counters
@@ -104,7 +116,11 @@ func exportBackup(s *clusterClient, from, path string, form transfer.Form, a *ap
 }
 
 func sayExported(w io.Writer, b *transfer.Backup, path string, form transfer.Form, written, left int) {
-	fmt.Fprintf(w, "%s: %d counters and claims of log index %d, as %s\n", path, written, b.Info.GetLogIndex(), form)
+	what := "counters and claims"
+	if form == transfer.SeriesCSV {
+		what = "numbers"
+	}
+	fmt.Fprintf(w, "%s: %d %s of log index %d, as %s\n", path, written, what, b.Info.GetLogIndex(), form)
 	if left > 0 {
 		fmt.Fprintf(w, "left out: %d claims, which RavenDB does not have\n", left)
 	}

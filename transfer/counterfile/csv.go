@@ -124,9 +124,9 @@ func isFormula(text string) bool {
 // comma, be there quotes or not.
 const separator = ";"
 
-// guarded puts an apostrophe before what a spreadsheet would run, whether it separates
+// Guarded puts an apostrophe before what a spreadsheet would run, whether it separates
 // cells by a comma or by the separator.
-func guarded(text string) string {
+func Guarded(text string) string {
 	return eachCell(text, func(cell string) string { return "'" + cell })
 }
 
@@ -161,7 +161,7 @@ func (w *CSVWriter) Write(c Counter) error {
 	if c.Kind == Claim {
 		value = ""
 	}
-	return w.w.Write([]string{guarded(c.Database), string(c.Kind), guarded(c.Name), value})
+	return w.w.Write([]string{Guarded(c.Database), string(c.Kind), Guarded(c.Name), value})
 }
 
 // Close writes what is left; the writer below stays open.

@@ -1,0 +1,89 @@
+package transfer
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// seriesRecords are those of a backup with a series in its second database.
+func seriesRecords() []*raftlogv1.SnapshotRecord {
+	return []*raftlogv1.SnapshotRecord{
+		{Record: &raftlogv1.SnapshotRecord_Database{Database: "default"}},
+		{Record: &raftlogv1.SnapshotRecord_Database{Database: "shop"}},
+		{Record: &raftlogv1.SnapshotRecord_Series{Series: &raftlogv1.SeriesRecord{Database: 1, Name: "invoices", Version: 1}}},
+		{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: &raftlogv1.SeriesNumbersRecord{
+			Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 1, Numbers: []*raftlogv1.SeriesStored{
+				{Key: "a", State: 2, Date: 20_000, Label: "=1+1"}, {State: 3, Date: 20_001, Reason: "unknown after a restore"}, {Key: "b", State: 257},
+			},
+		}}},
+		{Record: &raftlogv1.SnapshotRecord_SeriesLost{SeriesLost: &raftlogv1.SeriesLostRecord{Database: 1, Name: "invoices", Key: "zz", Number: 2}}},
+	}
+}
+
+// TestSeriesAreCounted: what a backup says that it holds is what a restore imports, in the
+// file's order.
+func TestSeriesAreCounted(t *testing.T) {
+	records := seriesRecords()
+	b := open(t, records...)
+	c := b.Info.GetCounts()
+	if c.GetSeries() != 1 || c.GetSeriesKeys() != 3 || c.GetBytes() != 4 || b.Info.GetDatabases()[1].GetSeriesNumbers() != 3 || b.Info.GetDatabases()[0].GetSeries() != 0 {
+		t.Errorf("%v", b.Info)
+	}
+	var r recorder
+	if _, _, err := (&Restore{Backup: b, Call: r.call}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []*raftlogv1.SeriesImport
+	for _, m := range records[2:] {
+		_, record := seriesRecord(m)
+		want = append(want, record)
+	}
+	for _, m := range r.requests {
+		req, ok := m.(*idnodev1.ImportSeriesRequest)
+		if !ok {
+			continue
+		}
+		record := &raftlogv1.SeriesImport{}
+		if err := proto.Unmarshal(req.GetRecord(), record); err != nil || req.GetDatabase() != "shop" {
+			t.Errorf("%v: %v", req, err)
+		}
+		got = append(got, record)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestASeriesOfNoDatabaseIsDamage.
+func TestASeriesOfNoDatabaseIsDamage(t *testing.T) {
+	for _, m := range seriesRecords()[2:] {
+		path := write(t, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "default"}}, m)
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "database 1 of 1") {
+			t.Errorf("%v: %v", m, err)
+		}
+	}
+}
+
+// TestExportOfNumbers has a line for each, which runs in no spreadsheet.
+func TestExportOfNumbers(t *testing.T) {
+	b := open(t, seriesRecords()...)
+	for database, want := range map[string]string{
+		"":        "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,unknown,1970-01-01,,\n",
+		"SHOP":    "shop,invoices,\"2026,ULM\",1,a,confirmed,2024-10-04,'=1+1,\nshop,invoices,\"2026,ULM\",2,,voided,2024-10-05,,unknown after a restore\nshop,invoices,\"2026,ULM\",3,b,unknown,1970-01-01,,\n",
+		"default": "",
+	} {
+		var out bytes.Buffer
+		written, _, err := b.Export(&out, SeriesCSV, database, false)
+		if want = strings.Join(seriesColumns, ",") + "\n" + want; err != nil || out.String() != want || written != strings.Count(want, "\n")-1 {
+			t.Errorf("%q: %d written, %v:\n%s", database, written, err, &out)
+		}
+	}
+}
