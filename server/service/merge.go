@@ -162,8 +162,8 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	if m.state.Format() < fsm.StrictFormat {
-		return 0, formatUnsupported("a member is too old for series of document numbers: upgrade all members first")
+	if err := canNumber(m.state); err != nil {
+		return 0, err
 	}
 	record := &raftlogv1.SeriesImport{}
 	if err := proto.Unmarshal(req.Record, record); err != nil {

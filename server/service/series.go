@@ -60,7 +60,7 @@ func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (Va
 
 // change proposes and records a change of a series that answers with a number.
 func (n *numbers) change(ctx context.Context, event, database, name string, after any, useCase string, payload proto.Message) (done Value, err error) {
-	err = n.record(ctx, event, database, name, after, func() (uint64, error) {
+	err = n.recorded(ctx, event, database, name, after, func() (uint64, error) {
 		result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
 		done, err = value(useCase, result, err)
 		return done.LogIndex, err
@@ -68,12 +68,12 @@ func (n *numbers) change(ctx context.Context, event, database, name string, afte
 	return done, err
 }
 
-// record makes a change of a series that needs a right of its own, and records it.
-func (n *numbers) record(ctx context.Context, event, database, name string, after any, do func() (uint64, error)) error {
+// recorded makes a change of a series that needs a right of its own, and records it.
+func (n *numbers) recorded(ctx context.Context, event, database, name string, after any, do func() (uint64, error)) error {
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return err
 	}
-	if err := n.known(); err != nil {
+	if err := canNumber(n.state); err != nil {
 		return err
 	}
 	return n.audited(ctx, audit.Record{Event: event, Database: database, Name: name, After: after}, func() (change, error) {
@@ -82,9 +82,9 @@ func (n *numbers) record(ctx context.Context, event, database, name string, afte
 	})
 }
 
-// known refuses while a member would not know what a series is.
-func (n *numbers) known() error {
-	if n.state.Format() >= fsm.StrictFormat {
+// canNumber refuses while a member would not know what a series is.
+func canNumber(state State) error {
+	if state.Format() >= fsm.StrictFormat {
 		return nil
 	}
 	return formatUnsupported("a member is too old for series of document numbers: upgrade all members first")
@@ -125,7 +125,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
 		return NumbersResponse{}, err
 	}
-	if err := n.known(); err != nil {
+	if err := canNumber(n.state); err != nil {
 		return NumbersResponse{}, err
 	}
 	names, zone, err := n.valuesOf(ctx, database, name)
@@ -210,7 +210,7 @@ func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (Nu
 		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
 			return NumbersResponse{}, err
 		}
-		if err := n.known(); err != nil {
+		if err := canNumber(n.state); err != nil {
 			return NumbersResponse{}, err
 		}
 		return n.proposeNumbers(ctx, database, end)
@@ -244,7 +244,7 @@ func (n *numbers) endNumbers(ctx context.Context, event string, req EndNumbersRe
 		return res, err
 	}
 	after := ended{Numbers: len(req.Keys), FirstKey: req.Keys[0].Key, Reason: req.Reason}
-	err = n.record(ctx, event, database, end.GetName(), after, func() (uint64, error) {
+	err = n.recorded(ctx, event, database, end.GetName(), after, func() (uint64, error) {
 		res, err = n.proposeNumbers(ctx, database, end)
 		return res.LogIndex, err
 	})
@@ -309,7 +309,7 @@ func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (in
 	for _, l := range req.Lasts {
 		resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: l.Scope, Last: l.Last})
 	}
-	err = n.record(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
+	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
 		// Not repeatable: another restore may have suspended it since, for a reason of its own.
 		result, err := n.propose(ctx, op.Envelope{Database: database}, resume, false)
 		index = result.GetLogIndex()
