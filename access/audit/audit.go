@@ -40,7 +40,7 @@ const (
 	EventSeriesRelease = "series.release"
 	EventSeriesClose   = "series.close"
 	EventSeriesResume  = "series.resume"
-	EventRestore = "cluster.restore"
+	EventRestore       = "cluster.restore"
 	// EventBackup is that of a backup; After of the second line is a Copied.
 	EventBackup  = "cluster.backup"
 	EventRecover = "cluster.recover"
