@@ -3,6 +3,7 @@ package fsm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -246,6 +247,14 @@ func TestASeriesIsImported(t *testing.T) {
 		to.mustApplied(to.raw(o))
 		to.mustApplied(to.raw(o))
 	}
+	// A clock that ran ahead when the backup was taken does not come along.
+	ahead := &raftlogv1.SeriesRecord{Name: "ahead", Definition: op.SeriesDefinition(reusing), Version: 1, TimeUnixNano: math.MaxInt64}
+	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: ahead}})))
+	to.state.ReadSeries("db", "ahead", func(_ NamedSeries, s *series.Series) {
+		if at := s.Freeze().Now(); at != to.now.UnixNano() {
+			t.Errorf("the time of the series is %d", at)
+		}
+	})
 	got := (&seriesRun{testLog: to}).series()
 	want := copied((&seriesRun{testLog: from}).series())
 	want.Suspend()
@@ -318,6 +327,7 @@ func TestImportRefusesWhatNoBackupHas(t *testing.T) {
 		"nothing":        {},
 		"no name":        {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Definition: op.SeriesDefinition(reusing), Version: 1}}},
 		"no definition":  {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Version: 1}}},
+		"a last version": {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: math.MaxInt64}}},
 		"no version":     {Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing)}}},
 		"no such series": {Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Name: "x", Key: "a", Number: 1}}},
 		"a hole":         {Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999, Numbers: []*raftlogv1.SeriesStored{{Key: "x", State: 1}}}}},

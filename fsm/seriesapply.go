@@ -31,7 +31,7 @@ func (s *seriesStore) apply(dst []byte, now moment, o *op.Operation, floor floor
 	case op.KindSeriesResume:
 		return s.resume(dst, now, o)
 	default:
-		return s.importRecord(dst, o)
+		return s.importRecord(dst, now, o)
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 //
 // Invariant: a series that a record changes is suspended. The backup may lack the newest
 // numbers, or the series did.
-func (s *seriesStore) importRecord(dst []byte, o *op.Operation) ([]byte, *refusal) {
+func (s *seriesStore) importRecord(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
 	var m raftlogv1.SeriesImport
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
 	switch r := m.GetRecord().(type) {
 	case *raftlogv1.SeriesImport_Series:
-		return dst, s.importSeries(o, r.Series)
+		return dst, s.importSeries(now, o, r.Series)
 	case *raftlogv1.SeriesImport_Numbers:
 		piece := op.SeriesPieceOf(r.Numbers)
 		keys := make([]string, len(piece.Numbers))
@@ -35,8 +35,8 @@ func (s *seriesStore) importRecord(dst []byte, o *op.Operation) ([]byte, *refusa
 }
 
 // importSeries begins the series of a backup. One that is there must give the same texts;
-// its own definition stays.
-func (s *seriesStore) importSeries(o *op.Operation, m *raftlogv1.SeriesRecord) *refusal {
+// its own definition stays. A clock that ran ahead does not come along.
+func (s *seriesStore) importSeries(now moment, o *op.Operation, m *raftlogv1.SeriesRecord) *refusal {
 	if err := checkText("name", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *seriesStore) importSeries(o *op.Operation, m *raftlogv1.SeriesRecord) *
 	if err := s.databases.roomFor(o.Database, 1, len(m.GetName())); err != nil {
 		return err
 	}
-	restored, err := series.Restore(d, m.GetVersion(), true, m.GetTimeUnixNano())
+	restored, err := series.Restore(d, m.GetVersion(), true, min(m.GetTimeUnixNano(), now.unixNano))
 	if err != nil {
 		return refuseSeries(err)
 	}

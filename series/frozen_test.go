@@ -2,6 +2,7 @@ package series_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,6 +191,26 @@ func TestAPieceIsTakenAsAWhole(t *testing.T) {
 		if _, ok := s.WhoHas(1, "y"); ok || s.Hash() != hash || len(s.Report(1, 0, 100)) != 0 {
 			t.Errorf("%s: the series has changed", name)
 		}
+	}
+}
+
+// TestDatesBehindKnownNumbers are looked at too, also where they are those of a number that
+// comes again.
+func TestDatesBehindKnownNumbers(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	mustTake(t, s, 1, request("a"))
+	p := piece(1, series.Stored{Key: "a", State: series.Open, Date: format.DateOf(2025, 1, 1)})
+	p.Numbers = append(p.Numbers, series.Stored{Key: "b", State: series.Open, Date: format.DateOf(2025, 1, 1)})
+	if got := kind(s.PutNumbers(p)); got != "numbers have one with a wrong date" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestATimeAtTheEnd: a clock that is far ahead makes no number expire at once.
+func TestATimeAtTheEnd(t *testing.T) {
+	s := newSeries(t, series.Definition{ExpiresIn: time.Hour})
+	if n := mustTake(t, s, math.MaxInt64-1, request("a"))[0]; n.Overdue || n.Expires != math.MaxInt64 {
+		t.Errorf("%+v", n)
 	}
 }
 

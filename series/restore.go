@@ -6,6 +6,9 @@ import (
 	"github.com/idnode/idnode/series/format"
 )
 
+// maxVersion is above that of every series, and can be counted up from.
+const maxVersion = 1 << 53
+
 // Restore returns a series without numbers, of which PutNumbers and PutLost put in what a
 // frozen one had. The errors are those of New, and *InvalidError.
 func Restore(d Definition, version int64, suspended bool, now int64) (*Series, error) {
@@ -13,8 +16,8 @@ func Restore(d Definition, version int64, suspended bool, now int64) (*Series, e
 	if err != nil {
 		return nil, err
 	}
-	if version < 1 {
-		return nil, &InvalidError{Field: "version", Detail: "is below 1"}
+	if version < 1 || version > maxVersion {
+		return nil, &InvalidError{Field: "version", Detail: "is none"}
 	}
 	s.version, s.suspended, s.now = version, suspended, now
 	return s, nil
@@ -72,7 +75,7 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 	case p.LastDate != format.FirstDate && !s.dated(c, p.LastDate):
 		return invalid("last_date", "is not in the scope")
 	}
-	fresh := make(map[string]bool, count)
+	fresh, checked := make(map[string]bool, count), format.LastDate+1
 	for i := range p.Numbers {
 		number, n := p.First+int64(i), &p.Numbers[i]
 		if number <= c.last {
@@ -82,10 +85,10 @@ func (s *Series) checkPiece(c *scope, p Piece) error {
 			continue
 		}
 		// Neighbours mostly have one date, and a date costs more than all the rest.
-		sameDay := i > 0 && n.Date == p.Numbers[i-1].Date
-		if !sameDay && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) && n.Reason != ReasonUnknown {
+		if n.Date != checked && !s.dated(c, n.Date) || n.Date > max(p.LastDate, c.lastDate) && n.Reason != ReasonUnknown {
 			return invalid("numbers", "have one with a wrong date")
 		}
+		checked = n.Date
 		if err := s.checkStored(n, fresh); err != nil {
 			return err
 		}

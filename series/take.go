@@ -2,6 +2,7 @@ package series
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -185,8 +186,11 @@ func (t *taking) expires(d *Definition) int64 {
 	if t.ExpiresIn != 0 {
 		in = t.ExpiresIn
 	}
-	if in == 0 {
+	switch {
+	case in == 0:
 		return 0
+	case t.now > math.MaxInt64-int64(in):
+		return math.MaxInt64
 	}
 	return t.now + int64(in)
 }
