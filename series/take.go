@@ -58,7 +58,7 @@ func (s *Series) Take(now int64, q Request) ([]Number, error) {
 	if s.suspended {
 		return nil, &SuspendedError{}
 	}
-	t := &taking{Request: &q, now: s.advance(now), kept: map[ref]bool{}}
+	t := &taking{Request: &q, now: s.advance(now)}
 	if i, ok := s.byName[scopeName(values)]; ok {
 		t.scope = s.scopes[i]
 		t.scope.settle(t.now, s.definition.OnExpiry)
@@ -93,7 +93,10 @@ func checkKeys(keys []string) error {
 	if len(keys) < 1 || len(keys) > MaxKeys {
 		return &InvalidError{Field: "keys", Detail: "are not 1 to 1000"}
 	}
-	seen := make(map[string]bool, len(keys))
+	var seen map[string]bool // One key is no map's worth.
+	if len(keys) > 1 {
+		seen = make(map[string]bool, len(keys))
+	}
 	for i, key := range keys {
 		switch {
 		case key == "":
@@ -105,7 +108,9 @@ func checkKeys(keys []string) error {
 		case seen[key]:
 			return &InvalidError{Field: "keys", Index: i, Detail: "has a key twice"}
 		}
-		seen[key] = true
+		if seen != nil {
+			seen[key] = true
+		}
 	}
 	return nil
 }
@@ -134,6 +139,9 @@ func (s *Series) sort(t *taking) error {
 			return &ConflictError{First: s.number(c, at.number(), t.now)}
 		}
 		if r.lapsed {
+			if t.kept == nil {
+				t.kept = map[ref]bool{}
+			}
 			t.kept[at] = true
 		}
 	}
@@ -197,21 +205,8 @@ func (t *taking) expires(d *Definition) int64 {
 
 // refuse finds why numbers cannot be given.
 func (s *Series) refuse(t *taking, c *scope, first int64) error {
-	more := map[*scope]int64{}
-	for at := range t.kept {
-		more[s.scopes[at.scope()]]++
-	}
-	if len(t.fresh) > 0 {
-		more[c] += int64(len(t.fresh))
-	}
-	// In the scopes' order, so that every node names the same one.
-	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return a.index - b.index }) {
-		if err := s.refuseOpen(own, more[own]); err != nil {
-			return err
-		}
-	}
-	if len(t.fresh) == 0 {
-		return nil
+	if err := s.refuseMore(t, c); err != nil || len(t.fresh) == 0 {
+		return err
 	}
 	last := first + int64(len(t.fresh)) - 1
 	d := &s.definition
@@ -224,6 +219,28 @@ func (s *Series) refuse(t *taking, c *scope, first int64) error {
 		return &FullError{What: "keys", Limit: d.MaxKeys}
 	case last > s.most():
 		return &format.FullError{Number: last, Most: s.format.Most()}
+	}
+	return nil
+}
+
+// refuseMore finds why more numbers of a scope cannot be open: of that of the call, or of
+// those that kept ones are in.
+func (s *Series) refuseMore(t *taking, c *scope) error {
+	if len(t.kept) == 0 {
+		return s.refuseOpen(c, int64(len(t.fresh)))
+	}
+	more := map[*scope]int64{}
+	for at := range t.kept {
+		more[s.scopes[at.scope()]]++
+	}
+	if len(t.fresh) > 0 {
+		more[c] += int64(len(t.fresh))
+	}
+	// In the scopes' order, so that every node names the same one.
+	for _, own := range slices.SortedFunc(maps.Keys(more), func(a, b *scope) int { return a.index - b.index }) {
+		if err := s.refuseOpen(own, more[own]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
