@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,14 +70,45 @@ func (r *Restore) importSeries(ctx context.Context) error {
 		if record == nil {
 			return nil
 		}
-		data, err := proto.Marshal(record)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Backup.Path, err)
+		for _, part := range parts(record) {
+			if err := r.importRecord(ctx, r.Backup.databases[database], part); err != nil {
+				return err
+			}
 		}
-		req := &idnodev1.ImportSeriesRequest{Database: r.Backup.databases[database], Record: data}
-		return r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-			_, err := idnodev1.NewAdminServiceClient(conn).ImportSeries(ctx, req)
-			return err
-		})
+		return nil
+	})
+}
+
+// importedAtOnce is how many numbers one call imports. The largest have some 360 bytes, and
+// what a call says must fit into 64 KiB of the log.
+const importedAtOnce = 128
+
+// parts cuts a record that has more numbers than one call may have.
+func parts(record *raftlogv1.SeriesImport) (all []*raftlogv1.SeriesImport) {
+	r := record.GetNumbers()
+	if len(r.GetNumbers()) <= importedAtOnce {
+		return []*raftlogv1.SeriesImport{record}
+	}
+	first := r.GetFirst()
+	for numbers := range slices.Chunk(r.GetNumbers(), importedAtOnce) {
+		part := &raftlogv1.SeriesNumbersRecord{
+			Database: r.GetDatabase(), Name: r.GetName(), Scope: r.GetScope(), Closed: r.GetClosed(), LastDate: r.GetLastDate(),
+			First: first, Numbers: numbers,
+		}
+		all = append(all, &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: part}})
+		first += int64(len(numbers))
+	}
+	return all
+}
+
+func (r *Restore) importRecord(ctx context.Context, database string, record *raftlogv1.SeriesImport) error {
+	data, err := proto.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Backup.Path, err)
+	}
+	req := &idnodev1.ImportSeriesRequest{Database: database, Record: data}
+	return r.Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		_, err := idnodev1.NewAdminServiceClient(conn).ImportSeries(ctx, req)
+		return err
 	})
 }

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -59,6 +61,39 @@ func TestSeriesAreCounted(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTheLargestRecordIsCut: what one call imports fits into a group of the log.
+func TestTheLargestRecordIsCut(t *testing.T) {
+	records := seriesRecords()[:3]
+	numbers := &raftlogv1.SeriesNumbersRecord{Database: 1, Name: "invoices", Scope: []string{"2026", "ULM"}, First: 257, Closed: true, LastDate: 20_000}
+	for i := range 256 {
+		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{
+			Key: fmt.Sprintf("%0128d", i), Label: strings.Repeat("l", 64), Reason: strings.Repeat("r", 128), State: 3, Lapsed: true,
+			Date: math.MinInt32, TakenUnixNano: math.MinInt64, ExpiresUnixNano: math.MinInt64,
+		})
+	}
+	b := open(t, append(records, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_SeriesNumbers{SeriesNumbers: numbers}})...)
+	var r recorder
+	if _, _, err := (&Restore{Backup: b, Call: r.call}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(257)
+	for _, m := range r.requests {
+		req, ok := m.(*idnodev1.ImportSeriesRequest)
+		record := &raftlogv1.SeriesImport{}
+		if !ok || proto.Unmarshal(req.GetRecord(), record) != nil || record.GetNumbers() == nil {
+			continue
+		}
+		n := record.GetNumbers()
+		if size := len(req.GetRecord()); size > 60<<10 || n.GetFirst() != next || !n.GetClosed() || n.GetNumbers()[0].GetKey() != fmt.Sprintf("%0128d", next-257) {
+			t.Errorf("%d bytes from %d on, want %d", size, n.GetFirst(), next)
+		}
+		next += int64(len(n.GetNumbers()))
+	}
+	if next != 257+256 {
+		t.Errorf("imported up to %d", next-1)
 	}
 }
 
