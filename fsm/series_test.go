@@ -239,6 +239,9 @@ func withHistory(t *testing.T) *testLog {
 // numbers there, and gives none until somebody resumes it.
 func TestASeriesIsImported(t *testing.T) {
 	from, to := withHistory(t), newLogOf(t, StrictFormat)
+	// Some of its numbers have no key.
+	from.mustApplied(from.raw(encodePayload(&raftlogv1.MergeCluster{Floor: 1})))
+	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 305}}})))
 	operations := importOf(t, from.state)
 	if len(operations) != 5 { // The series, two records of A, one of B, and the lost key.
 		t.Fatalf("%d records", len(operations))
@@ -268,7 +271,8 @@ func TestASeriesIsImported(t *testing.T) {
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 310}}})))
 	to.mustApplied(to.raw(take))
 	to.mustApplied(to.raw(onSeries(&raftlogv1.SeriesEnd{Name: "s", State: uint32(series.Confirmed), Keys: []*raftlogv1.SeriesKey{{Key: "k9"}}})))
-	// The backup again: the series has gone on since, and goes on.
+	// The backup again, at the limit: the series has gone on since, and goes on.
+	to.mustApplied(to.do(opSet("max-name-bytes-total", 0)))
 	hash := got.Hash()
 	for _, o := range operations {
 		to.mustApplied(to.raw(o))

@@ -21,9 +21,11 @@ func (s *seriesStore) importRecord(dst []byte, now moment, o *op.Operation) ([]b
 		return dst, s.importSeries(now, o, r.Series)
 	case *raftlogv1.SeriesImport_Numbers:
 		piece := op.SeriesPieceOf(r.Numbers)
-		keys := make([]string, len(piece.Numbers))
-		for i, n := range piece.Numbers {
-			keys[i] = n.Key
+		keys := make([]string, 0, len(piece.Numbers))
+		for _, n := range piece.Numbers {
+			if n.Key != "" {
+				keys = append(keys, n.Key)
+			}
 		}
 		return dst, s.importPart(o, r.Numbers.GetName(), keys, func(i *series.Series) error { return i.PutNumbers(piece) })
 	case *raftlogv1.SeriesImport_Lost:
