@@ -29,7 +29,7 @@ func newSeriesDefineCommand(a *app) *cobra.Command {
 	var expected int64
 	cmd := &cobra.Command{
 		Use:   "define NAME --format F",
-		Short: "Begin a series, or make its definition stricter",
+		Short: "Begin a series, or change its definition",
 		Long: `Begins a series, and prints the version of its definition. With --expected-version the
 definition changes: format and --reset-by stay as they are, --order, --on-release and
 --on-expiry only become stricter, and limits change either way. A definition is given

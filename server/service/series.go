@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +20,8 @@ import (
 )
 
 // MaxSeriesKeyBytes is how many bytes the keys of one call have together: they must fit
-// into one entry of the log, with the numbers that their callers believe they have.
-const MaxSeriesKeyBytes = 64 << 10
+// into one group of the log, with the numbers that their callers believe they have.
+const MaxSeriesKeyBytes = 40_000
 
 // numbers are the use cases of series of document numbers. All but ResumeSeries may be
 // repeated: a key has its number, and what has happened already changes nothing.
@@ -361,8 +362,11 @@ type zones struct {
 func (z *zones) has(name string) bool { return z.of(name) != nil }
 
 // of returns a zone; nil if there is none. Local, which time knows, is another one on each
-// node.
+// node. A zone has one name, or callers could have as many loaded as they like.
 func (z *zones) of(name string) *time.Location {
+	if name != "" && path.Clean(name) != name {
+		return nil
+	}
 	if zone, ok := z.loaded.Load(name); ok {
 		return zone.(*time.Location)
 	}

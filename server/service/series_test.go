@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
@@ -174,11 +177,12 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 			_, err := n.VoidNumbers(ctx, EndNumbersRequest{Series: "invoices", Keys: bound("a")})
 			return err
 		}, InvalidArgument, ReasonInvalidSeries, "reason"},
-		"no such zone":       {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
-		"the zone of a node": {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
-		"two texts alike":    {define(func(r *DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument, ReasonInvalidSeries, "definition.format"},
-		"a later version":    {define(func(r *DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted, ReasonConcurrency, "expected_version"},
-		"a bad name":         {define(func(r *DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
+		"no such zone":           {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Mars/Crater" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
+		"a zone by another name": {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Europe//Berlin" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
+		"the zone of a node":     {define(func(r *DefineSeriesRequest) { r.Definition.TimeZone = "Local" }), InvalidArgument, ReasonInvalidSeries, "definition.time_zone"},
+		"two texts alike":        {define(func(r *DefineSeriesRequest) { r.Definition.Format = "{a}{b}{number}" }), InvalidArgument, ReasonInvalidSeries, "definition.format"},
+		"a later version":        {define(func(r *DefineSeriesRequest) { r.ExpectedVersion = 3 }), Aborted, ReasonConcurrency, "expected_version"},
+		"a bad name":             {define(func(r *DefineSeriesRequest) { r.Name = `a\b` }), InvalidArgument, ReasonInvalidName, "name"},
 		"an unknown scope": {func() error {
 			_, err := n.CloseScope(ctx, ScopeRequest{Series: "invoices", Scope: []string{"1999", "X"}})
 			return err
@@ -214,6 +218,38 @@ func TestWrongRequestsForNumbers(t *testing.T) {
 	}
 	if _, after := n.world.state.Hash(); after != hash {
 		t.Error("the state changed")
+	}
+}
+
+// TestTheLargestCallsFitIntoAGroup of the log, which has 64 KiB for an operation and what
+// comes with it.
+func TestTheLargestCallsFitIntoAGroup(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	var keys []series.Bound
+	req := berlin()
+	for i := range series.MaxKeys {
+		key := fmt.Sprintf("%0*d", MaxSeriesKeyBytes/series.MaxKeys, i)
+		keys, req.Keys = append(keys, series.Bound{Key: key, Number: int64(i + 1)}), append(req.Keys, key)
+	}
+	req.Label = strings.Repeat("l", series.MaxLabelBytes)
+	if _, err := n.TakeNumbers(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	void := EndNumbersRequest{Series: "invoices", Keys: keys, Reason: strings.Repeat("r", series.MaxReasonBytes)}
+	if _, err := n.VoidNumbers(t.Context(), void); err != nil {
+		t.Fatal(err)
+	}
+	for i := range keys {
+		keys[i].Number = math.MaxInt64
+	}
+	_, end, err := endOf(void, series.Voided)
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal := strings.Repeat("p", 256)
+	operation, err := op.Envelope{Database: strings.Repeat("d", 128), Principal: &principal}.Encode(end)
+	if err != nil || len(operation)+docid.MaxNameBytes > 60<<10 {
+		t.Errorf("the largest call has %d bytes in the log, %v", len(operation), err)
 	}
 }
 

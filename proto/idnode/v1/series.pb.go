@@ -1061,7 +1061,7 @@ type TakeNumbersRequest struct {
 	// The series.
 	Series string `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
 	// The documents, each once: 1 to 1,000, each of 1 to 128 bytes without control
-	// characters, and together at most 65,536 bytes.
+	// characters, and together at most 40,000 bytes.
 	Keys []string `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
 	// The values of the format, as branch: BERLIN.
 	Values map[string]string `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`

@@ -46,8 +46,8 @@ const (
 // has the same number, and what has happened already changes nothing. Every call that
 // changes something needs a quorum.
 type SeriesServiceClient interface {
-	// DefineSeries begins a series, or makes its definition stricter. The same call again
-	// changes nothing.
+	// DefineSeries begins a series, or changes its definition: policies become stricter, limits
+	// and times change either way. The same call again changes nothing.
 	DefineSeries(ctx context.Context, in *DefineSeriesRequest, opts ...grpc.CallOption) (*DefineSeriesResponse, error)
 	// GetSeries reads a series without its numbers.
 	GetSeries(ctx context.Context, in *GetSeriesRequest, opts ...grpc.CallOption) (*GetSeriesResponse, error)
@@ -231,8 +231,8 @@ func (c *seriesServiceClient) ResumeSeries(ctx context.Context, in *ResumeSeries
 // has the same number, and what has happened already changes nothing. Every call that
 // changes something needs a quorum.
 type SeriesServiceServer interface {
-	// DefineSeries begins a series, or makes its definition stricter. The same call again
-	// changes nothing.
+	// DefineSeries begins a series, or changes its definition: policies become stricter, limits
+	// and times change either way. The same call again changes nothing.
 	DefineSeries(context.Context, *DefineSeriesRequest) (*DefineSeriesResponse, error)
 	// GetSeries reads a series without its numbers.
 	GetSeries(context.Context, *GetSeriesRequest) (*GetSeriesResponse, error)
