@@ -26,6 +26,7 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 	reads := map[string]read{
 		"overview": p.overview, "explain": p.explain, "identity": p.identity, "hilo": p.hilo,
 		"identities": p.identities, "hilos": p.hilos, "claims": p.claims, "etags": p.etags, "databases": p.databases,
+		"series": p.series, "series/scopes": p.scopes, "series/number": p.number,
 		"settings": p.settings, "roles": p.roles,
 	}
 	for name, call := range reads {

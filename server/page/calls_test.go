@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/server/httpapi"
 )
 
@@ -91,6 +94,32 @@ func TestCalls(t *testing.T) {
 		{get, "etags?prefix=s&size=1", "", 200, `{"next":""}`},
 		{get, "overview", "", 200, `{"version":"v1","leader":"A","term":3,"has_quorum":true,"voters":3,"quorum":2,"reachable":2,
 			"issued":{"guid":7},"counts":{"identities":1,"hidden_identities":1,"hilos":1,"claims":1},"self":{"tag":"A","self":true,"role":"leader"}}`},
+	})
+}
+
+// TestSeries lists series with their scopes, and finds a number by its key and by its text.
+func TestSeries(t *testing.T) {
+	w := newWorld(t)
+	w.raiseFormat()
+	shop := op.Envelope{Database: "default"}
+	w.Must(shop, &raftlogv1.SeriesDefine{Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{number:3}", OnRelease: 1}})
+	date := int32(20_000)
+	w.Must(shop, &raftlogv1.SeriesTake{Name: "bills", Keys: []string{"a", "b", "c", "B001"}, Date: &date})
+	w.Must(shop, &raftlogv1.SeriesEnd{Name: "bills", State: uint32(series.Voided), Reason: "torn", Keys: []*raftlogv1.SeriesKey{{Key: "b"}}})
+	w.Must(shop, &raftlogv1.SeriesEnd{Name: "bills", State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: "c"}}})
+	w.Must(shop, &raftlogv1.SeriesCloseScope{Name: "bills"})
+	w.Must(shop, &raftlogv1.SeriesDefine{Name: "orders", Definition: &raftlogv1.SeriesDefinition{Format: "{number}"}})
+	walk(t, w.newServer(httpapi.Config{}), []step{
+		{get, "series?sort=keys&descending=true", "", 200, `{"items":[
+			{"name":"bills","format":"B{number:3}","keys":"4","suspended":false},{"name":"orders","keys":"0"}],"next":""}`},
+		{get, "series/scopes?name=Bills", "", 200, `{"items":[{"scope":[],"closed":true,"last":"4","open":"2","overdue":"0","confirmed":"0","voided":"1","released":"1"}],"next":""}`},
+		{get, "series/scopes?name=none", "", 404, `{"reason":"SERIES_NOT_FOUND"}`},
+		{get, "series/number?name=bills&of=b", "", 200, `{"text":"B002","key":"b","state":"voided","date":"2024-10-04","reason":"torn"}`},
+		{get, "series/number?name=bills&of=B002", "", 200, `{"text":"B002","key":"b"}`},
+		{get, "series/number?name=bills&of=B001", "", 200, `{"text":"B004","key":"B001"}`},
+		{get, "series/number?name=bills&of=B009", "", 404, `{"reason":"NUMBER_NOT_FOUND"}`},
+		{get, "series/number?name=bills&of=x", "", 404, `{"reason":"NUMBER_NOT_FOUND"}`},
+		{get, "series/number?name=bills", "", 400, `{"reason":"INVALID_SERIES","field":"key"}`},
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // pages are the views of the page.
-var pages = []string{"overview", "make", "identities", "hilo", "claims", "etags", "operate"}
+var pages = []string{"overview", "make", "identities", "hilo", "claims", "series", "etags", "operate"}
 
 // oddNames are names of identities and claims that a page could stumble over: text
 // that looks like a page's own, and one that is longer than any line.
@@ -59,6 +59,7 @@ func TestPage(t *testing.T) {
 		{"claims", (*pageTest).claims},
 		{"sorts", (*pageTest).sorts},
 		{"copies", (*pageTest).copies},
+		{"series", (*pageTest).seesSeries},
 		{"etags", (*pageTest).seesEtags},
 		{"databases", (*pageTest).changesDatabase},
 		{"keyboard", (*pageTest).worksByKeyboard},
@@ -107,6 +108,7 @@ func (p *pageTest) fillState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.fillSeries(t)
 	for _, database := range []string{"default", "shop"} {
 		_, err := p.node.Ids.Generate(ctx, &idnodev1.GenerateRequest{Database: database, Template: "orders/", Count: 1234})
 		if err == nil {
@@ -119,6 +121,23 @@ func (p *pageTest) fillState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// fillSeries begins a series once the cluster writes the log format that knows it.
+func (p *pageTest) fillSeries(t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, seen, "a series", func(ctx context.Context) error {
+		_, err := p.node.Series.DefineSeries(ctx, &idnodev1.DefineSeriesRequest{Name: "invoices", Definition: &idnodev1.SeriesDefinition{
+			Format: "INV-{year}-{number:4}", ResetBy: idnodev1.SeriesReset_SERIES_RESET_YEAR,
+		}})
+		if err == nil {
+			_, err = p.node.Series.TakeNumbers(ctx, &idnodev1.TakeNumbersRequest{Series: "invoices", Date: "2026-03-01", Keys: []string{"doc-1", "doc-2"}})
+		}
+		if err == nil {
+			_, err = p.node.Series.ConfirmNumbers(ctx, &idnodev1.ConfirmNumbersRequest{Series: "invoices", Keys: []*idnodev1.NumberOf{{Key: "doc-1"}}})
+		}
+		return err
+	})
 }
 
 func (p *pageTest) seesCluster() {
@@ -319,6 +338,31 @@ func (p *pageTest) claims() {
 	p.click("dialog button.danger")
 	p.gone("tr[data-name='users/ayende']")
 	p.sees("tbody", "users/oren@example.org")
+}
+
+// seesSeries looks at what a series has, and finds numbers by key and by text.
+func (p *pageTest) seesSeries() {
+	p.open("series")
+	p.sees("tr[data-name=invoices]", "INV-{year}-{number:4}")
+	p.sees("tr[data-name=invoices]", "active")
+	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
+	p.sees("dialog .scopes", "2026: 1 to 2, 1 open, 1 confirmed")
+	p.shot("series")
+	p.fill("dialog input", "doc-1")
+	p.click("dialog .main")
+	p.sees("#said", "INV-2026-0001 is that of doc-1: confirmed, 2026-03-01.")
+	p.gone("dialog")
+	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
+	p.fill("dialog input", "INV-2026-0002")
+	p.click("dialog .main")
+	p.sees("#said", "INV-2026-0002 is that of doc-2: open, 2026-03-01.")
+	p.gone("dialog")
+	p.click("tr[data-name=invoices] [aria-label^=Numbers]")
+	p.fill("dialog input", "doc-3")
+	p.click("dialog .main")
+	p.sees("dialog .failure", "Nobody took such a number.")
+	p.keys(kb.Escape)
+	p.gone("dialog")
 }
 
 func (p *pageTest) seesEtags() {

@@ -14,7 +14,7 @@ const size = 20;
 // list shows what a call lists. columns are those after the name, each with its key in
 // the items, and what makes a cell's text of an item. actions are what can be done with
 // an item, tools what can be done without one: each has a text, the rights that it
-// takes, and what does it.
+// takes, and what does it; one that reads only takes no quorum.
 export function list({ path, parameters = {}, noun, label, columns, actions = [], tools = [], empty }) {
   const filter = field("Filter", { type: "search", placeholder: "begins with …", maxlength: "2025", class: "filter" });
   const body = el("tbody");
@@ -155,7 +155,7 @@ function row(item, columns, actions) {
   const update = (now) => {
     newest = now;
     cells.forEach((cell, i) => write(cell, columns[i].text(now)));
-    actions.forEach((action, i) => hold(buttons[i], obstacle(action.needs, { may: now.may })));
+    actions.forEach((action, i) => hold(buttons[i], obstacle(action.needs, { may: now.may, writes: !action.reads })));
   };
   return { element, update };
 }

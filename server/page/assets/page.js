@@ -13,6 +13,7 @@ import { make } from "./make.js";
 import { pageOf } from "./nodes.js";
 import { operate } from "./operate.js";
 import { overview } from "./overview.js";
+import { series } from "./series.js";
 
 const views = {
   overview: { title: "Cluster", open: overview },
@@ -20,6 +21,7 @@ const views = {
   identities: { title: "Identities", open: identities, database: true },
   hilo: { title: "HiLo", open: hilos, database: true },
   claims: { title: "Claims", open: claims, database: true },
+  series: { title: "Series", open: series, database: true },
   etags: { title: "Etags", open: etags },
   operate: { title: "Operate", open: operate },
 };

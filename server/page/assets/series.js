@@ -1,0 +1,61 @@
+// The view of series of document numbers: the list, what their scopes have, and whose a
+// number is.
+
+import { get } from "./api.js";
+import { ask, say } from "./dialog.js";
+import { el, field } from "./dom.js";
+import { hold } from "./gate.js";
+import { list } from "./list.js";
+import { number } from "./text.js";
+
+export function series(database) {
+  const all = list({
+    path: "series", parameters: { database }, noun: "Series", label: `Series of document numbers of the database ${database}`,
+    columns: [
+      { head: "Format", text: (item) => item.format },
+      { head: "Keys", key: "keys", text: (item) => number(item.keys) },
+      { head: "State", text: (item) => item.suspended ? "suspended" : "active" },
+    ],
+    actions: [{ text: "Numbers", needs: ["read"], reads: true, run: (item) => look(database, item) }],
+    empty: "No series yet: idnode series define begins one.",
+  });
+  return {
+    element: el("div", {}, el("p", { class: "lead" }, "Each gives numbers without holes to the keys of documents. A suspended one gives none until idnode series resume."), all.element),
+    update: all.update, close: all.close,
+  };
+}
+
+// look shows the scopes of a series, and finds a number.
+async function look(database, { name, format }) {
+  const lines = el("ul", { class: "scopes" });
+  const of = field("Find a number", { maxlength: "128" }, "A document's key, or a number in the series' format.");
+  const submit = ask({
+    title: name, does: "Find",
+    content: [el("p", { class: "id" }, format), lines, of.element],
+    act: async () => say(told(await get("series/number", { database, name, of: of.input.value }))),
+  });
+  const judge = () => hold(submit, of.input.value ? "" : "Give a key or a number first.");
+  of.input.addEventListener("input", judge);
+  judge();
+  try {
+    const { items, next } = await get("series/scopes", { database, name });
+    lines.replaceChildren(...items.map(line), next ? el("li", {}, "There are more: idnode series report lists them.") : "");
+    if (!items.length) {
+      lines.replaceChildren(el("li", {}, "Nobody has taken a number yet."));
+    }
+  } catch {
+    lines.replaceChildren(el("li", {}, "This node does not answer."));
+  }
+}
+
+function line(scope) {
+  const counts = ["open", "overdue", "confirmed", "voided", "released"].filter((state) => scope[state] !== "0");
+  return el("li", {},
+    el("strong", {}, scope.scope.join(", ") || "All numbers"),
+    `: 1 to ${number(scope.last)}, ${counts.map((state) => `${number(scope[state])} ${state}`).join(", ")}${scope.closed ? "; closed" : ""}`);
+}
+
+function told(found) {
+  const words = [found.overdue ? "overdue" : found.state, found.reason, found.date].filter(Boolean).join(", ");
+  return `${found.text} ${found.key ? `is that of ${found.key}` : "has no key"}: ${words}.`;
+}
