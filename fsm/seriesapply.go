@@ -107,11 +107,21 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	if !q.DateGiven {
 		q.Date = format.DateAt(now.unixNano, m.GetUtcOffsetSeconds())
 	}
-	var numbers []series.Number
+	var given *raftlogv1.SeriesNumbers
 	var full *refusal
-	refused := s.in(o, m.GetName(), func(i *series.Series) (err error) {
-		if full = s.roomForKeys(o.Database, i, q.Keys); full == nil {
-			numbers, err = i.Take(now.unixNano, q)
+	refused := s.in(o, m.GetName(), func(i *series.Series) error {
+		if full = s.roomForKeys(o.Database, i, q.Keys); full != nil {
+			return nil
+		}
+		numbers, err := i.Take(now.unixNano, q)
+		given = op.SeriesNumbers(numbers)
+		for _, n := range numbers {
+			if n.Number != 1 {
+				continue
+			}
+			if before, ok := i.Before(n.Scope); ok {
+				given.Before = op.SeriesLast(before)
+			}
 		}
 		return err
 	})
@@ -121,7 +131,7 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 	if refused != nil {
 		return dst, refused
 	}
-	return op.AppendAnswer(dst, op.SeriesNumbers(numbers)), nil
+	return op.AppendAnswer(dst, given), nil
 }
 
 // roomForKeys refuses keys that a series does not know if a limit of names is reached.
@@ -185,7 +195,7 @@ func (s *seriesStore) resume(dst []byte, now moment, o *op.Operation) ([]byte, *
 	}
 	lasts := make([]series.Last, len(m.GetLasts()))
 	for i, l := range m.GetLasts() {
-		lasts[i] = series.Last{Scope: l.GetScope(), Last: l.GetLast()}
+		lasts[i] = op.LastOf(l)
 	}
 	return dst, s.in(o, m.GetName(), func(i *series.Series) error { return i.Resume(now.unixNano, lasts) })
 }

@@ -58,7 +58,11 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 	case *raftlogv1.Result_Member:
 		return showMember(a.Member)
 	case *raftlogv1.Result_SeriesNumbers:
-		return showNumbers(op.NumbersOf(a.SeriesNumbers))
+		shown := showNumbers(op.NumbersOf(a.SeriesNumbers))
+		if before := a.SeriesNumbers.GetBefore(); before != nil {
+			shown += fmt.Sprintf("; before it %s ended at %d", strings.Join(before.GetScope(), " "), before.GetLast())
+		}
+		return shown
 	}
 	return "done"
 }

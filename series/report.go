@@ -1,6 +1,10 @@
 package series
 
-import "github.com/idnode/idnode/series/format"
+import (
+	"slices"
+
+	"github.com/idnode/idnode/series/format"
+)
 
 // Summary is what a scope has.
 type Summary struct {
@@ -41,6 +45,22 @@ func (s *Series) summary(c *scope, now int64) Summary {
 		x.Overdue += ended
 	}
 	return x
+}
+
+// Before returns the last number so far of the period before that of a scope, with the
+// same values; false if there is none.
+func (s *Series) Before(values []string) (last Last, ok bool) {
+	c, err := s.find(values)
+	if err != nil {
+		return Last{}, false
+	}
+	s.periods.Descend(c, func(d *scope) bool {
+		if d != c && slices.Equal(d.given, c.given) {
+			last, ok = Last{Scope: d.values, Last: d.last}, true
+		}
+		return d == c
+	})
+	return last, ok
 }
 
 // maxLooked is how many numbers one call looks at: it holds up all others.

@@ -32,11 +32,10 @@ func (s *Series) Resume(now int64, lasts []Last) error {
 			return err // checkLasts found none.
 		}
 		s.begin(c)
-		begin, _, _ := s.format.ParseScope(l.Scope)
 		for c.last < l.Last {
 			number := c.add()
 			c.change(number, func(r *record) {
-				*r = record{taken: now, date: max(begin, c.lastDate)}
+				*r = record{taken: now, date: max(c.begins, c.lastDate)}
 				r.write("", "", ReasonUnknown)
 				c.finish(number, r, Voided)
 			})

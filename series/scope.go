@@ -1,6 +1,8 @@
 package series
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/btree"
@@ -84,7 +86,9 @@ type scope struct {
 	index  int
 	values []string // As Format.Scope gives them.
 	// given has the values of callers, without the period.
-	given    []string
+	given []string
+	// begins is the first date of the period.
+	begins   format.Date
 	last     int64
 	lastDate format.Date
 	closed   bool
@@ -111,6 +115,11 @@ func newScope(index int, values, given []string, hash *statehash.Sum) *scope {
 			return a.at < b.at || a.at == b.at && a.number < b.number
 		}, btree.Options{NoLocks: true}),
 	}
+}
+
+// before orders scopes by the values of callers, and then by time.
+func (c *scope) before(d *scope) bool {
+	return cmp.Or(slices.Compare(c.given, d.given), cmp.Compare(c.begins, d.begins)) < 0
 }
 
 // scopeName joins values, none of which has a slash.

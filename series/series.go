@@ -18,7 +18,9 @@ type Series struct {
 	suspended bool
 	scopes    []*scope
 	byName    map[string]int
-	index     index
+	// periods has the scopes by their values, and then by time.
+	periods *btree.BTreeG[*scope]
+	index   index
 	// lost has the keys whose numbers were given to others.
 	lost *btree.Map[string, lostKey]
 	// lostBytes is how many bytes these keys have.
@@ -45,6 +47,7 @@ func New(d Definition) (*Series, error) {
 		return nil, err
 	}
 	s := &Series{definition: d, format: f, version: 1, byName: map[string]int{}, lost: &btree.Map[string, lostKey]{}}
+	s.periods = btree.NewBTreeGOptions((*scope).before, btree.Options{NoLocks: true})
 	s.index = newIndex(func(r ref) string { return s.scopes[r.scope()].at(r.number()).key() })
 	return s, nil
 }

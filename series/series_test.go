@@ -46,6 +46,32 @@ func texts(numbers []series.Number) (all []string) {
 	return all
 }
 
+// TestTheLastNumberOfThePeriodBefore: of the same values, whatever the order in which the
+// periods began.
+func TestTheLastNumberOfThePeriodBefore(t *testing.T) {
+	s := newSeries(t, series.Definition{})
+	for i, year := range []int{2026, 2024, 2030, 2027} {
+		for _, branch := range []string{"BERLIN", "ULM"} {
+			q := series.Request{Values: []string{branch}, Date: format.DateOf(year, time.March, 1)}
+			for n := range i + 1 {
+				q.Keys = append(q.Keys, fmt.Sprint(year, branch, n))
+			}
+			mustTake(t, s, 1, q)
+		}
+	}
+	for year, want := range map[string]series.Last{
+		"2024": {}, "2026": {Scope: []string{"2024", "ULM"}, Last: 2}, "2027": {Scope: []string{"2026", "ULM"}, Last: 1},
+		"2030": {Scope: []string{"2027", "ULM"}, Last: 4}, "2031": {},
+	} {
+		for _, same := range []*series.Series{s, restored(t, s.Freeze())} {
+			got, ok := same.Before([]string{year, "ULM"})
+			if ok != (want.Last > 0) || got.Last != want.Last || !slices.Equal(got.Scope, want.Scope) {
+				t.Errorf("before %s: %v, %t, want %v", year, got, ok, want)
+			}
+		}
+	}
+}
+
 // TestARetryHasTheSameNumber: on a later day, in the next year, after the end of the scope.
 func TestARetryHasTheSameNumber(t *testing.T) {
 	s := newSeries(t, series.Definition{})

@@ -184,8 +184,10 @@ func (s *Series) begin(c *scope) {
 	if c.last > 0 {
 		return
 	}
+	c.begins, _, _ = s.format.ParseScope(c.values) // They are a scope's.
 	s.byName[scopeName(c.values)] = c.index
 	s.scopes = append(s.scopes, c)
+	s.periods.Set(c)
 	s.hash.Add(c.hashHeader())
 }
 

@@ -216,6 +216,7 @@ func results() map[string]result {
 		Key: "a", Label: "till", Scope: []string{"2026", "BERLIN"}, Number: 7, Text: "INV-7", State: 1, Overdue: true, Date: -1,
 		TakenUnixNano: 1 << 60, ExpiresUnixNano: 1<<60 + 1, Reason: "torn",
 	}
+	first := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 1}}, Before: &raftlogv1.SeriesLast{Scope: []string{"2025"}, Last: 9}}
 	numbers := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{number, {Key: "b", Number: 8, State: 2}}}
 	beyond := &raftlogv1.EtagResult{Refused: []string{"a", "b"}}
 	return map[string]result{
@@ -240,6 +241,7 @@ func results() map[string]result {
 		"roles before":              rolesBefore(300),
 		"roles before, none":        rolesBefore(0),
 		"refusal, with a number":    refusal(&raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_SERIES_KEY_CONFLICT, SeriesNumber: number}),
+		"series numbers, before":    at(8, answer(first), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: first}}),
 		"series numbers":            at(8, answer(numbers), &raftlogv1.Result{Result: &raftlogv1.Result_SeriesNumbers{SeriesNumbers: numbers}}),
 		"etag":                      at(8, answer(beyond), &raftlogv1.Result{Result: &raftlogv1.Result_Etag{Etag: beyond}}),
 	}

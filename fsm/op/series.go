@@ -56,6 +56,16 @@ func SeriesNumbers(numbers []series.Number) *raftlogv1.SeriesNumbers {
 	return m
 }
 
+// SeriesLast returns the last number of a scope as it is in the log.
+func SeriesLast(l series.Last) *raftlogv1.SeriesLast {
+	return &raftlogv1.SeriesLast{Scope: l.Scope, Last: l.Last}
+}
+
+// LastOf returns the last number of a scope in the log.
+func LastOf(m *raftlogv1.SeriesLast) series.Last {
+	return series.Last{Scope: m.GetScope(), Last: m.GetLast()}
+}
+
 // NumbersOf returns the numbers in an answer.
 func NumbersOf(m *raftlogv1.SeriesNumbers) []series.Number {
 	numbers := make([]series.Number, len(m.GetNumbers()))

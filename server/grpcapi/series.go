@@ -111,7 +111,11 @@ func (s seriesServer) TakeNumbers(ctx context.Context, req *idnodev1.TakeNumbers
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.TakeNumbersResponse{Numbers: seriesNumbers(res.Numbers), LogIndex: res.LogIndex}, nil
+	answer := &idnodev1.TakeNumbersResponse{Numbers: seriesNumbers(res.Numbers), LogIndex: res.LogIndex}
+	if res.Before != nil {
+		answer.Before = &idnodev1.ScopeLast{Scope: res.Before.Scope, Last: res.Before.Last}
+	}
+	return answer, nil
 }
 
 // boundKeys returns keys with the numbers that their caller believes they have.
@@ -197,6 +201,35 @@ func (s seriesServer) WhoHas(ctx context.Context, req *idnodev1.WhoHasRequest) (
 		return nil, statusError(err)
 	}
 	return &idnodev1.WhoHasResponse{Number: seriesNumber(res.Number), LogIndex: res.LogIndex}, nil
+}
+
+func (s seriesServer) FormatNumber(ctx context.Context, req *idnodev1.FormatNumberRequest) (*idnodev1.FormatNumberResponse, error) {
+	text, err := s.service.FormatNumber(ctx, service.FormatNumberRequest{
+		FormatRequest: formatRequest(req), Values: req.GetValues(), Date: req.GetDate(), Number: req.GetNumber(),
+	})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.FormatNumberResponse{Text: text}, nil
+}
+
+func (s seriesServer) ParseNumber(ctx context.Context, req *idnodev1.ParseNumberRequest) (*idnodev1.ParseNumberResponse, error) {
+	res, err := s.service.ParseNumber(ctx, service.ParseNumberRequest{FormatRequest: formatRequest(req), Text: req.GetText()})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	return &idnodev1.ParseNumberResponse{Valid: res.Wrong == "", Detail: res.Wrong, Scope: res.Scope, Number: res.Number}, nil
+}
+
+// formatted is a request that names a format.
+type formatted interface {
+	GetDatabase() string
+	GetSeries() string
+	GetFormat() string
+}
+
+func formatRequest(req formatted) service.FormatRequest {
+	return service.FormatRequest{Database: req.GetDatabase(), Series: req.GetSeries(), Template: req.GetFormat()}
 }
 
 func (s seriesServer) VerifySeries(ctx context.Context, req *idnodev1.VerifySeriesRequest) (*idnodev1.VerifySeriesResponse, error) {

@@ -53,6 +53,8 @@ var requests = map[string]string{
 	series + "ReleaseNumbers": `{"series":"invoices","keys":[{"key":"orders/1-A"}]}`,
 	series + "ReportSeries":   `{"series":"invoices"}`,
 	series + "ListNumbers":    `{"series":"invoices","scope":["2026"]}`,
+	series + "FormatNumber":   `{"series":"invoices","values":{"branch":"B"},"number":"3"}`,
+	series + "ParseNumber":    `{"format":"W{number:4}","text":"W0003"}`,
 	series + "WhoHas":         `{"series":"invoices","key":"orders/1-A"}`,
 	series + "VerifySeries":   `{"series":"invoices"}`,
 	series + "CloseScope":     `{"series":"invoices","scope":["2026"]}`,

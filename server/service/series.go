@@ -106,7 +106,9 @@ type TakeNumbersRequest struct {
 
 // NumbersResponse holds numbers, in the order of the keys.
 type NumbersResponse struct {
-	Numbers  []series.Number
+	Numbers []series.Number
+	// Before is the last number of the period before, where the first of one was taken.
+	Before   *series.Last
 	LogIndex uint64
 }
 
@@ -156,7 +158,12 @@ func (n *numbers) proposeNumbers(ctx context.Context, database string, payload p
 	if given == nil {
 		return NumbersResponse{}, wrongResult("numbers", result)
 	}
-	return NumbersResponse{Numbers: op.NumbersOf(given), LogIndex: result.GetLogIndex()}, nil
+	res := NumbersResponse{Numbers: op.NumbersOf(given), LogIndex: result.GetLogIndex()}
+	if given.GetBefore() != nil {
+		before := op.LastOf(given.GetBefore())
+		res.Before = &before
+	}
+	return res, nil
 }
 
 // valuesOf returns the names of the values of a series' format, and its zone. A node that
@@ -308,7 +315,7 @@ func (n *numbers) resumeSeries(ctx context.Context, req ResumeSeriesRequest) (in
 	}
 	resume := &raftlogv1.SeriesResume{Name: name}
 	for _, l := range req.Lasts {
-		resume.Lasts = append(resume.Lasts, &raftlogv1.SeriesLast{Scope: l.Scope, Last: l.Last})
+		resume.Lasts = append(resume.Lasts, op.SeriesLast(l))
 	}
 	err = n.recorded(ctx, audit.EventSeriesResume, database, name, req.Lasts, func() (uint64, error) {
 		// Not repeatable: another restore may have suspended it since, for a reason of its own.

@@ -49,6 +49,9 @@ var bugs = []bug{
 	{name: "voided-given-again"},
 	{name: "confirm-after-reuse", others: test("series", "TestAgainstTheModel")},
 	{name: "expiry-by-own-clock"},
+	{name: "batch-applied-in-half"},
+	// No run of the simulation is longer than a day.
+	{name: "date-judged-again", others: test("series", "TestARetryHasTheSameNumber")},
 
 	// Request ids and sessions.
 	{name: "request-id-forgotten"},

@@ -29,7 +29,7 @@ const bookkeepers = 3
 func (w *world) keepBooks(ctx context.Context, number int) {
 	c := newClient(w, number)
 	defer c.close()
-	c.define(ctx, books, &idnodev1.SeriesDefinition{Format: "INV-{number}"})
+	c.define(ctx, books, &idnodev1.SeriesDefinition{Format: "INV-{number}", MaxOpen: 20})
 	c.define(ctx, tills, &idnodev1.SeriesDefinition{
 		Format: "{till}-{number}", OnRelease: idnodev1.SeriesOnRelease_SERIES_ON_RELEASE_REUSE_LOWEST,
 		OnExpiry: idnodev1.SeriesOnExpiry_SERIES_ON_EXPIRY_REUSE_LOWEST, MaxOpen: 8,

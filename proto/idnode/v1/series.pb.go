@@ -1162,7 +1162,10 @@ type TakeNumbersResponse struct {
 	// In the order of the keys.
 	Numbers []*SeriesNumber `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
 	// The index of the log entry.
-	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// Where the first number of a period is among them, the last number so far of the period
+	// before it with the same values; unset if there is none.
+	Before        *ScopeLast `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1209,6 +1212,13 @@ func (x *TakeNumbersResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *TakeNumbersResponse) GetBefore() *ScopeLast {
+	if x != nil {
+		return x.Before
+	}
+	return nil
 }
 
 // NumberOf is a key, and the number that its caller believes it has.
@@ -2230,6 +2240,355 @@ func (x *WhoHasResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// FormatNumberRequest names a number.
+type FormatNumberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// Whose format it is.
+	//
+	// Types that are valid to be assigned to Of:
+	//
+	//	*FormatNumberRequest_Series
+	//	*FormatNumberRequest_Format
+	Of isFormatNumberRequest_Of `protobuf_oneof:"of"`
+	// The values of the format, as branch: BERLIN.
+	Values map[string]string `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The document's date, as 2026-12-31; only where the format shows one.
+	Date string `protobuf:"bytes,5,opt,name=date,proto3" json:"date,omitempty"`
+	// The number, from 1.
+	Number        int64 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormatNumberRequest) Reset() {
+	*x = FormatNumberRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormatNumberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormatNumberRequest) ProtoMessage() {}
+
+func (x *FormatNumberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormatNumberRequest.ProtoReflect.Descriptor instead.
+func (*FormatNumberRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *FormatNumberRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *FormatNumberRequest) GetOf() isFormatNumberRequest_Of {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *FormatNumberRequest) GetSeries() string {
+	if x != nil {
+		if x, ok := x.Of.(*FormatNumberRequest_Series); ok {
+			return x.Series
+		}
+	}
+	return ""
+}
+
+func (x *FormatNumberRequest) GetFormat() string {
+	if x != nil {
+		if x, ok := x.Of.(*FormatNumberRequest_Format); ok {
+			return x.Format
+		}
+	}
+	return ""
+}
+
+func (x *FormatNumberRequest) GetValues() map[string]string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *FormatNumberRequest) GetDate() string {
+	if x != nil {
+		return x.Date
+	}
+	return ""
+}
+
+func (x *FormatNumberRequest) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type isFormatNumberRequest_Of interface {
+	isFormatNumberRequest_Of()
+}
+
+type FormatNumberRequest_Series struct {
+	// That of a series.
+	Series string `protobuf:"bytes,2,opt,name=series,proto3,oneof"`
+}
+
+type FormatNumberRequest_Format struct {
+	// The caller's own template.
+	Format string `protobuf:"bytes,3,opt,name=format,proto3,oneof"`
+}
+
+func (*FormatNumberRequest_Series) isFormatNumberRequest_Of() {}
+
+func (*FormatNumberRequest_Format) isFormatNumberRequest_Of() {}
+
+// FormatNumberResponse holds the text.
+type FormatNumberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number in the format.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormatNumberResponse) Reset() {
+	*x = FormatNumberResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormatNumberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormatNumberResponse) ProtoMessage() {}
+
+func (x *FormatNumberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormatNumberResponse.ProtoReflect.Descriptor instead.
+func (*FormatNumberResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *FormatNumberResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// ParseNumberRequest names a text.
+type ParseNumberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// Whose format it is.
+	//
+	// Types that are valid to be assigned to Of:
+	//
+	//	*ParseNumberRequest_Series
+	//	*ParseNumberRequest_Format
+	Of isParseNumberRequest_Of `protobuf_oneof:"of"`
+	// The number in the format.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParseNumberRequest) Reset() {
+	*x = ParseNumberRequest{}
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParseNumberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParseNumberRequest) ProtoMessage() {}
+
+func (x *ParseNumberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParseNumberRequest.ProtoReflect.Descriptor instead.
+func (*ParseNumberRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ParseNumberRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ParseNumberRequest) GetOf() isParseNumberRequest_Of {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *ParseNumberRequest) GetSeries() string {
+	if x != nil {
+		if x, ok := x.Of.(*ParseNumberRequest_Series); ok {
+			return x.Series
+		}
+	}
+	return ""
+}
+
+func (x *ParseNumberRequest) GetFormat() string {
+	if x != nil {
+		if x, ok := x.Of.(*ParseNumberRequest_Format); ok {
+			return x.Format
+		}
+	}
+	return ""
+}
+
+func (x *ParseNumberRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type isParseNumberRequest_Of interface {
+	isParseNumberRequest_Of()
+}
+
+type ParseNumberRequest_Series struct {
+	// That of a series.
+	Series string `protobuf:"bytes,2,opt,name=series,proto3,oneof"`
+}
+
+type ParseNumberRequest_Format struct {
+	// The caller's own template.
+	Format string `protobuf:"bytes,3,opt,name=format,proto3,oneof"`
+}
+
+func (*ParseNumberRequest_Series) isParseNumberRequest_Of() {}
+
+func (*ParseNumberRequest_Format) isParseNumberRequest_Of() {}
+
+// ParseNumberResponse says what a text means.
+type ParseNumberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text is one of the format, and its check digit is right. Whether anybody took the
+	// number is another question: WhoHas.
+	Valid bool `protobuf:"varint,1,opt,name=valid,proto3" json:"valid,omitempty"`
+	// What is wrong with it.
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	// The period, where the numbers of the series begin again, and the values in the order
+	// of the format.
+	Scope []string `protobuf:"bytes,3,rep,name=scope,proto3" json:"scope,omitempty"`
+	// The number in its scope.
+	Number        int64 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParseNumberResponse) Reset() {
+	*x = ParseNumberResponse{}
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParseNumberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParseNumberResponse) ProtoMessage() {}
+
+func (x *ParseNumberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParseNumberResponse.ProtoReflect.Descriptor instead.
+func (*ParseNumberResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ParseNumberResponse) GetValid() bool {
+	if x != nil {
+		return x.Valid
+	}
+	return false
+}
+
+func (x *ParseNumberResponse) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *ParseNumberResponse) GetScope() []string {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *ParseNumberResponse) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // VerifySeriesRequest names a series.
 type VerifySeriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2245,7 +2604,7 @@ type VerifySeriesRequest struct {
 
 func (x *VerifySeriesRequest) Reset() {
 	*x = VerifySeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2616,7 @@ func (x *VerifySeriesRequest) String() string {
 func (*VerifySeriesRequest) ProtoMessage() {}
 
 func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[25]
+	mi := &file_idnode_v1_series_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2629,7 @@ func (x *VerifySeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesRequest.ProtoReflect.Descriptor instead.
 func (*VerifySeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VerifySeriesRequest) GetDatabase() string {
@@ -2313,7 +2672,7 @@ type VerifySeriesResponse struct {
 
 func (x *VerifySeriesResponse) Reset() {
 	*x = VerifySeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2684,7 @@ func (x *VerifySeriesResponse) String() string {
 func (*VerifySeriesResponse) ProtoMessage() {}
 
 func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[26]
+	mi := &file_idnode_v1_series_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2697,7 @@ func (x *VerifySeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifySeriesResponse.ProtoReflect.Descriptor instead.
 func (*VerifySeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VerifySeriesResponse) GetOk() bool {
@@ -2391,7 +2750,7 @@ type CloseScopeRequest struct {
 
 func (x *CloseScopeRequest) Reset() {
 	*x = CloseScopeRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2762,7 @@ func (x *CloseScopeRequest) String() string {
 func (*CloseScopeRequest) ProtoMessage() {}
 
 func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[27]
+	mi := &file_idnode_v1_series_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2775,7 @@ func (x *CloseScopeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeRequest.ProtoReflect.Descriptor instead.
 func (*CloseScopeRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CloseScopeRequest) GetDatabase() string {
@@ -2453,7 +2812,7 @@ type CloseScopeResponse struct {
 
 func (x *CloseScopeResponse) Reset() {
 	*x = CloseScopeResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2824,7 @@ func (x *CloseScopeResponse) String() string {
 func (*CloseScopeResponse) ProtoMessage() {}
 
 func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[28]
+	mi := &file_idnode_v1_series_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2837,7 @@ func (x *CloseScopeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseScopeResponse.ProtoReflect.Descriptor instead.
 func (*CloseScopeResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CloseScopeResponse) GetLast() int64 {
@@ -2508,7 +2867,7 @@ type ScopeLast struct {
 
 func (x *ScopeLast) Reset() {
 	*x = ScopeLast{}
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2879,7 @@ func (x *ScopeLast) String() string {
 func (*ScopeLast) ProtoMessage() {}
 
 func (x *ScopeLast) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[29]
+	mi := &file_idnode_v1_series_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2892,7 @@ func (x *ScopeLast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScopeLast.ProtoReflect.Descriptor instead.
 func (*ScopeLast) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ScopeLast) GetScope() []string {
@@ -2567,7 +2926,7 @@ type ResumeSeriesRequest struct {
 
 func (x *ResumeSeriesRequest) Reset() {
 	*x = ResumeSeriesRequest{}
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2938,7 @@ func (x *ResumeSeriesRequest) String() string {
 func (*ResumeSeriesRequest) ProtoMessage() {}
 
 func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[30]
+	mi := &file_idnode_v1_series_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2951,7 @@ func (x *ResumeSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesRequest.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResumeSeriesRequest) GetDatabase() string {
@@ -2627,7 +2986,7 @@ type ResumeSeriesResponse struct {
 
 func (x *ResumeSeriesResponse) Reset() {
 	*x = ResumeSeriesResponse{}
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2998,7 @@ func (x *ResumeSeriesResponse) String() string {
 func (*ResumeSeriesResponse) ProtoMessage() {}
 
 func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_series_proto_msgTypes[31]
+	mi := &file_idnode_v1_series_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +3011,7 @@ func (x *ResumeSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSeriesResponse.ProtoReflect.Descriptor instead.
 func (*ResumeSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_series_proto_rawDescGZIP(), []int{31}
+	return file_idnode_v1_series_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResumeSeriesResponse) GetLogIndex() uint64 {
@@ -2739,10 +3098,11 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"expires_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\x01\n" +
 	"\x13TakeNumbersResponse\x121\n" +
 	"\anumbers\x18\x01 \x03(\v2\x17.idnode.v1.SeriesNumberR\anumbers\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"4\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12,\n" +
+	"\x06before\x18\x03 \x01(\v2\x14.idnode.v1.ScopeLastR\x06before\"4\n" +
 	"\bNumberOf\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\"t\n" +
@@ -2811,7 +3171,31 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x02by\"^\n" +
 	"\x0eWhoHasResponse\x12/\n" +
 	"\x06number\x18\x01 \x01(\v2\x17.idnode.v1.SeriesNumberR\x06number\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x83\x01\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x96\x02\n" +
+	"\x13FormatNumberRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
+	"\x06series\x18\x02 \x01(\tH\x00R\x06series\x12\x18\n" +
+	"\x06format\x18\x03 \x01(\tH\x00R\x06format\x12B\n" +
+	"\x06values\x18\x04 \x03(\v2*.idnode.v1.FormatNumberRequest.ValuesEntryR\x06values\x12\x12\n" +
+	"\x04date\x18\x05 \x01(\tR\x04date\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\x03R\x06number\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x04\n" +
+	"\x02of\"*\n" +
+	"\x14FormatNumberResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"~\n" +
+	"\x12ParseNumberRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
+	"\x06series\x18\x02 \x01(\tH\x00R\x06series\x12\x18\n" +
+	"\x06format\x18\x03 \x01(\tH\x00R\x06format\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04textB\x04\n" +
+	"\x02of\"q\n" +
+	"\x13ParseNumberResponse\x12\x14\n" +
+	"\x05valid\x18\x01 \x01(\bR\x05valid\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x14\n" +
+	"\x05scope\x18\x03 \x03(\tR\x05scope\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x03R\x06number\"\x83\x01\n" +
 	"\x13VerifySeriesRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x16\n" +
 	"\x06series\x18\x02 \x01(\tR\x06series\x128\n" +
@@ -2865,7 +3249,7 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\x11NUMBER_STATE_OPEN\x10\x01\x12\x1a\n" +
 	"\x16NUMBER_STATE_CONFIRMED\x10\x02\x12\x17\n" +
 	"\x13NUMBER_STATE_VOIDED\x10\x03\x12\x19\n" +
-	"\x15NUMBER_STATE_RELEASED\x10\x042\x88\b\n" +
+	"\x15NUMBER_STATE_RELEASED\x10\x042\xa7\t\n" +
 	"\rSeriesService\x12O\n" +
 	"\fDefineSeries\x12\x1e.idnode.v1.DefineSeriesRequest\x1a\x1f.idnode.v1.DefineSeriesResponse\x12F\n" +
 	"\tGetSeries\x12\x1b.idnode.v1.GetSeriesRequest\x1a\x1c.idnode.v1.GetSeriesResponse\x12I\n" +
@@ -2878,6 +3262,8 @@ const file_idnode_v1_series_proto_rawDesc = "" +
 	"\fReportSeries\x12\x1e.idnode.v1.ReportSeriesRequest\x1a\x1f.idnode.v1.ReportSeriesResponse\x12L\n" +
 	"\vListNumbers\x12\x1d.idnode.v1.ListNumbersRequest\x1a\x1e.idnode.v1.ListNumbersResponse\x12=\n" +
 	"\x06WhoHas\x12\x18.idnode.v1.WhoHasRequest\x1a\x19.idnode.v1.WhoHasResponse\x12O\n" +
+	"\fFormatNumber\x12\x1e.idnode.v1.FormatNumberRequest\x1a\x1f.idnode.v1.FormatNumberResponse\x12L\n" +
+	"\vParseNumber\x12\x1d.idnode.v1.ParseNumberRequest\x1a\x1e.idnode.v1.ParseNumberResponse\x12O\n" +
 	"\fVerifySeries\x12\x1e.idnode.v1.VerifySeriesRequest\x1a\x1f.idnode.v1.VerifySeriesResponse\x12I\n" +
 	"\n" +
 	"CloseScope\x12\x1c.idnode.v1.CloseScopeRequest\x1a\x1d.idnode.v1.CloseScopeResponse\x12O\n" +
@@ -2896,7 +3282,7 @@ func file_idnode_v1_series_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_series_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_idnode_v1_series_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_idnode_v1_series_proto_goTypes = []any{
 	(SeriesReset)(0),               // 0: idnode.v1.SeriesReset
 	(SeriesOrder)(0),               // 1: idnode.v1.SeriesOrder
@@ -2928,82 +3314,93 @@ var file_idnode_v1_series_proto_goTypes = []any{
 	(*ListNumbersResponse)(nil),    // 27: idnode.v1.ListNumbersResponse
 	(*WhoHasRequest)(nil),          // 28: idnode.v1.WhoHasRequest
 	(*WhoHasResponse)(nil),         // 29: idnode.v1.WhoHasResponse
-	(*VerifySeriesRequest)(nil),    // 30: idnode.v1.VerifySeriesRequest
-	(*VerifySeriesResponse)(nil),   // 31: idnode.v1.VerifySeriesResponse
-	(*CloseScopeRequest)(nil),      // 32: idnode.v1.CloseScopeRequest
-	(*CloseScopeResponse)(nil),     // 33: idnode.v1.CloseScopeResponse
-	(*ScopeLast)(nil),              // 34: idnode.v1.ScopeLast
-	(*ResumeSeriesRequest)(nil),    // 35: idnode.v1.ResumeSeriesRequest
-	(*ResumeSeriesResponse)(nil),   // 36: idnode.v1.ResumeSeriesResponse
-	nil,                            // 37: idnode.v1.TakeNumbersRequest.ValuesEntry
-	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
-	(Consistency)(0),               // 40: idnode.v1.Consistency
+	(*FormatNumberRequest)(nil),    // 30: idnode.v1.FormatNumberRequest
+	(*FormatNumberResponse)(nil),   // 31: idnode.v1.FormatNumberResponse
+	(*ParseNumberRequest)(nil),     // 32: idnode.v1.ParseNumberRequest
+	(*ParseNumberResponse)(nil),    // 33: idnode.v1.ParseNumberResponse
+	(*VerifySeriesRequest)(nil),    // 34: idnode.v1.VerifySeriesRequest
+	(*VerifySeriesResponse)(nil),   // 35: idnode.v1.VerifySeriesResponse
+	(*CloseScopeRequest)(nil),      // 36: idnode.v1.CloseScopeRequest
+	(*CloseScopeResponse)(nil),     // 37: idnode.v1.CloseScopeResponse
+	(*ScopeLast)(nil),              // 38: idnode.v1.ScopeLast
+	(*ResumeSeriesRequest)(nil),    // 39: idnode.v1.ResumeSeriesRequest
+	(*ResumeSeriesResponse)(nil),   // 40: idnode.v1.ResumeSeriesResponse
+	nil,                            // 41: idnode.v1.TakeNumbersRequest.ValuesEntry
+	nil,                            // 42: idnode.v1.FormatNumberRequest.ValuesEntry
+	(*durationpb.Duration)(nil),    // 43: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 44: google.protobuf.Timestamp
+	(Consistency)(0),               // 45: idnode.v1.Consistency
 }
 var file_idnode_v1_series_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.SeriesDefinition.reset_by:type_name -> idnode.v1.SeriesReset
 	1,  // 1: idnode.v1.SeriesDefinition.order:type_name -> idnode.v1.SeriesOrder
 	2,  // 2: idnode.v1.SeriesDefinition.on_release:type_name -> idnode.v1.SeriesOnRelease
 	3,  // 3: idnode.v1.SeriesDefinition.on_expiry:type_name -> idnode.v1.SeriesOnExpiry
-	38, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
+	43, // 4: idnode.v1.SeriesDefinition.expires_in:type_name -> google.protobuf.Duration
 	5,  // 5: idnode.v1.Series.definition:type_name -> idnode.v1.SeriesDefinition
 	4,  // 6: idnode.v1.SeriesNumber.state:type_name -> idnode.v1.NumberState
-	39, // 7: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
-	39, // 8: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
+	44, // 7: idnode.v1.SeriesNumber.taken:type_name -> google.protobuf.Timestamp
+	44, // 8: idnode.v1.SeriesNumber.expires:type_name -> google.protobuf.Timestamp
 	5,  // 9: idnode.v1.DefineSeriesRequest.definition:type_name -> idnode.v1.SeriesDefinition
-	40, // 10: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	45, // 10: idnode.v1.GetSeriesRequest.consistency:type_name -> idnode.v1.Consistency
 	6,  // 11: idnode.v1.GetSeriesResponse.series:type_name -> idnode.v1.Series
-	40, // 12: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	45, // 12: idnode.v1.ListSeriesRequest.consistency:type_name -> idnode.v1.Consistency
 	6,  // 13: idnode.v1.ListSeriesResponse.series:type_name -> idnode.v1.Series
-	37, // 14: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
-	38, // 15: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
+	41, // 14: idnode.v1.TakeNumbersRequest.values:type_name -> idnode.v1.TakeNumbersRequest.ValuesEntry
+	43, // 15: idnode.v1.TakeNumbersRequest.expires_in:type_name -> google.protobuf.Duration
 	7,  // 16: idnode.v1.TakeNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	16, // 17: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 18: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	16, // 19: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 20: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	16, // 21: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
-	7,  // 22: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	40, // 23: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	24, // 24: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
-	4,  // 25: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
-	40, // 26: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 27: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
-	40, // 28: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
-	7,  // 29: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
-	40, // 30: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
-	34, // 31: idnode.v1.ResumeSeriesRequest.lasts:type_name -> idnode.v1.ScopeLast
-	8,  // 32: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
-	10, // 33: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
-	12, // 34: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
-	14, // 35: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
-	17, // 36: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
-	19, // 37: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
-	21, // 38: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
-	23, // 39: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
-	26, // 40: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
-	28, // 41: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
-	30, // 42: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
-	32, // 43: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
-	35, // 44: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
-	9,  // 45: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
-	11, // 46: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
-	13, // 47: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
-	15, // 48: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
-	18, // 49: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
-	20, // 50: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
-	22, // 51: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
-	25, // 52: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
-	27, // 53: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
-	29, // 54: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
-	31, // 55: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
-	33, // 56: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
-	36, // 57: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
-	45, // [45:58] is the sub-list for method output_type
-	32, // [32:45] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	38, // 17: idnode.v1.TakeNumbersResponse.before:type_name -> idnode.v1.ScopeLast
+	16, // 18: idnode.v1.ConfirmNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 19: idnode.v1.ConfirmNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	16, // 20: idnode.v1.VoidNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 21: idnode.v1.VoidNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	16, // 22: idnode.v1.ReleaseNumbersRequest.keys:type_name -> idnode.v1.NumberOf
+	7,  // 23: idnode.v1.ReleaseNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	45, // 24: idnode.v1.ReportSeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	24, // 25: idnode.v1.ReportSeriesResponse.scopes:type_name -> idnode.v1.ScopeReport
+	4,  // 26: idnode.v1.ListNumbersRequest.state:type_name -> idnode.v1.NumberState
+	45, // 27: idnode.v1.ListNumbersRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 28: idnode.v1.ListNumbersResponse.numbers:type_name -> idnode.v1.SeriesNumber
+	45, // 29: idnode.v1.WhoHasRequest.consistency:type_name -> idnode.v1.Consistency
+	7,  // 30: idnode.v1.WhoHasResponse.number:type_name -> idnode.v1.SeriesNumber
+	42, // 31: idnode.v1.FormatNumberRequest.values:type_name -> idnode.v1.FormatNumberRequest.ValuesEntry
+	45, // 32: idnode.v1.VerifySeriesRequest.consistency:type_name -> idnode.v1.Consistency
+	38, // 33: idnode.v1.ResumeSeriesRequest.lasts:type_name -> idnode.v1.ScopeLast
+	8,  // 34: idnode.v1.SeriesService.DefineSeries:input_type -> idnode.v1.DefineSeriesRequest
+	10, // 35: idnode.v1.SeriesService.GetSeries:input_type -> idnode.v1.GetSeriesRequest
+	12, // 36: idnode.v1.SeriesService.ListSeries:input_type -> idnode.v1.ListSeriesRequest
+	14, // 37: idnode.v1.SeriesService.TakeNumbers:input_type -> idnode.v1.TakeNumbersRequest
+	17, // 38: idnode.v1.SeriesService.ConfirmNumbers:input_type -> idnode.v1.ConfirmNumbersRequest
+	19, // 39: idnode.v1.SeriesService.VoidNumbers:input_type -> idnode.v1.VoidNumbersRequest
+	21, // 40: idnode.v1.SeriesService.ReleaseNumbers:input_type -> idnode.v1.ReleaseNumbersRequest
+	23, // 41: idnode.v1.SeriesService.ReportSeries:input_type -> idnode.v1.ReportSeriesRequest
+	26, // 42: idnode.v1.SeriesService.ListNumbers:input_type -> idnode.v1.ListNumbersRequest
+	28, // 43: idnode.v1.SeriesService.WhoHas:input_type -> idnode.v1.WhoHasRequest
+	30, // 44: idnode.v1.SeriesService.FormatNumber:input_type -> idnode.v1.FormatNumberRequest
+	32, // 45: idnode.v1.SeriesService.ParseNumber:input_type -> idnode.v1.ParseNumberRequest
+	34, // 46: idnode.v1.SeriesService.VerifySeries:input_type -> idnode.v1.VerifySeriesRequest
+	36, // 47: idnode.v1.SeriesService.CloseScope:input_type -> idnode.v1.CloseScopeRequest
+	39, // 48: idnode.v1.SeriesService.ResumeSeries:input_type -> idnode.v1.ResumeSeriesRequest
+	9,  // 49: idnode.v1.SeriesService.DefineSeries:output_type -> idnode.v1.DefineSeriesResponse
+	11, // 50: idnode.v1.SeriesService.GetSeries:output_type -> idnode.v1.GetSeriesResponse
+	13, // 51: idnode.v1.SeriesService.ListSeries:output_type -> idnode.v1.ListSeriesResponse
+	15, // 52: idnode.v1.SeriesService.TakeNumbers:output_type -> idnode.v1.TakeNumbersResponse
+	18, // 53: idnode.v1.SeriesService.ConfirmNumbers:output_type -> idnode.v1.ConfirmNumbersResponse
+	20, // 54: idnode.v1.SeriesService.VoidNumbers:output_type -> idnode.v1.VoidNumbersResponse
+	22, // 55: idnode.v1.SeriesService.ReleaseNumbers:output_type -> idnode.v1.ReleaseNumbersResponse
+	25, // 56: idnode.v1.SeriesService.ReportSeries:output_type -> idnode.v1.ReportSeriesResponse
+	27, // 57: idnode.v1.SeriesService.ListNumbers:output_type -> idnode.v1.ListNumbersResponse
+	29, // 58: idnode.v1.SeriesService.WhoHas:output_type -> idnode.v1.WhoHasResponse
+	31, // 59: idnode.v1.SeriesService.FormatNumber:output_type -> idnode.v1.FormatNumberResponse
+	33, // 60: idnode.v1.SeriesService.ParseNumber:output_type -> idnode.v1.ParseNumberResponse
+	35, // 61: idnode.v1.SeriesService.VerifySeries:output_type -> idnode.v1.VerifySeriesResponse
+	37, // 62: idnode.v1.SeriesService.CloseScope:output_type -> idnode.v1.CloseScopeResponse
+	40, // 63: idnode.v1.SeriesService.ResumeSeries:output_type -> idnode.v1.ResumeSeriesResponse
+	49, // [49:64] is the sub-list for method output_type
+	34, // [34:49] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_series_proto_init() }
@@ -3016,13 +3413,21 @@ func file_idnode_v1_series_proto_init() {
 		(*WhoHasRequest_Key)(nil),
 		(*WhoHasRequest_Text)(nil),
 	}
+	file_idnode_v1_series_proto_msgTypes[25].OneofWrappers = []any{
+		(*FormatNumberRequest_Series)(nil),
+		(*FormatNumberRequest_Format)(nil),
+	}
+	file_idnode_v1_series_proto_msgTypes[27].OneofWrappers = []any{
+		(*ParseNumberRequest_Series)(nil),
+		(*ParseNumberRequest_Format)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_series_proto_rawDesc), len(file_idnode_v1_series_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   33,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

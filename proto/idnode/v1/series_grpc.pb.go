@@ -29,6 +29,8 @@ const (
 	SeriesService_ReportSeries_FullMethodName   = "/idnode.v1.SeriesService/ReportSeries"
 	SeriesService_ListNumbers_FullMethodName    = "/idnode.v1.SeriesService/ListNumbers"
 	SeriesService_WhoHas_FullMethodName         = "/idnode.v1.SeriesService/WhoHas"
+	SeriesService_FormatNumber_FullMethodName   = "/idnode.v1.SeriesService/FormatNumber"
+	SeriesService_ParseNumber_FullMethodName    = "/idnode.v1.SeriesService/ParseNumber"
 	SeriesService_VerifySeries_FullMethodName   = "/idnode.v1.SeriesService/VerifySeries"
 	SeriesService_CloseScope_FullMethodName     = "/idnode.v1.SeriesService/CloseScope"
 	SeriesService_ResumeSeries_FullMethodName   = "/idnode.v1.SeriesService/ResumeSeries"
@@ -71,6 +73,11 @@ type SeriesServiceClient interface {
 	ListNumbers(ctx context.Context, in *ListNumbersRequest, opts ...grpc.CallOption) (*ListNumbersResponse, error)
 	// WhoHas finds a number by its key or its text.
 	WhoHas(ctx context.Context, in *WhoHasRequest, opts ...grpc.CallOption) (*WhoHasResponse, error)
+	// FormatNumber returns the text of a number: in the format of a series, or in one of the
+	// caller, as for the values of an identity. It takes nothing.
+	FormatNumber(ctx context.Context, in *FormatNumberRequest, opts ...grpc.CallOption) (*FormatNumberResponse, error)
+	// ParseNumber reads a text back: its scope and number, if it is valid.
+	ParseNumber(ctx context.Context, in *ParseNumberRequest, opts ...grpc.CallOption) (*ParseNumberResponse, error)
 	// VerifySeries finds the first number that is not in exactly one state, or that its key
 	// does not lead to. It reads the whole series.
 	VerifySeries(ctx context.Context, in *VerifySeriesRequest, opts ...grpc.CallOption) (*VerifySeriesResponse, error)
@@ -189,6 +196,26 @@ func (c *seriesServiceClient) WhoHas(ctx context.Context, in *WhoHasRequest, opt
 	return out, nil
 }
 
+func (c *seriesServiceClient) FormatNumber(ctx context.Context, in *FormatNumberRequest, opts ...grpc.CallOption) (*FormatNumberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FormatNumberResponse)
+	err := c.cc.Invoke(ctx, SeriesService_FormatNumber_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *seriesServiceClient) ParseNumber(ctx context.Context, in *ParseNumberRequest, opts ...grpc.CallOption) (*ParseNumberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ParseNumberResponse)
+	err := c.cc.Invoke(ctx, SeriesService_ParseNumber_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *seriesServiceClient) VerifySeries(ctx context.Context, in *VerifySeriesRequest, opts ...grpc.CallOption) (*VerifySeriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VerifySeriesResponse)
@@ -256,6 +283,11 @@ type SeriesServiceServer interface {
 	ListNumbers(context.Context, *ListNumbersRequest) (*ListNumbersResponse, error)
 	// WhoHas finds a number by its key or its text.
 	WhoHas(context.Context, *WhoHasRequest) (*WhoHasResponse, error)
+	// FormatNumber returns the text of a number: in the format of a series, or in one of the
+	// caller, as for the values of an identity. It takes nothing.
+	FormatNumber(context.Context, *FormatNumberRequest) (*FormatNumberResponse, error)
+	// ParseNumber reads a text back: its scope and number, if it is valid.
+	ParseNumber(context.Context, *ParseNumberRequest) (*ParseNumberResponse, error)
 	// VerifySeries finds the first number that is not in exactly one state, or that its key
 	// does not lead to. It reads the whole series.
 	VerifySeries(context.Context, *VerifySeriesRequest) (*VerifySeriesResponse, error)
@@ -303,6 +335,12 @@ func (UnimplementedSeriesServiceServer) ListNumbers(context.Context, *ListNumber
 }
 func (UnimplementedSeriesServiceServer) WhoHas(context.Context, *WhoHasRequest) (*WhoHasResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method WhoHas not implemented")
+}
+func (UnimplementedSeriesServiceServer) FormatNumber(context.Context, *FormatNumberRequest) (*FormatNumberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FormatNumber not implemented")
+}
+func (UnimplementedSeriesServiceServer) ParseNumber(context.Context, *ParseNumberRequest) (*ParseNumberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ParseNumber not implemented")
 }
 func (UnimplementedSeriesServiceServer) VerifySeries(context.Context, *VerifySeriesRequest) (*VerifySeriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method VerifySeries not implemented")
@@ -514,6 +552,42 @@ func _SeriesService_WhoHas_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SeriesService_FormatNumber_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FormatNumberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).FormatNumber(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_FormatNumber_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).FormatNumber(ctx, req.(*FormatNumberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SeriesService_ParseNumber_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ParseNumberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SeriesServiceServer).ParseNumber(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SeriesService_ParseNumber_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SeriesServiceServer).ParseNumber(ctx, req.(*ParseNumberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SeriesService_VerifySeries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VerifySeriesRequest)
 	if err := dec(in); err != nil {
@@ -614,6 +688,14 @@ var SeriesService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "WhoHas",
 			Handler:    _SeriesService_WhoHas_Handler,
+		},
+		{
+			MethodName: "FormatNumber",
+			Handler:    _SeriesService_FormatNumber_Handler,
+		},
+		{
+			MethodName: "ParseNumber",
+			Handler:    _SeriesService_ParseNumber_Handler,
 		},
 		{
 			MethodName: "VerifySeries",

@@ -1094,7 +1094,9 @@ func (x *SeriesLostRecord) GetReleased() bool {
 type SeriesNumbers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the keys.
-	Numbers       []*SeriesNumber `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	Numbers []*SeriesNumber `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// Where the first number of a period is taken, the last one of the period before it.
+	Before        *SeriesLast `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1134,13 @@ func (*SeriesNumbers) Descriptor() ([]byte, []int) {
 func (x *SeriesNumbers) GetNumbers() []*SeriesNumber {
 	if x != nil {
 		return x.Numbers
+	}
+	return nil
+}
+
+func (x *SeriesNumbers) GetBefore() *SeriesLast {
+	if x != nil {
+		return x.Before
 	}
 	return nil
 }
@@ -1359,9 +1368,10 @@ const file_raftlog_v1_series_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\x03R\x06number\x12\x1a\n" +
-	"\breleased\x18\x05 \x01(\bR\breleased\"C\n" +
+	"\breleased\x18\x05 \x01(\bR\breleased\"s\n" +
 	"\rSeriesNumbers\x122\n" +
-	"\anumbers\x18\x01 \x03(\v2\x18.raftlog.v1.SeriesNumberR\anumbers\"\xa8\x02\n" +
+	"\anumbers\x18\x01 \x03(\v2\x18.raftlog.v1.SeriesNumberR\anumbers\x12.\n" +
+	"\x06before\x18\x02 \x01(\v2\x16.raftlog.v1.SeriesLastR\x06before\"\xa8\x02\n" +
 	"\fSeriesNumber\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
@@ -1416,11 +1426,12 @@ var file_raftlog_v1_series_proto_depIdxs = []int32{
 	0,  // 6: raftlog.v1.SeriesRecord.definition:type_name -> raftlog.v1.SeriesDefinition
 	11, // 7: raftlog.v1.SeriesNumbersRecord.numbers:type_name -> raftlog.v1.SeriesStored
 	14, // 8: raftlog.v1.SeriesNumbers.numbers:type_name -> raftlog.v1.SeriesNumber
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	7,  // 9: raftlog.v1.SeriesNumbers.before:type_name -> raftlog.v1.SeriesLast
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_series_proto_init() }

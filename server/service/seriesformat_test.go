@@ -1,0 +1,79 @@
+package service
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// TestATextThereAndBack: in the format of a series, and in one of the caller for the value
+// of an identity.
+func TestATextThereAndBack(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	for want, req := range map[string]FormatNumberRequest{
+		"INV-ULM-2026-000042": {
+			FormatRequest: FormatRequest{Series: "Invoices"}, Values: map[string]string{"branch": "ULM"}, Date: "2026-02-03", Number: 42,
+		},
+		"W0042-7": {FormatRequest: FormatRequest{Template: "W{number:4}-{check:damm}"}, Number: 42},
+	} {
+		text, err := n.FormatNumber(t.Context(), req)
+		if err != nil || text != want {
+			t.Errorf("%q, %v, want %q", text, err, want)
+		}
+		res, err := n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: req.FormatRequest, Text: want})
+		if err != nil || res.Wrong != "" || res.Number != 42 || req.Values != nil && !slices.Equal(res.Scope, []string{"2026", "ULM"}) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		res, err = n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: req.FormatRequest, Text: want + "0"})
+		if err != nil || res.Wrong == "" || res.Number != 0 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	}
+}
+
+// TestWrongFormats name the field.
+func TestWrongFormats(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	template := func(s string) FormatRequest { return FormatRequest{Template: s} }
+	for name, tt := range map[string]struct {
+		req   FormatNumberRequest
+		field string
+	}{
+		"none":            {FormatNumberRequest{Number: 1}, "series"},
+		"two":             {FormatNumberRequest{FormatRequest: FormatRequest{Series: "invoices", Template: "{number}"}, Number: 1}, "series"},
+		"no template":     {FormatNumberRequest{FormatRequest: template("x"), Number: 1}, "format"},
+		"two texts alike": {FormatNumberRequest{FormatRequest: template("{a}{b}{number}"), Number: 1}, "format"},
+		"no value":        {FormatNumberRequest{FormatRequest: template("{a}-{number}"), Number: 1}, "values"},
+		"a wrong value":   {FormatNumberRequest{FormatRequest: template("{a}-{number}"), Values: map[string]string{"a": "-"}, Number: 1}, "values"},
+		"no date":         {FormatNumberRequest{FormatRequest: template("{year}-{number}"), Number: 1}, "date"},
+		"a wrong date":    {FormatNumberRequest{FormatRequest: template("{number}"), Date: "x", Number: 1}, "date"},
+		"a year too far":  {FormatNumberRequest{FormatRequest: template("{yy}-{number}"), Date: "2100-01-01", Number: 1}, "date"},
+		"the number 0":    {FormatNumberRequest{FormatRequest: template("{number}")}, "number"},
+		"too wide":        {FormatNumberRequest{FormatRequest: template("{number:2}"), Number: 100}, "number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := n.FormatNumber(t.Context(), tt.req)
+			wantError(t, err, InvalidArgument, ReasonInvalidSeries, tt.field)
+		})
+	}
+	_, err := n.ParseNumber(t.Context(), ParseNumberRequest{FormatRequest: FormatRequest{Series: "none"}, Text: "1"})
+	if known := new(Error); !errors.As(err, &known) || known.Reason != ReasonSeriesNotFound {
+		t.Error(err)
+	}
+}
+
+// TestTheFirstNumberNamesThePeriodBefore.
+func TestTheFirstNumberNamesThePeriodBefore(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	for _, tt := range []struct {
+		date, key string
+		before    int64
+	}{{"2025-12-31", "a", 0}, {"2025-12-31", "b", 0}, {"2026-01-01", "c", 2}, {"2026-01-02", "d", 0}, {"2026-01-01", "c", 2}} {
+		req := berlin(tt.key)
+		req.Date = tt.date
+		res, err := n.TakeNumbers(t.Context(), req)
+		if err != nil || (res.Before != nil) != (tt.before > 0) || res.Before != nil && (res.Before.Last != tt.before || res.Before.Scope[0] != "2025") {
+			t.Errorf("%s: %+v, %v", tt.key, res.Before, err)
+		}
+	}
+}
