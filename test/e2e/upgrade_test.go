@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -248,10 +251,45 @@ func TestUpgradeWaitsForTheLast(t *testing.T) {
 	u.traffic.Joined(d, 2)
 	u.runs(t, u.c.Nodes[slices.IndexFunc(u.c.Nodes, func(n *harness.Node) bool { return n.Program == "" })], u.new)
 	u.agree(t, oldFormat)
+	_, err := u.c.Nodes[0].Series.DefineSeries(t.Context(), bills)
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a series beside a member that does not know any: %v", err)
+	}
 	u.runs(t, d, u.new)
 	u.agree(t, u.opens(t, d))
+	u.numbers(t, d)
 	u.traffic.Stop()
 	u.End(t)
+}
+
+var bills = &idnodev1.DefineSeriesRequest{Name: "bills", Definition: &idnodev1.SeriesDefinition{Format: "{number}"}}
+
+// numbers takes numbers once the cluster is upgraded. They are in a snapshot of the last
+// member, which knows them when it comes back, as all others do.
+func (u *upgrade) numbers(t *testing.T, last *harness.Node) {
+	t.Helper()
+	_, err := last.Series.DefineSeries(t.Context(), bills)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := &idnodev1.TakeNumbersRequest{Series: "bills", Keys: []string{"a", "b", "c"}}
+	if _, err := last.Series.TakeNumbers(t.Context(), take); err != nil {
+		t.Fatal(err)
+	}
+	u.snapshots(t, last)
+	last.Process.Kill()
+	u.traffic.Thick(t)
+	last.Start(t)
+	last.WaitReady(t)
+	for _, n := range u.c.Nodes {
+		res, err := n.Series.TakeNumbers(t.Context(), take)
+		if err != nil || res.GetNumbers()[2].GetText() != "3" {
+			t.Errorf("node %s: %v, %v", n.Tag, res, err)
+		}
+		if res, err := n.Series.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: "bills"}); err != nil || !res.GetOk() {
+			t.Errorf("node %s: %v, %v", n.Tag, res, err)
+		}
+	}
 }
 
 // TestUpgradeOfNodeCertificates takes a cluster of the release before, with that

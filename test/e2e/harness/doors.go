@@ -66,6 +66,8 @@ func (d plainDoor) do(ctx context.Context, op *history.Op, token *[]byte) error 
 		})
 		op.Result = r.GetMax()
 		return err
+	case history.Take, history.End, history.Find:
+		return d.keep(ctx, op)
 	default: // Etag
 		r, err := ids.Generate(ctx, etagRequest(op))
 		generated(op, r)

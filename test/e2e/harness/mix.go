@@ -156,7 +156,8 @@ func (w *worker) claimName() history.Outcome {
 // settled counts it as an answer like any other that what was asked for is taken, not
 // there, or not as expected.
 func settled(op history.Op) history.Outcome {
-	if op.Code == "ID_CLAIMED" || op.Code == "NOT_FOUND" || op.Code == "CONCURRENCY" {
+	switch op.Code {
+	case "ID_CLAIMED", "NOT_FOUND", "CONCURRENCY", "NUMBER_NOT_FOUND", "NUMBER_STATE":
 		return history.OK
 	}
 	return op.Outcome

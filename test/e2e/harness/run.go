@@ -40,8 +40,8 @@ type Run struct {
 	// all that were not answered.
 	ok, unsure atomic.Int64
 	// requests, repeats and callers count what was made so far.
-	requests, repeats, callers atomic.Int64
-	traffic                    *Traffic
+	requests, repeats, callers, documents atomic.Int64
+	traffic                               *Traffic
 	// onReport is called with the verdict; may be nil.
 	onReport func(*check.Report)
 

@@ -28,7 +28,7 @@ const (
 
 // Traffic is a mixed load, drawn from the seed of its run: identities one by one
 // and in blocks, seeded, set back, hidden and forgotten; ranges used, returned and set;
-// server-side ids, claims and releases, reads and retries, in two databases, over
+// server-side ids, claims and releases, numbers of documents, reads and retries, in two databases, over
 // plain gRPC, over streams and through the Go client, on all nodes.
 type Traffic struct {
 	run *Run
@@ -78,6 +78,7 @@ func (r *Run) startPlain(deadline time.Duration) *Traffic {
 	}
 	for _, n := range r.cluster.Nodes {
 		tr.work(plainDoor{n}, rewinds())
+		tr.work(plainDoor{n}, bookkeeper(n))
 	}
 	return tr
 }
