@@ -15,7 +15,7 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients matrix damage mutants explore stress
+.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
@@ -54,6 +54,11 @@ containers: ## the containers of deploy/docker-compose.yml, broken for DURATION,
 
 clients: ## the clients of clients/ against clusters whose leaders are killed, three minutes each
 	IDNODE_E2E_CLIENTS=3m go test -count=1 -v -timeout 30m ./test/e2e/clients
+
+# How many invoices `make invoicing` writes.
+INVOICES ?= 1000000
+invoicing: ## INVOICES by examples/invoicing, which is killed all the time, as are the cluster's leaders
+	IDNODE_E2E_INVOICES=$(INVOICES) go test -count=1 -v -timeout 0 ./test/e2e/invoicing
 
 matrix: ## each kind of fault, LENGTH full or medium; writes the figures into docs/reliability.md
 	IDNODE_MATRIX=$(LENGTH) IDNODE_E2E_CHAOS=$(DURATION) IDNODE_MATRIX_PAGE=$(CURDIR)/docs/reliability.md \

@@ -39,6 +39,7 @@ const (
 	protobuf   = "google.golang.org/protobuf"
 	pkcs12     = "software.sslmate.com/src/go-pkcs12"
 	raft       = "github.com/hashicorp/raft"
+	sqlite     = "modernc.org/sqlite"
 	raftBolt   = "github.com/hashicorp/raft-boltdb/v2"
 	uuid       = "github.com/google/uuid"
 	hdr        = "github.com/HdrHistogram/hdrhistogram-go"
@@ -150,6 +151,7 @@ var parts = []part{
 	{folder: "server/recovery", floor: 4, not: []string{"etag"}},
 	{folder: "server/node", floor: 4, modules: []string{grpc, protobuf, raft, xsync, xsys}},
 	{folder: "cmd/idnode", floor: 5, modules: []string{cobra, genproto, grpc, isatty, pflag, protobuf, uuid, xsync, yaml}},
+	{folder: "examples/invoicing", floor: 5, not: []string{"cluster", "fsm", "server", "etag", "internal"}, modules: []string{sqlite}},
 	{folder: "spec", floor: 5},
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},

@@ -1,0 +1,174 @@
+// Package invoicing tests the program in examples/invoicing: it and its cluster are killed
+// again and again, and the numbers of its invoices have no hole.
+package invoicing
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/test/e2e/harness"
+	"github.com/idnode/idnode/test/tier"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	harness.RemoveBinary()
+	os.Exit(code)
+}
+
+// countVariable is what says how many invoices are written.
+const countVariable = "IDNODE_E2E_INVOICES"
+
+// steps are the steps of the program, before each of which it is killed in turn.
+var steps = []string{"store", "take", "keep", "confirm", "finish"}
+
+// TestInvoicesHaveNoHole: two of the programs write one database, and each ends before one
+// of its steps, or is killed at any moment, until all invoices are numbered. Meanwhile
+// leaders are killed and cut off.
+func TestInvoicesHaveNoHole(t *testing.T) {
+	tier.Long(t)
+	count := 100_000
+	if s := os.Getenv(countVariable); s != "" {
+		var err error
+		if count, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("%s: %v", countVariable, err)
+		}
+	}
+	c := harness.StartCluster(t, harness.Config{})
+	harness.Eventually(t, 20*time.Second, "a series", func(ctx context.Context) error {
+		_, err := c.Nodes[0].Series.DefineSeries(ctx, &idnodev1.DefineSeriesRequest{
+			Name: "invoices", Definition: &idnodev1.SeriesDefinition{Format: "INV-{number:8}{check:damm}"},
+		})
+		return err
+	})
+	begin := time.Now()
+	o := &office{program: build(t), cluster: c, dir: t.TempDir(), count: strconv.Itoa(count)}
+	var clerks sync.WaitGroup
+	for i := range 2 {
+		clerks.Go(func() { o.work(t, i) })
+	}
+	all := make(chan struct{})
+	go func() { clerks.Wait(); close(all) }()
+	faults := trouble(t, c, all)
+	<-all
+	t.Logf("%d invoices in %s; the programs ended %d times before their time, and the cluster had %d faults",
+		count, time.Since(begin).Round(time.Second), o.ends.Load(), faults)
+	if out := o.audit(t); out != "ok: 1 to "+o.count+", each once\n" {
+		t.Errorf("the audit says %s", out)
+	}
+	c.WaitReady(t)
+	c.Agree(t)
+	for _, n := range c.Nodes {
+		if res, err := n.Series.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: "invoices"}); err != nil || !res.GetOk() {
+			t.Errorf("node %s: %v, %v", n.Tag, res, err)
+		}
+		res, err := n.Series.ReportSeries(t.Context(), &idnodev1.ReportSeriesRequest{Series: "invoices"})
+		if err != nil || len(res.GetScopes()) != 1 || res.GetScopes()[0].GetConfirmed() != int64(count) || res.GetScopes()[0].GetLast() != int64(count) {
+			t.Errorf("node %s: %v, %v", n.Tag, res, err)
+		}
+	}
+}
+
+// build makes the program, which is a module of its own.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "invoicing")
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = filepath.Join("..", "..", "..", "examples", "invoicing")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// office is where the programs run, with the database that they share.
+type office struct {
+	program, dir, count string
+	cluster             *harness.Cluster
+	// ends counts the processes that ended before their time.
+	ends atomic.Int64
+}
+
+// command is one process of the program. It is killed when ctx ends.
+func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
+	var endpoints []string
+	for _, n := range o.cluster.Nodes {
+		endpoints = append(endpoints, n.GRPC)
+	}
+	args = append([]string{"-db", filepath.Join(o.dir, "invoices.db"), "-endpoints", strings.Join(endpoints, ",")}, args...)
+	cmd := exec.CommandContext(ctx, o.program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// work starts one process after the other until one has found nothing left to do.
+func (o *office) work(t *testing.T, clerk int) {
+	for life := clerk; ; life++ {
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		var args []string
+		if turn := life % (len(steps) + 1); turn < len(steps) {
+			args = []string{"-die-at", steps[turn]}
+		} else {
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(50+life*37%400)*time.Millisecond)
+		}
+		cmd := o.command(ctx, append(args, "run", o.count)...)
+		out, err := cmd.CombinedOutput()
+		killed := ctx.Err() != nil
+		cancel()
+		switch state := cmd.ProcessState; {
+		case state != nil && state.Success():
+			return
+		case state != nil && (state.ExitCode() == 9 || killed) && t.Context().Err() == nil:
+			o.ends.Add(1)
+		default:
+			t.Errorf("the program ended with %v: %s", err, out)
+			return
+		}
+	}
+}
+
+// audit asks the program about its books.
+func (o *office) audit(t *testing.T) string {
+	t.Helper()
+	out, err := o.command(t.Context(), "audit").CombinedOutput()
+	if err != nil {
+		t.Error(err)
+	}
+	return string(out)
+}
+
+// trouble kills a leader, and cuts one off, in turn until done. It returns how often.
+func trouble(t *testing.T, c *harness.Cluster, done <-chan struct{}) (faults int) {
+	pause := func() (more bool) {
+		select {
+		case <-done:
+			return false
+		case <-time.After(time.Second):
+			return true
+		}
+	}
+	for ; pause(); faults++ {
+		leader := c.Leader(t)
+		if faults%2 == 0 {
+			leader.Process.Kill()
+			pause()
+			leader.Start(t)
+		} else {
+			c.Isolate(leader)
+			pause()
+			c.Heal()
+		}
+		c.WaitReady(t)
+	}
+	return faults
+}
