@@ -32,8 +32,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type server struct {
 	idnodev1.UnimplementedIdsServiceServer
 	idnodev1.UnimplementedClusterServiceServer
-	last  atomic.Int64
-	calls atomic.Int64
+	idnodev1.UnimplementedSeriesServiceServer
+	// defined counts the definitions, of which the first is refused.
+	defined atomic.Int64
+	last    atomic.Int64
+	calls   atomic.Int64
 	// fail, if set, may refuse the n-th call.
 	fail func(n int64) error
 	// twice makes every tenth call repeat what the one before it got.
@@ -63,6 +66,22 @@ func (s *server) GetStatus(context.Context, *idnodev1.GetStatusRequest) (*idnode
 func (s *server) NextIdentity(_ context.Context, req *idnodev1.NextIdentityRequest) (*idnodev1.NextIdentityResponse, error) {
 	first, last, err := s.take(req.Count)
 	return &idnodev1.NextIdentityResponse{Blocks: []*idnodev1.ValueBlock{{First: first, Last: last}}}, err
+}
+
+func (s *server) DefineSeries(context.Context, *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
+	if s.defined.Add(1) == 1 {
+		return nil, status.Error(codes.FailedPrecondition, "a member is too old")
+	}
+	return &idnodev1.DefineSeriesResponse{Version: 1}, nil
+}
+
+func (s *server) TakeNumbers(_ context.Context, req *idnodev1.TakeNumbersRequest) (*idnodev1.TakeNumbersResponse, error) {
+	first, last, err := s.take(int64(len(req.Keys)))
+	r := &idnodev1.TakeNumbersResponse{}
+	for n := first; n <= last; n++ {
+		r.Numbers = append(r.Numbers, &idnodev1.SeriesNumber{Number: n})
+	}
+	return r, err
 }
 
 func (s *server) NextRange(_ context.Context, req *idnodev1.NextRangeRequest) (*idnodev1.NextRangeResponse, error) {
@@ -139,6 +158,7 @@ func serve(t *testing.T, s *server) served {
 	g := grpc.NewServer()
 	idnodev1.RegisterIdsServiceServer(g, s)
 	idnodev1.RegisterClusterServiceServer(g, s)
+	idnodev1.RegisterSeriesServiceServer(g, s)
 	h := health.NewServer()
 	h.SetServingStatus(liveService, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(g, h)
@@ -172,7 +192,7 @@ func config(way served) Config {
 func TestEveryOperationEveryWay(t *testing.T) {
 	for _, op := range Ops() {
 		for _, via := range Vias() {
-			if op == Echo && via != Unary {
+			if op == Echo && via != Unary || op == Series && via == Stream {
 				continue
 			}
 			t.Run(op+" via "+via, func(t *testing.T) {
@@ -253,16 +273,19 @@ func TestCheckUnique(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"operation":     func(c *Config) { c.Op = "ids" },
-		"way":           func(c *Config) { c.Via = "post" },
-		"echo streamed": func(c *Config) { c.Op, c.Via = Echo, Stream },
-		"callers":       func(c *Config) { c.Callers = 0 },
-		"batch":         func(c *Config) { c.Batch = maxBatch + 1 },
-		"guids":         func(c *Config) { c.Op, c.Batch = GUID, maxGUIDs+1 },
-		"names":         func(c *Config) { c.Names = -1 },
-		"duration":      func(c *Config) { c.Duration = 2 * time.Hour },
-		"endpoints":     func(c *Config) { c.Conns = nil },
-		"client":        func(c *Config) { c.Via, c.Client = ViaClient, nil },
+		"operation":       func(c *Config) { c.Op = "ids" },
+		"way":             func(c *Config) { c.Via = "post" },
+		"echo streamed":   func(c *Config) { c.Op, c.Via = Echo, Stream },
+		"series streamed": func(c *Config) { c.Op, c.Via = Series, Stream },
+		"keys":            func(c *Config) { c.Op, c.Batch = Series, maxKeys+1 },
+		"series":          func(c *Config) { c.Op, c.Names = Series, maxSeries+1 },
+		"callers":         func(c *Config) { c.Callers = 0 },
+		"batch":           func(c *Config) { c.Batch = maxBatch + 1 },
+		"guids":           func(c *Config) { c.Op, c.Batch = GUID, maxGUIDs+1 },
+		"names":           func(c *Config) { c.Names = -1 },
+		"duration":        func(c *Config) { c.Duration = 2 * time.Hour },
+		"endpoints":       func(c *Config) { c.Conns = nil },
+		"client":          func(c *Config) { c.Via, c.Client = ViaClient, nil },
 	} {
 		c := config(serve(t, &server{}))
 		if err := c.Validate(); err != nil {

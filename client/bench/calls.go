@@ -16,8 +16,16 @@ const liveService = "idnode.live"
 
 // takers returns one taker for each caller, and what ends what they share.
 func (c Config) takers(ctx context.Context) (takers []taker, end func(), err error) {
+	if c.Op == Series {
+		if err := c.defineSeries(ctx, c.Conns[0]); err != nil {
+			return nil, nil, err
+		}
+	}
 	if c.Via == ViaClient {
 		maker := c.through(viaClient{c.Client})
+		if c.Op == Series {
+			maker = c.series(c.clientNumbers())
+		}
 		for caller := range c.Callers {
 			takers = append(takers, maker(caller))
 		}
@@ -35,6 +43,8 @@ func (c Config) takers(ctx context.Context) (takers []taker, end func(), err err
 		switch {
 		case c.Op == Echo:
 			makers[i] = c.echo(healthv1.NewHealthClient(conn))
+		case c.Op == Series:
+			makers[i] = c.series(c.unaryNumbers(conn))
 		case c.Via == Unary:
 			makers[i] = c.through(unary{ids})
 		default:

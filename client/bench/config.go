@@ -20,6 +20,8 @@ const (
 	ServerSide = "server-side"
 	// Range reserves HiLo ranges, each of the batch's size.
 	Range = "range"
+	// Series takes numbers for documents, of one series for each name.
+	Series = "series"
 	// GUID takes GUIDs.
 	GUID = "guid"
 	// Echo is the least a gRPC call to the same server can cost: a health check
@@ -39,7 +41,7 @@ const (
 
 // Ops and Vias are what Config.Op and Config.Via may be.
 var (
-	ops  = []string{Identity, ServerSide, Range, GUID, Echo}
+	ops  = []string{Identity, ServerSide, Range, Series, GUID, Echo}
 	vias = []string{ViaClient, Unary, Stream}
 )
 
@@ -69,7 +71,8 @@ type Config struct {
 	Prefix string
 	// Conns are connections to one or more nodes.
 	Conns []grpc.ClientConnInterface
-	// Client is needed for ViaClient, and used in place of Conns.
+	// Client is needed for ViaClient, and used in place of Conns; series are defined through
+	// Conns all the same.
 	Client *client.Client
 }
 
@@ -77,15 +80,20 @@ const (
 	maxCallers  = 100_000
 	maxBatch    = 1_000_000
 	maxGUIDs    = 10_000 // as many as one answer holds
+	maxKeys     = 1000   // as many as one call has
 	maxNames    = 10_000_000
+	maxSeries   = 1000 // each is defined first
 	maxDuration = time.Hour
 )
 
 // Validate checks the bounds.
 func (c Config) Validate() error {
-	batches := maxBatch
-	if c.Op == GUID {
+	batches, names := maxBatch, maxNames
+	switch c.Op {
+	case GUID:
 		batches = maxGUIDs
+	case Series:
+		batches, names = maxKeys, maxSeries
 	}
 	switch {
 	case !slices.Contains(ops, c.Op):
@@ -94,15 +102,17 @@ func (c Config) Validate() error {
 		return fmt.Errorf("the way must be one of %s, not %q", strings.Join(vias, ", "), c.Via)
 	case c.Op == Echo && c.Via != Unary:
 		return errors.New("echo is a unary call")
+	case c.Op == Series && c.Via == Stream:
+		return errors.New("a stream takes no numbers of series")
 	case c.Callers < 1 || c.Callers > maxCallers:
 		return fmt.Errorf("callers must be 1 to %d, not %d", maxCallers, c.Callers)
 	case c.Batch < 1 || c.Batch > batches:
 		return fmt.Errorf("the batch of %s must be 1 to %d, not %d", c.Op, batches, c.Batch)
-	case c.Names < 1 || c.Names > maxNames:
-		return fmt.Errorf("names must be 1 to %d, not %d", maxNames, c.Names)
+	case c.Names < 1 || c.Names > names:
+		return fmt.Errorf("names must be 1 to %d, not %d", names, c.Names)
 	case c.Duration <= 0 || c.Duration > maxDuration:
 		return fmt.Errorf("the duration must be above 0 and at most %s, not %s", maxDuration, c.Duration)
-	case c.Via == ViaClient && c.Client == nil, c.Via != ViaClient && len(c.Conns) == 0:
+	case c.Via == ViaClient && c.Client == nil, (c.Via != ViaClient || c.Op == Series) && len(c.Conns) == 0:
 		return errors.New("there is no endpoint")
 	}
 	return nil

@@ -43,6 +43,7 @@ folder is started first, and ended afterwards.
   identity      one call takes --batch consecutive values of one of --names identities
   server-side   one call takes --batch server-side ids
   range         one call reserves a range of --batch numbers
+  series        one call takes the numbers of --batch documents from one of --names series
   guid          one call makes --batch GUIDs
   echo          an empty gRPC call to the same server, to compare with`,
 		Example: `  idnode bench --cluster 3 --op identity --callers 64
