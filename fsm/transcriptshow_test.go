@@ -58,7 +58,11 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 	case *raftlogv1.Result_Member:
 		return showMember(a.Member)
 	case *raftlogv1.Result_SeriesNumbers:
-		shown := showNumbers(op.NumbersOf(a.SeriesNumbers))
+		var numbers []series.Number
+		for _, n := range a.SeriesNumbers.GetNumbers() {
+			numbers = append(numbers, op.NumberOf(n))
+		}
+		shown := showNumbers(numbers)
 		if before := a.SeriesNumbers.GetBefore(); before != nil {
 			shown += fmt.Sprintf("; before it %s ended at %d", strings.Join(before.GetScope(), " "), before.GetLast())
 		}

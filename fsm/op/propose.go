@@ -29,14 +29,26 @@ func (e *CodecError) Unwrap() error { return e.err }
 func (e Envelope) Propose(
 	ctx context.Context, propose func(ctx context.Context, operation []byte) ([]byte, error), payload proto.Message,
 ) (*raftlogv1.Result, error) {
+	answer, err := e.propose(ctx, propose, payload)
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer(answer)
+}
+
+// propose takes the operation through the log, and returns the encoded result.
+func (e Envelope) propose(
+	ctx context.Context, propose func(ctx context.Context, operation []byte) ([]byte, error), payload proto.Message,
+) ([]byte, error) {
 	operation, err := e.Encode(payload)
 	if err != nil {
 		return nil, outcome.NewNotApplied(outcome.Invalid, &CodecError{"encode an operation", err})
 	}
-	answer, err := propose(ctx, operation)
-	if err != nil {
-		return nil, err
-	}
+	return propose(ctx, operation)
+}
+
+// decodeAnswer is DecodeResult of what an operation was answered, which has happened.
+func decodeAnswer(answer []byte) (*raftlogv1.Result, error) {
 	result, err := DecodeResult(answer)
 	if err != nil && RefusalOf(err) == nil {
 		err = outcome.NewUnknown(outcome.Unspecified, err)

@@ -19,6 +19,8 @@ const (
 	resultIdentityNext protowire.Number = 10
 	resultValue        protowire.Number = 11
 	resultRolesBefore  protowire.Number = 18
+
+	resultSeriesNumbers protowire.Number = 20
 )
 
 // Field numbers of raftlog.v1.IdentityNextResult, and of the Values in it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/identity"
@@ -29,6 +30,10 @@ func TestResultsAreWhatProtobufReads(t *testing.T) {
 				t.Error("taken for values, or not")
 			}
 			blocksAsGenerated(t, c.encoded)
+			if _, ok := DecodeNumbers(c.encoded); ok != (c.want.GetSeriesNumbers() != nil) {
+				t.Error("taken for numbers, or not")
+			}
+			numbersAsGenerated(t, c.encoded)
 		})
 	}
 }
@@ -59,6 +64,38 @@ func FuzzDecodeBlocks(f *testing.F) {
 		f.Add(c.encoded)
 	}
 	f.Fuzz(blocksAsGenerated)
+}
+
+// numbersAsGenerated compares what was decoded by hand, if it was, with the generated code.
+func numbersAsGenerated(t *testing.T, data []byte) {
+	t.Helper()
+	got, ok := DecodeNumbers(data)
+	if !ok {
+		return
+	}
+	r := new(raftlogv1.Result)
+	if err := proto.Unmarshal(data, r); err != nil {
+		t.Fatalf("protobuf says %v", err)
+	}
+	want := Numbers{LogIndex: r.GetLogIndex()}
+	for _, n := range r.GetSeriesNumbers().GetNumbers() {
+		want.Numbers = append(want.Numbers, NumberOf(n))
+	}
+	if before := r.GetSeriesNumbers().GetBefore(); before != nil {
+		last := LastOf(before)
+		want.Before = &last
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.GetRefusal() != nil {
+		t.Fatalf("%v: %s", r, diff)
+	}
+}
+
+// FuzzDecodeNumbers: what is taken for numbers, protobuf decodes to the same.
+func FuzzDecodeNumbers(f *testing.F) {
+	for _, c := range results() {
+		f.Add(c.encoded)
+	}
+	f.Fuzz(numbersAsGenerated)
 }
 
 // TestDecodeResult tells results from refusals.

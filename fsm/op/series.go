@@ -66,15 +66,6 @@ func LastOf(m *raftlogv1.SeriesLast) series.Last {
 	return series.Last{Scope: m.GetScope(), Last: m.GetLast()}
 }
 
-// NumbersOf returns the numbers in an answer.
-func NumbersOf(m *raftlogv1.SeriesNumbers) []series.Number {
-	numbers := make([]series.Number, len(m.GetNumbers()))
-	for i, n := range m.GetNumbers() {
-		numbers[i] = NumberOf(n)
-	}
-	return numbers
-}
-
 // FillSeriesPiece sets the numbers of a record, and reuses its memory: a snapshot has very
 // many.
 func FillSeriesPiece(m *raftlogv1.SeriesNumbersRecord, p series.Piece) {

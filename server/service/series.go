@@ -105,12 +105,7 @@ type TakeNumbersRequest struct {
 }
 
 // NumbersResponse holds numbers, in the order of the keys.
-type NumbersResponse struct {
-	Numbers []series.Number
-	// Before is the last number of the period before, where the first of one was taken.
-	Before   *series.Last
-	LogIndex uint64
-}
+type NumbersResponse op.Numbers
 
 // TakeNumbers gives each key a number, or none.
 func (n *numbers) TakeNumbers(ctx context.Context, req TakeNumbersRequest) (NumbersResponse, error) {
@@ -150,20 +145,12 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 }
 
 func (n *numbers) proposeNumbers(ctx context.Context, database string, payload proto.Message) (NumbersResponse, error) {
-	result, err := n.propose(ctx, op.Envelope{Database: database}, payload, true)
-	if err != nil {
-		return NumbersResponse{}, err
-	}
-	given := result.GetSeriesNumbers()
-	if given == nil {
-		return NumbersResponse{}, wrongResult("numbers", result)
-	}
-	res := NumbersResponse{Numbers: op.NumbersOf(given), LogIndex: result.GetLogIndex()}
-	if given.GetBefore() != nil {
-		before := op.LastOf(given.GetBefore())
-		res.Before = &before
-	}
-	return res, nil
+	var given op.Numbers
+	err := n.named(ctx, false, true, func(principal *string) (err error) {
+		given, err = op.Envelope{Database: database, Principal: principal}.ProposeNumbers(ctx, n.log.Propose, payload)
+		return internalCodec(err)
+	})
+	return NumbersResponse(given), err
 }
 
 // valuesOf returns the names of the values of a series' format, and its zone. A node that
