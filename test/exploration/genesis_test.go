@@ -2,6 +2,7 @@ package exploration
 
 import (
 	"bytes"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/series"
 )
 
 // clusterID is the world's cluster.
@@ -43,20 +45,26 @@ func announcement(node int, starts uint64) []byte {
 }
 
 // newGenesis returns the state in which worlds begin.
-func newGenesis(window int64) *fsm.State {
+func newGenesis(s scenario) *fsm.State {
 	live := fsm.New(fsm.Config{})
-	for i, data := range [][]byte{
+	for i, operation := range [][]byte{
 		encode(op.Envelope{}, &raftlogv1.Bootstrap{
 			ClusterId: clusterID, Members: []*raftlogv1.Member{memberOf(0, 0), memberOf(1, 0), memberOf(2, 0)},
 		}),
 		encode(op.Envelope{}, &raftlogv1.FormatRaise{Format: raftlog.FormatVersion}),
-		encode(op.Envelope{}, &raftlogv1.SettingSet{Key: "request-window", Value: window}),
+		encode(op.Envelope{}, &raftlogv1.SettingSet{Key: "request-window", Value: s.window}),
 		announcement(2, 1),
 		announcement(0, 1),
 		announcement(1, 1),
 	} {
-		results, err := live.Apply(uint64(i)+1, newEntry(raftlog.Group{Operations: [][]byte{data}}))
-		if err != nil || len(results) != 1 || op.IsRefusal(results[0].Results[0]) {
+		operations := [][]byte{operation}
+		if i == 2 && s.numbers() { // It is the first entry of the newest format.
+			operations = append(operations, encode(op.Envelope{Database: database}, &raftlogv1.SeriesDefine{
+				Name: books, Definition: op.SeriesDefinition(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses}),
+			}))
+		}
+		results, err := live.Apply(uint64(i)+1, newEntry(raftlog.Group{Operations: operations}))
+		if err != nil || len(results) != 1 || slices.ContainsFunc(results[0].Results, op.IsRefusal) {
 			panic("the world does not begin")
 		}
 	}

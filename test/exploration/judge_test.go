@@ -20,6 +20,10 @@ func (m *machine) clash(s *machineState, call uint8) string {
 			wrong = "a number comes that a merge says is taken"
 		case before.kind == claim && (now.kind == claim || now.kind == identityNext && g.low == 1) && !m.released(s, had):
 			wrong = "a claimed id is given again"
+		case before.kind == takeNumber && now.kind == takeNumber && overlap(m.inUse(s, i), g) != (before.document == now.document):
+			wrong = "two documents have one number, or one has two"
+		case now.kind == takeNumber && g.low > int64(len(m.documents(s))):
+			wrong = "a number comes above one that nobody has"
 		case before.kind == identityNext && now.kind == claim && had.low == 1:
 			wrong = "an id that an identity gave is claimed"
 		}
@@ -36,11 +40,22 @@ func (m *machine) inUse(s *machineState, owner int) gain {
 		if id == 0 || m.gains[id].low == 0 || int(m.calls[i].follows) != 1+owner {
 			continue
 		}
-		if k := m.calls[i].kind; k == hiloReturn || k == highReturn {
+		if k := m.calls[i].kind; k == hiloReturn || k == highReturn || k == giveBack {
 			return gain{}
 		}
 	}
 	return m.gains[s.took[owner]]
+}
+
+// documents are those that took numbers.
+func (m *machine) documents(s *machineState) map[string]bool {
+	all := map[string]bool{}
+	for i, id := range s.took {
+		if id != 0 && m.calls[i].kind == takeNumber {
+			all[m.calls[i].document] = true
+		}
+	}
+	return all
 }
 
 // released reports whether a claim was released after it was made.
@@ -122,6 +137,8 @@ func (g gain) text(k kind) string {
 		return "the refusal " + g.refused.String()
 	case k == identityNext:
 		return fmt.Sprintf("%s/%d", name, g.low)
+	case k == takeNumber:
+		return fmt.Sprintf("number %d", g.low)
 	case k == hiloNext:
 		return fmt.Sprintf("%d to %d", g.low, g.high)
 	case g.low == 0:

@@ -125,7 +125,7 @@ func (m *machine) live(id stateID) *fsm.State {
 	case id == fresh:
 		return fsm.New(fsm.Config{})
 	case id == genesis:
-		return newGenesis(m.window)
+		return newGenesis(m.scenario)
 	case s.snapshot != 0:
 		live := m.live(s.before)
 		if err := live.Restore(bytes.NewReader(snapshot(m.live(s.snapshot)))); err != nil {
@@ -255,6 +255,9 @@ func gainOf(r *raftlogv1.Result) gain {
 		g.low, g.high = values.GetFirst(), max(values.GetFirst(), values.GetLast())
 	case r.GetHiloNext() != nil:
 		g.low, g.high = r.GetHiloNext().GetLow(), r.GetHiloNext().GetHigh()
+	case r.GetSeriesNumbers() != nil:
+		g.low = r.GetSeriesNumbers().GetNumbers()[0].GetNumber()
+		g.high = g.low
 	case r.GetHiloReturn() != nil && !r.GetHiloReturn().GetReturned():
 		g.low, g.high = 0, 0
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/series"
 )
 
 // scenario is a world's calls, and what may go wrong in it.
@@ -46,6 +47,8 @@ const (
 	claim
 	release
 	merge
+	takeNumber // of the call's document
+	giveBack   // of the document's number, which another may get then
 )
 
 // call is one call of a scenario.
@@ -60,6 +63,8 @@ type call struct {
 	// first try.
 	request uint8
 	retry   bool
+	// document is whose number a call takes or gives back.
+	document string
 	// follows is 1 + the call before it, if there is one: a retry follows its first try,
 	// others the answer that they are about.
 	follows uint8
@@ -72,6 +77,8 @@ const (
 	claimed  = "users/1"
 	tag      = "users"
 	size     = 32
+	// books is a series that gives released numbers again.
+	books = "books"
 	// merged is what a merge raises counters to: within the first range.
 	merged = 20
 )
@@ -103,6 +110,10 @@ func (c call) payload(about gain, token uint8) proto.Message {
 		return &raftlogv1.Claim{Id: claimed}
 	case release:
 		return &raftlogv1.Release{Id: claimed}
+	case takeNumber:
+		return &raftlogv1.SeriesTake{Name: books, Keys: []string{c.document}}
+	case giveBack:
+		return &raftlogv1.SeriesEnd{Name: books, State: uint32(series.Released), Keys: []*raftlogv1.SeriesKey{{Key: c.document}}}
 	default:
 		return &raftlogv1.Merge{
 			Identities: []*raftlogv1.MergeIdentity{{Name: name, Last: merged}},

@@ -1,5 +1,7 @@
 package exploration
 
+import "slices"
+
 // scenarios are the worlds that are explored.
 var scenarios = []scenario{
 	{
@@ -111,6 +113,26 @@ var scenarios = []scenario{
 		budget: budget{changes: 1},
 	},
 	{
+		// A document's number is asked for at two nodes, while the leader is lost.
+		name: "SERIES", window: 2,
+		calls: []call{
+			{name: "Ann's number", who: 0, node: 0, kind: takeNumber, document: "a"},
+			{name: "Ann's number again", who: 1, node: 1, kind: takeNumber, document: "a"},
+			{name: "Bob's number", who: 2, node: 1, kind: takeNumber, document: "b"},
+		},
+		budget: budget{changes: 1, losses: 1},
+	},
+	{
+		// A number is given back and given to another, on members that start again.
+		name: "RELEASE", window: 2, long: true,
+		calls: []call{
+			{name: "Ann's number", who: 0, node: 0, kind: takeNumber, document: "a"},
+			{name: "Ann's release", who: 1, node: 0, kind: giveBack, document: "a", follows: 1},
+			{name: "Bob's number", who: 2, node: 1, kind: takeNumber, document: "b"},
+		},
+		budget: budget{crashes: 1, snapshots: 1},
+	},
+	{
 		// A backup is merged whose counters are within a range that may come back.
 		name: "MERGE", window: 2,
 		calls: []call{
@@ -122,6 +144,11 @@ var scenarios = []scenario{
 		},
 		budget: budget{losses: 1},
 	},
+}
+
+// numbers reports whether documents get numbers of a series.
+func (s scenario) numbers() bool {
+	return slices.ContainsFunc(s.calls, func(c call) bool { return c.kind == takeNumber })
 }
 
 // alone reports whether a node takes one call.
