@@ -55,8 +55,11 @@ func (h RangeHolder) packed() hilo.Holder {
 	if h.Reserve {
 		label = reserveLabel
 	}
-	who := strings.TrimRight(h.Node+"\x00"+label+"\x00"+h.Principal, "\x00")
-	return hilo.Holder{Who: who, At: h.Issued.Unix()}
+	who := h.Node
+	if label != "" || h.Principal != "" {
+		who += "\x00" + label + "\x00" + h.Principal
+	}
+	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
 }
 
 // holder returns who asks for a range. Below StrictFormat nobody says so, and nothing is
