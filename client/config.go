@@ -46,6 +46,10 @@ type Config struct {
 	// Conventions override how ids are made for Go types (reflect.TypeFor[T]());
 	// see IDFor.
 	Conventions map[reflect.Type]Convention
+	// Label is what the cluster tells those who ask who holds a HiLo range: at most 64
+	// bytes without control characters. Empty means the names of the host and of the
+	// program.
+	Label string
 	// Unshared sends every call in a message of its own. By default calls made
 	// at the same moment share one, and callers of one identity may take their
 	// values together, in one call; a lone caller does not wait for that.
@@ -67,6 +71,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if _, err := docid.ParseDatabase(c.Database); err != nil {
 		return c, invalid(err)
+	}
+	if c.Label == "" {
+		c.Label = defaultLabel()
+	}
+	if _, control := docid.FirstControl(c.Label); control || len(c.Label) > maxLabelBytes {
+		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, or has control characters")
 	}
 	if c.Timeout < 0 || c.TryTimeout < 0 {
 		return c, errors.New("client: a negative timeout")

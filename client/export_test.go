@@ -20,3 +20,6 @@ func Waiting(c *Client) int {
 	}
 	return n
 }
+
+// LabelOf makes the label of a host's and a program's name.
+func LabelOf(host, program string) string { return labelOf(host, program) }

@@ -304,7 +304,7 @@ func (n *fakeNode) NextRange(ctx context.Context, r *idnodev1.NextRangeRequest) 
 		if size == 0 {
 			size = hilo.NextSize(r.GetLastSize(), 0, r.GetLastRangeAt() != nil)
 		}
-		next, got, err := n.hilos[r.GetTag()].Next(size, r.GetLastMax(), index)
+		next, got, err := n.hilos[r.GetTag()].Next(size, r.GetLastMax(), index, hilo.Holder{Who: r.GetLabel(), At: 1_700_000_000})
 		if err != nil {
 			return nil, failure(codes.InvalidArgument, "INVALID_LAST_MAX", "last_max")
 		}
@@ -317,6 +317,20 @@ func (n *fakeNode) NextRange(ctx context.Context, r *idnodev1.NextRangeRequest) 
 			Prefix: r.GetTag() + sep, Low: got.Low, High: got.High, Size: size, NodeTag: n.tag,
 			RangeAt: timestamppb.New(time.Unix(1_700_000_000, 0)), Token: fmt.Append(nil, index), LogIndex: index,
 		}, nil
+	})
+}
+
+func (n *fakeNode) WhoHolds(ctx context.Context, r *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
+	return serve(ctx, n, r, nil, func(index uint64) (*idnodev1.WhoHoldsResponse, error) {
+		for _, o := range n.hilos[r.GetTag()].Outstanding {
+			if o.Low <= r.GetNumber() && r.GetNumber() <= o.High {
+				return &idnodev1.WhoHoldsResponse{
+					State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: o.Low, High: o.High, LogIndex: index,
+					Holder: &idnodev1.RangeHolder{Label: o.Holder.Who, NodeTag: n.tag, IssuedAt: timestamppb.New(time.Unix(o.Holder.At, 0))},
+				}, nil
+			}
+		}
+		return &idnodev1.WhoHoldsResponse{State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED, LogIndex: index}, nil
 	})
 }
 

@@ -3,14 +3,19 @@ package client_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/client"
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
 func TestHiLoHandleIsShared(t *testing.T) {
@@ -93,6 +98,67 @@ func TestHiLoErrorsAreTheClients(t *testing.T) {
 	c := connect(t, client.Config{Endpoints: f.addrs()})
 	if _, err := c.NextHiLoID(t.Context(), "users"); !errors.Is(err, client.ErrQuota) {
 		t.Error(err)
+	}
+}
+
+// TestARangeSaysWhoAsks: by default the names of host and program.
+func TestARangeSaysWhoAsks(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]string{"": client.LabelOf(host, filepath.Base(os.Args[0])), "till 3": "till 3"} {
+		f := newCluster(t, 1)
+		c := connect(t, client.Config{Endpoints: f.addrs(), Label: label})
+		if _, err := c.NextHiLoID(t.Context(), "users"); err != nil {
+			t.Fatal(err)
+		}
+		asked := slices.ContainsFunc(f.nodes[0].requests(), func(m proto.Message) bool {
+			req, ok := m.(*idnodev1.NextRangeRequest)
+			return ok && req.GetLabel() == want
+		})
+		if want == "" || !asked {
+			t.Errorf("nobody asked as %q", want)
+		}
+	}
+	for _, wrong := range []string{strings.Repeat("x", 65), "a\nb"} {
+		if _, err := client.New(t.Context(), client.Config{Endpoints: []string{"a:1"}, Label: wrong}); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+// TestADefaultLabelFits whatever host and program are called.
+func TestADefaultLabelFits(t *testing.T) {
+	for names, want := range map[[2]string]string{
+		{"till-3", "books"}:                   "till-3 books",
+		{"", "books"}:                         "books",
+		{"a\nb", "\u202ebooks"}:               "ab books",
+		{strings.Repeat("x", 63), "ü"}:        strings.Repeat("x", 63) + " ",
+		{strings.Repeat("x", 62), "ü"}:        strings.Repeat("x", 62) + " ",
+		{strings.Repeat("x", 61), "ü"}:        strings.Repeat("x", 61) + " ü",
+		{"x", "\xff"}:                         "x \ufffd",
+		{strings.Repeat("€", 30), "whatever"}: strings.Repeat("€", 21),
+	} {
+		if got := client.LabelOf(names[0], names[1]); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+}
+
+func TestWhoHolds(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs(), Label: "till 3"})
+	if _, err := c.NextRange(t.Context(), "users", client.RangeRequest{Size: 10}); err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[int64]client.RangeHolder{
+		10: {State: client.RangeOutstanding, Low: 1, High: 10, Label: "till 3", NodeTag: "A", IssuedAt: time.Unix(1_700_000_000, 0).UTC()},
+		11: {State: client.RangeNotIssued},
+	} {
+		if got, err := c.WhoHolds(t.Context(), "users", number); err != nil || got != want {
+			t.Errorf("%d: %+v %v, want %+v", number, got, err, want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *Client) NextRange(ctx context.Context, tag string, want RangeRequest, o
 	o := c.options(opts)
 	req := &idnodev1.NextRangeRequest{
 		Database: o.database, Tag: tag, Separator: o.separator, Size: want.Size,
-		LastSize: want.LastSize, LastMax: want.LastMax, RequestId: o.newRequestID(),
+		LastSize: want.LastSize, LastMax: want.LastMax, Label: c.cfg.Label, RequestId: o.newRequestID(),
 	}
 	if !want.LastAt.IsZero() {
 		req.LastRangeAt = timestamppb.New(want.LastAt)
@@ -84,6 +84,64 @@ func (c *Client) GetHiLo(ctx context.Context, tag string, opts ...Option) (int64
 		Database: o.database, Tag: tag, Consistency: o.consistency,
 	})
 	return r.GetHilo().GetMax(), err
+}
+
+// RangeState is what the cluster knows of a number of a tag.
+type RangeState string
+
+// The states of a number.
+const (
+	// RangeOutstanding: it is in a range that a caller got.
+	RangeOutstanding RangeState = "outstanding"
+	// RangeReserved: it is in a range that a node got for its reserve. Whether the node
+	// gave the number to a caller since, the cluster does not know.
+	RangeReserved RangeState = "reserved"
+	// RangeNotRemembered: it is taken, and in no range that the cluster remembers.
+	RangeNotRemembered RangeState = "not remembered"
+	// RangeNotIssued: it was never issued, or came back unused.
+	RangeNotIssued RangeState = "not issued"
+)
+
+var rangeStates = map[idnodev1.RangeState]RangeState{
+	idnodev1.RangeState_RANGE_STATE_OUTSTANDING: RangeOutstanding, idnodev1.RangeState_RANGE_STATE_RESERVED: RangeReserved,
+	idnodev1.RangeState_RANGE_STATE_NOT_REMEMBERED: RangeNotRemembered, idnodev1.RangeState_RANGE_STATE_NOT_ISSUED: RangeNotIssued,
+}
+
+// RangeHolder says who got the range that a number is in.
+type RangeHolder struct {
+	State RangeState
+	// Low and High are those of the range; 0 if the number is in none.
+	Low, High int64
+	// Label is what the caller called itself, see Config.Label; Principal is the name in
+	// its certificate.
+	Label, Principal string
+	// NodeTag is that of the node that served the caller, or that has the range in its
+	// reserve.
+	NodeTag string
+	// IssuedAt is the cluster's time of the range, to the second; zero if that and the
+	// caller are not remembered.
+	IssuedAt time.Time
+}
+
+// WhoHolds finds out who got the range of a tag that a number is in. The cluster remembers
+// the newest four ranges of a tag that can still be given back. The error is ErrNotFound
+// if the tag was never used.
+func (c *Client) WhoHolds(ctx context.Context, tag string, number int64, opts ...Option) (RangeHolder, error) {
+	o := c.options(opts)
+	r, err := ask(ctx, c, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
+		Database: o.database, Tag: tag, Number: number, Consistency: o.consistency,
+	})
+	if err != nil {
+		return RangeHolder{}, err
+	}
+	h := RangeHolder{
+		State: rangeStates[r.GetState()], Low: r.GetLow(), High: r.GetHigh(),
+		Label: r.GetHolder().GetLabel(), Principal: r.GetHolder().GetPrincipal(), NodeTag: r.GetHolder().GetNodeTag(),
+	}
+	if at := r.GetHolder().GetIssuedAt(); at != nil {
+		h.IssuedAt = at.AsTime()
+	}
+	return h, nil
 }
 
 // SetHiLo raises the highest number reserved of a tag to max, if it is still

@@ -15,6 +15,7 @@ const ServiceConfig = `{
 			{"service": "idnode.v1.IdsService", "method": "GetIdentity"},
 			{"service": "idnode.v1.IdsService", "method": "ListIdentities"},
 			{"service": "idnode.v1.IdsService", "method": "GetHiLo"},
+			{"service": "idnode.v1.IdsService", "method": "WhoHolds"},
 			{"service": "idnode.v1.IdsService", "method": "ListHiLo"},
 			{"service": "idnode.v1.IdsService", "method": "ListReserves"},
 			{"service": "idnode.v1.IdsService", "method": "ListClaims"},

@@ -85,11 +85,17 @@ func benchmarkNext(b *testing.B, size int, ids bool) {
 
 // BenchmarkHiLoNext: one range of some tag of 10,000 per operation.
 func BenchmarkHiLoNext(b *testing.B) {
-	l := newFormedLog(b)
+	for _, label := range []string{"", "till-3 books"} {
+		b.Run("label="+label, func(b *testing.B) { benchmarkHiLoNext(b, label) })
+	}
+}
+
+func benchmarkHiLoNext(b *testing.B, label string) {
+	l := newLogOf(b, StrictFormat)
 	g := raftlog.Group{}
 	for i := range 512 {
 		g.Operations = append(g.Operations, encodeOperation(opHiLo(&raftlogv1.HiLoNext{
-			Tag: benchName(i * 19), LastSize: 32, HasLastRange: true, Token: uint64(i) << 40, ServerTag: "A",
+			Tag: benchName(i * 19), LastSize: 32, HasLastRange: true, Token: uint64(i) << 40, ServerTag: "A", Label: label,
 		})))
 	}
 	data := l.encode(g)

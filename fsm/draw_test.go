@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"math"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -72,7 +73,7 @@ func drawDelete(t *rapid.T) *raftlogv1.Operation {
 }
 
 func (r *randomRun) drawHiLo(t *rapid.T) *raftlogv1.Operation {
-	return opHiLo(&raftlogv1.HiLoNext{
+	op := opHiLo(&raftlogv1.HiLoNext{
 		Tag:               drawName(t),
 		Size:              rapid.SampledFrom([]int64{0, 0, 1, 3, 1 << 20, 1<<20 + 1, -1}).Draw(t, "size"),
 		LastSize:          rapid.SampledFrom([]int64{0, 32, 64, 1 << 20, -5}).Draw(t, "last size"),
@@ -81,7 +82,13 @@ func (r *randomRun) drawHiLo(t *rapid.T) *raftlogv1.Operation {
 		LastMax:           rapid.SampledFrom([]int64{0, 0, 0, 40, -7, 1 << 40}).Draw(t, "last max"),
 		Token:             rapid.Uint64Range(0, 3).Draw(t, "token"),
 		ServerTag:         "A", ServerPrefix: rapid.SampledFrom([]string{"", "North"}).Draw(t, "prefix"),
+		Label:   rapid.SampledFrom([]string{"", "", "", "till 3", "a\nb", strings.Repeat("ü", 32), strings.Repeat("x", 65)}).Draw(t, "label"),
+		Reserve: rapid.IntRange(0, 9).Draw(t, "reserve") == 0,
 	})
+	if rapid.Bool().Draw(t, "named") {
+		op.Principal = proto.String(rapid.SampledFrom([]string{"", "CN=größe"}).Draw(t, "principal"))
+	}
+	return op
 }
 
 // drawReturn mostly returns a range that is or was outstanding.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/crc32"
+	"math"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -119,6 +120,20 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestARangeAboveMaxIsNotRestored: it could not be packed, and would not be read again.
+func TestARangeAboveMaxIsNotRestored(t *testing.T) {
+	for _, r := range []*raftlogv1.OutstandingRange{{Low: 6, High: 7}, {Low: math.MinInt64, High: math.MinInt64}} {
+		c := newContents()
+		if err := c.databases.restore("db"); err != nil {
+			t.Fatal(err)
+		}
+		err := c.hilos.restore(&raftlogv1.HiLoRecord{Tag: "x", Max: 5, Outstanding: []*raftlogv1.OutstandingRange{r}})
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%v: %v", r, err)
+		}
 	}
 }
 

@@ -125,7 +125,10 @@ func (s *hilos) restore(m *raftlogv1.HiLoRecord) error {
 	counter := hilo.Counter{Max: m.GetMax(), Peak: m.GetPeak()}
 	for _, o := range m.GetOutstanding() {
 		r := hilo.Range{Low: o.GetLow(), High: o.GetHigh()}
-		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken()})
+		if r.High < 0 || r.High > counter.Max { // It could not be packed.
+			return corrupt("HiLo tag %q with a range up to %d, above %d", m.GetTag(), r.High, counter.Max)
+		}
+		counter.Outstanding = append(counter.Outstanding, hilo.Outstanding{Range: r, Token: o.GetToken(), Holder: restoredHolder(o.GetHolder())})
 	}
 	if _, twice := s.counters.Find(m.GetDatabase(), m.GetTag()); twice {
 		return corrupt("HiLo tag %q twice", m.GetTag())
@@ -148,6 +151,10 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err := decodePayload(o, &next); err != nil {
 		return dst, err
 	}
+	holder, err := c.holder(now, o, &next)
+	if err != nil {
+		return dst, err
+	}
 	size, err := hiloSize(now, &next)
 	if err != nil {
 		return dst, err
@@ -159,7 +166,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err := c.hilos.checkNew(o.Database, found, c.strict()); err != nil {
 		return dst, err
 	}
-	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken())
+	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken(), holder)
 	if failed != nil {
 		return dst, refuseHiLo(failed, found)
 	}

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -51,6 +52,8 @@ type modelHiLo struct {
 type modelRange struct {
 	low, high int64
 	token     uint64
+	// holder is nil if it is not known.
+	holder *RangeHolder
 }
 
 type modelRequest struct {
@@ -189,7 +192,7 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	case *raftlogv1.Operation_IdentityDelete:
 		return m.delete(db, o.IdentityDelete)
 	case *raftlogv1.Operation_HiloNext:
-		return m.hiloNext(db, o.HiloNext)
+		return m.hiloNext(db, op.GetPrincipal(), o.HiloNext)
 	case *raftlogv1.Operation_HiloReturn:
 		return m.hiloReturn(db, o.HiloReturn)
 	case *raftlogv1.Operation_HiloSet:
@@ -349,8 +352,9 @@ func modelSize(o *raftlogv1.HiLoNext, now int64) int64 {
 	return min(max(n, 32), 1<<20)
 }
 
-func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
-	if o.GetSize() < 0 || o.GetSize() > 1<<20 {
+func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
+	if o.GetSize() < 0 || o.GetSize() > 1<<20 || len(o.GetLabel()) > 64 || strings.Contains(o.GetLabel(), "\n") ||
+		m.format < StrictFormat && (o.GetLabel() != "" || o.GetReserve()) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
 	}
 	h := m.hilos[place(db, o.GetTag())]
@@ -365,7 +369,7 @@ func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
 	}
 	size := modelSize(o, m.now)
 	base := max(h.max, o.GetLastMax())
-	issued := modelRange{base + 1, max(base+size, h.peak+1), o.GetToken()}
+	issued := modelRange{base + 1, max(base+size, h.peak+1), o.GetToken(), m.holder(principal, o)}
 	if base != h.max {
 		h.outstanding = nil
 	}
@@ -380,6 +384,18 @@ func (m *model) hiloNext(db string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
 		Low: issued.low, High: issued.high, Size: size, TimeUnixNano: m.now, Token: o.GetToken(),
 		ServerTag: o.GetServerTag(), ServerPrefix: o.GetServerPrefix(),
 	}}}
+}
+
+// holder returns what is to be remembered of who gets a range.
+func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *RangeHolder {
+	if m.format < StrictFormat {
+		return nil
+	}
+	h := &RangeHolder{Principal: principal, Node: o.GetServerTag(), Reserve: o.GetReserve(), Issued: time.Unix(m.now/1e9, 0).UTC()}
+	if !h.Reserve {
+		h.Label = o.GetLabel()
+	}
+	return h
 }
 
 func (m *model) hiloReturn(db string, o *raftlogv1.HiLoReturn) *raftlogv1.Result {

@@ -11,17 +11,38 @@ import (
 type packedHiLo string
 
 // packHiLo packs a counter. Ranges are stored by their distance from Max, which
-// takes two or three bytes for most.
+// takes two or three bytes for most. The distance is negative (its complement) if a
+// holder follows: a range without one takes what it took before there were holders.
 func packHiLo(c hilo.Counter) packedHiLo {
-	room := 2*binary.MaxVarintLen64 + len(c.Outstanding)*(2*binary.MaxVarintLen64+8)
-	b := binary.AppendVarint(make([]byte, 0, room), c.Max)
+	var space [256]byte
+	b := binary.AppendVarint(space[:0], c.Max)
 	b = binary.AppendVarint(b, c.Peak-c.Max)
+	var before hilo.Holder
 	for _, o := range c.Outstanding {
-		b = binary.AppendVarint(b, c.Max-o.High)
+		below, held := c.Max-o.High, o.Holder.Who != ""
+		if held {
+			below = ^below
+		}
+		b = binary.AppendVarint(b, below)
 		b = binary.AppendVarint(b, o.High-o.Low)
 		b = binary.LittleEndian.AppendUint64(b, o.Token)
+		if held {
+			b = appendHolder(b, o.Holder, before)
+			before = o.Holder
+		}
 	}
 	return packedHiLo(b)
+}
+
+// appendHolder appends a holder by what differs from the one before.
+func appendHolder(b []byte, h, before hilo.Holder) []byte {
+	b = binary.AppendVarint(b, h.At-before.At)
+	who := h.Who
+	if who == before.Who {
+		who = ""
+	}
+	b = binary.AppendUvarint(b, uint64(len(who)))
+	return append(b, who...)
 }
 
 // counter unpacks the counter.
@@ -34,11 +55,30 @@ func (p packedHiLo) counter() hilo.Counter {
 	}
 	c := hilo.Counter{Max: next()}
 	c.Peak = c.Max + next()
+	if len(b) > 0 {
+		c.Outstanding = make([]hilo.Outstanding, 0, hilo.MaxOutstanding)
+	}
+	var holder hilo.Holder
 	for len(b) > 0 {
-		high := c.Max - next()
+		below := next()
+		held := below < 0
+		if held {
+			below = ^below
+		}
+		high := c.Max - below
 		o := hilo.Outstanding{Range: hilo.Range{Low: high - next(), High: high}}
 		o.Token = binary.LittleEndian.Uint64(b)
 		b = b[8:]
+		if held {
+			holder.At += next()
+			size, n := binary.Uvarint(b)
+			b = b[n:]
+			if size > 0 {
+				holder.Who = string(p[len(p)-len(b):][:size])
+				b = b[size:]
+			}
+			o.Holder = holder
+		}
 		c.Outstanding = append(c.Outstanding, o)
 	}
 	return c

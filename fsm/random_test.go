@@ -205,9 +205,13 @@ func (r *randomRun) checkDatabase(t *rapid.T, db string) {
 		}
 	}
 	var hilos []NamedHiLo
+	var holders []*RangeHolder
 	for _, k := range mapKeys(r.model.hilos) {
 		if tag, ok := strings.CutPrefix(k, place(db, "")); ok {
 			hilos = append(hilos, NamedHiLo{tag, r.model.hilos[k].counter()})
+			for _, o := range r.model.hilos[k].outstanding {
+				holders = append(holders, o.holder)
+			}
 		}
 	}
 	var claims []string
@@ -220,13 +224,30 @@ func (r *randomRun) checkDatabase(t *rapid.T, db string) {
 		if d := cmp.Diff(ids, s.Identities(db, "", "", 100)); d != "" {
 			t.Fatalf("identities: %s", d)
 		}
-		if d := cmp.Diff(hilos, s.HiLos(db, "", "", 100)); d != "" {
+		if d := cmp.Diff(hilos, s.HiLos(db, "", "", 100), cmpopts.IgnoreTypes(hilo.Holder{})); d != "" {
 			t.Fatalf("HiLo counters: %s", d)
+		}
+		if d := cmp.Diff(holders, holdersOf(s.HiLos(db, "", "", 100))); d != "" {
+			t.Fatalf("holders: %s", d)
 		}
 		if d := cmp.Diff(claims, s.Claims(db, "", "", 100)); d != "" {
 			t.Fatalf("claims: %s", d)
 		}
 	}
+}
+
+// holdersOf returns who has the ranges of counters, nil for each that is not known.
+func holdersOf(counters []NamedHiLo) (holders []*RangeHolder) {
+	for _, c := range counters {
+		for _, o := range c.Outstanding {
+			if h, known := HolderOf(o); known {
+				holders = append(holders, &h)
+			} else {
+				holders = append(holders, nil)
+			}
+		}
+	}
+	return holders
 }
 
 func (h *modelHiLo) counter() hilo.Counter {

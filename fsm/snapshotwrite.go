@@ -171,7 +171,7 @@ func (w *snapshotWriter) hilos(all table.Frozen[packedHiLo]) {
 		m.Database, m.Tag, m.Max, m.Peak = e.Database, e.Name, c.Max, c.Peak
 		m.Outstanding = m.Outstanding[:0]
 		for _, o := range c.Outstanding {
-			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token})
+			m.Outstanding = append(m.Outstanding, &raftlogv1.OutstandingRange{Low: o.Low, High: o.High, Token: o.Token, Holder: holderMessage(o)})
 		}
 		return w.record(record)
 	})

@@ -294,6 +294,7 @@ func (p *transcript) hilo(l line) *raftlogv1.Operation {
 	next := &raftlogv1.HiLoNext{
 		Tag: l.name(0), Size: l.int("size"), LastSize: l.int("last-size"), LastMax: l.int("last-max"),
 		Token: uint64(l.int("token")), ServerTag: l.text("server", "A"), ServerPrefix: l.text("prefix", ""),
+		Label: strings.ReplaceAll(l.text("label", ""), `\n`, "\n"), Reserve: l.is("reserve"),
 	}
 	if idle, ok := l.options["idle"]; ok {
 		by, err := time.ParseDuration(idle)

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 )
@@ -71,6 +73,19 @@ func (p *transcript) answer(r *raftlogv1.Result) string {
 	return "done"
 }
 
+// showOutstanding says a range, and who holds it.
+func (p *transcript) showOutstanding(o hilo.Outstanding) string {
+	h, known := HolderOf(o)
+	if !known {
+		return fmt.Sprintf("%d-%d", o.Low, o.High)
+	}
+	s := fmt.Sprintf("%d-%d %q of %q", o.Low, o.High, h.Label, h.Principal)
+	if h.Reserve {
+		s = fmt.Sprintf("%d-%d reserve of %q", o.Low, o.High, h.Principal)
+	}
+	return fmt.Sprintf("%s from %s at %s", s, h.Node, h.Issued.Format(time.TimeOnly))
+}
+
 func showBlock(first, last int64) string {
 	if first == last {
 		return strconv.FormatInt(first, 10)
@@ -130,7 +145,11 @@ func (p *transcript) read(s string) string {
 		return strings.Join(names, ", ")
 	case "hilo":
 		c, ok := p.state.HiLo(db, l.name(0))
-		return fmt.Sprintf("max %d peak %d outstanding %v %v", c.Max, c.Peak, c.Outstanding, ok)
+		ranges := make([]string, len(c.Outstanding))
+		for i, o := range c.Outstanding {
+			ranges[i] = p.showOutstanding(o)
+		}
+		return fmt.Sprintf("max %d peak %d outstanding %v %v", c.Max, c.Peak, ranges, ok)
 	case "hilos":
 		var tags []string
 		for _, h := range p.state.HiLos(db, prefix, after, limit) {

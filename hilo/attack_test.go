@@ -182,7 +182,7 @@ func TestReturnBelowASet(t *testing.T) {
 func TestReturnAtTheEnd(t *testing.T) {
 	c, r := next(t, hilo.Counter{Max: math.MaxInt64 - 32, Peak: math.MaxInt64 - 32}, 32, 0, 1)
 	c = giveBack(t, c, r, r.Low-1, 1)
-	if _, _, err := c.Next(1, 0, 2); err != hilo.ErrExhausted {
+	if _, _, err := c.Next(1, 0, 2, hilo.Holder{}); err != hilo.ErrExhausted {
 		t.Errorf("got %v, want ErrExhausted", err)
 	}
 	wantIgnored(t, c, r, r.Low-1, 1, true)

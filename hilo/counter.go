@@ -13,11 +13,20 @@ type Range struct {
 // Size returns how many numbers the range has.
 func (r Range) Size() int64 { return r.High - r.Low + 1 }
 
+// Holder is who got a range. It means nothing to a counter.
+type Holder struct {
+	// Who is what the caller of Next makes of it; empty if nothing is known.
+	Who string
+	// At is when the range was issued, in seconds since 1970.
+	At int64
+}
+
 // Outstanding is a range that was issued and can still be given back, with the
 // random token that only its holder knows.
 type Outstanding struct {
 	Range
-	Token uint64
+	Token  uint64
+	Holder Holder
 }
 
 // Counter is what the cluster keeps for one tag. The zero Counter is that of an unused
@@ -51,7 +60,7 @@ type Counter struct {
 //
 // The errors are ErrSize, ErrLastMax and ErrExhausted; the counter is then
 // unchanged.
-func (c Counter) Next(size, lastMax int64, token uint64) (Counter, Range, error) {
+func (c Counter) Next(size, lastMax int64, token uint64, holder Holder) (Counter, Range, error) {
 	if size < 1 || size > MaxSize {
 		return c, Range{}, ErrSize
 	}
@@ -73,7 +82,7 @@ func (c Counter) Next(size, lastMax int64, token uint64) (Counter, Range, error)
 	next := Counter{
 		Max:         issued.High,
 		Peak:        issued.High,
-		Outstanding: extend(chain, Outstanding{issued, token}),
+		Outstanding: extend(chain, Outstanding{issued, token, holder}),
 	}
 	return next, issued, nil
 }

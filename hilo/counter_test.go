@@ -13,7 +13,7 @@ import (
 // next issues a range and fails unless that works.
 func next(t *testing.T, c hilo.Counter, size, lastMax int64, token uint64) (hilo.Counter, hilo.Range) {
 	t.Helper()
-	after, r, err := c.Next(size, lastMax, token)
+	after, r, err := c.Next(size, lastMax, token, hilo.Holder{Who: "Ann", At: int64(token)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			want := hilo.Counter{Max: c.want.High, Peak: c.want.High, Outstanding: []hilo.Outstanding{{Range: c.want, Token: 7}}}
+			want := hilo.Counter{Max: c.want.High, Peak: c.want.High, Outstanding: []hilo.Outstanding{{Range: c.want, Token: 7, Holder: hilo.Holder{Who: "Ann", At: 7}}}}
 			if diff := cmp.Diff(want, after); diff != "" {
 				t.Errorf("the counter (-want +got):\n%s", diff)
 			}
@@ -96,7 +96,7 @@ func TestNextRefuses(t *testing.T) {
 		{"every High was a range's once", hilo.Counter{Max: 10, Peak: math.MaxInt64}, 1, 0, hilo.ErrExhausted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			after, r, err := c.counter.Next(c.size, c.lastMax, 7)
+			after, r, err := c.counter.Next(c.size, c.lastMax, 7, hilo.Holder{})
 			if !errors.Is(err, c.want) || r != (hilo.Range{}) {
 				t.Errorf("got %v and %v, want %v", r, err, c.want)
 			}
@@ -115,7 +115,7 @@ func TestNextUpToTheEnd(t *testing.T) {
 	if r.High != math.MaxInt64 {
 		t.Errorf("the last range is %v", r)
 	}
-	if _, _, err := c.Next(1, 0, 3); !errors.Is(err, hilo.ErrExhausted) {
+	if _, _, err := c.Next(1, 0, 3, hilo.Holder{}); !errors.Is(err, hilo.ErrExhausted) {
 		t.Errorf("beyond the end: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestReturn(t *testing.T) {
 		last int64
 		want hilo.Counter
 	}{
-		{"wholly unused", 32, hilo.Counter{Max: 32, Peak: 64, Outstanding: []hilo.Outstanding{{Range: a, Token: 1}}}},
+		{"wholly unused", 32, hilo.Counter{Max: 32, Peak: 64, Outstanding: []hilo.Outstanding{{Range: a, Token: 1, Holder: hilo.Holder{Who: "Ann", At: 1}}}}},
 		{"one number used", 33, hilo.Counter{Max: 33, Peak: 64}},
 		{"one number unused", 63, hilo.Counter{Max: 63, Peak: 64}},
 		{"wholly used", 64, hilo.Counter{Max: 64, Peak: 64}},

@@ -2,6 +2,7 @@ package hilo_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,11 +77,16 @@ type machine struct {
 	tokens  uint64
 }
 
+// holderOf returns a holder that no other range has.
+func holderOf(token uint64) hilo.Holder {
+	return hilo.Holder{Who: strconv.FormatUint(token, 10), At: int64(token)}
+}
+
 func (x *machine) next(t *rapid.T) {
 	size := rapid.Int64Range(-1, 40).Draw(t, "size")
 	lastMax := x.counter.Max + rapid.SampledFrom([]int64{0, 0, 0, -1, -1000, 1, 3, 50, hilo.MaxAhead + 1}).Draw(t, "ahead")
 	x.tokens++
-	after, r, err := x.counter.Next(size, lastMax, x.tokens)
+	after, r, err := x.counter.Next(size, lastMax, x.tokens, holderOf(x.tokens))
 	if size < 1 || lastMax > x.counter.Max+hilo.MaxAhead {
 		if err == nil {
 			t.Fatalf("a size of %d with a last maximum of %d was accepted", size, lastMax)
@@ -187,7 +193,8 @@ func (x *machine) check(t *rapid.T) {
 	}
 	var want []hilo.Outstanding
 	for _, i := range x.stack {
-		want = append(want, hilo.Outstanding{Range: x.model.issued[i].Range, Token: x.model.issued[i].token})
+		token := x.model.issued[i].token
+		want = append(want, hilo.Outstanding{Range: x.model.issued[i].Range, Token: token, Holder: holderOf(token)})
 	}
 	if !slices.Equal(want, x.counter.Outstanding) {
 		t.Fatalf("the outstanding ranges are %v, want %v", x.counter.Outstanding, want)

@@ -60,6 +60,29 @@ func TestCommands(t *testing.T) {
 			`{"nodeTag":"A","reserves":[{"database":"shop","tag":"a\u202eb","numbers":"96","lasts":"90s"}],"nextPageToken":""}`,
 		},
 		{
+			"hilo next users --label till3 --request-id r",
+			&idnodev1.NextRangeResponse{Low: 1, High: 32, RangeAt: timestamppb.New(at)},
+			&idnodev1.NextRangeRequest{Tag: "users", Label: "till3", RequestId: id},
+			"low       1\nhigh      32\nsize      0\nrange-at  2024-05-01T12:00:00.0000005Z\n",
+			`{"prefix":"","low":"1","high":"32","size":"0","nodeTag":"","rangeAt":"2024-05-01T12:00:00.000000500Z","token":"","logIndex":"0","fromReserve":false}`,
+		},
+		{
+			"hilo who-holds users 65",
+			&idnodev1.WhoHoldsResponse{
+				State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 65, High: 96, LogIndex: 9,
+				Holder: &idnodev1.RangeHolder{Label: "till3", Principal: "a\u202eb", NodeTag: "B", IssuedAt: &timestamppb.Timestamp{Seconds: at.Unix()}},
+			},
+			&idnodev1.WhoHoldsRequest{Tag: "users", Number: 65, Consistency: linearizable},
+			"state      outstanding\nlow        65\nhigh       96\nlabel      till3\nprincipal  a\\u202eb\nnode-tag   B\nissued-at  2024-05-01T12:00:00Z\n",
+			`{"state":"RANGE_STATE_OUTSTANDING","low":"65","high":"96","holder":{"label":"till3","principal":"a\u202eb","nodeTag":"B","issuedAt":"2024-05-01T12:00:00Z"},"logIndex":"9"}`,
+		},
+		{
+			"hilo who-holds users 97 --stale",
+			&idnodev1.WhoHoldsResponse{State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED, LogIndex: 9},
+			&idnodev1.WhoHoldsRequest{Tag: "users", Number: 97, Consistency: stale},
+			"state  not-issued\n", `{"state":"RANGE_STATE_NOT_ISSUED","low":"0","high":"0","logIndex":"9"}`,
+		},
+		{
 			"hilo set users 64 --expected 32 --request-id r",
 			&idnodev1.SetHiLoResponse{Max: 64, LogIndex: 9},
 			&idnodev1.SetHiLoRequest{Tag: "users", Max: 64, Expected: 32, RequestId: id},

@@ -22,7 +22,7 @@ func newHiloCommand(a *app) *cobra.Command {
 		Short:   "Ranges of numbers for clients that make ids themselves",
 		Long: `A HiLo range belongs to its caller alone: ids made of its prefix, a number of the
 range and its node tag need no further call.`,
-	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloListCommand(a), newHiloReservesCommand(a))
+	}, newHiloNextCommand(a), newHiloGetCommand(a), newHiloSetCommand(a), newHiloReturnCommand(a), newHiloWhoHoldsCommand(a), newHiloListCommand(a), newHiloReservesCommand(a))
 }
 
 func newHiloNextCommand(a *app) *cobra.Command {
@@ -47,6 +47,7 @@ is no node-tag). Tell about the last range, and busy clients get larger ones.`,
 	f.Int64Var(&msg.LastMax, "last-max", 0, "the range begins above this number")
 	f.StringVar(&lastRangeAt, "last-range-at", "", "when the last range came, RFC 3339; the range-at of its answer")
 	f.StringVar(&msg.Separator, "separator", "", `separator of the ids to come (default "/")`)
+	f.StringVar(&msg.Label, "label", "", "what you call yourself, at most 64 bytes; hilo who-holds shows it")
 	req.register(f)
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
 		at, err := parseTime(lastRangeAt)
@@ -173,6 +174,51 @@ no program still uses it.`,
 		}
 		return s.out.value(err, res, text)
 	})
+}
+
+func newHiloWhoHoldsCommand(a *app) *cobra.Command {
+	var stale bool
+	cmd := &cobra.Command{
+		Use:   "who-holds TAG NUMBER",
+		Short: "Show who got the range that a number is in",
+		Long: `Shows the range of a number, and who got it: label, principal, the node that served it, and
+when. The cluster remembers the newest four ranges of a tag that can still be given
+back. The state is outstanding, reserved (a node has it for callers to come),
+not-remembered (it is taken) or not-issued (nobody has it).`,
+		Example: "  idnode hilo who-holds users 65",
+		Args:    cobra.ExactArgs(2),
+	}
+	registerStale(cmd.Flags(), &stale)
+	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
+		number, err := parseNumber("NUMBER", args[1])
+		if err != nil {
+			return err
+		}
+		res, err := invoke(ctx, s.ask, idnodev1.NewIdsServiceClient, idnodev1.IdsServiceClient.WhoHolds, &idnodev1.WhoHoldsRequest{
+			Database: s.database, Tag: args[0], Number: number, Consistency: consistency(stale),
+		})
+		if err != nil {
+			return err
+		}
+		s.out.result(res, func(w io.Writer) { printRangeHolder(w, res) })
+		return nil
+	})
+}
+
+func printRangeHolder(w io.Writer, r *idnodev1.WhoHoldsResponse) {
+	list := [][2]string{{"state", word(r.GetState().String(), "RANGE_STATE_")}}
+	if r.GetHigh() > 0 {
+		list = append(list, [2]string{"low", fmt.Sprint(r.GetLow())}, [2]string{"high", fmt.Sprint(r.GetHigh())})
+	}
+	if h := r.GetHolder(); h != nil {
+		list = append(list, [][2]string{
+			{"label", h.GetLabel()},
+			{"principal", h.GetPrincipal()},
+			{"node-tag", h.GetNodeTag()},
+			{"issued-at", h.GetIssuedAt().AsTime().Format(time.RFC3339)},
+		}...)
+	}
+	fields(w, list)
 }
 
 func newHiloListCommand(a *app) *cobra.Command {

@@ -38,6 +38,8 @@ func TestWrongUsage(t *testing.T) {
 		{"hilo return users --low 1 --high 32", "--last is required"},
 		{"hilo return users --low 1 --high 32 --last 1 --token xyz", "--token must be hex"},
 		{"hilo next users --last-range-at yesterday", "--last-range-at must be a time"},
+		{"hilo who-holds users", "usage: idnode hilo who-holds TAG NUMBER"},
+		{"hilo who-holds users many", "NUMBER must be a whole number"},
 		{"hilo list extra", "usage: idnode hilo list"},
 		{"hilo list --limit -1", "--limit must not be negative"},
 		{"identity seed users", "usage: idnode identity seed NAME VALUE"},

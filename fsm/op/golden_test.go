@@ -113,6 +113,7 @@ func operations() map[string]operation {
 		"identity delete, hide":   &raftlogv1.IdentityDelete{Name: "users"},
 		"hilo next":               &raftlogv1.HiLoNext{Tag: "orders", Size: 32, LastSize: 64, HasLastRange: true, LastRangeUnixNano: 1 << 60, LastMax: 96, Token: 7, ServerTag: "A", ServerPrefix: "eu", MaxHigh: 1 << 53},
 		"hilo next, first":        &raftlogv1.HiLoNext{Tag: "orders", Token: math.MaxUint64, ServerTag: "A"},
+		"hilo next, with label":   &raftlogv1.HiLoNext{Tag: "orders", Token: 7, ServerTag: "A", Label: "till größe", Reserve: true},
 		"hilo return":             &raftlogv1.HiLoReturn{Tag: "orders", Low: 33, High: 64, Last: 40, Token: 7, CheckToken: true},
 		"hilo set":                &raftlogv1.HiLoSet{Tag: "orders", Max: 50, Expected: 32},
 		"claim":                   &raftlogv1.Claim{Id: "users/ayende"},

@@ -86,7 +86,7 @@ func (m *model) Next(ctx context.Context, req generator.Request) (generator.Rang
 		size = hilo.NextSize(req.LastSize, 0, req.LastSize != 0)
 	}
 	token := uint64(len(m.requests))
-	c, r, err := m.counter.Next(size, req.LastMax, token)
+	c, r, err := m.counter.Next(size, req.LastMax, token, hilo.Holder{})
 	if err != nil {
 		return generator.Range{}, err
 	}

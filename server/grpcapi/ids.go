@@ -157,7 +157,7 @@ func (s *idsServer) NextRange(ctx context.Context, req *idnodev1.NextRangeReques
 	res, err := s.service.NextRange(ctx, service.NextRangeRequest{
 		Database: req.GetDatabase(), Tag: req.GetTag(), Separator: req.GetSeparator(),
 		LastSize: req.GetLastSize(), HasLastRange: has, LastRangeAt: at, LastMax: req.GetLastMax(),
-		Size: req.GetSize(), RequestID: requestID(req.GetRequestId()),
+		Size: req.GetSize(), Label: req.GetLabel(), RequestID: requestID(req.GetRequestId()),
 	})
 	if err != nil {
 		return nil, statusError(err)
@@ -202,6 +202,25 @@ func (s *idsServer) GetHiLo(ctx context.Context, req *idnodev1.GetHiLoRequest) (
 		return nil, statusError(err)
 	}
 	return &idnodev1.GetHiLoResponse{Hilo: &idnodev1.HiLo{Tag: res.HiLo.Tag, Max: res.HiLo.Max}, LogIndex: res.LogIndex}, nil
+}
+
+var rangeStates = map[service.RangeState]idnodev1.RangeState{
+	service.RangeOutstanding: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, service.RangeReserved: idnodev1.RangeState_RANGE_STATE_RESERVED,
+	service.RangeNotRemembered: idnodev1.RangeState_RANGE_STATE_NOT_REMEMBERED, service.RangeNotIssued: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED,
+}
+
+func (s *idsServer) WhoHolds(ctx context.Context, req *idnodev1.WhoHoldsRequest) (*idnodev1.WhoHoldsResponse, error) {
+	res, err := s.service.WhoHolds(ctx, service.WhoHoldsRequest{
+		Database: req.GetDatabase(), Tag: req.GetTag(), Number: req.GetNumber(), Consistency: consistencyOf(req.GetConsistency()),
+	})
+	if err != nil {
+		return nil, statusError(err)
+	}
+	answer := &idnodev1.WhoHoldsResponse{State: rangeStates[res.State], Low: res.Range.Low, High: res.Range.High, LogIndex: res.LogIndex}
+	if h := res.Holder; res.Known {
+		answer.Holder = &idnodev1.RangeHolder{Label: h.Label, Principal: h.Principal, NodeTag: h.Node, IssuedAt: timestamppb.New(h.Issued)}
+	}
+	return answer, nil
 }
 
 func (s *idsServer) SetHiLo(ctx context.Context, req *idnodev1.SetHiLoRequest) (*idnodev1.SetHiLoResponse, error) {

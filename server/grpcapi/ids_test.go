@@ -14,8 +14,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/fsmtest"
+	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -243,4 +247,40 @@ func FuzzGenerateRequest(f *testing.F) {
 			t.Fatalf("%v with %v and fields %v for %v", err, infos, fields, req)
 		}
 	})
+}
+
+func TestWhoHolds(t *testing.T) {
+	r := serve(t, Config{}, nil)
+	member := fsmtest.Member("A")
+	member.LogFormat = fsm.StrictFormat
+	r.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
+	ctx := bounded(t)
+	for i, label := range []string{"till 1", "till 2"} {
+		if i == 1 { // In the format before nobody is remembered.
+			r.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
+		}
+		if _, err := r.ids.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders", Size: 5, Label: label}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Must(op.Envelope{Database: "default"}, &raftlogv1.HiLoNext{Tag: "orders", Size: 5, ServerTag: "B", Reserve: true})
+	at := &timestamppb.Timestamp{Seconds: 1_700_000_000}
+	for number, want := range map[int64]*idnodev1.WhoHoldsResponse{
+		5:  {State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 1, High: 5},
+		6:  {State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 6, High: 10, Holder: &idnodev1.RangeHolder{Label: "till 2", NodeTag: "A", IssuedAt: at}},
+		11: {State: idnodev1.RangeState_RANGE_STATE_RESERVED, Low: 11, High: 15, Holder: &idnodev1.RangeHolder{NodeTag: "B", IssuedAt: at}},
+		16: {State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED},
+	} {
+		got, err := r.ids.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Tag: "Orders", Number: number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.LogIndex = got.GetLogIndex()
+		sameMessage(t, got, want)
+	}
+	r.Must(op.Envelope{Database: "default"}, &raftlogv1.HiLoSet{Tag: "orders", Max: 20, Expected: 15})
+	got, err := r.ids.WhoHolds(ctx, &idnodev1.WhoHoldsRequest{Tag: "orders", Number: 15})
+	if err != nil || got.GetState() != idnodev1.RangeState_RANGE_STATE_NOT_REMEMBERED {
+		t.Errorf("%v %v", got, err)
+	}
 }

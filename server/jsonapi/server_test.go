@@ -37,6 +37,7 @@ var requests = map[string]string{
 	ids + "NextRange":      `{"tag":"users"}`,
 	ids + "ReturnRange":    `{"tag":"users","low":"1","high":"32","withoutToken":true}`,
 	ids + "GetHiLo":        `{"tag":"users"}`,
+	ids + "WhoHolds":       `{"tag":"users","number":"1"}`,
 	ids + "SetHiLo":        `{"tag":"users","max":"99"}`,
 	ids + "ListHiLo":       `{"pageSize":3}`,
 	ids + "ListReserves":   `{}`,

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -320,4 +321,23 @@ func TestNoNumberComesTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheStateKnowsWhoseReserveAGrantIs, and in whose name it was asked for.
+func TestTheStateKnowsWhoseReserveAGrantIs(t *testing.T) {
+	each(t, func(t *testing.T, w *world, n *node) {
+		principal := "CN=till"
+		n.keeper.Took("db", "users", &principal, n.next("users", 32, 0))
+		n.use("users", 100, 5*time.Second)
+		n.keeper.Took("db", "users", &principal, n.next("users", 32, 0))
+		n.drain("users", 1000)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		counter, _ := w.state.HiLo("db", "users")
+		newest := counter.Outstanding[len(counter.Outstanding)-1]
+		h, known := fsm.HolderOf(newest)
+		if !known || !h.Reserve || h.Node != "A" || h.Principal != principal || h.Label != "" {
+			t.Errorf("%+v %v", h, known)
+		}
+	})
 }

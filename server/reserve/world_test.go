@@ -120,7 +120,7 @@ type node struct {
 // newNode makes a node, whose keeper ends with the test.
 func (w *world) newNode(length time.Duration) *node {
 	n := &node{world: w}
-	n.keeper = NewKeeper(Config{Cluster: n, For: length})
+	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: func() (string, bool) { return "A", true }, Format: w.state.Format})
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()

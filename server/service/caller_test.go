@@ -140,6 +140,10 @@ var useCases = map[string]struct {
 		_, err := n.ListClaims(ctx, ListRequest{Database: "shop", Prefix: "orders"})
 		return err
 	}},
+	"who holds": {rights.Read, func(ctx context.Context, n node) error {
+		_, err := n.WhoHolds(ctx, WhoHoldsRequest{Database: "shop", Tag: "orders", Number: 1})
+		return err
+	}},
 	"databases": {rights.Read, func(ctx context.Context, n node) error {
 		_, err := n.ListDatabases(ctx, ListRequest{})
 		return err

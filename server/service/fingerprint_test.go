@@ -109,17 +109,27 @@ func alter(t *testing.T, field reflect.Value) {
 // TestRangeIsRememberedAcrossTheRaiseOfTheFormat: the retry is the same request across the raise of the format, with which the fingerprint
 // has changed.
 func TestRangeIsRememberedAcrossTheRaiseOfTheFormat(t *testing.T) {
-	w := newWorld(t)
-	n := newNode(t, w, nil)
-	req := NextRangeRequest{Tag: "u", HasLastRange: true, LastRangeAt: time.Unix(1000, 0), RequestID: &RequestID{ID: "r"}}
-	first, err := n.NextRange(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
+	for what, req := range map[string]NextRangeRequest{
+		"a last range": {Tag: "u", HasLastRange: true, LastRangeAt: time.Unix(1000, 0)},
+		"a label":      {Tag: "u", Label: "till 3"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			n := newNode(t, w, nil)
+			req.RequestID = &RequestID{ID: "r"}
+			first, err := n.NextRange(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before := requestKey("default", req.RequestID, req.fingerprintBefore); n.rangeKey("default", req).Fingerprint != before.Fingerprint {
+				t.Error("an older node would take it for another request")
+			}
+			w.raiseFormat(fsm.StrictFormat)
+			again, err := n.NextRange(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, again, first)
+		})
 	}
-	w.raiseFormat(fsm.StrictFormat)
-	again, err := n.NextRange(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, again, first)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"time"
+	"unicode/utf8"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
@@ -40,7 +41,9 @@ type NextRangeRequest struct {
 	// Size is the size wanted, 1 to 1,048,576; 0 lets the policy decide.
 	Size int64
 	// MaxHigh, if not 0, refuses a range that would end above it.
-	MaxHigh   int64
+	MaxHigh int64
+	// Label is what the caller calls itself, for those who ask who holds the range.
+	Label     string
 	RequestID *RequestID
 }
 
@@ -132,8 +135,9 @@ type wantedRange struct {
 
 // fromCluster takes a range through the log.
 func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (NextRangeResponse, error) {
+	e := op.Envelope{Database: w.database, Request: w.key, Principal: r.holder(ctx)}
 	// Asking again is safe even without a request id: a lost range is a hole.
-	result, err := r.propose(ctx, op.Envelope{Database: w.database, Request: w.key}, w.next, true)
+	result, err := r.propose(ctx, e, w.next, true)
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
@@ -148,7 +152,7 @@ func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (NextRangeResp
 	return res, err
 }
 
-// checkRangeText checks tag and separator, and returns the separator.
+// checkRangeText checks tag, separator and label, and returns the separator.
 func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	separator, err := docid.ParseSeparator(req.Separator)
 	if err != nil {
@@ -156,6 +160,9 @@ func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	}
 	if err := docid.ValidateTag(req.Tag, separator); err != nil {
 		return "", badForm(err, "")
+	}
+	if _, control := docid.FirstControl(req.Label); control || len(req.Label) > fsm.MaxLabelBytes || !utf8.ValidString(req.Label) {
+		return "", invalid(ReasonInvalidLabel, "label", "the label is longer than %d bytes, or has control characters", fsm.MaxLabelBytes)
 	}
 	if err := checkFolded(docid.Fold(req.Tag), docid.MaxNameBytes, ReasonInvalidTag, "tag"); err != nil {
 		return "", err
@@ -167,6 +174,10 @@ func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	}
 	return separator, nil
 }
+
+// holder returns the caller's name, which the state keeps with the range; nil as long as
+// it does not.
+func (r *ranges) holder(ctx context.Context) *string { return r.proposer.auth.principal(ctx, true) }
 
 func checkRangeNumbers(req NextRangeRequest) error {
 	switch {
@@ -200,6 +211,9 @@ func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error)
 		Tag: docid.Fold(req.Tag), Size: req.Size, LastSize: req.LastSize, LastMax: req.LastMax,
 		Token: newToken(), ServerTag: tag, ServerPrefix: r.serverPrefix, MaxHigh: req.MaxHigh,
 	}
+	if r.state.Format() >= fsm.StrictFormat {
+		next.Label = req.Label
+	}
 	if req.HasLastRange {
 		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
 	}
@@ -211,7 +225,7 @@ func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error)
 func (r *ranges) rangeKey(database string, req NextRangeRequest) *op.RequestKey {
 	key := requestKey(database, req.RequestID, req.fingerprint)
 	switch {
-	case key == nil || !req.HasLastRange:
+	case key == nil || !req.HasLastRange && req.Label == "":
 	case r.state.Format() < fsm.StrictFormat:
 		key.Fingerprint = req.fingerprintBefore().sum()
 	default:
@@ -227,6 +241,9 @@ func (r NextRangeRequest) fingerprint() fingerprint {
 	}
 	if r.MaxHigh > 0 {
 		f = f.number(r.MaxHigh)
+	}
+	if r.Label != "" {
+		f = f.text(r.Label)
 	}
 	return f
 }

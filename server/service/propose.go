@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func unnamed(err error, principal *string) bool {
 // See named.
 func (p *proposer) propose(ctx context.Context, e op.Envelope, payload proto.Message, repeatable bool) (result *raftlogv1.Result, err error) {
 	err = p.named(ctx, e.Request != nil, repeatable, func(principal *string) (err error) {
-		e.Principal = principal
+		e.Principal = cmp.Or(principal, e.Principal)
 		result, err = p.once(ctx, e, payload)
 		return err
 	})

@@ -7,7 +7,9 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/hilo"
 )
 
 // reader reads the replicated state, as new as a caller asks for.
@@ -178,19 +180,28 @@ func (r *ranges) GetHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoRespon
 }
 
 func (r *ranges) getHiLo(ctx context.Context, req GetHiLoRequest) (GetHiLoResponse, error) {
-	database, tag, err := hiloKey(req.Database, req.Tag)
+	counter, index, err := r.readHiLo(ctx, req)
 	if err != nil {
 		return GetHiLoResponse{}, err
+	}
+	return GetHiLoResponse{HiLo: HiLo{Tag: docid.Fold(req.Tag), Max: counter.Max}, LogIndex: index}, nil
+}
+
+// readHiLo returns a counter that is as new as asked for, and the log index of that.
+func (r *ranges) readHiLo(ctx context.Context, req GetHiLoRequest) (hilo.Counter, uint64, error) {
+	database, tag, err := hiloKey(req.Database, req.Tag)
+	if err != nil {
+		return hilo.Counter{}, 0, err
 	}
 	index, err := r.settleFor(ctx, req.Consistency, database, tag)
 	if err != nil {
-		return GetHiLoResponse{}, err
+		return hilo.Counter{}, 0, err
 	}
 	counter, ok := r.state.HiLo(database, tag)
 	if !ok {
-		return GetHiLoResponse{}, &Error{Code: NotFound, Reason: ReasonHiLoNotFound, Message: "there is no such HiLo counter"}
+		return hilo.Counter{}, 0, &Error{Code: NotFound, Reason: ReasonHiLoNotFound, Message: "there is no such HiLo counter"}
 	}
-	return GetHiLoResponse{HiLo: HiLo{Tag: tag, Max: counter.Max}, LogIndex: index}, nil
+	return counter, index, nil
 }
 
 // ListHiLo lists HiLo counters in order of their folded tags.

@@ -21,6 +21,8 @@ const (
 	ReasonInvalidHigh        = "INVALID_HIGH"
 	ReasonInvalidLast        = "INVALID_LAST"
 	ReasonInvalidToken       = "INVALID_TOKEN"
+	ReasonInvalidLabel       = "INVALID_LABEL"
+	ReasonInvalidNumber      = "INVALID_NUMBER"
 	ReasonInvalidMax         = "INVALID_MAX"
 	ReasonInvalidExpected    = "INVALID_EXPECTED"
 	ReasonInvalidPrefix      = "INVALID_PREFIX"

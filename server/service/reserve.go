@@ -125,7 +125,7 @@ func (r *ranges) fromReserve(caller string, w *wantedRange) (res NextRangeRespon
 
 // took tells the reserve of a range that a caller was given.
 func (r *ranges) took(ctx context.Context, w *wantedRange, res NextRangeResponse) {
-	r.reserves.Took(w.database, w.next.GetTag(), r.proposer.auth.principal(ctx, false), hilo.Range{Low: res.Low, High: res.High})
+	r.reserves.Took(w.database, w.next.GetTag(), r.holder(ctx), hilo.Range{Low: res.Low, High: res.High})
 	if res.FromReserve {
 		r.events.rangeFromReserve(w.database)
 	}

@@ -124,7 +124,7 @@ func (c *client) nextRange(ctx context.Context) {
 	id := c.request(&op)
 	tag, token := strings.TrimSuffix(c.spelled(op.Name), "|"), []byte(nil)
 	got := c.issue(ctx, op, func(ctx context.Context, s *server, op *history.Op) error {
-		r, err := c.ids(s).NextRange(ctx, &idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, RequestId: id})
+		r, err := c.ids(s).NextRange(ctx, &idnodev1.NextRangeRequest{Database: op.Database, Tag: tag, Size: op.Count, Label: "traffic", RequestId: id})
 		op.Low, op.High, op.Tag, op.Reserve = r.GetLow(), r.GetHigh(), r.GetNodeTag(), r.GetFromReserve()
 		if err == nil {
 			token = r.GetToken()

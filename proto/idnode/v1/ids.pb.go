@@ -90,6 +90,69 @@ func (Strategy) EnumDescriptor() ([]byte, []int) {
 	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{0}
 }
 
+// RangeState says what the cluster knows of a number of a tag.
+type RangeState int32
+
+const (
+	// Not set.
+	RangeState_RANGE_STATE_UNSPECIFIED RangeState = 0
+	// It is in a range that a caller got.
+	RangeState_RANGE_STATE_OUTSTANDING RangeState = 1
+	// It is in a range that a node got for its reserve. Whether the node gave the number
+	// to a caller since, the cluster does not know.
+	RangeState_RANGE_STATE_RESERVED RangeState = 2
+	// It is at or below the counter's Max, and in no range that is remembered: it was issued
+	// earlier, skipped, set, or restored.
+	RangeState_RANGE_STATE_NOT_REMEMBERED RangeState = 3
+	// It is above the counter's Max: it was never issued, or came back unused.
+	RangeState_RANGE_STATE_NOT_ISSUED RangeState = 4
+)
+
+// Enum value maps for RangeState.
+var (
+	RangeState_name = map[int32]string{
+		0: "RANGE_STATE_UNSPECIFIED",
+		1: "RANGE_STATE_OUTSTANDING",
+		2: "RANGE_STATE_RESERVED",
+		3: "RANGE_STATE_NOT_REMEMBERED",
+		4: "RANGE_STATE_NOT_ISSUED",
+	}
+	RangeState_value = map[string]int32{
+		"RANGE_STATE_UNSPECIFIED":    0,
+		"RANGE_STATE_OUTSTANDING":    1,
+		"RANGE_STATE_RESERVED":       2,
+		"RANGE_STATE_NOT_REMEMBERED": 3,
+		"RANGE_STATE_NOT_ISSUED":     4,
+	}
+)
+
+func (x RangeState) Enum() *RangeState {
+	p := new(RangeState)
+	*p = x
+	return p
+}
+
+func (x RangeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RangeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_idnode_v1_ids_proto_enumTypes[1].Descriptor()
+}
+
+func (RangeState) Type() protoreflect.EnumType {
+	return &file_idnode_v1_ids_proto_enumTypes[1]
+}
+
+func (x RangeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RangeState.Descriptor instead.
+func (RangeState) EnumDescriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{1}
+}
+
 // RequestId makes a call that goes through the cluster count exactly once.
 type RequestId struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1227,7 +1290,10 @@ type NextRangeRequest struct {
 	// reserve may be smaller.
 	Size int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
 	// Makes the call count once.
-	RequestId     *RequestId `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId *RequestId `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// What the caller calls itself, for people who ask who holds a range: at most 64
+	// bytes without control characters. A range from a reserve does not keep it.
+	Label         string `protobuf:"bytes,9,opt,name=label,proto3" json:"label,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1316,6 +1382,13 @@ func (x *NextRangeRequest) GetRequestId() *RequestId {
 		return x.RequestId
 	}
 	return nil
+}
+
+func (x *NextRangeRequest) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
 }
 
 // NextRangeResponse is the reserved range. Prefix and node tag belong to this
@@ -1737,6 +1810,236 @@ func (x *GetHiLoResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// RangeHolder is who got a range.
+type RangeHolder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the caller called itself; empty if it did not, and for a reserve.
+	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
+	// The name in the caller's certificate, at most 256 bytes of it; empty without TLS. For
+	// a reserve, that of the caller whose use of the tag made the node ask.
+	Principal string `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The tag of the node that served the caller, or that has the range in its reserve.
+	NodeTag string `protobuf:"bytes,3,opt,name=node_tag,json=nodeTag,proto3" json:"node_tag,omitempty"`
+	// The leader's time of the range, to the second.
+	IssuedAt      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RangeHolder) Reset() {
+	*x = RangeHolder{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RangeHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RangeHolder) ProtoMessage() {}
+
+func (x *RangeHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RangeHolder.ProtoReflect.Descriptor instead.
+func (*RangeHolder) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RangeHolder) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetNodeTag() string {
+	if x != nil {
+		return x.NodeTag
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetIssuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.IssuedAt
+	}
+	return nil
+}
+
+// WhoHoldsRequest names a number of a tag.
+type WhoHoldsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The database; empty means "default".
+	Database string `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The collection's tag.
+	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	// The number; at least 1.
+	Number int64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	// How fresh the answer must be.
+	Consistency   Consistency `protobuf:"varint,4,opt,name=consistency,proto3,enum=idnode.v1.Consistency" json:"consistency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoHoldsRequest) Reset() {
+	*x = WhoHoldsRequest{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoHoldsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoHoldsRequest) ProtoMessage() {}
+
+func (x *WhoHoldsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoHoldsRequest.ProtoReflect.Descriptor instead.
+func (*WhoHoldsRequest) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *WhoHoldsRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *WhoHoldsRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *WhoHoldsRequest) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WhoHoldsRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+// WhoHoldsResponse says who got the range that the number is in.
+type WhoHoldsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is known of the number.
+	State RangeState `protobuf:"varint,1,opt,name=state,proto3,enum=idnode.v1.RangeState" json:"state,omitempty"`
+	// The first number of its range; 0 if the state is neither OUTSTANDING nor RESERVED.
+	Low int64 `protobuf:"varint,2,opt,name=low,proto3" json:"low,omitempty"`
+	// The last number of its range; 0 as above.
+	High int64 `protobuf:"varint,3,opt,name=high,proto3" json:"high,omitempty"`
+	// Who got the range; unset if it is not remembered, as with ranges from before log
+	// format 3.
+	Holder *RangeHolder `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The log index the answer is at least as new as.
+	LogIndex      uint64 `protobuf:"varint,5,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoHoldsResponse) Reset() {
+	*x = WhoHoldsResponse{}
+	mi := &file_idnode_v1_ids_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoHoldsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoHoldsResponse) ProtoMessage() {}
+
+func (x *WhoHoldsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_idnode_v1_ids_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoHoldsResponse.ProtoReflect.Descriptor instead.
+func (*WhoHoldsResponse) Descriptor() ([]byte, []int) {
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WhoHoldsResponse) GetState() RangeState {
+	if x != nil {
+		return x.State
+	}
+	return RangeState_RANGE_STATE_UNSPECIFIED
+}
+
+func (x *WhoHoldsResponse) GetLow() int64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *WhoHoldsResponse) GetHigh() int64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
+func (x *WhoHoldsResponse) GetHolder() *RangeHolder {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+func (x *WhoHoldsResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
 // HiLo is the counter of a collection's tag.
 type HiLo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1750,7 +2053,7 @@ type HiLo struct {
 
 func (x *HiLo) Reset() {
 	*x = HiLo{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[22]
+	mi := &file_idnode_v1_ids_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +2065,7 @@ func (x *HiLo) String() string {
 func (*HiLo) ProtoMessage() {}
 
 func (x *HiLo) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[22]
+	mi := &file_idnode_v1_ids_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +2078,7 @@ func (x *HiLo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiLo.ProtoReflect.Descriptor instead.
 func (*HiLo) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HiLo) GetTag() string {
@@ -1812,7 +2115,7 @@ type SetHiLoRequest struct {
 
 func (x *SetHiLoRequest) Reset() {
 	*x = SetHiLoRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[23]
+	mi := &file_idnode_v1_ids_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +2127,7 @@ func (x *SetHiLoRequest) String() string {
 func (*SetHiLoRequest) ProtoMessage() {}
 
 func (x *SetHiLoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[23]
+	mi := &file_idnode_v1_ids_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +2140,7 @@ func (x *SetHiLoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHiLoRequest.ProtoReflect.Descriptor instead.
 func (*SetHiLoRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SetHiLoRequest) GetDatabase() string {
@@ -1888,7 +2191,7 @@ type SetHiLoResponse struct {
 
 func (x *SetHiLoResponse) Reset() {
 	*x = SetHiLoResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[24]
+	mi := &file_idnode_v1_ids_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2203,7 @@ func (x *SetHiLoResponse) String() string {
 func (*SetHiLoResponse) ProtoMessage() {}
 
 func (x *SetHiLoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[24]
+	mi := &file_idnode_v1_ids_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2216,7 @@ func (x *SetHiLoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetHiLoResponse.ProtoReflect.Descriptor instead.
 func (*SetHiLoResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetHiLoResponse) GetMax() int64 {
@@ -1949,7 +2252,7 @@ type ListHiLoRequest struct {
 
 func (x *ListHiLoRequest) Reset() {
 	*x = ListHiLoRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[25]
+	mi := &file_idnode_v1_ids_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2264,7 @@ func (x *ListHiLoRequest) String() string {
 func (*ListHiLoRequest) ProtoMessage() {}
 
 func (x *ListHiLoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[25]
+	mi := &file_idnode_v1_ids_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2277,7 @@ func (x *ListHiLoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHiLoRequest.ProtoReflect.Descriptor instead.
 func (*ListHiLoRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListHiLoRequest) GetDatabase() string {
@@ -2027,7 +2330,7 @@ type ListHiLoResponse struct {
 
 func (x *ListHiLoResponse) Reset() {
 	*x = ListHiLoResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[26]
+	mi := &file_idnode_v1_ids_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2342,7 @@ func (x *ListHiLoResponse) String() string {
 func (*ListHiLoResponse) ProtoMessage() {}
 
 func (x *ListHiLoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[26]
+	mi := &file_idnode_v1_ids_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2355,7 @@ func (x *ListHiLoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHiLoResponse.ProtoReflect.Descriptor instead.
 func (*ListHiLoResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListHiLoResponse) GetHilos() []*HiLo {
@@ -2093,7 +2396,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	mi := &file_idnode_v1_ids_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2408,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[27]
+	mi := &file_idnode_v1_ids_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2421,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{27}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Reserve) GetDatabase() string {
@@ -2162,7 +2465,7 @@ type ListReservesRequest struct {
 
 func (x *ListReservesRequest) Reset() {
 	*x = ListReservesRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	mi := &file_idnode_v1_ids_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2477,7 @@ func (x *ListReservesRequest) String() string {
 func (*ListReservesRequest) ProtoMessage() {}
 
 func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[28]
+	mi := &file_idnode_v1_ids_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2490,7 @@ func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesRequest.ProtoReflect.Descriptor instead.
 func (*ListReservesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{28}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListReservesRequest) GetPageSize() int32 {
@@ -2219,7 +2522,7 @@ type ListReservesResponse struct {
 
 func (x *ListReservesResponse) Reset() {
 	*x = ListReservesResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	mi := &file_idnode_v1_ids_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2534,7 @@ func (x *ListReservesResponse) String() string {
 func (*ListReservesResponse) ProtoMessage() {}
 
 func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[29]
+	mi := &file_idnode_v1_ids_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2547,7 @@ func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesResponse.ProtoReflect.Descriptor instead.
 func (*ListReservesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{29}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListReservesResponse) GetNodeTag() string {
@@ -2285,7 +2588,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[30]
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2600,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[30]
+	mi := &file_idnode_v1_ids_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2613,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{30}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClaimRequest) GetDatabase() string {
@@ -2354,7 +2657,7 @@ type ClaimResponse struct {
 
 func (x *ClaimResponse) Reset() {
 	*x = ClaimResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[31]
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2669,7 @@ func (x *ClaimResponse) String() string {
 func (*ClaimResponse) ProtoMessage() {}
 
 func (x *ClaimResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[31]
+	mi := &file_idnode_v1_ids_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2682,7 @@ func (x *ClaimResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimResponse.ProtoReflect.Descriptor instead.
 func (*ClaimResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{31}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ClaimResponse) GetId() string {
@@ -2411,7 +2714,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[32]
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2726,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[32]
+	mi := &file_idnode_v1_ids_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2739,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{32}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseRequest) GetDatabase() string {
@@ -2471,7 +2774,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2786,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[33]
+	mi := &file_idnode_v1_ids_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2799,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{33}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseResponse) GetLogIndex() uint64 {
@@ -2525,7 +2828,7 @@ type ListClaimsRequest struct {
 
 func (x *ListClaimsRequest) Reset() {
 	*x = ListClaimsRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2840,7 @@ func (x *ListClaimsRequest) String() string {
 func (*ListClaimsRequest) ProtoMessage() {}
 
 func (x *ListClaimsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[34]
+	mi := &file_idnode_v1_ids_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2853,7 @@ func (x *ListClaimsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClaimsRequest.ProtoReflect.Descriptor instead.
 func (*ListClaimsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{34}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListClaimsRequest) GetDatabase() string {
@@ -2603,7 +2906,7 @@ type ListClaimsResponse struct {
 
 func (x *ListClaimsResponse) Reset() {
 	*x = ListClaimsResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2918,7 @@ func (x *ListClaimsResponse) String() string {
 func (*ListClaimsResponse) ProtoMessage() {}
 
 func (x *ListClaimsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[35]
+	mi := &file_idnode_v1_ids_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2931,7 @@ func (x *ListClaimsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClaimsResponse.ProtoReflect.Descriptor instead.
 func (*ListClaimsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{35}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListClaimsResponse) GetIds() []string {
@@ -2665,7 +2968,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2980,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[36]
+	mi := &file_idnode_v1_ids_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2993,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{36}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExchangeRequest) GetCalls() []*Call {
@@ -2726,7 +3029,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	mi := &file_idnode_v1_ids_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +3041,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[37]
+	mi := &file_idnode_v1_ids_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +3054,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{37}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Call) GetCorrelation() uint64 {
@@ -2902,7 +3205,7 @@ type ExchangeResponse struct {
 
 func (x *ExchangeResponse) Reset() {
 	*x = ExchangeResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	mi := &file_idnode_v1_ids_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3217,7 @@ func (x *ExchangeResponse) String() string {
 func (*ExchangeResponse) ProtoMessage() {}
 
 func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[38]
+	mi := &file_idnode_v1_ids_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3230,7 @@ func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
 func (*ExchangeResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{38}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExchangeResponse) GetReplies() []*Reply {
@@ -2961,7 +3264,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	mi := &file_idnode_v1_ids_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3276,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[39]
+	mi := &file_idnode_v1_ids_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3289,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{39}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Reply) GetCorrelation() uint64 {
@@ -3151,7 +3454,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[40]
+	mi := &file_idnode_v1_ids_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3466,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[40]
+	mi := &file_idnode_v1_ids_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3479,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{40}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Error) GetCode() int32 {
@@ -3220,7 +3523,7 @@ type StreamServerSideIdsRequest struct {
 
 func (x *StreamServerSideIdsRequest) Reset() {
 	*x = StreamServerSideIdsRequest{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[41]
+	mi := &file_idnode_v1_ids_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3535,7 @@ func (x *StreamServerSideIdsRequest) String() string {
 func (*StreamServerSideIdsRequest) ProtoMessage() {}
 
 func (x *StreamServerSideIdsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[41]
+	mi := &file_idnode_v1_ids_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3548,7 @@ func (x *StreamServerSideIdsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamServerSideIdsRequest.ProtoReflect.Descriptor instead.
 func (*StreamServerSideIdsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{41}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StreamServerSideIdsRequest) GetDatabase() string {
@@ -3297,7 +3600,7 @@ type StreamServerSideIdsResponse struct {
 
 func (x *StreamServerSideIdsResponse) Reset() {
 	*x = StreamServerSideIdsResponse{}
-	mi := &file_idnode_v1_ids_proto_msgTypes[42]
+	mi := &file_idnode_v1_ids_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3612,7 @@ func (x *StreamServerSideIdsResponse) String() string {
 func (*StreamServerSideIdsResponse) ProtoMessage() {}
 
 func (x *StreamServerSideIdsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_ids_proto_msgTypes[42]
+	mi := &file_idnode_v1_ids_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3625,7 @@ func (x *StreamServerSideIdsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamServerSideIdsResponse.ProtoReflect.Descriptor instead.
 func (*StreamServerSideIdsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{42}
+	return file_idnode_v1_ids_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamServerSideIdsResponse) GetBlock() *IdBlock {
@@ -3428,7 +3731,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"K\n" +
 	"\x16DeleteIdentityResponse\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x03R\x05value\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x9f\x02\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\xb5\x02\n" +
 	"\x10NextRangeRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x1c\n" +
@@ -3438,7 +3741,8 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\blast_max\x18\x06 \x01(\x03R\alastMax\x12\x12\n" +
 	"\x04size\x18\a \x01(\x03R\x04size\x123\n" +
 	"\n" +
-	"request_id\x18\b \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\"\x8d\x02\n" +
+	"request_id\x18\b \x01(\v2\x14.idnode.v1.RequestIdR\trequestId\x12\x14\n" +
+	"\x05label\x18\t \x01(\tR\x05label\"\x8d\x02\n" +
 	"\x11NextRangeResponse\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x10\n" +
 	"\x03low\x18\x02 \x01(\x03R\x03low\x12\x12\n" +
@@ -3469,7 +3773,23 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\vconsistency\x18\x03 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"S\n" +
 	"\x0fGetHiLoResponse\x12#\n" +
 	"\x04hilo\x18\x01 \x01(\v2\x0f.idnode.v1.HiLoR\x04hilo\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"*\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x95\x01\n" +
+	"\vRangeHolder\x12\x14\n" +
+	"\x05label\x18\x01 \x01(\tR\x05label\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\tR\tprincipal\x12\x19\n" +
+	"\bnode_tag\x18\x03 \x01(\tR\anodeTag\x127\n" +
+	"\tissued_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\"\x91\x01\n" +
+	"\x0fWhoHoldsRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x03R\x06number\x128\n" +
+	"\vconsistency\x18\x04 \x01(\x0e2\x16.idnode.v1.ConsistencyR\vconsistency\"\xb2\x01\n" +
+	"\x10WhoHoldsResponse\x12+\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x15.idnode.v1.RangeStateR\x05state\x12\x10\n" +
+	"\x03low\x18\x02 \x01(\x03R\x03low\x12\x12\n" +
+	"\x04high\x18\x03 \x01(\x03R\x04high\x12.\n" +
+	"\x06holder\x18\x04 \x01(\v2\x16.idnode.v1.RangeHolderR\x06holder\x12\x1b\n" +
+	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\"*\n" +
 	"\x04HiLo\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\"\xa1\x01\n" +
@@ -3581,7 +3901,14 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\rSTRATEGY_GUID\x10\x01\x12\x18\n" +
 	"\x14STRATEGY_SERVER_SIDE\x10\x02\x12\x15\n" +
 	"\x11STRATEGY_IDENTITY\x10\x03\x12\x15\n" +
-	"\x11STRATEGY_SEMANTIC\x10\x042\x99\n" +
+	"\x11STRATEGY_SEMANTIC\x10\x04*\x9c\x01\n" +
+	"\n" +
+	"RangeState\x12\x1b\n" +
+	"\x17RANGE_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17RANGE_STATE_OUTSTANDING\x10\x01\x12\x18\n" +
+	"\x14RANGE_STATE_RESERVED\x10\x02\x12\x1e\n" +
+	"\x1aRANGE_STATE_NOT_REMEMBERED\x10\x03\x12\x1a\n" +
+	"\x16RANGE_STATE_NOT_ISSUED\x10\x042\xde\n" +
 	"\n" +
 	"\n" +
 	"IdsService\x12C\n" +
@@ -3595,6 +3922,7 @@ const file_idnode_v1_ids_proto_rawDesc = "" +
 	"\vReturnRange\x12\x1d.idnode.v1.ReturnRangeRequest\x1a\x1e.idnode.v1.ReturnRangeResponse\x12@\n" +
 	"\aGetHiLo\x12\x19.idnode.v1.GetHiLoRequest\x1a\x1a.idnode.v1.GetHiLoResponse\x12@\n" +
 	"\aSetHiLo\x12\x19.idnode.v1.SetHiLoRequest\x1a\x1a.idnode.v1.SetHiLoResponse\x12C\n" +
+	"\bWhoHolds\x12\x1a.idnode.v1.WhoHoldsRequest\x1a\x1b.idnode.v1.WhoHoldsResponse\x12C\n" +
 	"\bListHiLo\x12\x1a.idnode.v1.ListHiLoRequest\x1a\x1b.idnode.v1.ListHiLoResponse\x12O\n" +
 	"\fListReserves\x12\x1e.idnode.v1.ListReservesRequest\x1a\x1f.idnode.v1.ListReservesResponse\x12:\n" +
 	"\x05Claim\x12\x17.idnode.v1.ClaimRequest\x1a\x18.idnode.v1.ClaimResponse\x12@\n" +
@@ -3616,143 +3944,153 @@ func file_idnode_v1_ids_proto_rawDescGZIP() []byte {
 	return file_idnode_v1_ids_proto_rawDescData
 }
 
-var file_idnode_v1_ids_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_idnode_v1_ids_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_idnode_v1_ids_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_idnode_v1_ids_proto_goTypes = []any{
 	(Strategy)(0),                       // 0: idnode.v1.Strategy
-	(*RequestId)(nil),                   // 1: idnode.v1.RequestId
-	(*GenerateRequest)(nil),             // 2: idnode.v1.GenerateRequest
-	(*IdBlock)(nil),                     // 3: idnode.v1.IdBlock
-	(*GenerateResponse)(nil),            // 4: idnode.v1.GenerateResponse
-	(*ValueBlock)(nil),                  // 5: idnode.v1.ValueBlock
-	(*NextIdentityRequest)(nil),         // 6: idnode.v1.NextIdentityRequest
-	(*NextIdentityResponse)(nil),        // 7: idnode.v1.NextIdentityResponse
-	(*SeedIdentityRequest)(nil),         // 8: idnode.v1.SeedIdentityRequest
-	(*SeedIdentityResponse)(nil),        // 9: idnode.v1.SeedIdentityResponse
-	(*GetIdentityRequest)(nil),          // 10: idnode.v1.GetIdentityRequest
-	(*GetIdentityResponse)(nil),         // 11: idnode.v1.GetIdentityResponse
-	(*Identity)(nil),                    // 12: idnode.v1.Identity
-	(*ListIdentitiesRequest)(nil),       // 13: idnode.v1.ListIdentitiesRequest
-	(*ListIdentitiesResponse)(nil),      // 14: idnode.v1.ListIdentitiesResponse
-	(*DeleteIdentityRequest)(nil),       // 15: idnode.v1.DeleteIdentityRequest
-	(*DeleteIdentityResponse)(nil),      // 16: idnode.v1.DeleteIdentityResponse
-	(*NextRangeRequest)(nil),            // 17: idnode.v1.NextRangeRequest
-	(*NextRangeResponse)(nil),           // 18: idnode.v1.NextRangeResponse
-	(*ReturnRangeRequest)(nil),          // 19: idnode.v1.ReturnRangeRequest
-	(*ReturnRangeResponse)(nil),         // 20: idnode.v1.ReturnRangeResponse
-	(*GetHiLoRequest)(nil),              // 21: idnode.v1.GetHiLoRequest
-	(*GetHiLoResponse)(nil),             // 22: idnode.v1.GetHiLoResponse
-	(*HiLo)(nil),                        // 23: idnode.v1.HiLo
-	(*SetHiLoRequest)(nil),              // 24: idnode.v1.SetHiLoRequest
-	(*SetHiLoResponse)(nil),             // 25: idnode.v1.SetHiLoResponse
-	(*ListHiLoRequest)(nil),             // 26: idnode.v1.ListHiLoRequest
-	(*ListHiLoResponse)(nil),            // 27: idnode.v1.ListHiLoResponse
-	(*Reserve)(nil),                     // 28: idnode.v1.Reserve
-	(*ListReservesRequest)(nil),         // 29: idnode.v1.ListReservesRequest
-	(*ListReservesResponse)(nil),        // 30: idnode.v1.ListReservesResponse
-	(*ClaimRequest)(nil),                // 31: idnode.v1.ClaimRequest
-	(*ClaimResponse)(nil),               // 32: idnode.v1.ClaimResponse
-	(*ReleaseRequest)(nil),              // 33: idnode.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),             // 34: idnode.v1.ReleaseResponse
-	(*ListClaimsRequest)(nil),           // 35: idnode.v1.ListClaimsRequest
-	(*ListClaimsResponse)(nil),          // 36: idnode.v1.ListClaimsResponse
-	(*ExchangeRequest)(nil),             // 37: idnode.v1.ExchangeRequest
-	(*Call)(nil),                        // 38: idnode.v1.Call
-	(*ExchangeResponse)(nil),            // 39: idnode.v1.ExchangeResponse
-	(*Reply)(nil),                       // 40: idnode.v1.Reply
-	(*Error)(nil),                       // 41: idnode.v1.Error
-	(*StreamServerSideIdsRequest)(nil),  // 42: idnode.v1.StreamServerSideIdsRequest
-	(*StreamServerSideIdsResponse)(nil), // 43: idnode.v1.StreamServerSideIdsResponse
-	(Consistency)(0),                    // 44: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),       // 45: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
-	(*anypb.Any)(nil),                   // 47: google.protobuf.Any
+	(RangeState)(0),                     // 1: idnode.v1.RangeState
+	(*RequestId)(nil),                   // 2: idnode.v1.RequestId
+	(*GenerateRequest)(nil),             // 3: idnode.v1.GenerateRequest
+	(*IdBlock)(nil),                     // 4: idnode.v1.IdBlock
+	(*GenerateResponse)(nil),            // 5: idnode.v1.GenerateResponse
+	(*ValueBlock)(nil),                  // 6: idnode.v1.ValueBlock
+	(*NextIdentityRequest)(nil),         // 7: idnode.v1.NextIdentityRequest
+	(*NextIdentityResponse)(nil),        // 8: idnode.v1.NextIdentityResponse
+	(*SeedIdentityRequest)(nil),         // 9: idnode.v1.SeedIdentityRequest
+	(*SeedIdentityResponse)(nil),        // 10: idnode.v1.SeedIdentityResponse
+	(*GetIdentityRequest)(nil),          // 11: idnode.v1.GetIdentityRequest
+	(*GetIdentityResponse)(nil),         // 12: idnode.v1.GetIdentityResponse
+	(*Identity)(nil),                    // 13: idnode.v1.Identity
+	(*ListIdentitiesRequest)(nil),       // 14: idnode.v1.ListIdentitiesRequest
+	(*ListIdentitiesResponse)(nil),      // 15: idnode.v1.ListIdentitiesResponse
+	(*DeleteIdentityRequest)(nil),       // 16: idnode.v1.DeleteIdentityRequest
+	(*DeleteIdentityResponse)(nil),      // 17: idnode.v1.DeleteIdentityResponse
+	(*NextRangeRequest)(nil),            // 18: idnode.v1.NextRangeRequest
+	(*NextRangeResponse)(nil),           // 19: idnode.v1.NextRangeResponse
+	(*ReturnRangeRequest)(nil),          // 20: idnode.v1.ReturnRangeRequest
+	(*ReturnRangeResponse)(nil),         // 21: idnode.v1.ReturnRangeResponse
+	(*GetHiLoRequest)(nil),              // 22: idnode.v1.GetHiLoRequest
+	(*GetHiLoResponse)(nil),             // 23: idnode.v1.GetHiLoResponse
+	(*RangeHolder)(nil),                 // 24: idnode.v1.RangeHolder
+	(*WhoHoldsRequest)(nil),             // 25: idnode.v1.WhoHoldsRequest
+	(*WhoHoldsResponse)(nil),            // 26: idnode.v1.WhoHoldsResponse
+	(*HiLo)(nil),                        // 27: idnode.v1.HiLo
+	(*SetHiLoRequest)(nil),              // 28: idnode.v1.SetHiLoRequest
+	(*SetHiLoResponse)(nil),             // 29: idnode.v1.SetHiLoResponse
+	(*ListHiLoRequest)(nil),             // 30: idnode.v1.ListHiLoRequest
+	(*ListHiLoResponse)(nil),            // 31: idnode.v1.ListHiLoResponse
+	(*Reserve)(nil),                     // 32: idnode.v1.Reserve
+	(*ListReservesRequest)(nil),         // 33: idnode.v1.ListReservesRequest
+	(*ListReservesResponse)(nil),        // 34: idnode.v1.ListReservesResponse
+	(*ClaimRequest)(nil),                // 35: idnode.v1.ClaimRequest
+	(*ClaimResponse)(nil),               // 36: idnode.v1.ClaimResponse
+	(*ReleaseRequest)(nil),              // 37: idnode.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),             // 38: idnode.v1.ReleaseResponse
+	(*ListClaimsRequest)(nil),           // 39: idnode.v1.ListClaimsRequest
+	(*ListClaimsResponse)(nil),          // 40: idnode.v1.ListClaimsResponse
+	(*ExchangeRequest)(nil),             // 41: idnode.v1.ExchangeRequest
+	(*Call)(nil),                        // 42: idnode.v1.Call
+	(*ExchangeResponse)(nil),            // 43: idnode.v1.ExchangeResponse
+	(*Reply)(nil),                       // 44: idnode.v1.Reply
+	(*Error)(nil),                       // 45: idnode.v1.Error
+	(*StreamServerSideIdsRequest)(nil),  // 46: idnode.v1.StreamServerSideIdsRequest
+	(*StreamServerSideIdsResponse)(nil), // 47: idnode.v1.StreamServerSideIdsResponse
+	(Consistency)(0),                    // 48: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),       // 49: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 50: google.protobuf.Duration
+	(*anypb.Any)(nil),                   // 51: google.protobuf.Any
 }
 var file_idnode_v1_ids_proto_depIdxs = []int32{
-	1,  // 0: idnode.v1.GenerateRequest.request_id:type_name -> idnode.v1.RequestId
-	3,  // 1: idnode.v1.GenerateResponse.blocks:type_name -> idnode.v1.IdBlock
+	2,  // 0: idnode.v1.GenerateRequest.request_id:type_name -> idnode.v1.RequestId
+	4,  // 1: idnode.v1.GenerateResponse.blocks:type_name -> idnode.v1.IdBlock
 	0,  // 2: idnode.v1.GenerateResponse.strategy:type_name -> idnode.v1.Strategy
-	1,  // 3: idnode.v1.NextIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	5,  // 4: idnode.v1.NextIdentityResponse.blocks:type_name -> idnode.v1.ValueBlock
-	1,  // 5: idnode.v1.SeedIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	44, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
-	12, // 7: idnode.v1.GetIdentityResponse.identity:type_name -> idnode.v1.Identity
-	44, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
-	12, // 9: idnode.v1.ListIdentitiesResponse.identities:type_name -> idnode.v1.Identity
-	1,  // 10: idnode.v1.DeleteIdentityRequest.request_id:type_name -> idnode.v1.RequestId
-	45, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
-	1,  // 12: idnode.v1.NextRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	45, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
-	1,  // 14: idnode.v1.ReturnRangeRequest.request_id:type_name -> idnode.v1.RequestId
-	44, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
-	23, // 16: idnode.v1.GetHiLoResponse.hilo:type_name -> idnode.v1.HiLo
-	1,  // 17: idnode.v1.SetHiLoRequest.request_id:type_name -> idnode.v1.RequestId
-	44, // 18: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
-	23, // 19: idnode.v1.ListHiLoResponse.hilos:type_name -> idnode.v1.HiLo
-	46, // 20: idnode.v1.Reserve.lasts:type_name -> google.protobuf.Duration
-	28, // 21: idnode.v1.ListReservesResponse.reserves:type_name -> idnode.v1.Reserve
-	1,  // 22: idnode.v1.ClaimRequest.request_id:type_name -> idnode.v1.RequestId
-	1,  // 23: idnode.v1.ReleaseRequest.request_id:type_name -> idnode.v1.RequestId
-	44, // 24: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
-	38, // 25: idnode.v1.ExchangeRequest.calls:type_name -> idnode.v1.Call
-	46, // 26: idnode.v1.Call.timeout:type_name -> google.protobuf.Duration
-	2,  // 27: idnode.v1.Call.generate:type_name -> idnode.v1.GenerateRequest
-	6,  // 28: idnode.v1.Call.next_identity:type_name -> idnode.v1.NextIdentityRequest
-	8,  // 29: idnode.v1.Call.seed_identity:type_name -> idnode.v1.SeedIdentityRequest
-	17, // 30: idnode.v1.Call.next_range:type_name -> idnode.v1.NextRangeRequest
-	19, // 31: idnode.v1.Call.return_range:type_name -> idnode.v1.ReturnRangeRequest
-	31, // 32: idnode.v1.Call.claim:type_name -> idnode.v1.ClaimRequest
-	33, // 33: idnode.v1.Call.release:type_name -> idnode.v1.ReleaseRequest
-	40, // 34: idnode.v1.ExchangeResponse.replies:type_name -> idnode.v1.Reply
-	41, // 35: idnode.v1.Reply.error:type_name -> idnode.v1.Error
-	4,  // 36: idnode.v1.Reply.generate:type_name -> idnode.v1.GenerateResponse
-	7,  // 37: idnode.v1.Reply.next_identity:type_name -> idnode.v1.NextIdentityResponse
-	9,  // 38: idnode.v1.Reply.seed_identity:type_name -> idnode.v1.SeedIdentityResponse
-	18, // 39: idnode.v1.Reply.next_range:type_name -> idnode.v1.NextRangeResponse
-	20, // 40: idnode.v1.Reply.return_range:type_name -> idnode.v1.ReturnRangeResponse
-	32, // 41: idnode.v1.Reply.claim:type_name -> idnode.v1.ClaimResponse
-	34, // 42: idnode.v1.Reply.release:type_name -> idnode.v1.ReleaseResponse
-	47, // 43: idnode.v1.Error.details:type_name -> google.protobuf.Any
-	3,  // 44: idnode.v1.StreamServerSideIdsResponse.block:type_name -> idnode.v1.IdBlock
-	2,  // 45: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
-	6,  // 46: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
-	8,  // 47: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
-	10, // 48: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
-	13, // 49: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
-	15, // 50: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
-	17, // 51: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
-	19, // 52: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
-	21, // 53: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
-	24, // 54: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
-	26, // 55: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
-	29, // 56: idnode.v1.IdsService.ListReserves:input_type -> idnode.v1.ListReservesRequest
-	31, // 57: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
-	33, // 58: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
-	35, // 59: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
-	37, // 60: idnode.v1.IdsService.Exchange:input_type -> idnode.v1.ExchangeRequest
-	42, // 61: idnode.v1.IdsService.StreamServerSideIds:input_type -> idnode.v1.StreamServerSideIdsRequest
-	4,  // 62: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
-	7,  // 63: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
-	9,  // 64: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
-	11, // 65: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
-	14, // 66: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
-	16, // 67: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
-	18, // 68: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
-	20, // 69: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
-	22, // 70: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
-	25, // 71: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
-	27, // 72: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
-	30, // 73: idnode.v1.IdsService.ListReserves:output_type -> idnode.v1.ListReservesResponse
-	32, // 74: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
-	34, // 75: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
-	36, // 76: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
-	39, // 77: idnode.v1.IdsService.Exchange:output_type -> idnode.v1.ExchangeResponse
-	43, // 78: idnode.v1.IdsService.StreamServerSideIds:output_type -> idnode.v1.StreamServerSideIdsResponse
-	62, // [62:79] is the sub-list for method output_type
-	45, // [45:62] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	2,  // 3: idnode.v1.NextIdentityRequest.request_id:type_name -> idnode.v1.RequestId
+	6,  // 4: idnode.v1.NextIdentityResponse.blocks:type_name -> idnode.v1.ValueBlock
+	2,  // 5: idnode.v1.SeedIdentityRequest.request_id:type_name -> idnode.v1.RequestId
+	48, // 6: idnode.v1.GetIdentityRequest.consistency:type_name -> idnode.v1.Consistency
+	13, // 7: idnode.v1.GetIdentityResponse.identity:type_name -> idnode.v1.Identity
+	48, // 8: idnode.v1.ListIdentitiesRequest.consistency:type_name -> idnode.v1.Consistency
+	13, // 9: idnode.v1.ListIdentitiesResponse.identities:type_name -> idnode.v1.Identity
+	2,  // 10: idnode.v1.DeleteIdentityRequest.request_id:type_name -> idnode.v1.RequestId
+	49, // 11: idnode.v1.NextRangeRequest.last_range_at:type_name -> google.protobuf.Timestamp
+	2,  // 12: idnode.v1.NextRangeRequest.request_id:type_name -> idnode.v1.RequestId
+	49, // 13: idnode.v1.NextRangeResponse.range_at:type_name -> google.protobuf.Timestamp
+	2,  // 14: idnode.v1.ReturnRangeRequest.request_id:type_name -> idnode.v1.RequestId
+	48, // 15: idnode.v1.GetHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	27, // 16: idnode.v1.GetHiLoResponse.hilo:type_name -> idnode.v1.HiLo
+	49, // 17: idnode.v1.RangeHolder.issued_at:type_name -> google.protobuf.Timestamp
+	48, // 18: idnode.v1.WhoHoldsRequest.consistency:type_name -> idnode.v1.Consistency
+	1,  // 19: idnode.v1.WhoHoldsResponse.state:type_name -> idnode.v1.RangeState
+	24, // 20: idnode.v1.WhoHoldsResponse.holder:type_name -> idnode.v1.RangeHolder
+	2,  // 21: idnode.v1.SetHiLoRequest.request_id:type_name -> idnode.v1.RequestId
+	48, // 22: idnode.v1.ListHiLoRequest.consistency:type_name -> idnode.v1.Consistency
+	27, // 23: idnode.v1.ListHiLoResponse.hilos:type_name -> idnode.v1.HiLo
+	50, // 24: idnode.v1.Reserve.lasts:type_name -> google.protobuf.Duration
+	32, // 25: idnode.v1.ListReservesResponse.reserves:type_name -> idnode.v1.Reserve
+	2,  // 26: idnode.v1.ClaimRequest.request_id:type_name -> idnode.v1.RequestId
+	2,  // 27: idnode.v1.ReleaseRequest.request_id:type_name -> idnode.v1.RequestId
+	48, // 28: idnode.v1.ListClaimsRequest.consistency:type_name -> idnode.v1.Consistency
+	42, // 29: idnode.v1.ExchangeRequest.calls:type_name -> idnode.v1.Call
+	50, // 30: idnode.v1.Call.timeout:type_name -> google.protobuf.Duration
+	3,  // 31: idnode.v1.Call.generate:type_name -> idnode.v1.GenerateRequest
+	7,  // 32: idnode.v1.Call.next_identity:type_name -> idnode.v1.NextIdentityRequest
+	9,  // 33: idnode.v1.Call.seed_identity:type_name -> idnode.v1.SeedIdentityRequest
+	18, // 34: idnode.v1.Call.next_range:type_name -> idnode.v1.NextRangeRequest
+	20, // 35: idnode.v1.Call.return_range:type_name -> idnode.v1.ReturnRangeRequest
+	35, // 36: idnode.v1.Call.claim:type_name -> idnode.v1.ClaimRequest
+	37, // 37: idnode.v1.Call.release:type_name -> idnode.v1.ReleaseRequest
+	44, // 38: idnode.v1.ExchangeResponse.replies:type_name -> idnode.v1.Reply
+	45, // 39: idnode.v1.Reply.error:type_name -> idnode.v1.Error
+	5,  // 40: idnode.v1.Reply.generate:type_name -> idnode.v1.GenerateResponse
+	8,  // 41: idnode.v1.Reply.next_identity:type_name -> idnode.v1.NextIdentityResponse
+	10, // 42: idnode.v1.Reply.seed_identity:type_name -> idnode.v1.SeedIdentityResponse
+	19, // 43: idnode.v1.Reply.next_range:type_name -> idnode.v1.NextRangeResponse
+	21, // 44: idnode.v1.Reply.return_range:type_name -> idnode.v1.ReturnRangeResponse
+	36, // 45: idnode.v1.Reply.claim:type_name -> idnode.v1.ClaimResponse
+	38, // 46: idnode.v1.Reply.release:type_name -> idnode.v1.ReleaseResponse
+	51, // 47: idnode.v1.Error.details:type_name -> google.protobuf.Any
+	4,  // 48: idnode.v1.StreamServerSideIdsResponse.block:type_name -> idnode.v1.IdBlock
+	3,  // 49: idnode.v1.IdsService.Generate:input_type -> idnode.v1.GenerateRequest
+	7,  // 50: idnode.v1.IdsService.NextIdentity:input_type -> idnode.v1.NextIdentityRequest
+	9,  // 51: idnode.v1.IdsService.SeedIdentity:input_type -> idnode.v1.SeedIdentityRequest
+	11, // 52: idnode.v1.IdsService.GetIdentity:input_type -> idnode.v1.GetIdentityRequest
+	14, // 53: idnode.v1.IdsService.ListIdentities:input_type -> idnode.v1.ListIdentitiesRequest
+	16, // 54: idnode.v1.IdsService.DeleteIdentity:input_type -> idnode.v1.DeleteIdentityRequest
+	18, // 55: idnode.v1.IdsService.NextRange:input_type -> idnode.v1.NextRangeRequest
+	20, // 56: idnode.v1.IdsService.ReturnRange:input_type -> idnode.v1.ReturnRangeRequest
+	22, // 57: idnode.v1.IdsService.GetHiLo:input_type -> idnode.v1.GetHiLoRequest
+	28, // 58: idnode.v1.IdsService.SetHiLo:input_type -> idnode.v1.SetHiLoRequest
+	25, // 59: idnode.v1.IdsService.WhoHolds:input_type -> idnode.v1.WhoHoldsRequest
+	30, // 60: idnode.v1.IdsService.ListHiLo:input_type -> idnode.v1.ListHiLoRequest
+	33, // 61: idnode.v1.IdsService.ListReserves:input_type -> idnode.v1.ListReservesRequest
+	35, // 62: idnode.v1.IdsService.Claim:input_type -> idnode.v1.ClaimRequest
+	37, // 63: idnode.v1.IdsService.Release:input_type -> idnode.v1.ReleaseRequest
+	39, // 64: idnode.v1.IdsService.ListClaims:input_type -> idnode.v1.ListClaimsRequest
+	41, // 65: idnode.v1.IdsService.Exchange:input_type -> idnode.v1.ExchangeRequest
+	46, // 66: idnode.v1.IdsService.StreamServerSideIds:input_type -> idnode.v1.StreamServerSideIdsRequest
+	5,  // 67: idnode.v1.IdsService.Generate:output_type -> idnode.v1.GenerateResponse
+	8,  // 68: idnode.v1.IdsService.NextIdentity:output_type -> idnode.v1.NextIdentityResponse
+	10, // 69: idnode.v1.IdsService.SeedIdentity:output_type -> idnode.v1.SeedIdentityResponse
+	12, // 70: idnode.v1.IdsService.GetIdentity:output_type -> idnode.v1.GetIdentityResponse
+	15, // 71: idnode.v1.IdsService.ListIdentities:output_type -> idnode.v1.ListIdentitiesResponse
+	17, // 72: idnode.v1.IdsService.DeleteIdentity:output_type -> idnode.v1.DeleteIdentityResponse
+	19, // 73: idnode.v1.IdsService.NextRange:output_type -> idnode.v1.NextRangeResponse
+	21, // 74: idnode.v1.IdsService.ReturnRange:output_type -> idnode.v1.ReturnRangeResponse
+	23, // 75: idnode.v1.IdsService.GetHiLo:output_type -> idnode.v1.GetHiLoResponse
+	29, // 76: idnode.v1.IdsService.SetHiLo:output_type -> idnode.v1.SetHiLoResponse
+	26, // 77: idnode.v1.IdsService.WhoHolds:output_type -> idnode.v1.WhoHoldsResponse
+	31, // 78: idnode.v1.IdsService.ListHiLo:output_type -> idnode.v1.ListHiLoResponse
+	34, // 79: idnode.v1.IdsService.ListReserves:output_type -> idnode.v1.ListReservesResponse
+	36, // 80: idnode.v1.IdsService.Claim:output_type -> idnode.v1.ClaimResponse
+	38, // 81: idnode.v1.IdsService.Release:output_type -> idnode.v1.ReleaseResponse
+	40, // 82: idnode.v1.IdsService.ListClaims:output_type -> idnode.v1.ListClaimsResponse
+	43, // 83: idnode.v1.IdsService.Exchange:output_type -> idnode.v1.ExchangeResponse
+	47, // 84: idnode.v1.IdsService.StreamServerSideIds:output_type -> idnode.v1.StreamServerSideIdsResponse
+	67, // [67:85] is the sub-list for method output_type
+	49, // [49:67] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_ids_proto_init() }
@@ -3763,7 +4101,7 @@ func file_idnode_v1_ids_proto_init() {
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_ids_proto_msgTypes[0].OneofWrappers = []any{}
 	file_idnode_v1_ids_proto_msgTypes[7].OneofWrappers = []any{}
-	file_idnode_v1_ids_proto_msgTypes[37].OneofWrappers = []any{
+	file_idnode_v1_ids_proto_msgTypes[40].OneofWrappers = []any{
 		(*Call_Generate)(nil),
 		(*Call_NextIdentity)(nil),
 		(*Call_SeedIdentity)(nil),
@@ -3772,7 +4110,7 @@ func file_idnode_v1_ids_proto_init() {
 		(*Call_Claim)(nil),
 		(*Call_Release)(nil),
 	}
-	file_idnode_v1_ids_proto_msgTypes[39].OneofWrappers = []any{
+	file_idnode_v1_ids_proto_msgTypes[42].OneofWrappers = []any{
 		(*Reply_Error)(nil),
 		(*Reply_Generate)(nil),
 		(*Reply_NextIdentity)(nil),
@@ -3787,8 +4125,8 @@ func file_idnode_v1_ids_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_ids_proto_rawDesc), len(file_idnode_v1_ids_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   43,
+			NumEnums:      2,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

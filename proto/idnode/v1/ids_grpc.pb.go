@@ -34,6 +34,7 @@ const (
 	IdsService_ReturnRange_FullMethodName         = "/idnode.v1.IdsService/ReturnRange"
 	IdsService_GetHiLo_FullMethodName             = "/idnode.v1.IdsService/GetHiLo"
 	IdsService_SetHiLo_FullMethodName             = "/idnode.v1.IdsService/SetHiLo"
+	IdsService_WhoHolds_FullMethodName            = "/idnode.v1.IdsService/WhoHolds"
 	IdsService_ListHiLo_FullMethodName            = "/idnode.v1.IdsService/ListHiLo"
 	IdsService_ListReserves_FullMethodName        = "/idnode.v1.IdsService/ListReserves"
 	IdsService_Claim_FullMethodName               = "/idnode.v1.IdsService/Claim"
@@ -70,6 +71,9 @@ type IdsServiceClient interface {
 	GetHiLo(ctx context.Context, in *GetHiLoRequest, opts ...grpc.CallOption) (*GetHiLoResponse, error)
 	// SetHiLo raises the counter of a tag if it still has the expected value.
 	SetHiLo(ctx context.Context, in *SetHiLoRequest, opts ...grpc.CallOption) (*SetHiLoResponse, error)
+	// WhoHolds finds out who got the HiLo range that a number is in. The cluster remembers
+	// that of the ranges of a tag that can still be given back: the newest, at most 4.
+	WhoHolds(ctx context.Context, in *WhoHoldsRequest, opts ...grpc.CallOption) (*WhoHoldsResponse, error)
 	// ListHiLo lists HiLo counters in order of their folded tags.
 	ListHiLo(ctx context.Context, in *ListHiLoRequest, opts ...grpc.CallOption) (*ListHiLoResponse, error)
 	// ListReserves lists what the node asked has in reserve, by database and tag; needs no
@@ -202,6 +206,16 @@ func (c *idsServiceClient) SetHiLo(ctx context.Context, in *SetHiLoRequest, opts
 	return out, nil
 }
 
+func (c *idsServiceClient) WhoHolds(ctx context.Context, in *WhoHoldsRequest, opts ...grpc.CallOption) (*WhoHoldsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WhoHoldsResponse)
+	err := c.cc.Invoke(ctx, IdsService_WhoHolds_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *idsServiceClient) ListHiLo(ctx context.Context, in *ListHiLoRequest, opts ...grpc.CallOption) (*ListHiLoResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListHiLoResponse)
@@ -311,6 +325,9 @@ type IdsServiceServer interface {
 	GetHiLo(context.Context, *GetHiLoRequest) (*GetHiLoResponse, error)
 	// SetHiLo raises the counter of a tag if it still has the expected value.
 	SetHiLo(context.Context, *SetHiLoRequest) (*SetHiLoResponse, error)
+	// WhoHolds finds out who got the HiLo range that a number is in. The cluster remembers
+	// that of the ranges of a tag that can still be given back: the newest, at most 4.
+	WhoHolds(context.Context, *WhoHoldsRequest) (*WhoHoldsResponse, error)
 	// ListHiLo lists HiLo counters in order of their folded tags.
 	ListHiLo(context.Context, *ListHiLoRequest) (*ListHiLoResponse, error)
 	// ListReserves lists what the node asked has in reserve, by database and tag; needs no
@@ -372,6 +389,9 @@ func (UnimplementedIdsServiceServer) GetHiLo(context.Context, *GetHiLoRequest) (
 }
 func (UnimplementedIdsServiceServer) SetHiLo(context.Context, *SetHiLoRequest) (*SetHiLoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetHiLo not implemented")
+}
+func (UnimplementedIdsServiceServer) WhoHolds(context.Context, *WhoHoldsRequest) (*WhoHoldsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WhoHolds not implemented")
 }
 func (UnimplementedIdsServiceServer) ListHiLo(context.Context, *ListHiLoRequest) (*ListHiLoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListHiLo not implemented")
@@ -595,6 +615,24 @@ func _IdsService_SetHiLo_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _IdsService_WhoHolds_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WhoHoldsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IdsServiceServer).WhoHolds(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IdsService_WhoHolds_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IdsServiceServer).WhoHolds(ctx, req.(*WhoHoldsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _IdsService_ListHiLo_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListHiLoRequest)
 	if err := dec(in); err != nil {
@@ -749,6 +787,10 @@ var IdsService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetHiLo",
 			Handler:    _IdsService_SetHiLo_Handler,
+		},
+		{
+			MethodName: "WhoHolds",
+			Handler:    _IdsService_WhoHolds_Handler,
 		},
 		{
 			MethodName: "ListHiLo",

@@ -915,7 +915,9 @@ type OutstandingRange struct {
 	// The last number.
 	High int64 `protobuf:"varint,2,opt,name=high,proto3" json:"high,omitempty"`
 	// The token its owner got.
-	Token         uint64 `protobuf:"fixed64,3,opt,name=token,proto3" json:"token,omitempty"`
+	Token uint64 `protobuf:"fixed64,3,opt,name=token,proto3" json:"token,omitempty"`
+	// Who that is; unset for a range of a log format before 3.
+	Holder        *RangeHolder `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -971,6 +973,95 @@ func (x *OutstandingRange) GetToken() uint64 {
 	return 0
 }
 
+func (x *OutstandingRange) GetHolder() *RangeHolder {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+// RangeHolder is who got a range.
+type RangeHolder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the caller called itself.
+	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
+	// The caller's name, cut to 256 bytes.
+	Principal string `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The tag of the node that served the caller.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// That node asked for its own reserve.
+	Reserve bool `protobuf:"varint,4,opt,name=reserve,proto3" json:"reserve,omitempty"`
+	// The entry's time, in seconds since 1970.
+	IssuedUnix    int64 `protobuf:"varint,5,opt,name=issued_unix,json=issuedUnix,proto3" json:"issued_unix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RangeHolder) Reset() {
+	*x = RangeHolder{}
+	mi := &file_raftlog_v1_entry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RangeHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RangeHolder) ProtoMessage() {}
+
+func (x *RangeHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_entry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RangeHolder.ProtoReflect.Descriptor instead.
+func (*RangeHolder) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RangeHolder) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RangeHolder) GetReserve() bool {
+	if x != nil {
+		return x.Reserve
+	}
+	return false
+}
+
+func (x *RangeHolder) GetIssuedUnix() int64 {
+	if x != nil {
+		return x.IssuedUnix
+	}
+	return 0
+}
+
 // ClaimRecord is a claimed id.
 type ClaimRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -986,7 +1077,7 @@ type ClaimRecord struct {
 
 func (x *ClaimRecord) Reset() {
 	*x = ClaimRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[8]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1089,7 @@ func (x *ClaimRecord) String() string {
 func (*ClaimRecord) ProtoMessage() {}
 
 func (x *ClaimRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[8]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1102,7 @@ func (x *ClaimRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRecord.ProtoReflect.Descriptor instead.
 func (*ClaimRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClaimRecord) GetDatabase() uint32 {
@@ -1052,7 +1143,7 @@ type RequestRecord struct {
 
 func (x *RequestRecord) Reset() {
 	*x = RequestRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[9]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1155,7 @@ func (x *RequestRecord) String() string {
 func (*RequestRecord) ProtoMessage() {}
 
 func (x *RequestRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[9]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1168,7 @@ func (x *RequestRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRecord.ProtoReflect.Descriptor instead.
 func (*RequestRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RequestRecord) GetKey() []byte {
@@ -1126,7 +1217,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[10]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1229,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[10]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1242,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SessionRecord) GetOrigin() []byte {
@@ -1195,7 +1286,7 @@ type SessionResult struct {
 
 func (x *SessionResult) Reset() {
 	*x = SessionResult{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1298,7 @@ func (x *SessionResult) String() string {
 func (*SessionResult) ProtoMessage() {}
 
 func (x *SessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[11]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1311,7 @@ func (x *SessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResult.ProtoReflect.Descriptor instead.
 func (*SessionResult) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SessionResult) GetSequence() uint64 {
@@ -1250,7 +1341,7 @@ type SettingRecord struct {
 
 func (x *SettingRecord) Reset() {
 	*x = SettingRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1353,7 @@ func (x *SettingRecord) String() string {
 func (*SettingRecord) ProtoMessage() {}
 
 func (x *SettingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[12]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1366,7 @@ func (x *SettingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingRecord.ProtoReflect.Descriptor instead.
 func (*SettingRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SettingRecord) GetKey() string {
@@ -1305,7 +1396,7 @@ type RolesRecord struct {
 
 func (x *RolesRecord) Reset() {
 	*x = RolesRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1408,7 @@ func (x *RolesRecord) String() string {
 func (*RolesRecord) ProtoMessage() {}
 
 func (x *RolesRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[13]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1421,7 @@ func (x *RolesRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesRecord.ProtoReflect.Descriptor instead.
 func (*RolesRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RolesRecord) GetTable() []byte {
@@ -1366,7 +1457,7 @@ type EtagRecord struct {
 
 func (x *EtagRecord) Reset() {
 	*x = EtagRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1469,7 @@ func (x *EtagRecord) String() string {
 func (*EtagRecord) ProtoMessage() {}
 
 func (x *EtagRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[14]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1482,7 @@ func (x *EtagRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagRecord.ProtoReflect.Descriptor instead.
 func (*EtagRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EtagRecord) GetNode() []byte {
@@ -1447,7 +1538,7 @@ type EtagCeiling struct {
 
 func (x *EtagCeiling) Reset() {
 	*x = EtagCeiling{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1550,7 @@ func (x *EtagCeiling) String() string {
 func (*EtagCeiling) ProtoMessage() {}
 
 func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[15]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1563,7 @@ func (x *EtagCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EtagCeiling.ProtoReflect.Descriptor instead.
 func (*EtagCeiling) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EtagCeiling) GetDatabase() string {
@@ -1516,7 +1607,7 @@ type FloorRecord struct {
 
 func (x *FloorRecord) Reset() {
 	*x = FloorRecord{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1619,7 @@ func (x *FloorRecord) String() string {
 func (*FloorRecord) ProtoMessage() {}
 
 func (x *FloorRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[16]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1632,7 @@ func (x *FloorRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FloorRecord.ProtoReflect.Descriptor instead.
 func (*FloorRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FloorRecord) GetNames() int64 {
@@ -1571,7 +1662,7 @@ type SnapshotTrailer struct {
 
 func (x *SnapshotTrailer) Reset() {
 	*x = SnapshotTrailer{}
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1674,7 @@ func (x *SnapshotTrailer) String() string {
 func (*SnapshotTrailer) ProtoMessage() {}
 
 func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_entry_proto_msgTypes[17]
+	mi := &file_raftlog_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1687,7 @@ func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
 func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SnapshotTrailer) GetRecords() uint64 {
@@ -1688,11 +1779,19 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x03R\x03max\x12\x12\n" +
 	"\x04peak\x18\x04 \x01(\x03R\x04peak\x12>\n" +
-	"\voutstanding\x18\x05 \x03(\v2\x1c.raftlog.v1.OutstandingRangeR\voutstanding\"N\n" +
+	"\voutstanding\x18\x05 \x03(\v2\x1c.raftlog.v1.OutstandingRangeR\voutstanding\"\x7f\n" +
 	"\x10OutstandingRange\x12\x10\n" +
 	"\x03low\x18\x01 \x01(\x03R\x03low\x12\x12\n" +
 	"\x04high\x18\x02 \x01(\x03R\x04high\x12\x14\n" +
-	"\x05token\x18\x03 \x01(\x06R\x05token\"\\\n" +
+	"\x05token\x18\x03 \x01(\x06R\x05token\x12/\n" +
+	"\x06holder\x18\x04 \x01(\v2\x17.raftlog.v1.RangeHolderR\x06holder\"\x90\x01\n" +
+	"\vRangeHolder\x12\x14\n" +
+	"\x05label\x18\x01 \x01(\tR\x05label\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x18\n" +
+	"\areserve\x18\x04 \x01(\bR\areserve\x12\x1f\n" +
+	"\vissued_unix\x18\x05 \x01(\x03R\n" +
+	"issuedUnix\"\\\n" +
 	"\vClaimRecord\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\rR\bdatabase\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -1748,7 +1847,7 @@ func file_raftlog_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_raftlog_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_raftlog_v1_entry_proto_goTypes = []any{
 	(GroupResult_Status)(0),     // 0: raftlog.v1.GroupResult.Status
 	(*Entry)(nil),               // 1: raftlog.v1.Entry
@@ -1759,48 +1858,50 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*IdentityRecord)(nil),      // 6: raftlog.v1.IdentityRecord
 	(*HiLoRecord)(nil),          // 7: raftlog.v1.HiLoRecord
 	(*OutstandingRange)(nil),    // 8: raftlog.v1.OutstandingRange
-	(*ClaimRecord)(nil),         // 9: raftlog.v1.ClaimRecord
-	(*RequestRecord)(nil),       // 10: raftlog.v1.RequestRecord
-	(*SessionRecord)(nil),       // 11: raftlog.v1.SessionRecord
-	(*SessionResult)(nil),       // 12: raftlog.v1.SessionResult
-	(*SettingRecord)(nil),       // 13: raftlog.v1.SettingRecord
-	(*RolesRecord)(nil),         // 14: raftlog.v1.RolesRecord
-	(*EtagRecord)(nil),          // 15: raftlog.v1.EtagRecord
-	(*EtagCeiling)(nil),         // 16: raftlog.v1.EtagCeiling
-	(*FloorRecord)(nil),         // 17: raftlog.v1.FloorRecord
-	(*SnapshotTrailer)(nil),     // 18: raftlog.v1.SnapshotTrailer
-	(*Member)(nil),              // 19: raftlog.v1.Member
-	(*MemberInvite)(nil),        // 20: raftlog.v1.MemberInvite
-	(*SeriesRecord)(nil),        // 21: raftlog.v1.SeriesRecord
-	(*SeriesNumbersRecord)(nil), // 22: raftlog.v1.SeriesNumbersRecord
-	(*SeriesLostRecord)(nil),    // 23: raftlog.v1.SeriesLostRecord
+	(*RangeHolder)(nil),         // 9: raftlog.v1.RangeHolder
+	(*ClaimRecord)(nil),         // 10: raftlog.v1.ClaimRecord
+	(*RequestRecord)(nil),       // 11: raftlog.v1.RequestRecord
+	(*SessionRecord)(nil),       // 12: raftlog.v1.SessionRecord
+	(*SessionResult)(nil),       // 13: raftlog.v1.SessionResult
+	(*SettingRecord)(nil),       // 14: raftlog.v1.SettingRecord
+	(*RolesRecord)(nil),         // 15: raftlog.v1.RolesRecord
+	(*EtagRecord)(nil),          // 16: raftlog.v1.EtagRecord
+	(*EtagCeiling)(nil),         // 17: raftlog.v1.EtagCeiling
+	(*FloorRecord)(nil),         // 18: raftlog.v1.FloorRecord
+	(*SnapshotTrailer)(nil),     // 19: raftlog.v1.SnapshotTrailer
+	(*Member)(nil),              // 20: raftlog.v1.Member
+	(*MemberInvite)(nil),        // 21: raftlog.v1.MemberInvite
+	(*SeriesRecord)(nil),        // 22: raftlog.v1.SeriesRecord
+	(*SeriesNumbersRecord)(nil), // 23: raftlog.v1.SeriesNumbersRecord
+	(*SeriesLostRecord)(nil),    // 24: raftlog.v1.SeriesLostRecord
 }
 var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: raftlog.v1.Entry.groups:type_name -> raftlog.v1.Group
 	0,  // 1: raftlog.v1.GroupResult.status:type_name -> raftlog.v1.GroupResult.Status
 	6,  // 2: raftlog.v1.SnapshotRecord.identity:type_name -> raftlog.v1.IdentityRecord
 	7,  // 3: raftlog.v1.SnapshotRecord.hilo:type_name -> raftlog.v1.HiLoRecord
-	9,  // 4: raftlog.v1.SnapshotRecord.claim:type_name -> raftlog.v1.ClaimRecord
-	19, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
-	10, // 6: raftlog.v1.SnapshotRecord.request:type_name -> raftlog.v1.RequestRecord
-	11, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
-	13, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
-	15, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
-	17, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
-	14, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
-	9,  // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
-	20, // 13: raftlog.v1.SnapshotRecord.invitation:type_name -> raftlog.v1.MemberInvite
-	21, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
-	22, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
-	23, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
+	10, // 4: raftlog.v1.SnapshotRecord.claim:type_name -> raftlog.v1.ClaimRecord
+	20, // 5: raftlog.v1.SnapshotRecord.member:type_name -> raftlog.v1.Member
+	11, // 6: raftlog.v1.SnapshotRecord.request:type_name -> raftlog.v1.RequestRecord
+	12, // 7: raftlog.v1.SnapshotRecord.session:type_name -> raftlog.v1.SessionRecord
+	14, // 8: raftlog.v1.SnapshotRecord.setting:type_name -> raftlog.v1.SettingRecord
+	16, // 9: raftlog.v1.SnapshotRecord.etag:type_name -> raftlog.v1.EtagRecord
+	18, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
+	15, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
+	10, // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
+	21, // 13: raftlog.v1.SnapshotRecord.invitation:type_name -> raftlog.v1.MemberInvite
+	22, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
+	23, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
+	24, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
 	8,  // 17: raftlog.v1.HiLoRecord.outstanding:type_name -> raftlog.v1.OutstandingRange
-	12, // 18: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
-	16, // 19: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	9,  // 18: raftlog.v1.OutstandingRange.holder:type_name -> raftlog.v1.RangeHolder
+	13, // 19: raftlog.v1.SessionRecord.results:type_name -> raftlog.v1.SessionResult
+	17, // 20: raftlog.v1.EtagRecord.ceilings:type_name -> raftlog.v1.EtagCeiling
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_entry_proto_init() }
@@ -1835,7 +1936,7 @@ func file_raftlog_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_entry_proto_rawDesc), len(file_raftlog_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

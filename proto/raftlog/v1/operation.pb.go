@@ -1055,7 +1055,12 @@ type HiLoNext struct {
 	ServerPrefix string `protobuf:"bytes,9,opt,name=server_prefix,json=serverPrefix,proto3" json:"server_prefix,omitempty"`
 	// The highest number that the caller can tell from the next one; 0 for all.
 	// Log format 3.
-	MaxHigh       int64 `protobuf:"varint,10,opt,name=max_high,json=maxHigh,proto3" json:"max_high,omitempty"`
+	MaxHigh int64 `protobuf:"varint,10,opt,name=max_high,json=maxHigh,proto3" json:"max_high,omitempty"`
+	// What the caller calls itself; at most 64 bytes without control characters.
+	// Log format 3.
+	Label string `protobuf:"bytes,11,opt,name=label,proto3" json:"label,omitempty"`
+	// The node asks for its own reserve; then the label is not kept. Log format 3.
+	Reserve       bool `protobuf:"varint,12,opt,name=reserve,proto3" json:"reserve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1158,6 +1163,20 @@ func (x *HiLoNext) GetMaxHigh() int64 {
 		return x.MaxHigh
 	}
 	return 0
+}
+
+func (x *HiLoNext) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *HiLoNext) GetReserve() bool {
+	if x != nil {
+		return x.Reserve
+	}
+	return false
 }
 
 // HiLoReturn gives a range back.
@@ -3957,7 +3976,7 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\t_expected\"<\n" +
 	"\x0eIdentityDelete\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06forget\x18\x02 \x01(\bR\x06forget\"\xb4\x02\n" +
+	"\x06forget\x18\x02 \x01(\bR\x06forget\"\xe4\x02\n" +
 	"\bHiLoNext\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1b\n" +
@@ -3970,7 +3989,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"server_tag\x18\b \x01(\tR\tserverTag\x12#\n" +
 	"\rserver_prefix\x18\t \x01(\tR\fserverPrefix\x12\x19\n" +
 	"\bmax_high\x18\n" +
-	" \x01(\x03R\amaxHigh\"\x8f\x01\n" +
+	" \x01(\x03R\amaxHigh\x12\x14\n" +
+	"\x05label\x18\v \x01(\tR\x05label\x12\x18\n" +
+	"\areserve\x18\f \x01(\bR\areserve\"\x8f\x01\n" +
 	"\n" +
 	"HiLoReturn\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x10\n" +

@@ -1,0 +1,103 @@
+package fsm
+
+import (
+	"strings"
+	"time"
+
+	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/hilo"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+const (
+	// MaxLabelBytes is the greatest length of a holder's label.
+	MaxLabelBytes = 64
+	// maxHolderPrincipal is how much of a caller's name is kept of each range: the state
+	// has very many, and a certificate may have a long name.
+	maxHolderPrincipal = 256
+	// reserveLabel stands for the label of a node's reserve. No label has a control
+	// character.
+	reserveLabel = "\x01"
+)
+
+// RangeHolder is who got a range.
+type RangeHolder struct {
+	// Label is what the caller called itself, Principal its name, or what is kept of it.
+	Label, Principal string
+	// Node is the tag of the node that served the caller. With Reserve it has the range
+	// in reserve for callers to come.
+	Node    string
+	Reserve bool
+	// Issued is the entry's time, to the second.
+	Issued time.Time
+}
+
+// HolderOf returns who got an outstanding range; false if that is not known, because it
+// was issued below StrictFormat.
+func HolderOf(o hilo.Outstanding) (RangeHolder, bool) {
+	if o.Holder.Who == "" {
+		return RangeHolder{}, false
+	}
+	node, rest, _ := strings.Cut(o.Holder.Who, "\x00")
+	label, principal, _ := strings.Cut(rest, "\x00")
+	h := RangeHolder{Label: label, Principal: principal, Node: node, Issued: time.Unix(o.Holder.At, 0).UTC()}
+	if label == reserveLabel {
+		h.Label, h.Reserve = "", true
+	}
+	return h, true
+}
+
+// packed returns the holder as a counter keeps it. One that the node alone is known of
+// takes few bytes.
+func (h RangeHolder) packed() hilo.Holder {
+	label := h.Label
+	if h.Reserve {
+		label = reserveLabel
+	}
+	who := h.Node
+	if label != "" || h.Principal != "" {
+		who += "\x00" + label + "\x00" + h.Principal
+	}
+	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
+}
+
+// holder returns who asks for a range. Below StrictFormat nobody says so, and nothing is
+// kept.
+func (c *contents) holder(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
+	if !c.strict() {
+		if next.GetLabel() != "" || next.GetReserve() {
+			return hilo.Holder{}, invalid("", "%v", op.ErrMalformed)
+		}
+		return hilo.Holder{}, nil
+	}
+	if _, control := docid.FirstControl(next.GetLabel()); control || len(next.GetLabel()) > MaxLabelBytes {
+		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has control characters", MaxLabelBytes)
+	}
+	// What is cut off may be a part of a character, which a snapshot could not store.
+	principal := strings.ToValidUTF8(string(o.Principal[:min(len(o.Principal), maxHolderPrincipal)]), "")
+	return RangeHolder{
+		Label: next.GetLabel(), Principal: principal, Node: next.GetServerTag(), Reserve: next.GetReserve(),
+		Issued: time.Unix(0, now.unixNano),
+	}.packed(), nil
+}
+
+// holderMessage returns the holder of a range as a record has it.
+func holderMessage(o hilo.Outstanding) *raftlogv1.RangeHolder {
+	h, ok := HolderOf(o)
+	if !ok {
+		return nil
+	}
+	return &raftlogv1.RangeHolder{Label: h.Label, Principal: h.Principal, Node: h.Node, Reserve: h.Reserve, IssuedUnix: h.Issued.Unix()}
+}
+
+// restoredHolder returns the holder in a record; nil is nobody.
+func restoredHolder(m *raftlogv1.RangeHolder) hilo.Holder {
+	if m == nil {
+		return hilo.Holder{}
+	}
+	return RangeHolder{
+		Label: m.GetLabel(), Principal: m.GetPrincipal(), Node: m.GetNode(), Reserve: m.GetReserve(),
+		Issued: time.Unix(m.GetIssuedUnix(), 0),
+	}.packed()
+}
