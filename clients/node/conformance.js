@@ -59,10 +59,24 @@ async function make(client, call, args) {
       return client.hilo(args.tag, { separator }).nextIds(n);
     case "collection":
       return [collectionOf(args.name)];
+    case "series.take":
+      return told(await client.series(args.name).take(args.keys, args));
+    case "series.confirm":
+      return told(await client.series(args.name).confirm(args.keys));
+    case "series.confirmTaken":
+      return told(await client.series(args.name).confirm(await client.series(args.name).take(args.keys)));
+    case "series.void":
+      return told(await client.series(args.name).void(args.keys, args.reason));
+    case "series.release":
+      return told(await client.series(args.name).release(args.keys));
+    case "series.find":
+      return told([await client.series(args.name).find(args.keys[0])]);
     default:
       throw new Error(`there is no call ${call}`);
   }
 }
+
+const told = (numbers) => numbers.map(({ key, text, number, state }) => `${key} ${text} ${number} ${state}`);
 
 // load takes values of an identity and HiLo ids with many promises, until the input ends.
 async function load(task, ended) {

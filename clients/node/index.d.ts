@@ -38,6 +38,12 @@ export class ExhaustedError extends IdnodeError {}
 export class ConcurrencyError extends IdnodeError {}
 /** The id is claimed, or was issued by an identity. */
 export class IdClaimedError extends IdnodeError {}
+/** The document's key has a number of another date or scope. */
+export class KeyConflictError extends IdnodeError {}
+/** The series was restored, and gives no numbers until somebody has looked into the books. */
+export class SeriesSuspendedError extends IdnodeError {}
+/** The number's time ended, and another document has it. */
+export class ReservationExpiredError extends IdnodeError {}
 /** The request id was used for another request. */
 export class RequestIdReusedError extends IdnodeError {}
 /** The cluster no longer knows whether the first try of the call happened. */
@@ -111,6 +117,8 @@ export class Client {
   identity(name: string): Identity;
   /** The identities whose folded names begin with prefix, in order. */
   identities(prefix?: string, options?: Read): AsyncGenerator<Counter, void, undefined>;
+  /** The series of document numbers with this name. "idnode series define" defines it. */
+  series(name: string): Series;
   /** Records a finished id as the caller's. The first claim wins; others get an IdClaimedError. */
   claim(id: string, options?: Counted & Separated): Promise<void>;
   /** Gives a claimed id free. */
@@ -137,6 +145,52 @@ export interface Identity {
   seed(value: bigint, options?: SeedOptions): Promise<bigint>;
   /** Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice. */
   delete(options?: Counted & { forget?: boolean }): Promise<bigint>;
+}
+
+/** The number of a document. */
+export interface DocumentNumber {
+  key: string;
+  /** The number in the series' format. */
+  text: string;
+  /** The period, where numbers begin again, and the values of the format. */
+  scope: string[];
+  /** The number in its scope. */
+  number: bigint;
+  state: "open" | "confirmed" | "voided" | "released";
+  /** It is open, and its time has ended. */
+  overdue: boolean;
+  /** The document's, as "2026-12-31". */
+  date: string;
+  label: string;
+  /** That of a voided number. */
+  reason: string;
+}
+export interface TakeOptions {
+  /** Those of the format, as { branch: "BERLIN" }. */
+  values?: Record<string, string>;
+  /** The document's, as "2026-12-31"; by default the present day in the series' zone. */
+  date?: string;
+  /** Stored with each new number, at most 64 bytes. */
+  label?: string;
+  /** Replaces the definition's, in milliseconds, if it is not 0. */
+  expiresIn?: number;
+}
+/**
+ * Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.
+ * Store the document without a number, take a number for the document's own id, store the number, and confirm it. Every
+ * call may be made again: it has no request id, and one that failed without being refused may have happened.
+ */
+export interface Series {
+  /** Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state. */
+  take(keys: string[], options?: TakeOptions): Promise<DocumentNumber[]>;
+  /** Makes the numbers of documents final, or none. A key alone means whatever number it has. */
+  confirm(numbers: (string | DocumentNumber)[]): Promise<DocumentNumber[]>;
+  /** Says that open numbers belong to no document, and why, in 1 to 128 bytes. */
+  void(numbers: (string | DocumentNumber)[], reason: string): Promise<DocumentNumber[]>;
+  /** Gives open numbers back: another key may get them, or they are voided, as the series' policy says. */
+  release(numbers: (string | DocumentNumber)[]): Promise<DocumentNumber[]>;
+  /** The number of a key; a NotFoundError if it has none. */
+  find(key: string, options?: Read): Promise<DocumentNumber>;
 }
 
 /** Gives the ids of one collection, without a call for most of them. Made by Client.hilo. */

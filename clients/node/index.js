@@ -54,6 +54,9 @@ export class RateLimitedError extends IdnodeError {}
 export class ExhaustedError extends IdnodeError {}
 export class ConcurrencyError extends IdnodeError {}
 export class IdClaimedError extends IdnodeError {}
+export class KeyConflictError extends IdnodeError {}
+export class SeriesSuspendedError extends IdnodeError {}
+export class ReservationExpiredError extends IdnodeError {}
 export class RequestIdReusedError extends IdnodeError {}
 export class RequestIdExpiredError extends IdnodeError {}
 export class PermissionDeniedError extends IdnodeError {}
@@ -66,7 +69,8 @@ const BY_REASON = {
   OVERLOADED: OverloadedError, STORAGE_FULL: StorageFullError, QUOTA: QuotaError, RATE_LIMITED: RateLimitedError,
   COUNTER_EXHAUSTED: ExhaustedError, CONCURRENCY: ConcurrencyError, ID_CLAIMED: IdClaimedError,
   REQUEST_ID_REUSED: RequestIdReusedError, REQUEST_ID_EXPIRED: RequestIdExpiredError,
-  PERMISSION_DENIED: PermissionDeniedError,
+  PERMISSION_DENIED: PermissionDeniedError, KEY_CONFLICT: KeyConflictError, SERIES_SUSPENDED: SeriesSuspendedError,
+  RESERVATION_EXPIRED: ReservationExpiredError,
 };
 const BY_CODE = { not_found: NotFoundError, invalid_argument: InvalidError };
 
@@ -328,7 +332,7 @@ export class Client {
     // What the others take comes from a supply in which holes do not matter.
     const answer = identity || (semantic && claim)
       ? await this._once("Generate", request, requestId)
-      : await this._invoke("Generate", request, { toLeader: false });
+      : await this._invoke("IdsService/Generate", request, { toLeader: false });
     const ids = answer.ids.length > 0 ? answer.ids : answer.blocks.flatMap((block) =>
       [...numbers(block)].map((number) => block.prefix + String(number).padStart(block.width, "0") + block.suffix));
     if (ids.length !== n) throw new IdnodeError(`asked for ${n} ids, got ${ids.length}`);
@@ -343,6 +347,10 @@ export class Client {
     for await (const page of this.#pages("ListIdentities", prefix, options)) {
       for (const { name, value } of page.identities) yield { name, value: BigInt(value) };
     }
+  }
+
+  series(name) {
+    return new Series(this, name);
   }
 
   async claim(id, { separator = "", requestId } = {}) {
@@ -381,7 +389,7 @@ export class Client {
   async *#pages(method, prefix, options) {
     const request = { prefix, pageSize: 1000, consistency: consistency(options), pageToken: "" };
     do {
-      const page = await this._invoke(method, request);
+      const page = await this._invoke(`IdsService/${method}`, request);
       yield page;
       request.pageToken = page.nextPageToken;
     } while (request.pageToken);
@@ -390,7 +398,7 @@ export class Client {
   // Makes a call that counts once. For this module only.
   _once(method, request, requestId, deadline = Infinity) {
     requestId ??= randomBytes(16).toString("hex"); // Null is none, too.
-    return this._invoke(method, request, { requestId: typeof requestId === "string" ? { id: requestId } : requestId, deadline });
+    return this._invoke(`IdsService/${method}`, request, { requestId: typeof requestId === "string" ? { id: requestId } : requestId, deadline });
   }
 
   _deadline() {
@@ -415,7 +423,7 @@ export class Client {
         throw unknown ? told.error(unknown, requestId) : closed;
       }
       try {
-        const answer = await node.call(`IdsService/${method}`, request, Math.min(this.#tryTimeout, deadline - now()));
+        const answer = await node.call(method, request, Math.min(this.#tryTimeout, deadline - now()));
         node.suspectUntil = 0;
         this.#router.saw(BigInt(answer.logIndex));
         return answer;
@@ -473,7 +481,7 @@ class Identity {
   }
 
   async get(options = {}) {
-    const answer = await this.#client._invoke("GetIdentity", { name: this.#name, consistency: consistency(options) });
+    const answer = await this.#client._invoke("IdsService/GetIdentity", { name: this.#name, consistency: consistency(options) });
     return BigInt(answer.identity.value);
   }
 
@@ -485,6 +493,52 @@ class Identity {
   async delete({ forget = false, requestId } = {}) {
     return BigInt((await this.#client._once("DeleteIdentity", { name: this.#name, forget }, requestId)).value);
   }
+}
+
+// Gives documents numbers without a hole. No call has a request id: a key has one number,
+// however often it is asked for.
+class Series {
+  #client;
+  #name;
+
+  constructor(client, name) {
+    this.#client = client;
+    this.#name = name;
+  }
+
+  take(keys, { values = {}, date = "", label = "", expiresIn = 0 } = {}) {
+    const expires = expiresIn > 0 ? { expiresIn: `${(expiresIn / 1000).toFixed(9)}s` } : {};
+    return this.#numbers("TakeNumbers", { keys, values, date, label, ...expires });
+  }
+
+  confirm(numbers) {
+    return this.#numbers("ConfirmNumbers", { keys: numbers.map(bound) });
+  }
+
+  void(numbers, reason) {
+    return this.#numbers("VoidNumbers", { keys: numbers.map(bound), reason });
+  }
+
+  release(numbers) {
+    return this.#numbers("ReleaseNumbers", { keys: numbers.map(bound) });
+  }
+
+  async find(key, options = {}) {
+    const request = { series: this.#name, key, consistency: consistency(options) };
+    return documentNumber((await this.#client._invoke("SeriesService/WhoHas", request)).number);
+  }
+
+  async #numbers(method, request) {
+    const answer = await this.#client._invoke(`SeriesService/${method}`, { series: this.#name, ...request });
+    return answer.numbers.map(documentNumber);
+  }
+}
+
+// A key alone means whatever number it has.
+const bound = (number) => (typeof number === "string" ? { key: number } : { key: number.key, number: String(number.number) });
+
+function documentNumber({ key, text, scope, number, state, overdue, date, label, reason }) {
+  return { key, text, scope, number: BigInt(number), state: state.replace("NUMBER_STATE_", "").toLowerCase(), overdue, date, label, reason };
 }
 
 // Gives the ids of one collection, without a call for most of them. The next range is

@@ -68,11 +68,29 @@ def make(client, name, args):
         return []
     if name == "claims":
         return client.claims(args.get("prefix", ""))
+    if name.startswith("series."):
+        return numbers(client.series(args["name"]), name, args)
     if name == "hilo":
         return client.hilo(args["tag"], separator=args.get("separator", "")).next_ids(n)
     if name == "collection":
         return [idnode.collection_of(args["name"])]
     raise ValueError(name)
+
+
+def numbers(series, name, args):
+    if name == "series.take":
+        got = series.take(args["keys"], values=args.get("values"), date=args.get("date", ""), label=args.get("label", ""))
+    elif name == "series.confirm":
+        got = series.confirm(args["keys"])
+    elif name == "series.void":
+        got = series.void(args["keys"], args["reason"])
+    elif name == "series.confirmTaken":
+        got = series.confirm(series.take(args["keys"]))
+    elif name == "series.release":
+        got = series.release(args["keys"])
+    else:
+        got = [series.find(args["keys"][0])]
+    return [f"{n.key} {n.text} {n.number} {n.state}" for n in got]
 
 
 def load(task):

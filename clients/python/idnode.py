@@ -4,6 +4,7 @@
         ids.next("invoices|")             # 'invoices/1'
         ids.identity("invoices").next()   # 2
         ids.hilo("users").next_id()       # 'users/1-A'
+        ids.series("bills").take(["4711"])  # the number of document 4711
 
 The module is one file and needs nothing but the standard library. It calls the API
 as JSON over HTTP. A Client is safe for concurrent use by threads; make one and share it.
@@ -23,14 +24,15 @@ import threading
 import time
 import urllib.parse
 from collections import deque
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 __version__ = "0.1.0"
 __all__ = [
-    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "ExhaustedError", "HiLo", "HiLoNumber",
-    "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "NoEndpointError", "NoQuorumError",
+    "Block", "Client", "ClosedError", "ConcurrencyError", "Counter", "DocumentNumber", "ExhaustedError", "HiLo", "HiLoNumber",
+    "IdClaimedError", "Identity", "IdnodeError", "InvalidError", "KeyConflictError", "NoEndpointError", "NoQuorumError",
     "NotFoundError", "OutcomeUnknownError", "OverloadedError", "PermissionDeniedError", "QuotaError", "Range", "RequestId",
-    "RateLimitedError", "RequestIdExpiredError", "RequestIdReusedError", "StorageFullError", "collection_of",
+    "RateLimitedError", "RequestIdExpiredError", "RequestIdReusedError", "ReservationExpiredError", "Series",
+    "SeriesSuspendedError", "StorageFullError", "collection_of",
 ]
 
 # All times are in seconds.
@@ -113,6 +115,18 @@ class IdClaimedError(IdnodeError):
     """The id is claimed, or was issued by an identity."""
 
 
+class KeyConflictError(IdnodeError):
+    """The document's key has a number of another date or scope."""
+
+
+class SeriesSuspendedError(IdnodeError):
+    """The series was restored, and gives no numbers until somebody has looked into the books."""
+
+
+class ReservationExpiredError(IdnodeError):
+    """The number's time ended, and another document has it."""
+
+
 class RequestIdReusedError(IdnodeError):
     """The request id was used for another request."""
 
@@ -143,6 +157,7 @@ _BY_REASON = {
     "RATE_LIMITED": RateLimitedError, "COUNTER_EXHAUSTED": ExhaustedError, "CONCURRENCY": ConcurrencyError,
     "ID_CLAIMED": IdClaimedError, "REQUEST_ID_REUSED": RequestIdReusedError,
     "REQUEST_ID_EXPIRED": RequestIdExpiredError, "PERMISSION_DENIED": PermissionDeniedError,
+    "KEY_CONFLICT": KeyConflictError, "SERIES_SUSPENDED": SeriesSuspendedError, "RESERVATION_EXPIRED": ReservationExpiredError,
 }
 _BY_CODE = {"not_found": NotFoundError, "invalid_argument": InvalidError}
 
@@ -394,6 +409,20 @@ class Block(NamedTuple):
     last: int
 
 
+class DocumentNumber(NamedTuple):
+    """The number of a document."""
+
+    key: str
+    text: str  #: The number in the series' format.
+    scope: Tuple[str, ...]  #: The period, where numbers begin again, and the values of the format.
+    number: int  #: The number in its scope.
+    state: str  #: ``open``, ``confirmed``, ``voided`` or ``released``.
+    overdue: bool  #: It is open, and its time has ended.
+    date: str  #: The document's, as ``2026-12-31``.
+    label: str
+    reason: str  #: That of a voided number.
+
+
 class Range(NamedTuple):
     """A HiLo range. Prefix and node tag belong to its numbers alone."""
 
@@ -490,6 +519,10 @@ class Client:
         for page in self._pages("ListIdentities", prefix, stale):
             for found in page["identities"]:
                 yield Counter(found["name"], int(found["value"]))
+
+    def series(self, name: str) -> "Series":
+        """The series of document numbers with this name. ``idnode series define`` defines it."""
+        return Series(self, name)
 
     def claim(self, id: str, *, separator: str = "", request_id: AnyRequestId = "") -> None:
         """Records a finished id as the caller's. The first claim wins; others raise IdClaimedError."""
@@ -703,6 +736,66 @@ class Identity:
         """Hides the identity and returns its last value. With forget it starts at 1 again, and values come twice."""
         request = {"name": self._name, "forget": forget}
         return int(self._client._count_once("DeleteIdentity", request, request_id)["value"])
+
+
+class Series:
+    """Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.
+
+    Store the document without a number, take a number for the document's own id, store the number, and confirm it. Every
+    call may be made again: it has no request id, and one that failed without being refused may have happened.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+
+    def take(
+        self, keys: Iterable[str], *, values: Optional[Dict[str, str]] = None, date: str = "", label: str = "",
+        expires_in: float = 0.0,
+    ) -> List[DocumentNumber]:
+        """Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state.
+
+        Args:
+            values: Those of the format, as ``{"branch": "BERLIN"}``.
+            date: The document's, as ``2026-12-31``; empty is the present day in the series' zone.
+            label: Stored with each new number, at most 64 bytes.
+            expires_in: Replaces the definition's, in seconds, if it is not 0.
+        """
+        request = {"keys": list(keys), "values": values or {}, "date": date, "label": label}
+        if expires_in:
+            request["expiresIn"] = f"{expires_in:.9f}s"
+        return self._numbers("TakeNumbers", request)
+
+    def confirm(self, numbers: Iterable[Union[str, DocumentNumber]]) -> List[DocumentNumber]:
+        """Makes the numbers of documents final, or none. A plain key means whatever number it has."""
+        return self._numbers("ConfirmNumbers", {"keys": _bound(numbers)})
+
+    def void(self, numbers: Iterable[Union[str, DocumentNumber]], reason: str) -> List[DocumentNumber]:
+        """Says that open numbers belong to no document, and why, in 1 to 128 bytes."""
+        return self._numbers("VoidNumbers", {"keys": _bound(numbers), "reason": reason})
+
+    def release(self, numbers: Iterable[Union[str, DocumentNumber]]) -> List[DocumentNumber]:
+        """Gives open numbers back: another key may get them, or they are voided, as the series' policy says."""
+        return self._numbers("ReleaseNumbers", {"keys": _bound(numbers)})
+
+    def find(self, key: str, *, stale: bool = False) -> DocumentNumber:
+        """Reads the number of a key. Raises NotFoundError if it has none."""
+        request = {"series": self._name, "key": key, "consistency": _consistency(stale)}
+        return _document_number(self._client._invoke("SeriesService/WhoHas", request)["number"])
+
+    def _numbers(self, method: str, request: Dict[str, Any]) -> List[DocumentNumber]:
+        answer = self._client._invoke(f"SeriesService/{method}", {"series": self._name, **request})
+        return [_document_number(n) for n in answer["numbers"]]
+
+
+def _bound(numbers: Iterable[Union[str, DocumentNumber]]) -> List[Dict[str, str]]:
+    return [{"key": n} if isinstance(n, str) else {"key": n.key, "number": str(n.number)} for n in numbers]
+
+
+def _document_number(n: Dict[str, Any]) -> DocumentNumber:
+    state = n["state"].replace("NUMBER_STATE_", "").lower()
+    return DocumentNumber(
+        n["key"], n["text"], tuple(n["scope"]), int(n["number"]), state, n["overdue"], n["date"], n["label"], n["reason"],
+    )
 
 
 class _Held:

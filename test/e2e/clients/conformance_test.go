@@ -58,6 +58,12 @@ type args struct {
 	// Value and Expected are 64 bits wide, and so are text.
 	Value    string `json:"value,omitempty"`
 	Expected string `json:"expected,omitempty"`
+	// Keys, Values, Date, Label and Reason are those of calls on series.
+	Keys   []string          `json:"keys,omitempty"`
+	Values map[string]string `json:"values,omitempty"`
+	Date   string            `json:"date,omitempty"`
+	Label  string            `json:"label,omitempty"`
+	Reason string            `json:"reason,omitempty"`
 }
 
 // failure is an error of a client: the name of its type without what languages add,
@@ -86,7 +92,7 @@ type outcome struct {
 func lists(t *testing.T) map[string][]testCase {
 	t.Helper()
 	all := make(map[string][]testCase)
-	for _, name := range []string{"ranges", "failures", "refusals"} {
+	for _, name := range []string{"ranges", "failures", "refusals", "series"} {
 		read(t, name, func(d *json.Decoder) error {
 			var list []testCase
 			err := d.Decode(&list)

@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
 	"testing"
@@ -71,8 +72,43 @@ func goCall(ctx context.Context, cl *client.Client, c call) ([]string, error) {
 		return all(cl.Claims(ctx, a.Prefix), func(id string) string { return id })
 	case "hilo":
 		return cl.HiLo(a.Tag, opts...).NextIDs(ctx, n)
+	case "series.take", "series.confirm", "series.confirmTaken", "series.void", "series.release", "series.find":
+		numbers, err := goNumbers(ctx, cl.Series(a.Name), c)
+		var told []string
+		for _, n := range numbers {
+			told = append(told, fmt.Sprintf("%s %s %d %s", n.Key, n.Text, n.Number, n.State))
+		}
+		return told, err
 	default:
 		return nil, errors.New("there is no call " + c.Call)
+	}
+}
+
+func goNumbers(ctx context.Context, series client.Series, c call) ([]client.DocumentNumber, error) {
+	a := c.Args
+	var numbers []client.DocumentNumber
+	for _, key := range a.Keys {
+		numbers = append(numbers, client.DocumentNumber{Key: key})
+	}
+	want := client.NumberRequest{Keys: a.Keys, Values: a.Values, Date: a.Date, Label: a.Label}
+	switch c.Call {
+	case "series.take":
+		return series.Take(ctx, want)
+	case "series.confirmTaken":
+		taken, err := series.Take(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		return series.Confirm(ctx, taken)
+	case "series.confirm":
+		return series.Confirm(ctx, numbers)
+	case "series.void":
+		return series.Void(ctx, numbers, a.Reason)
+	case "series.release":
+		return series.Release(ctx, numbers)
+	default:
+		n, err := series.Find(ctx, a.Keys[0])
+		return []client.DocumentNumber{n}, err
 	}
 }
 
@@ -136,6 +172,9 @@ func goFailure(err error) *failure {
 		{client.ErrRequestIDReused, "RequestIdReused"},
 		{client.ErrRequestIDExpired, "RequestIdExpired"},
 		{client.ErrPermissionDenied, "PermissionDenied"},
+		{client.ErrKeyConflict, "KeyConflict"},
+		{client.ErrSeriesSuspended, "SeriesSuspended"},
+		{client.ErrReservationExpired, "ReservationExpired"},
 		{client.ErrNotFound, "NotFound"},
 		{client.ErrInvalid, "Invalid"},
 		{client.ErrClosed, "Closed"},

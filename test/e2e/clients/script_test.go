@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,9 @@ func (s *script) same(want, got any) bool {
 			ok = ok && s.same(value, fields[name])
 		}
 		return ok
+	case []any:
+		list, ok := got.([]any)
+		return ok && slices.EqualFunc(want, list, s.same)
 	case string:
 		text, ok := got.(string)
 		if !strings.HasPrefix(want, "$") || !ok {
@@ -231,7 +235,7 @@ type httpNode struct {
 
 // Unary implements jsonapi.Calls.
 func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection, decode func(any) error, encode func(proto.Message) ([]byte, error)) ([]byte, error) {
-	for _, service := range []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.ClusterService_ServiceDesc} {
+	for _, service := range []grpc.ServiceDesc{idnodev1.IdsService_ServiceDesc, idnodev1.SeriesService_ServiceDesc, idnodev1.ClusterService_ServiceDesc} {
 		for _, m := range service.Methods {
 			if method != "/"+service.ServiceName+"/"+m.MethodName {
 				continue
@@ -283,6 +287,7 @@ func (s *script) serveGRPC(t *testing.T, nodes int) []string {
 			},
 		))
 		idnodev1.RegisterIdsServiceServer(server, idnodev1.UnimplementedIdsServiceServer{})
+		idnodev1.RegisterSeriesServiceServer(server, idnodev1.UnimplementedSeriesServiceServer{})
 		idnodev1.RegisterClusterServiceServer(server, idnodev1.UnimplementedClusterServiceServer{})
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
