@@ -141,8 +141,9 @@ class Node {
 
   constructor(address, tls) {
     this.#url = new URL(address.includes("://") ? address : `${tls ? "https" : "http"}://${address}`);
-    const { protocol, pathname, port } = this.#url;
-    if (!["http:", "https:"].includes(protocol) || pathname !== "/" || (!port && !address.includes("://"))) {
+    const { protocol, pathname } = this.#url;
+    // A URL has no port where it is the scheme's own.
+    if (!["http:", "https:"].includes(protocol) || pathname !== "/" || !/:(\/\/|\d+$)/.test(address)) {
       throw new TypeError(`an endpoint is host:port, or a URL of that, not ${address}`);
     }
     if (tls && protocol !== "https:") throw new TypeError(`the endpoint ${address} has no TLS`);

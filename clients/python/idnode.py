@@ -356,8 +356,12 @@ class _Router:
         """Starts a look for the leader if the last one is older than age. The caller holds the lock."""
         if self._looking or self.closed or time.monotonic() - self._looked < age:
             return
-        self._looking, self._looked = threading.Event(), time.monotonic()
-        threading.Thread(target=self._find, args=(self._looking,), name="idnode-look", daemon=True).start()
+        looking, self._looked = threading.Event(), time.monotonic()
+        try:
+            threading.Thread(target=self._find, args=(looking,), name="idnode-look", daemon=True).start()
+        except RuntimeError:  # No thread can be started. Another call looks again.
+            return
+        self._looking = looking
 
     def _find(self, done: threading.Event) -> None:
         leader = None
@@ -865,13 +869,17 @@ class HiLo:
                     raise copy.copy(self._error)  # Each caller gets an error, and traceback, of its own.
                 else:
                     self._fetch()
-                    self._changed.wait()
+                    if self._fetching:
+                        self._changed.wait()
 
     def _fetch(self) -> None:
         """Starts to fetch a range unless there is one, or one is coming. The caller holds the lock."""
         if not self._fetching and not self._ahead:
             self._fetching = True
-            threading.Thread(target=self._fetch_one, name=f"idnode-hilo-{self._tag}", daemon=True).start()
+            try:
+                threading.Thread(target=self._fetch_one, name=f"idnode-hilo-{self._tag}", daemon=True).start()
+            except RuntimeError as error:  # No thread can be started.
+                self._fetched(None, error)
 
     def _fetch_one(self) -> None:
         got: Optional[Range] = None
@@ -885,14 +893,18 @@ class HiLo:
         except Exception as caught:  # The callers that wait must have it, whatever it is.
             error = caught
         with self._changed:
-            self._fetching = False
-            if got and not error:
-                self._ahead, self._pause = _Held(got), _FETCH_PAUSE
-            else:
-                self._failures, self._error = self._failures + 1, error
-                self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
-                self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
-            self._changed.notify_all()
+            self._fetched(got, error)
+
+    def _fetched(self, got: Optional[Range], error: Optional[Exception]) -> None:
+        """Notes how a fetch ended. The caller holds the lock."""
+        self._fetching = False
+        if got and not error:
+            self._ahead, self._pause = _Held(got), _FETCH_PAUSE
+        else:
+            self._failures, self._error = self._failures + 1, error
+            self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
+            self._pause = min(2 * self._pause, _LONGEST_FETCH_PAUSE)
+        self._changed.notify_all()
 
     def _close(self, deadline: float) -> None:
         with self._changed:

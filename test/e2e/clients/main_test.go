@@ -61,9 +61,13 @@ func (l language) need(t *testing.T) {
 
 // runner is the process of a client.
 type runner struct {
-	in  io.WriteCloser
-	out *bufio.Reader
+	in   io.WriteCloser
+	out  *bufio.Reader
+	kill func() error
 }
+
+// answerWithin bounds the wait for an answer; the calls of a case end within seconds.
+const answerWithin = time.Minute
 
 // start starts the runner. It ends when its input is closed, at the latest after the test.
 func (l language) start(t *testing.T) *runner {
@@ -92,7 +96,7 @@ func (l language) start(t *testing.T) *runner {
 			t.Errorf("the runner: %v", err)
 		}
 	})
-	return &runner{in: in, out: bufio.NewReader(out)}
+	return &runner{in: in, out: bufio.NewReader(out), kill: cmd.Process.Kill}
 }
 
 // task gives the runner a task.
@@ -107,9 +111,11 @@ func (r *runner) task(t *testing.T, task any) {
 	}
 }
 
-// answer reads a line.
+// answer reads a line. A runner that hangs is killed.
 func (r *runner) answer(t *testing.T, into any) {
 	t.Helper()
+	hung := time.AfterFunc(answerWithin, func() { _ = r.kill() })
+	defer hung.Stop()
 	line, err := r.out.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, into)
