@@ -3,6 +3,7 @@ package series_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,6 +46,43 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// BenchmarkGrowth takes 1,000 numbers of a series that has so many keys, one a call, and
+// measures the heap for a key beyond its text. Run it with -benchtime=1x: each repetition
+// fills the series anew. 10,000,000 keys take some 2 GB, and are left out by -short.
+func BenchmarkGrowth(b *testing.B) {
+	for _, keys := range []int{1_000, 100_000, 1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			if testing.Short() && keys > 1_000_000 {
+				b.Skip("takes gigabytes")
+			}
+			for b.Loop() {
+				before := heap()
+				s := newSeries(b, series.Definition{Format: "{number}"})
+				fill(b, s, 0, keys)
+				b.ReportMetric(float64(heap()-before)/float64(keys)-16, "bytes/key")
+				took := takeEach(b, s, 1_000)
+				b.ReportMetric(float64(took[len(took)/2]), "p50-ns/take")
+				b.ReportMetric(float64(took[len(took)-1]), "longest-ns/take")
+			}
+		})
+	}
+}
+
+// takeEach takes count numbers for new keys, one a call, and returns the calls' times,
+// ascending.
+func takeEach(b *testing.B, s *series.Series, count int) (took []time.Duration) {
+	for i := range count {
+		q := series.Request{Date: today, Keys: []string{fmt.Sprintf("document-%d", i)}}
+		begin := time.Now()
+		if _, err := s.Take(1, q); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	return took
 }
 
 // BenchmarkTake takes one number a call, and confirms it.

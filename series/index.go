@@ -5,9 +5,12 @@ import "hash/maphash"
 // ref is a number of a scope in one word; 0 is none, because numbers begin at 1.
 type ref uint64
 
-// numberBits is how many bits of a ref are the number's. The others are the scope's, of
-// which there are at most MaxScopes.
-const numberBits = 40
+// numberBits is how many bits of a ref are the number's. The scope, of which there are at
+// most MaxScopes, has those up to refBits.
+const (
+	numberBits = 40
+	refBits    = 60
+)
 
 // maxNumber is the greatest number of a scope.
 const maxNumber = 1<<numberBits - 1
@@ -32,9 +35,22 @@ type index struct {
 	len, bytes int64
 }
 
+// slot is a ref and, above it, some bits of its key's hash: most slots of other keys are
+// passed over without a look at their records, each of which is several reads of memory.
+type slot uint64
+
+func slotOf(r ref, h uint64) slot { return slot(r) | hashOf(h) }
+
+// hashOf returns the bits of a hash that a slot has. They are not those of the shard, nor
+// the lowest ones, which are the place.
+func hashOf(h uint64) slot { return slot(h >> (refBits - shardBits) << refBits) }
+
+func (s slot) ref() ref   { return ref(s & (1<<refBits - 1)) }
+func (s slot) hash() slot { return s &^ (1<<refBits - 1) }
+
 // shard is a hash table with open addressing. Its slots are a power of two.
 type shard struct {
-	slots []ref
+	slots []slot
 	used  int
 }
 
@@ -54,14 +70,14 @@ func (x *index) find(key string) ref {
 	if s.used == 0 {
 		return 0
 	}
-	return s.slots[x.slot(s, h, key)]
+	return s.slots[x.slot(s, h, key)].ref()
 }
 
 // slot returns the slot of a key, or the empty one in which it belongs.
 func (x *index) slot(s *shard, h uint64, key string) int {
 	mask := len(s.slots) - 1
 	i := int(h) & mask
-	for s.slots[i] != 0 && x.keyOf(s.slots[i]) != key {
+	for s.slots[i] != 0 && (s.slots[i].hash() != hashOf(h) || x.keyOf(s.slots[i].ref()) != key) {
 		i = (i + 1) & mask
 	}
 	return i
@@ -79,18 +95,18 @@ func (x *index) set(key string, r ref) {
 		x.len++
 		x.bytes += int64(len(key))
 	}
-	s.slots[i] = r
+	s.slots[i] = slotOf(r, h)
 }
 
 // grow makes the shard twice as large.
 func (x *index) grow(s *shard) {
 	old := s.slots
-	s.slots = make([]ref, max(4, 2*len(old)))
-	for _, r := range old {
-		if r != 0 {
-			key := x.keyOf(r)
+	s.slots = make([]slot, max(4, 2*len(old)))
+	for _, moved := range old {
+		if moved != 0 {
+			key := x.keyOf(moved.ref())
 			_, h := x.place(key)
-			s.slots[x.slot(s, h, key)] = r
+			s.slots[x.slot(s, h, key)] = moved
 		}
 	}
 }
@@ -102,7 +118,7 @@ func (x *index) drop(key string) {
 	mask := len(s.slots) - 1
 	hole := x.slot(s, h, key)
 	for i := (hole + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {
-		_, h := x.place(x.keyOf(s.slots[i]))
+		_, h := x.place(x.keyOf(s.slots[i].ref()))
 		if home := int(h) & mask; (i-home)&mask >= (i-hole)&mask {
 			s.slots[hole] = s.slots[i]
 			hole = i

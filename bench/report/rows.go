@@ -50,6 +50,7 @@ var (
 	unary1k    = idnodeRow("idnode server-side, unary, 1,000 a call", bench.ServerSide, bench.Unary, 1000)
 	stream1k   = idnodeRow("idnode server-side, stream, 1,000 a call", bench.ServerSide, bench.Stream, 1000)
 	hiloRange  = idnodeRow("idnode HiLo range of 32, unary", bench.Range, bench.Unary, 32)
+	seriesTake = idnodeRow("idnode series number, unary", bench.Series, bench.Unary, 1)
 	unaryBolt  = boltRow(unary)
 	clientBolt = boltRow(client)
 	streamBolt = boltRow(stream)
@@ -59,13 +60,15 @@ var (
 	redis      = otherRow("Redis INCR, 1 server", single, system.NameRedis, "INCR")
 	sequence   = otherRow("PostgreSQL nextval, 1 server", single, system.NamePostgres, "nextval")
 	counterRow = otherRow("PostgreSQL counter row, 1 server", single, system.NamePostgres, "counter row")
+	numberRow  = otherRow("PostgreSQL counter row with key, 1 server", single, system.NamePostgres, "counter row with key")
+	lockedRow  = otherRow("PostgreSQL counter row locked for 10 ms, 1 server", single, system.NamePostgres, "counter row locked for 10 ms")
 )
 
 // rows are all, in the order they are shown.
 var rows = []row{
-	unary, client, stream, unary100, stream100, hiloRange, serverSide, unary1k, stream1k,
+	unary, client, stream, unary100, stream100, hiloRange, seriesTake, serverSide, unary1k, stream1k,
 	unaryBolt, clientBolt, streamBolt,
-	echo, etcd, bareRaft, redis, sequence, counterRow,
+	echo, etcd, bareRaft, redis, sequence, counterRow, numberRow, lockedRow,
 }
 
 // allCallers are the numbers of callers that are shown.

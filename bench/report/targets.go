@@ -81,6 +81,9 @@ var targets = []target{
 	reaches(unary1k, 512, 5e6),
 	reaches(stream1k, 64, 5e6),
 	reaches(stream1k, 512, 5e6),
+	faster(seriesTake, numberRow, 64, 5),
+	faster(seriesTake, lockedRow, 64, 50),
+	faster(seriesTake, unary, 64, 0.8),
 	ratio("HiLo number, one goroutine: its rate / that of an atomic add", 0.5, func(r result.Results) result.Series {
 		return nsPerID(r, generator.AtomicAdd, 1).Over(nsPerID(r, generator.HiLoNumber, 1))
 	}),

@@ -59,7 +59,8 @@ func (n *Idnode) Points(callers int) []Point {
 	if n.logStore != "" {
 		return points
 	}
-	points = append(points, Point{bench.Echo, bench.Unary, callers, 1}, Point{bench.ServerSide, bench.Unary, callers, 1})
+	points = append(points, Point{bench.Echo, bench.Unary, callers, 1}, Point{bench.ServerSide, bench.Unary, callers, 1},
+		Point{bench.Series, bench.Unary, callers, 1})
 	if callers == 1 {
 		return points
 	}

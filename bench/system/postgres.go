@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,24 +25,27 @@ type Postgres struct {
 	dir    string
 	url    string
 	server *process
+	// keys is how many documents got a key.
+	keys atomic.Int64
 }
 
 // postgresConns is the most connections that are opened. Every one is a process
 // of the server, and more of them than that make it slower.
 const postgresConns = 64
 
-// What the two operations do. The sequence is fast because it writes its log
+// What the operations of one statement do. The sequence is fast because it writes its log
 // once for 32 values and leaves holes; the row has none, and is locked until
 // each commit is on disk.
 var postgresOps = map[string]string{
 	"nextval":     "SELECT nextval('bench_sequence')",
 	"counter row": "UPDATE bench_counter SET value = value + 1 RETURNING value",
+	numberedKey:   numberKey,
 }
 
 const postgresSchema = `
 CREATE SEQUENCE bench_sequence;
 CREATE TABLE bench_counter (value bigint NOT NULL);
-INSERT INTO bench_counter VALUES (0);`
+INSERT INTO bench_counter VALUES (0);` + numbersSchema
 
 // Version is what the program says.
 func (s *Postgres) Version() string {
@@ -65,11 +69,13 @@ func postgresProgram(name string) (string, error) {
 	return slices.Max(found), nil
 }
 
-// Points are the two operations.
+// Points are all operations.
 func (s *Postgres) Points(callers int) []Point {
 	return []Point{
 		{Op: "nextval", Callers: callers, Batch: 1},
 		{Op: "counter row", Callers: callers, Batch: 1},
+		{Op: numberedKey, Callers: callers, Batch: 1},
+		{Op: lockedWork, Callers: callers, Batch: 1},
 	}
 }
 
@@ -121,7 +127,7 @@ func (s *Postgres) makeDir(who user) (err error) {
 	return os.Chown(s.dir, int(who.attr.Credential.Uid), int(who.attr.Credential.Gid))
 }
 
-// prepare makes the sequence and the table.
+// prepare makes the sequence and the tables.
 func (s *Postgres) prepare(ctx context.Context) error {
 	pool, err := s.pool(ctx, 1)
 	if err != nil {
@@ -148,11 +154,20 @@ func (s *Postgres) Measure(ctx context.Context, plan load.Plan, p Point) (bench.
 		return bench.Report{}, err
 	}
 	defer pool.Close()
-	call := func(ctx context.Context) (id int64, err error) {
-		err = pool.QueryRow(ctx, postgresOps[p.Op]).Scan(&id)
-		return id, err
-	}
+	call := func(ctx context.Context) (int64, error) { return s.call(ctx, pool, p.Op) }
 	return load.Run(ctx, plan, p.Op, repeated(call, p.Callers))
+}
+
+func (s *Postgres) call(ctx context.Context, pool *pgxpool.Pool, op string) (id int64, err error) {
+	var args []any
+	switch op {
+	case lockedWork:
+		return lockAndWork(ctx, pool)
+	case numberedKey:
+		args = append(args, fmt.Sprintf("document-%d", s.keys.Add(1)))
+	}
+	err = pool.QueryRow(ctx, postgresOps[op], args...).Scan(&id)
+	return id, err
 }
 
 // Stop ends the server; SIGINT closes its connections first.
