@@ -31,7 +31,9 @@ func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Form
 		return nil, err
 	}
 	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate) == 0 {
-		return nil, n.authorize(ctx, rights.Read, database, "")
+		if err = n.authorize(ctx, rights.Read, database, ""); err != nil {
+			return nil, err
+		} // The roles have changed meanwhile.
 	}
 	// Without scopes: what a number's text does not show is none of this format's concern.
 	if f, err = format.Define(req.Template, format.ResetNever); err != nil {
