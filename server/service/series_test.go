@@ -478,3 +478,15 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 	_, err := n.VerifySeries(ctx, SeriesRequest{Series: "invoices", Consistency: Stale})
 	wantError(t, err, Unavailable, ReasonOverloaded, "")
 }
+
+// TestANodeThatHasJustStarted: it does not take its own state for that of a cluster of
+// older programs, so its callers try another node.
+func TestANodeThatHasJustStarted(t *testing.T) {
+	caughtUp := false
+	n := newNode(t, newWorld(t), func(c *Config) { c.CaughtUp = func() bool { return caughtUp } })
+	_, err := n.TakeNumbers(t.Context(), berlin("a"))
+	wantError(t, err, Unavailable, ReasonStarting, "")
+	caughtUp = true
+	_, err = n.TakeNumbers(t.Context(), berlin("a"))
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+}
