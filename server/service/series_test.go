@@ -283,14 +283,19 @@ func TestNumbersMayBeAskedForAgain(t *testing.T) {
 func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	n.world.set(func(w *world) {
+		name := "late"
 		w.catchUp = func() {
-			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "late", Definition: series.Definition{Format: "{number}"}}); err != nil {
+			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}}); err != nil {
 				t.Error(err)
 			}
+			name = "later still"
 		}
 	})
 	if res, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "late", Keys: []string{"a"}}); err != nil || res.Numbers[0].Text != "1" {
 		t.Errorf("%+v, %v", res, err)
+	}
+	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "7" {
+		t.Errorf("%q, %v", text, err)
 	}
 	n.world.set(func(w *world) {
 		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))

@@ -15,15 +15,21 @@ type FormatRequest struct {
 }
 
 // format returns what is asked for. A series never changes its format, so what the node
-// knows is enough. A template is nobody's: it takes the right to read or to generate
+// knows is enough; one that it does not know may be new. A template is nobody's: it takes the right to read or to generate
 // anything of the database.
 func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Format, err error) {
 	if (req.Series == "") == (req.Template == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
 	}
 	if req.Series != "" {
-		_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: Stale},
-			func(_ SeriesInfo, s *series.Series) { f = s.Format() })
+		for _, consistency := range []Consistency{Stale, Linearizable} {
+			_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: consistency},
+				func(_ SeriesInfo, s *series.Series) { f = s.Format() })
+			var unknown *Error
+			if !errors.As(err, &unknown) || unknown.Reason != ReasonSeriesNotFound {
+				break
+			}
+		}
 		return f, err
 	}
 	database, err := databaseKey(req.Database)
