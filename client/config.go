@@ -8,6 +8,7 @@ import (
 	"net"
 	"reflect"
 	"time"
+	"unicode/utf8"
 
 	"github.com/idnode/idnode/docid"
 )
@@ -75,8 +76,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Label == "" {
 		c.Label = defaultLabel()
 	}
-	if _, control := docid.FirstControl(c.Label); control || len(c.Label) > maxLabelBytes {
-		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, or has control characters")
+	if _, control := docid.FirstControl(c.Label); control || len(c.Label) > maxLabelBytes || !utf8.ValidString(c.Label) {
+		return c, invalidField("INVALID_LABEL", "label", "the label is longer than 64 bytes, has control characters, or is not UTF-8")
 	}
 	if c.Timeout < 0 || c.TryTimeout < 0 {
 		return c, errors.New("client: a negative timeout")

@@ -121,7 +121,7 @@ func TestARangeSaysWhoAsks(t *testing.T) {
 			t.Errorf("nobody asked as %q", want)
 		}
 	}
-	for _, wrong := range []string{strings.Repeat("x", 65), "a\nb"} {
+	for _, wrong := range []string{strings.Repeat("x", 65), "a\nb", "a\xff"} {
 		if _, err := client.New(t.Context(), client.Config{Endpoints: []string{"a:1"}, Label: wrong}); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%q: %v", wrong, err)
 		}

@@ -115,12 +115,13 @@ func (s *seriesStore) take(dst []byte, now moment, o *op.Operation) ([]byte, *re
 		}
 		numbers, err := i.Take(now.unixNano, q)
 		given = op.SeriesNumbers(numbers)
+		var newest format.Date // A number of an earlier period may be among them too.
 		for _, n := range numbers {
-			if n.Number != 1 {
+			if n.Number != 1 || given.Before != nil && n.Date < newest {
 				continue
 			}
 			if before, ok := i.Before(n.Scope); ok {
-				given.Before = op.SeriesLast(before)
+				newest, given.Before = n.Date, op.SeriesLast(before)
 			}
 		}
 		return err

@@ -162,7 +162,7 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	if err := canNumber(m.state); err != nil {
+	if err := canNumber(m.state, m.proposer); err != nil {
 		return 0, err
 	}
 	record := &raftlogv1.SeriesImport{}

@@ -283,14 +283,19 @@ func TestNumbersMayBeAskedForAgain(t *testing.T) {
 func TestANodeThatDoesNotKnowASeries(t *testing.T) {
 	n := newSeriesNode(t, nil)
 	n.world.set(func(w *world) {
+		name := "late"
 		w.catchUp = func() {
-			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "late", Definition: series.Definition{Format: "{number}"}}); err != nil {
+			if _, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: name, Definition: series.Definition{Format: "{number}"}}); err != nil {
 				t.Error(err)
 			}
+			name = "later still"
 		}
 	})
 	if res, err := n.TakeNumbers(t.Context(), TakeNumbersRequest{Series: "late", Keys: []string{"a"}}); err != nil || res.Numbers[0].Text != "1" {
 		t.Errorf("%+v, %v", res, err)
+	}
+	if text, err := n.FormatNumber(t.Context(), FormatNumberRequest{FormatRequest: FormatRequest{Series: "later still"}, Number: 7}); err != nil || text != "7" {
+		t.Errorf("%q, %v", text, err)
 	}
 	n.world.set(func(w *world) {
 		w.catchUp, w.unreadable = nil, outcome.NewNotApplied(outcome.Unspecified, errors.New("none"))
@@ -477,4 +482,16 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 	defer cancel()
 	_, err := n.VerifySeries(ctx, SeriesRequest{Series: "invoices", Consistency: Stale})
 	wantError(t, err, Unavailable, ReasonOverloaded, "")
+}
+
+// TestANodeThatHasJustStarted: it does not take its own state for that of a cluster of
+// older programs, so its callers try another node.
+func TestANodeThatHasJustStarted(t *testing.T) {
+	caughtUp := false
+	n := newNode(t, newWorld(t), func(c *Config) { c.CaughtUp = func() bool { return caughtUp } })
+	_, err := n.TakeNumbers(t.Context(), berlin("a"))
+	wantError(t, err, Unavailable, ReasonStarting, "")
+	caughtUp = true
+	_, err = n.TakeNumbers(t.Context(), berlin("a"))
+	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
 }

@@ -15,15 +15,21 @@ type FormatRequest struct {
 }
 
 // format returns what is asked for. A series never changes its format, so what the node
-// knows is enough. A template is nobody's: it takes the right to read or to generate
+// knows is enough; one that it does not know may be new. A template is nobody's: it takes the right to read or to generate
 // anything of the database.
 func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Format, err error) {
 	if (req.Series == "") == (req.Template == "") {
 		return nil, invalid(ReasonInvalidSeries, "series", "give either a series or a format")
 	}
 	if req.Series != "" {
-		_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: Stale},
-			func(_ SeriesInfo, s *series.Series) { f = s.Format() })
+		for _, consistency := range []Consistency{Stale, Linearizable} {
+			_, err = n.readSeries(ctx, SeriesRequest{Database: req.Database, Series: req.Series, Consistency: consistency},
+				func(_ SeriesInfo, s *series.Series) { f = s.Format() })
+			var unknown *Error
+			if !errors.As(err, &unknown) || unknown.Reason != ReasonSeriesNotFound {
+				break
+			}
+		}
 		return f, err
 	}
 	database, err := databaseKey(req.Database)
@@ -31,7 +37,9 @@ func (n *numbers) format(ctx context.Context, req FormatRequest) (f *format.Form
 		return nil, err
 	}
 	if n.RightsWithin(ctx, database)&(rights.Read|rights.Generate) == 0 {
-		return nil, n.authorize(ctx, rights.Read, database, "")
+		if err = n.authorize(ctx, rights.Read, database, ""); err != nil {
+			return nil, err
+		} // The roles have changed meanwhile.
 	}
 	// Without scopes: what a number's text does not show is none of this format's concern.
 	if f, err = format.Define(req.Template, format.ResetNever); err != nil {

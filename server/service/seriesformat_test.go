@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/idnode/idnode/fsm"
 )
 
 // TestATextThereAndBack: in the format of a series, and in one of the caller for the value
@@ -62,6 +64,33 @@ func TestWrongFormats(t *testing.T) {
 	}
 }
 
+// TestATextWhileRolesChange: roles that keep the caller out are gone at one of the looks at
+// them. Then there is a text, or a refusal.
+func TestATextWhileRolesChange(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	n.setRoles(t, everything())
+	req := FormatNumberRequest{FormatRequest: FormatRequest{Template: "{number}"}, Number: 42}
+	for looks := range 6 {
+		late := newNode(t, n.world, func(c *Config) { c.State = &passingRoles{n.world.state, looks} })
+		if text, err := late.FormatNumber(as("stranger"), req); text != "42" && !denied(err) {
+			t.Errorf("gone after %d looks: %q, %v", looks, text, err)
+		}
+	}
+}
+
+// passingRoles has roles for some looks more.
+type passingRoles struct {
+	*fsm.State
+	looks int
+}
+
+func (s *passingRoles) Roles() fsm.Roles {
+	if s.looks--; s.looks < 0 {
+		return fsm.Roles{}
+	}
+	return s.State.Roles()
+}
+
 // TestTheFirstNumberNamesThePeriodBefore.
 func TestTheFirstNumberNamesThePeriodBefore(t *testing.T) {
 	n := newSeriesNode(t, nil)
@@ -74,6 +103,13 @@ func TestTheFirstNumberNamesThePeriodBefore(t *testing.T) {
 		res, err := n.TakeNumbers(t.Context(), req)
 		if err != nil || (res.Before != nil) != (tt.before > 0) || res.Before != nil && (res.Before.Last != tt.before || res.Before.Scope[0] != "2025") {
 			t.Errorf("%s: %+v, %v", tt.key, res.Before, err)
+		}
+	}
+	// A key of a period before is among them, behind or in front.
+	for _, keys := range [][]string{{"c", "a"}, {"a", "c"}, {"f", "c", "a"}} {
+		res, err := n.TakeNumbers(t.Context(), berlin(keys...))
+		if err != nil || res.Before == nil || res.Before.Scope[0] != "2025" {
+			t.Errorf("%v: %+v, %v", keys, res.Before, err)
 		}
 	}
 }
