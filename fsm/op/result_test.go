@@ -1,15 +1,18 @@
 package op
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/identity"
+	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -77,16 +80,25 @@ func numbersAsGenerated(t *testing.T, data []byte) {
 	if err := proto.Unmarshal(data, r); err != nil {
 		t.Fatalf("protobuf says %v", err)
 	}
-	want := Numbers{LogIndex: r.GetLogIndex()}
-	for _, n := range r.GetSeriesNumbers().GetNumbers() {
-		want.Numbers = append(want.Numbers, NumberOf(n))
-	}
-	if before := r.GetSeriesNumbers().GetBefore(); before != nil {
-		last := LastOf(before)
-		want.Before = &last
-	}
+	want := numbersOf(r)
 	if diff := cmp.Diff(want, got); diff != "" || r.GetRefusal() != nil {
 		t.Fatalf("%v: %s", r, diff)
+	}
+}
+
+// TestNumbersOfANewerProgram: an answer with a field that is not known here still counts.
+func TestNumbersOfANewerProgram(t *testing.T) {
+	known := &raftlogv1.SeriesNumbers{Numbers: []*raftlogv1.SeriesNumber{{Key: "a", Number: 7, State: 1}}, Before: &raftlogv1.SeriesLast{Last: 3}}
+	newer := protowire.AppendVarint(protowire.AppendTag(AppendAnswer(AppendLogIndex(nil, 9), known), 99, protowire.VarintType), 1)
+	got, err := Envelope{Database: "db"}.ProposeNumbers(t.Context(),
+		func(context.Context, []byte) ([]byte, error) { return newer, nil }, &raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}})
+	if err != nil || got.LogIndex != 9 || len(got.Numbers) != 1 || got.Numbers[0].Number != 7 || got.Before.Last != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = Envelope{Database: "db"}.ProposeNumbers(t.Context(),
+		func(context.Context, []byte) ([]byte, error) { return AppendValue(nil, 1), nil }, &raftlogv1.SeriesTake{Name: "s", Keys: []string{"a"}})
+	if outcome.Of(err) != outcome.Unknown {
+		t.Errorf("a value in place of numbers: %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -36,11 +37,28 @@ func (e Envelope) ProposeNumbers(
 	if numbers, ok := DecodeNumbers(answer); ok {
 		return numbers, nil
 	}
+	// A node of a newer program may answer with more than is known here.
 	result, err := decodeAnswer(answer)
-	if err == nil {
-		err = outcome.NewUnknown(outcome.Unspecified, &CodecError{"decode numbers", fmt.Errorf("the result is a %T", result.GetResult())})
+	if err != nil {
+		return Numbers{}, err
 	}
-	return Numbers{}, err
+	if result.GetSeriesNumbers() == nil {
+		return Numbers{}, outcome.NewUnknown(outcome.Unspecified, &CodecError{"decode numbers", fmt.Errorf("the result is a %T", result.GetResult())})
+	}
+	return numbersOf(result), nil
+}
+
+// numbersOf returns the numbers that the generated code has decoded.
+func numbersOf(result *raftlogv1.Result) Numbers {
+	n := Numbers{LogIndex: result.GetLogIndex()}
+	for _, m := range result.GetSeriesNumbers().GetNumbers() {
+		n.Numbers = append(n.Numbers, NumberOf(m))
+	}
+	if before := result.GetSeriesNumbers().GetBefore(); before != nil {
+		last := LastOf(before)
+		n.Before = &last
+	}
+	return n
 }
 
 // Field numbers of raftlog.v1.SeriesNumbers, SeriesLast and SeriesNumber.
