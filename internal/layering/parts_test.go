@@ -139,7 +139,7 @@ var parts = []part{
 	{folder: "server/grpcapi", floor: 3, not: []string{"cluster", "fsm", "etag/boltetag"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "server/httpapi", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "server/jsonapi", floor: 3, not: []string{"cluster", "fsm", "etag"}, modules: []string{genproto, grpc, protobuf}},
-	{folder: "server/page", floor: 3, not: []string{"cluster", "fsm", "etag"}},
+	{folder: "server/webpage", floor: 3, not: []string{"cluster", "fsm", "etag"}},
 	{folder: "server/config", floor: 3, not: []string{"fsm", "etag"}, modules: []string{pflag, yaml}},
 	{folder: "server/metrics", floor: 3, not: []string{"etag/boltetag"}, modules: []string{grpc, prometheus, promModel}},
 	{folder: "server/tracing/tracetest", floor: 3, modules: []string{otel, protobuf}},

@@ -10,7 +10,7 @@ import (
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/metrics"
-	"github.com/idnode/idnode/server/page"
+	"github.com/idnode/idnode/server/webpage"
 	"github.com/idnode/idnode/server/tlsconf"
 )
 
@@ -71,7 +71,7 @@ func (n *Node) openHTTP() (err error) {
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
 	public.Handle(n.http.server.Handle)
-	page.New(page.Config{Service: n.service, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
+	webpage.New(webpage.Config{Service: n.service, Issued: n.metrics.Issued}).Handle(n.http.server.Handle)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package page is the page at / on a node's HTTP port, for people: the cluster, the
+// Package webpage is the page at / on a node's HTTP port, for people: the cluster, the
 // counters, claims, rates, the node's own etags, and a form that makes ids.
 //
 // It owns the files of the page, which are embedded in the program and refer to
@@ -10,4 +10,4 @@
 // A change is a POST with a body of JSON, which a page of another origin cannot
 // send; the HTTP server refuses those besides (see package
 // httpapi), and this package refuses host names that are not the cluster's.
-package page
+package webpage
