@@ -33,10 +33,11 @@ type server struct {
 	idnodev1.UnimplementedIdsServiceServer
 	idnodev1.UnimplementedClusterServiceServer
 	idnodev1.UnimplementedSeriesServiceServer
-	// defined counts the definitions, of which the first is refused.
-	defined atomic.Int64
-	last    atomic.Int64
-	calls   atomic.Int64
+	// defined counts the definitions. The first is refused until later, or all for good.
+	defined      atomic.Int64
+	neverDefined bool
+	last         atomic.Int64
+	calls        atomic.Int64
 	// fail, if set, may refuse the n-th call.
 	fail func(n int64) error
 	// twice makes every tenth call repeat what the one before it got.
@@ -69,8 +70,11 @@ func (s *server) NextIdentity(_ context.Context, req *idnodev1.NextIdentityReque
 }
 
 func (s *server) DefineSeries(context.Context, *idnodev1.DefineSeriesRequest) (*idnodev1.DefineSeriesResponse, error) {
+	if s.neverDefined {
+		return nil, status.Error(codes.PermissionDenied, "not yours")
+	}
 	if s.defined.Add(1) == 1 {
-		return nil, status.Error(codes.FailedPrecondition, "a member is too old")
+		return nil, status.Error(codes.Unavailable, "starting")
 	}
 	return &idnodev1.DefineSeriesResponse{Version: 1}, nil
 }
@@ -250,6 +254,18 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 		if err != nil || r.ErrorReasons["OVERLOADED"] == 0 || r.ErrorReasons["Internal"] == 0 || len(r.ErrorReasons) != 2 {
 			t.Errorf("via %s: %v %v", via, r.ErrorReasons, err)
 		}
+	}
+}
+
+func TestARefusedSeriesEndsTheBenchmark(t *testing.T) {
+	c := config(serve(t, &server{neverDefined: true}))
+	c.Op = Series
+	begin := time.Now()
+	if _, err := Run(t.Context(), c, &Progress{}); status.Code(err) != codes.PermissionDenied {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took >= defineWithin {
+		t.Errorf("after %s", took)
 	}
 }
 

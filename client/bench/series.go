@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/idnode/idnode/client"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -31,6 +33,9 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 			if err == nil {
 				break
 			}
+			if !later(err) {
+				return fmt.Errorf("no series could be defined: %w", err)
+			}
 			select {
 			case <-time.After(definePause):
 			case <-ctx.Done():
@@ -39,6 +44,11 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 		}
 	}
 	return nil
+}
+
+// later says whether the same definition may be taken in a moment.
+func later(err error) bool {
+	return reasonOf(err) == "FORMAT_UNSUPPORTED" || status.Code(err) == codes.Unavailable
 }
 
 // takeNumbers is the call that is measured: in whichever way, it returns the numbers.

@@ -10,8 +10,8 @@ import (
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/jsonapi"
 	"github.com/idnode/idnode/server/metrics"
-	"github.com/idnode/idnode/server/webpage"
 	"github.com/idnode/idnode/server/tlsconf"
+	"github.com/idnode/idnode/server/webpage"
 )
 
 // answerTime is what a call over HTTP may take beyond the bound of every call,
