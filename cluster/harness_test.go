@@ -23,12 +23,14 @@ import (
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/peer"
+	"github.com/idnode/idnode/test/tier"
 )
 
 // TestMain looks for goroutines left behind. Raft may forget a future when it is
 // shut down (hashicorp/raft issue 498); who waits for one is left behind on
 // purpose, by these two functions and by no other.
 func TestMain(m *testing.M) {
+	tier.Overlap()
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/idnode/idnode/cluster/readindex.Await.func1"),
 		goleak.IgnoreAnyFunction("github.com/idnode/idnode/cluster/commit.(*RaftLog).Append.func1"),

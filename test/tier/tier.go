@@ -5,7 +5,10 @@
 package tier
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -22,5 +25,17 @@ func Long(t testing.TB) {
 	t.Helper()
 	if !All() {
 		t.Skip("a long test: set " + variable + "=all, as make check does")
+	}
+}
+
+// Overlap lets the quick tier run two tests of the package on each processor, not one: it
+// is for tests that wait for elections most of the time. A package's TestMain calls it
+// before it runs the tests. The flag -parallel counts all the same.
+func Overlap() {
+	if All() {
+		return // These run with the race detector, which leaves no time over.
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 }
