@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +24,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "invoicing:", err)
 		stop()
 		os.Exit(1)
@@ -40,12 +43,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *dieAt != "" && !slices.Contains(steps, *dieAt) {
+		return fmt.Errorf("-die-at %q is none of %s", *dieAt, strings.Join(steps, ", "))
+	}
+	command := flags.Args()
+	if len(command) == 1 && command[0] == "audit" {
+		if _, err := os.Stat(*path); err != nil {
+			return err // It would be made, and found to be in order.
+		}
+	}
 	db, err := openBooks(ctx, *path)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	switch command := flags.Args(); {
+	switch {
 	case len(command) == 2 && command[0] == "run":
 		count, err := strconv.Atoi(command[1])
 		if err != nil || *batch < 1 || *batch > 1000 {
