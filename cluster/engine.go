@@ -132,7 +132,7 @@ func (e *engine) startRaft() error {
 		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
 	})
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
-	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail)
+	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.transport.Writing)
 	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.mark, n.cfg.Events.SnapshotRefused)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -18,6 +19,8 @@ type paperDisk struct {
 	events    []string
 	// reading, if set, is called before an entry is read.
 	reading func(index uint64)
+	// latency is how long it takes to write entries.
+	latency time.Duration
 }
 
 func newPaperDisk() *paperDisk {
@@ -39,6 +42,13 @@ func (d *paperDisk) forget() []string {
 	return events
 }
 
+// slow makes each write of entries take so long.
+func (d *paperDisk) slow(latency time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.latency = latency
+}
+
 func (d *paperDisk) Snapshots() raft.SnapshotStore { return d.snapshots }
 func (d *paperDisk) Close() error                  { return nil }
 
@@ -54,6 +64,10 @@ func (d *paperDisk) Set(key, value []byte) error {
 
 func (d *paperDisk) StoreLogs(logs []*raft.Log) error {
 	d.record("log %d-%d", logs[0].Index, logs[len(logs)-1].Index)
+	d.mu.Lock()
+	latency := d.latency
+	d.mu.Unlock()
+	time.Sleep(latency) // The time is virtual.
 	return d.InmemStore.StoreLogs(logs)
 }
 

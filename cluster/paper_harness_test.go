@@ -129,7 +129,7 @@ func (p *paper) start() {
 	}
 	bounded, err := apply.NewBoundaryStore(p.disk)
 	p.must(err)
-	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) })
+	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Writing)
 	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
 	store.Started()

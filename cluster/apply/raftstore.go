@@ -25,13 +25,16 @@ type RaftStore struct {
 	// fatal ends the node.
 	committed func() uint64
 	fatal     func(error)
+	// writing is called with the term of the newest entry before entries are written, and
+	// with 0 after.
+	writing func(term uint64)
 	// kept is the end of the log when all of it was to be deleted: see DeleteRange.
 	kept atomic.Uint64
 }
 
 // NewRaftStore returns s for a library that does not run yet.
-func NewRaftStore(s Store, committed func() uint64, fatal func(error)) *RaftStore {
-	return &RaftStore{Store: s, committed: committed, fatal: fatal}
+func NewRaftStore(s Store, committed func() uint64, fatal func(error), writing func(term uint64)) *RaftStore {
+	return &RaftStore{Store: s, committed: committed, fatal: fatal, writing: writing}
 }
 
 // Started says that the library runs.
@@ -93,6 +96,10 @@ func (s *RaftStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.L
 func (s *RaftStore) StoreLogs(logs []*raft.Log) error {
 	if kept := s.kept.Load(); len(logs) > 0 && logs[0].Index <= kept {
 		return s.takenBack(logs[0].Index, kept, s.committed())
+	}
+	if len(logs) > 0 {
+		s.writing(logs[len(logs)-1].Term)
+		defer s.writing(0)
 	}
 	return s.Store.StoreLogs(logs)
 }

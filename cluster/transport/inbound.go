@@ -24,6 +24,10 @@ type inbound struct {
 	// install is the snapshot that Raft has or gets next; waiting are the requests since.
 	install *install
 	waiting []*install
+	// write is Raft's write to the log; nil if there is none.
+	write atomic.Pointer[write]
+	// header is that of this node's answers.
+	header raft.RPCHeader
 	// installed is the newest snapshot that Raft has installed, nil if none.
 	installed *raft.InstallSnapshotRequest
 	// led is the newest term of a leader's request that Raft has got or gets next.
@@ -154,15 +158,22 @@ func (i *inbound) join(r *raft.AppendEntriesRequest) {
 	}
 }
 
-// beat answers a heartbeat of the leader whose snapshot Raft is installing. None is
-// answered once a request of a newer term was seen: Raft may have handled it between the
-// question and the snapshot, and only reads the snapshot to its end.
+// beat answers a heartbeat of the leader whose snapshot Raft is installing, or whose
+// entries it is writing. None is answered once a request of a newer term was seen: Raft may
+// have handled it between the question and the snapshot, and only reads the snapshot to its
+// end; or what it writes are entries of the leader of that term.
 func (i *inbound) beat(rpc raft.RPC) bool {
 	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
-	if !ok || i.newest > r.Term || !i.install.beats(r) {
+	switch {
+	case !ok || i.newest > r.Term || r.PrevLogEntry != 0 || len(r.Entries) != 0:
+		return false
+	case i.install.beats(r):
+		i.install.beat(rpc)
+	case i.write.Load().beats(r):
+		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: i.header, Term: r.Term, Success: true}, nil)
+	default:
 		return false
 	}
-	i.install.beat(rpc)
 	return true
 }
 

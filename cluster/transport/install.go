@@ -124,13 +124,12 @@ func (s *install) pending() <-chan raft.RPCResponse {
 	return s.answers
 }
 
-// beats reports whether a request is an empty heartbeat of the leader whose snapshot Raft
-// is installing, and of Raft's term during it.
+// beats reports whether a heartbeat is of the leader whose snapshot Raft is installing, and
+// of Raft's term during it.
 func (s *install) beats(r *raft.AppendEntriesRequest) bool {
 	return s != nil && s.running && len(s.answers) == 0 &&
 		s.log.Term == r.Term && s.request.Term == r.Term &&
-		bytes.Equal(s.request.ID, r.ID) && bytes.Equal(s.request.Addr, r.Addr) &&
-		r.PrevLogEntry == 0 && len(r.Entries) == 0
+		bytes.Equal(s.request.ID, r.ID) && bytes.Equal(s.request.Addr, r.Addr)
 }
 
 // beat answers a heartbeat in Raft's place. It is a sign of the sender.

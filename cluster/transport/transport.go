@@ -56,6 +56,7 @@ func New(cfg Config) (*Transport, error) {
 		inbound: newInbound(network.Consumer(), &s.work), installer: newInstaller(cfg, s),
 	}
 	t.inbound.conns, t.inbound.witness, t.inbound.gate = s.conns, cfg.Witness, newGate(s)
+	t.inbound.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID), Addr: []byte(Address(raft.ServerID(cfg.LocalID)))}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t, nil
 }
@@ -75,9 +76,8 @@ func (byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) { return Ad
 // SetHeartbeatHandler does nothing, so heartbeats are handled on Raft's main goroutine
 // like every other message. Handled on another goroutine, a heartbeat of a newer term can
 // change the term while an old leader stamps an entry, and then two logs differ under one
-// term (hashicorp/raft issue 695): one id would be given out twice. The cost: a follower
-// handles no heartbeat during a write to its disk, so the heartbeat timeout must be above
-// a slow write.
+// term (hashicorp/raft issue 695): one id would be given out twice. While that goroutine
+// waits for a write or a snapshot of the leader, inbound answers those that change nothing.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // ListenAddr returns the Raft port's actual address.
