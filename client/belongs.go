@@ -62,11 +62,11 @@ func otherCluster(address, own, other string) *Error {
 
 // own returns the number of the node's newest connection once that is known to lead to
 // the client's cluster, or why no call may be made over it.
-func (c *Client) own(within *callTimeout, n *node) (dialled uint64, err error) {
+func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
 		return dialled, nil
 	}
-	ctx, cancel := context.WithTimeout(within.context(), c.cfg.TryTimeout)
+	ctx, cancel := context.WithTimeout(within.context(), r.cfg.TryTimeout)
 	defer cancel()
 	select {
 	case n.belongs.asking <- struct{}{}:
@@ -77,7 +77,7 @@ func (c *Client) own(within *callTimeout, n *node) (dialled uint64, err error) {
 	if dialled = n.belongs.dialled.Load(); dialled == n.belongs.known.Load() {
 		return dialled, nil
 	}
-	if _, err := c.router.status(ctx, n); err != nil {
+	if _, err := r.status(ctx, n); err != nil {
 		return 0, err
 	}
 	if dialled = n.belongs.known.Load(); dialled == 0 {
@@ -88,11 +88,11 @@ func (c *Client) own(within *callTimeout, n *node) (dialled uint64, err error) {
 
 // stillOwn checks what a try has got if there has been another connection meanwhile: it
 // may have come over that one. What the cluster did is not known then.
-func (c *Client) stillOwn(within *callTimeout, n *node, dialled uint64) error {
+func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64) error {
 	if n.belongs.dialled.Load() == dialled {
 		return nil
 	}
-	_, err := c.own(within, n)
+	_, err := r.own(within, n)
 	if err == nil {
 		return nil
 	}

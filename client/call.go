@@ -51,14 +51,20 @@ type plan struct {
 	own bool
 }
 
+// request is a request about a database.
+type request interface {
+	proto.Message
+	GetDatabase() string
+}
+
 // counted is a request that has a request id.
 type counted interface {
-	proto.Message
+	request
 	GetRequestId() *idnodev1.RequestId
 }
 
 // ask makes a call that only reads.
-func ask[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+func ask[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
@@ -67,28 +73,29 @@ func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client,
 	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
-func invoke[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
+func invoke[Service any, Req request, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var got Resp
 	first := true
-	err := c.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
+	r := c.router(req.GetDatabase())
+	err := r.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
 		if !first && since != nil {
 			req = retryOf(req, *since)
 		}
 		first = false
-		got, err = attempt(ctx, c, n, m, req)
+		got, err = attempt(ctx, r, n, m, req)
 		return err
 	})
 	if err != nil {
 		var none Resp
 		return none, err
 	}
-	c.router.saw(got.GetLogIndex())
+	r.saw(got.GetLogIndex())
 	return got, nil
 }
 
 // attempt makes one try, together with the tries of others where that is
 // possible. ctx has a deadline.
-func attempt[Service any, Req proto.Message, Resp answer](ctx context.Context, c *Client, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
+func attempt[Service any, Req request, Resp answer](ctx context.Context, r *router, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var none Resp
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
@@ -96,8 +103,8 @@ func attempt[Service any, Req proto.Message, Resp answer](ctx context.Context, c
 		<-ctx.Done() // Its timer may be a moment late.
 		return none, unreachable("the node", ctx.Err())
 	}
-	call := callOf(left, c.cfg.TryTimeout, req)
-	if call == nil || c.cfg.Unshared {
+	call := callOf(left, r.cfg.TryTimeout, req)
+	if call == nil || r.cfg.Unshared {
 		return m.at(ctx, n, req)
 	}
 	reply, err := n.lane.exchange(ctx, call)
@@ -163,16 +170,16 @@ type progress struct {
 
 // run makes tries at changing nodes until one gives a final answer or the time
 // is over.
-func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
-	within := newCallTimeout(ctx, c.cfg.Timeout)
+func (r *router) run(ctx context.Context, p plan, try func(context.Context, *node, *uint64) error) error {
+	within := newCallTimeout(ctx, r.cfg.Timeout)
 	defer within.close()
 	switch {
-	case p.toLeader && c.router.newest.Load() == 0:
-		c.router.known(within.context())
-	case p.id != nil && !c.router.fresh():
-		c.router.refresh(within.context())
+	case p.toLeader && r.newest.Load() == 0:
+		r.known(within.context())
+	case p.id != nil && !r.fresh():
+		r.refresh(within.context())
 	}
-	at := progress{plan: p, since: c.router.newest.Load()}
+	at := progress{plan: p, since: r.newest.Load()}
 	switch {
 	case p.id == nil:
 	case p.id.RetrySince != nil:
@@ -183,50 +190,50 @@ func (c *Client) run(ctx context.Context, p plan, try func(context.Context, *nod
 		p.id.RetrySince = proto.Uint64(at.since)
 	}
 	for {
-		n, err := c.router.route(p.toLeader, at.node)
+		n, err := r.route(p.toLeader, at.node)
 		if err != nil {
 			return at.fail(ctx, errorOf(err))
 		}
-		if err = c.try(within, n, at.retrySince(), try); err == nil {
+		if err = r.try(within, n, at.retrySince(), try); err == nil {
 			n.trust()
 			return nil
 		}
 		at.note(n, errorOf(err))
 		bound := within.context()
 		if bound.Err() != nil {
-			c.router.doubt()
+			r.doubt()
 			return at.fail(ctx, at.told)
 		}
-		if at.begunTooOld() && at.renew(c.router.latest(bound)) {
+		if at.begunTooOld() && at.renew(r.latest(bound)) {
 			continue
 		}
-		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(c.router.given)) {
+		if at.last.effect() == effectRefused || at.overloads > maxOverloads || at.allForeign(len(r.given)) {
 			return at.fail(ctx, at.told)
 		}
 		if at.last.Reason != reasonOverloaded {
-			c.router.failed(n)
+			r.failed(n)
 		}
-		if !sleep(bound, at.pause(len(c.router.given))) {
+		if !sleep(bound, at.pause(len(r.given))) {
 			return at.fail(ctx, at.told)
 		}
 	}
 }
 
 // try makes one try at one node.
-func (c *Client) try(within *callTimeout, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
+func (r *router) try(within *callTimeout, n *node, since *uint64, try func(context.Context, *node, *uint64) error) error {
 	if !n.isReady() {
 		if err := n.ready(within.context()); err != nil {
 			return err
 		}
 	}
-	dialled, err := c.own(within, n)
+	dialled, err := r.own(within, n)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(within.present(), c.cfg.TryTimeout)
+	ctx, cancel := context.WithTimeout(within.present(), r.cfg.TryTimeout)
 	defer cancel()
 	err = try(ctx, n, since)
-	if foreign := c.stillOwn(within, n, dialled); foreign != nil {
+	if foreign := r.stillOwn(within, n, dialled); foreign != nil {
 		return foreign
 	}
 	return err

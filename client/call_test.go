@@ -575,8 +575,6 @@ func TestAfterClose(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, cfg := range []client.Config{
-		{},
-		{Endpoints: []string{"nowhere"}},
 		{Endpoints: []string{"a:1"}, Database: "a/b"},
 		{Endpoints: []string{"a:1"}, Timeout: -1},
 	} {

@@ -6,10 +6,13 @@ import (
 	"sync"
 )
 
-// Client calls an idnode cluster. It is safe for concurrent use.
+// Client calls an idnode cluster, or several. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
-	router *router
+	cfg Config
+	// routers are those of all clusters; the first is that of Config.Endpoints.
+	routers []*router
+	// mapped has those of Config.Clusters by folded database.
+	mapped map[string]*router
 	names  *names
 	shares *shares
 
@@ -19,21 +22,20 @@ type Client struct {
 	closed     bool
 }
 
-// New returns a Client for a cluster. It makes a first connection to learn the
-// leader, which is no error if it fails: the nodes may come later, and the
+// New returns a Client for a cluster, or several. It makes a first connection to learn
+// the leader, which is no error if it fails: the nodes may come later, and the
 // calls say what is wrong. The error is about cfg, or ctx has ended.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRouter(cfg)
-	if err != nil {
+	c := &Client{cfg: cfg, names: newNames(cfg.Conventions), generators: make(map[generatorKey]*HiLo)}
+	if err := c.newRouters(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, router: r, names: newNames(cfg.Conventions), generators: make(map[generatorKey]*HiLo)}
 	c.shares = c.newShares()
-	r.known(ctx)
+	c.known(ctx)
 	if ctx.Err() != nil {
 		return nil, errors.Join(context.Cause(ctx), c.Close(ctx))
 	}
@@ -55,6 +57,6 @@ func (c *Client) Close(ctx context.Context) error {
 	c.generators = nil
 	c.mu.Unlock()
 	err := closeAll(ctx, c.cfg.Timeout, handles)
-	c.router.close()
+	c.closeRouters()
 	return err
 }

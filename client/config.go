@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"reflect"
 	"time"
@@ -23,7 +22,7 @@ const (
 	DefaultTryTimeout = 3 * time.Second
 )
 
-// Config says which cluster a Client calls, and how.
+// Config says which clusters a Client calls, and how.
 type Config struct {
 	// Endpoints are gRPC addresses (host:port) of nodes of one cluster; at least
 	// one. They are tried in order. Other nodes of the cluster are found through
@@ -33,6 +32,10 @@ type Config struct {
 	// empty means that of the first node that answers. Each new connection is asked for
 	// it, and nodes of another cluster are refused with ErrOtherCluster.
 	ClusterID string
+	// Clusters are further clusters, each with databases of its own: calls about those
+	// go there, and all others to Endpoints. They need not know of each other. The other
+	// fields are for all clusters.
+	Clusters []Cluster
 	// Database is the database whose ids are given; empty means "default".
 	Database string
 	// TLS is used for all connections; nil means plain connections. An empty
@@ -62,13 +65,8 @@ type Config struct {
 
 // withDefaults checks c and fills in what is not set.
 func (c Config) withDefaults() (Config, error) {
-	if len(c.Endpoints) == 0 {
-		return c, errors.New("client: no endpoints")
-	}
-	for _, e := range c.Endpoints {
-		if _, _, err := net.SplitHostPort(e); err != nil {
-			return c, fmt.Errorf("client: endpoint %q: %w", e, err)
-		}
+	if err := c.checkClusters(); err != nil {
+		return c, err
 	}
 	if _, err := docid.ParseDatabase(c.Database); err != nil {
 		return c, invalid(err)

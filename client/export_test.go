@@ -4,10 +4,11 @@ import "time"
 
 // Age lets time pass for what a client knows of the cluster.
 func Age(c *Client, d time.Duration) {
-	c.router.mu.Lock()
-	defer c.router.mu.Unlock()
-	c.router.newestAt.Add(-int64(d))
-	c.router.looked = c.router.looked.Add(-d)
+	r := c.routers[0]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.newestAt.Add(-int64(d))
+	r.looked = r.looked.Add(-d)
 }
 
 // Waiting counts the callers that wait to share a call.

@@ -37,13 +37,13 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	time.AfterFunc(time.Millisecond, func() { close(late.done) })
 	for name, ctx := range map[string]context.Context{"late": late, "cancelled": ended} {
 		for _, unshared := range []bool{false, true} {
-			c := &Client{cfg: Config{TryTimeout: time.Second, Unshared: unshared}}
+			r := &router{cfg: Config{TryTimeout: time.Second, Unshared: unshared}}
 			send := func(idnodev1.IdsServiceClient, context.Context, *idnodev1.NextIdentityRequest, ...grpc.CallOption) (*idnodev1.NextIdentityResponse, error) {
 				t.Errorf("%s: sent", name)
 				return nil, nil
 			}
 			// The node has no lane: what would use it panics.
-			_, err := attempt(ctx, c, &node{}, send, &idnodev1.NextIdentityRequest{})
+			_, err := attempt(ctx, r, &node{}, send, &idnodev1.NextIdentityRequest{})
 			if !errors.Is(err, ctx.Err()) || errorOf(err).effect() != effectNone {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -80,7 +80,7 @@ func TestReplyAtTheDeadline(t *testing.T) {
 // newTestShares returns shares without a client. Two calls for the key are in flight.
 func newTestShares(t *testing.T, key shareKey) *shares {
 	t.Helper()
-	s := &shares{newest: func() uint64 { return 1 }, limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{}}
+	s := &shares{newest: func(string) uint64 { return 1 }, limit: 10 * time.Second, life: t.Context(), open: map[shareKey]*share{}}
 	for range sharesInFlight {
 		if s.enter(key) != nil {
 			t.Fatal("another ticket is there")
@@ -105,7 +105,7 @@ func TestSharedValueAtTheDeadline(t *testing.T) {
 		synctest.Wait()
 		s.mu.Lock() // The caller needs it to leave.
 		cancel()
-		s.board(s.open[key]).hand([]Values{{First: 7, Last: 7}})
+		s.board(key, s.open[key]).hand([]Values{{First: 7, Last: 7}})
 		s.mu.Unlock()
 		if err := <-ended; err != nil || value != 7 {
 			t.Errorf("the value was dropped: %d, %v", value, err)

@@ -33,10 +33,10 @@ type shareKey struct{ database, name, separator string }
 // had taken before.
 type shares struct {
 	// take takes n values within the context; start runs a goroutine that the Client
-	// waits for; newest is the newest log index seen.
+	// waits for; newest is the newest log index seen of a database's cluster.
 	take   func(ctx context.Context, key shareKey, n int, id string) ([]Values, error)
 	start  func(func()) error
-	newest func() uint64
+	newest func(database string) uint64
 	// limit bounds a call from when it was made, life all of them.
 	limit time.Duration
 	life  context.Context
@@ -50,8 +50,9 @@ func (c *Client) newShares() *shares {
 		take: func(ctx context.Context, key shareKey, n int, id string) ([]Values, error) {
 			return c.takeValues(ctx, key.name, n, options{database: key.database, separator: key.separator, requestID: id})
 		},
-		start: c.router.start, newest: c.router.newest.Load, limit: c.cfg.Timeout, life: c.router.ctx,
-		open: make(map[shareKey]*share),
+		newest: func(database string) uint64 { return c.router(database).newest.Load() },
+		start:  c.routers[0].start, life: c.routers[0].ctx, // All are closed together.
+		limit: c.cfg.Timeout, open: make(map[shareKey]*share),
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *shares) leave(key shareKey) {
 		}
 		return
 	}
-	b := s.board(h)
+	b := s.board(key, h)
 	h.inFlight++
 	if err := s.start(func() { s.run(key, b) }); err != nil {
 		h.inFlight--
@@ -147,9 +148,9 @@ func (s *shares) leave(key shareKey) {
 }
 
 // board makes a call for the tickets that waited longest.
-func (s *shares) board(h *share) *sharedBlock {
+func (s *shares) board(key shareKey, h *share) *sharedBlock {
 	n := min(len(h.waiting), maxShare)
-	b := &sharedBlock{id: randomID(), since: s.newest(), tickets: h.waiting[:n:n]}
+	b := &sharedBlock{id: randomID(), since: s.newest(key.database), tickets: h.waiting[:n:n]}
 	h.waiting = h.waiting[n:]
 	for i, t := range b.tickets {
 		t.block, t.place = b, i

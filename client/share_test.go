@@ -47,9 +47,16 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T) *crowd {
-	c := &crowd{fakeCluster: newCluster(t, 1), t: t, gate: newGate(), errs: make(chan error, 2)}
+	f := newCluster(t, 1)
+	return crowdAt(t, f, client.Config{Endpoints: f.addrs()})
+}
+
+// crowdAt is a crowd at the first node of a cluster, which cfg leads to.
+func crowdAt(t *testing.T, f *fakeCluster, cfg client.Config) *crowd {
+	c := &crowd{fakeCluster: f, t: t, gate: newGate(), errs: make(chan error, 2)}
 	c.nodes[0].hook(c.gate.hold, nil)
-	c.client = connect(t, client.Config{Endpoints: c.addrs(), Timeout: time.Second})
+	cfg.Timeout = time.Second
+	c.client = connect(t, cfg)
 	for range cap(c.errs) {
 		c.first.Go(func() {
 			_, err := c.client.Identity("orders").Next(t.Context())

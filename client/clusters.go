@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/idnode/idnode/docid"
+)
+
+// Cluster is a further cluster of a Client, and the databases whose ids it gives.
+type Cluster struct {
+	// Endpoints and ClusterID are the cluster's, as those of Config.
+	Endpoints []string
+	ClusterID string
+	// Databases are the names of its databases; at least one.
+	Databases []string
+}
+
+// clusters returns all clusters: that of the rest first.
+func (c Config) clusters() []Cluster {
+	return append([]Cluster{{Endpoints: c.Endpoints, ClusterID: c.ClusterID}}, c.Clusters...)
+}
+
+// checkClusters checks which cluster is where, and which has what. What two have in
+// common is a mistake: calls of one would go to the other.
+func (c Config) checkClusters() error {
+	endpoints, ids, databases := owners{}, owners{}, owners{}
+	for i, cluster := range c.clusters() {
+		at := "Config"
+		if i > 0 {
+			at = fmt.Sprintf("Clusters[%d]", i-1)
+		}
+		if len(cluster.Endpoints) == 0 {
+			return fmt.Errorf("client: %s.Endpoints: no endpoints", at)
+		}
+		for k, e := range cluster.Endpoints {
+			field := fmt.Sprintf("%s.Endpoints[%d]", at, k)
+			if _, _, err := net.SplitHostPort(e); err != nil {
+				return fmt.Errorf("client: %s: endpoint %q: %w", field, e, err)
+			}
+			if err := endpoints.take(e, at, field); err != nil {
+				return err
+			}
+		}
+		if cluster.ClusterID != "" {
+			if err := ids.take(cluster.ClusterID, at, at+".ClusterID"); err != nil {
+				return err
+			}
+		}
+		if i > 0 && len(cluster.Databases) == 0 {
+			return fmt.Errorf("client: %s.Databases: no databases", at)
+		}
+		for k, d := range cluster.Databases {
+			field := fmt.Sprintf("%s.Databases[%d]", at, k)
+			database, err := docid.ParseDatabase(d)
+			if err != nil {
+				return fmt.Errorf("client: %s: %w", field, invalid(err))
+			}
+			if err := databases.take(docid.Fold(database), field, field); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// owners has who took each value.
+type owners map[string]string
+
+// take refuses a value that another owner has; field is where it stands.
+func (o owners) take(value, owner, field string) error {
+	if other, ok := o[value]; ok && other != owner {
+		return fmt.Errorf("client: %s: %q stands in %s already", field, value, other)
+	}
+	o[value] = owner
+	return nil
+}
+
+// newRouters makes the routers of all clusters: routers in the order of clusters, mapped
+// by folded database.
+func (c *Client) newRouters() error {
+	c.mapped = make(map[string]*router)
+	for _, cluster := range c.cfg.clusters() {
+		cfg := c.cfg
+		cfg.Endpoints, cfg.ClusterID = cluster.Endpoints, cluster.ClusterID
+		r, err := newRouter(cfg)
+		if err != nil {
+			c.closeRouters()
+			return err
+		}
+		c.routers = append(c.routers, r)
+		for _, database := range cluster.Databases {
+			database, _ = docid.ParseDatabase(database) // It was checked.
+			c.mapped[docid.Fold(database)] = r
+		}
+	}
+	return nil
+}
+
+// router returns the router of a database's cluster. A name that no database can have
+// goes where those that nobody mapped go, and is refused there.
+func (c *Client) router(database string) *router {
+	if len(c.mapped) > 0 {
+		database, _ = docid.ParseDatabase(database)
+		if r := c.mapped[docid.Fold(database)]; r != nil {
+			return r
+		}
+	}
+	return c.routers[0]
+}
+
+// known waits until the first look at each cluster is over.
+func (c *Client) known(ctx context.Context) {
+	var looks sync.WaitGroup
+	for _, r := range c.routers {
+		looks.Go(func() { r.known(ctx) })
+	}
+	looks.Wait()
+}
+
+func (c *Client) closeRouters() {
+	for _, r := range c.routers {
+		r.close()
+	}
+}
