@@ -20,7 +20,7 @@ export TEST_TIER = all
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
 
-release: ## what is published, in dist/: archives for linux, bills of materials, sums
+release: ## what is published, in dist/: archives, packages for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist
 
 test: ## the quick tests, under four minutes on two cores
