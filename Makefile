@@ -15,13 +15,16 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
+.PHONY: build packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
 
-release: ## what is published, in dist/: archives for linux, bills of materials, sums
+release: ## what is published, in dist/: archives, packages for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist
+
+packages-test: ## the deb is installed, upgraded and removed in a container
+	.ci/package-test
 
 test: ## the quick tests, under four minutes on two cores
 	TEST_TIER= go test ./...

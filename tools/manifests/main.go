@@ -15,6 +15,7 @@ import (
 	"os"
 
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func run(files []string) error {
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		apps.AddToScheme, batch.AddToScheme, certmanager.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme,
+		apps.AddToScheme, batch.AddToScheme, certmanager.AddToScheme, core.AddToScheme, monitoring.AddToScheme, networking.AddToScheme, policy.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const deploy = "../../deploy/"
+
+// TestChartIsTheManifests: with its own values the chart makes what deploy/kubernetes has,
+// but for the namespace, which Helm makes.
+func TestChartIsTheManifests(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := objects(t, text), make(map[string]any)
+	for _, pattern := range []string{"kubernetes/*.yaml", "kubernetes/cert-manager/*.yaml"} {
+		files, err := filepath.Glob(deploy + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, object := range objects(t, string(text)) {
+				want[key] = object
+			}
+		}
+	}
+	delete(want, "Namespace idnode")
+	for key, object := range want {
+		if !reflect.DeepEqual(got[key], object) {
+			t.Errorf("%s: the chart has %v, the manifests %v", key, got[key], object)
+		}
+	}
+	for key := range got {
+		if want[key] == nil {
+			t.Errorf("%s is in the chart alone", key)
+		}
+	}
+}
+
+// TestRulesAreThoseOfPrometheus: the chart has no rules of its own.
+func TestRulesAreThoseOfPrometheus(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", []byte("monitoring: {enabled: true}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := os.ReadFile(deploy + "prometheus/idnode-alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want any
+	if err := yaml.Unmarshal(rules, &want); err != nil {
+		t.Fatal(err)
+	}
+	object, _ := objects(t, text)["PrometheusRule idnode"].(map[string]any)
+	if !reflect.DeepEqual(object["spec"], want) {
+		t.Errorf("%v, want %v", object["spec"], want)
+	}
+}
+
+// TestTLSIsOffOnlyWhereSaid, and then everywhere.
+func TestTLSIsOffOnlyWhereSaid(t *testing.T) {
+	text, err := render(deploy+"helm/idnode", []byte("tls: {enabled: false}\nmonitoring: {enabled: true}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"certs", "IDNODE_TLS", "cert-manager", "scheme: https", "admin:"} {
+		if strings.Contains(text, word) {
+			t.Errorf("%s is there", word)
+		}
+	}
+	if !strings.Contains(text, "insecure: true") {
+		t.Error("the nodes refuse to listen")
+	}
+}
+
+// objects decodes the documents of a text, by kind and name. Settings in a text are
+// compared as what they say, without comments.
+func objects(t *testing.T, text string) map[string]any {
+	t.Helper()
+	all := make(map[string]any)
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var object map[string]any
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, ok := object["data"].(map[string]any); ok {
+			var settings any
+			if err := yaml.Unmarshal([]byte(data["idnode.yaml"].(string)), &settings); err != nil {
+				t.Fatal(err)
+			}
+			data["idnode.yaml"] = settings
+		}
+		all[object["kind"].(string)+" "+object["metadata"].(map[string]any)["name"].(string)] = object
+	}
+}
