@@ -1,0 +1,44 @@
+package layering
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/idnode/idnode/raftlog"
+)
+
+// TestEveryPageIsLinked: docs/README.md leads to each page of docs/.
+func TestEveryPageIsLinked(t *testing.T) {
+	index := readPage(t, "README.md")
+	walk(t, func(file string) {
+		if path.Dir(file) != "docs" || path.Ext(file) != ".md" || file == "docs/README.md" {
+			return
+		}
+		if name := path.Base(file); !strings.Contains(index, "* ["+name+"]("+name+"): ") {
+			t.Errorf("docs/README.md has no line for %s", name)
+		}
+	})
+}
+
+// TestSupportNamesTheNewestFormat: the table of log formats ends with the newest.
+func TestSupportNamesTheNewestFormat(t *testing.T) {
+	_, table, _ := strings.Cut(readPage(t, "support.md"), "\n## Log formats\n")
+	table, _, _ = strings.Cut(table, "\n\n1. ")
+	rows := strings.Split(table, "\n")
+	if want := fmt.Sprintf("| %d | this release |", raftlog.FormatVersion); !strings.HasPrefix(rows[len(rows)-1], want) {
+		t.Errorf("docs/support.md: the last row is %q, want %q", rows[len(rows)-1], want)
+	}
+}
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

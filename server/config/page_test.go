@@ -1,0 +1,164 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/configuration.md")
+
+const page = "../../docs/configuration.md"
+
+// TestPage: docs/configuration.md says what the table of settings, the defaults and
+// Validate say.
+func TestPage(t *testing.T) {
+	want := pageText()
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/configuration.md differs from the settings: go test ./server/config -run TestPage -update")
+	}
+}
+
+const pageHead = `# Configuration
+
+<!-- Written by go test ./server/config -run TestPage -update: change server/config instead. -->
+
+` + "Each setting of `idnode serve` has one name. It is the flag (`--NAME`), the key in the YAML file that `--config` or `IDNODE_CONFIG` names,\n" +
+	"and, with `IDNODE_` before it, the variable in the environment. A flag wins over the environment, that over the file, and that over the default.\n" +
+	"An unknown name is an error. A list is given by commas, by the flag several times, or in the file as a list.\n" +
+	"`idnode serve --print-config` shows what a node would run with.\n\n" +
+	"A node reads its settings at its start. The settings that a whole cluster shares are in [Sizes and limits](operations.md#sizes-and-limits).\n"
+
+func pageText() string {
+	var out strings.Builder
+	out.WriteString(pageHead)
+	c := Default()
+	for _, g := range groups(&c) {
+		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is |\n|---|---|---|---|---|\n", g.title)
+		for _, s := range g.settings {
+			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), strings.ReplaceAll(s.usage, "|", `\|`))
+		}
+	}
+	out.WriteString("\n## Rules between settings\n\n| setting | rule | setting | because |\n|---|---|---|---|\n")
+	for _, row := range orders() {
+		out.WriteString(row)
+	}
+	return out.String()
+}
+
+func (s setting) defaultText() string {
+	text := strings.Trim(fmt.Sprint(s.value()), "[]")
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// value returns what the field holds, as it is printed.
+func (s setting) value() any {
+	switch field := s.field.(type) {
+	case *string:
+		return *field
+	case *bool:
+		return *field
+	case *int:
+		return *field
+	case *int64:
+		return *field
+	case *uint64:
+		return *field
+	default:
+		return s.printed()
+	}
+}
+
+// far sets the field to a value that no rule allows, above or below all that are.
+func (s setting) far(up bool) {
+	switch field := s.field.(type) {
+	case *string:
+		*field = "?"
+	case *int:
+		*field = pick(up, math.MaxInt, math.MinInt)
+	case *int64:
+		*field = pick[int64](up, math.MaxInt64, math.MinInt64)
+	case *uint64:
+		*field = pick[uint64](up, math.MaxUint64, 0)
+	case *time.Duration:
+		*field = pick[time.Duration](up, math.MaxInt64, math.MinInt64)
+	}
+}
+
+func pick[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
+}
+
+// objections returns what Validate says where the setting alone is far off.
+func objections(name string, up bool) []string {
+	c := Default()
+	for _, s := range settings(&c) {
+		if s.name == name {
+			s.far(up)
+		}
+	}
+	return strings.Split(fmt.Sprint(c.Validate()), "\n")
+}
+
+var (
+	inRange = regexp.MustCompile(`^(\S+): \S+ is not from (\S+) to (\S+)$`)
+	inList  = regexp.MustCompile(`^(\S+): "\?" is none of (.+)$`)
+	inOrder = regexp.MustCompile(`^\S+: (\S+) \(\S+\) (must \D+) (\S+) \(\S+\): (.+)$`)
+)
+
+// values returns what Validate lets pass for one setting, or nothing where it has no
+// bounds. A default of 0 stands for "not at all" where the bounds are above it.
+func (s setting) values() string {
+	name, off := s.name, ""
+	if s.defaultText() == "`0s`" {
+		off = "`0s`, or "
+	}
+	for _, up := range []bool{false, true} {
+		for _, text := range objections(name, up) {
+			if m := inRange.FindStringSubmatch(text); m != nil && m[1] == name {
+				return off + fmt.Sprintf("`%s` to `%s`", m[2], m[3])
+			}
+			if m := inList.FindStringSubmatch(text); m != nil && m[1] == name {
+				return "`" + strings.ReplaceAll(m[2], ", ", "`, `") + "`"
+			}
+		}
+	}
+	return ""
+}
+
+// orders returns the rows of what Validate asks of two settings.
+func orders() []string {
+	c := Default()
+	var rows []string
+	for _, s := range settings(&c) {
+		for _, text := range objections(s.name, true) {
+			if m := inOrder.FindStringSubmatch(text); m != nil {
+				rows = append(rows, fmt.Sprintf("| `%s` | %s | `%s` | %s |\n", m[1], m[2], m[3], m[4]))
+			}
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
