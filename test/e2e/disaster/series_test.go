@@ -60,13 +60,9 @@ func TestSeriesAfterADisaster(t *testing.T) {
 		n.Start(t)
 	}
 	next.WaitReady(t)
+	next.WaitFormat(t)
 	restore := with(endpoints(next.Nodes...), "restore", file, "--yes", "--skip-ahead", "1000")
-	harness.Eventually(t, 20*time.Second, "a restore", func(context.Context) error {
-		if r := idnode(t, restore...); r.code != 0 {
-			return fmt.Errorf("%s", r.errors)
-		}
-		return nil
-	})
+	must(t, restore...)
 	if shown := must(t, "backup", "inspect", file); !strings.Contains(shown, "1 series with 300 keys") {
 		t.Errorf("the backup is shown as %s", shown)
 	}

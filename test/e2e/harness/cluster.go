@@ -15,6 +15,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/test/e2e/edge"
 )
 
@@ -192,6 +193,24 @@ func (c *Cluster) WaitReady(t testing.TB) {
 			n.WaitReady(t)
 		}
 	}
+}
+
+// WaitFormat waits until every node writes the newest log format: a cluster that was just
+// formed refuses what needs it until its leader knows that all members read it.
+func (c *Cluster) WaitFormat(t testing.TB) {
+	t.Helper()
+	Eventually(t, 20*time.Second, "the newest log format", func(ctx context.Context) error {
+		for _, n := range c.Nodes {
+			s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+			if err != nil {
+				return err
+			}
+			if s.LogFormat < raftlog.FormatVersion {
+				return fmt.Errorf("node %s has log format %d", n.Tag, s.LogFormat)
+			}
+		}
+		return nil
+	})
 }
 
 // Leader waits until all running nodes agree on a leader and returns it.
