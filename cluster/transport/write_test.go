@@ -34,18 +34,17 @@ func TestHeartbeatsDuringAWrite(t *testing.T) {
 			b := newBook()
 			a, sender := start(t, b, "A", nil), start(t, b, "B", nil)
 			to := raft.ServerID(idOf("A"))
-			header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(idOf("B")), Addr: []byte(idOf("B"))}
 			if c.seen > 0 {
 				seen := make(chan error, 1)
 				go func() {
-					seen <- sender.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: header, Term: c.seen}, &raft.RequestVoteResponse{})
+					seen <- sender.RequestVote(to, "", &raft.RequestVoteRequest{RPCHeader: header("B"), Term: c.seen}, &raft.RequestVoteResponse{})
 				}()
 				vote := <-a.Consumer()
 				vote.Respond(&raft.RequestVoteResponse{}, nil)
 				must(t, <-seen)
 			}
 			a.Writing(c.writing)
-			c.request.RPCHeader = header
+			c.request.RPCHeader = header("B")
 			answers := make(chan raft.AppendEntriesResponse, 1)
 			go func() {
 				var resp raft.AppendEntriesResponse

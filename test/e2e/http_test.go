@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -193,15 +192,11 @@ func sameTopology(t *testing.T, c *harness.Cluster) (topology string) {
 	client := &webClient{http: &http.Client{Timeout: 5 * time.Second}}
 	t.Cleanup(client.http.CloseIdleConnections)
 	harness.Eventually(t, 20*time.Second, "one topology on all nodes", func(ctx context.Context) error {
+		if err := c.NewestFormat(ctx); err != nil {
+			return err
+		}
 		said := map[string]bool{}
 		for _, n := range c.Nodes {
-			status, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-			if err != nil {
-				return err
-			}
-			if status.GetLogFormat() < 3 {
-				return fmt.Errorf("node %s has log format %d", n.Tag, status.GetLogFormat())
-			}
 			body, err := client.send(ctx, t, http.MethodGet, "http://"+n.HTTP+"/topology?name=default")
 			if err != nil {
 				return err

@@ -81,12 +81,13 @@ func reserveOf(n *harness.Node) (float64, error) {
 	return strconv.ParseFloat(value, 64)
 }
 
-func awaitReserves(t *testing.T, nodes ...*harness.Node) {
+// awaitReserves waits until each of the nodes has this many numbers in reserve.
+func awaitReserves(t *testing.T, within time.Duration, least float64, nodes ...*harness.Node) {
 	t.Helper()
-	harness.Eventually(t, 20*time.Second, "numbers in reserve", func(context.Context) error {
+	harness.Eventually(t, within, "numbers in reserve", func(context.Context) error {
 		for _, n := range nodes {
-			if numbers, err := reserveOf(n); err != nil || numbers < 500 {
-				return fmt.Errorf("node %s: %v %v", n.Tag, numbers, err)
+			if numbers, err := reserveOf(n); err != nil || numbers < least {
+				return fmt.Errorf("node %s: %v of %v %v", n.Tag, numbers, least, err)
 			}
 		}
 		return nil
@@ -101,7 +102,7 @@ func TestRangesGoOnWhileCutOff(t *testing.T) {
 	c := harness.StartCluster(t, harness.Config{Flags: []string{"--reserve-for=20s"}})
 	r := &rangeCallers{nodes: c.Nodes, ledger: harness.NewLedger(t)}
 	stop := r.run(t)
-	awaitReserves(t, c.Nodes...)
+	awaitReserves(t, 20*time.Second, 500, c.Nodes...)
 
 	lonely := c.Others(c.Leader(t))[0]
 	r.strict.Store(lonely.Tag, true)
@@ -124,7 +125,7 @@ func TestRangesGoOnWhileCutOff(t *testing.T) {
 	}
 	c.Heal()
 	c.WaitReady(t)
-	awaitReserves(t, c.Nodes...)
+	awaitReserves(t, 20*time.Second, 500, c.Nodes...)
 
 	leader := c.Leader(t)
 	r.strict.Delete(leader.Tag)

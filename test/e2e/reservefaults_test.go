@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -142,7 +141,7 @@ func (f *rangeFigures) add(calls []rangeCall) {
 
 func (f *rangeFigures) String() string {
 	return fmt.Sprintf("%d calls, %d failed; p50 %s, p99 %s, p99.9 %s; the longest after each fault: p50 %s, p99 %s, max %s",
-		f.calls, f.failed, of(f.took, 0.5), of(f.took, 0.99), of(f.took, 0.999), of(f.longest, 0.5), of(f.longest, 0.99), of(f.longest, 1))
+		f.calls, f.failed, of(f.took, 500), of(f.took, 990), of(f.took, 999), of(f.longest, 500), of(f.longest, 990), of(f.longest, 1000))
 }
 
 // reserveFaults are what happens to the leader or to a follower, and whose callers may
@@ -209,7 +208,7 @@ func throughFaults(t *testing.T, flags []string, leaders int) {
 			c.WaitReady(t)
 			leader := c.Leader(t)
 			if flags != nil {
-				awaitReserves(t, c.Nodes...)
+				awaitReserves(t, 20*time.Second, 500, c.Nodes...)
 			}
 			moment := time.Now()
 			l.expect(fault.strike(c, leader, c.Others(leader)[n%2])...)
@@ -258,15 +257,7 @@ func cutOffForLong(t *testing.T, length time.Duration) {
 	c := harness.StartCluster(t, harness.Config{Flags: []string{"--reserve-for", (2 * length).String()}})
 	l := &rangeLoad{c: c, ledger: harness.NewLedger(t)}
 	stop := l.run(t)
-	need := float64(length/rangeCallsEvery) * rangeSize
-	harness.Eventually(t, 2*time.Minute, "numbers in reserve", func(context.Context) error {
-		for _, n := range c.Nodes {
-			if numbers, err := reserveOf(n); err != nil || numbers < need {
-				return fmt.Errorf("node %s: %v of %v %v", n.Tag, numbers, need, err)
-			}
-		}
-		return nil
-	})
+	awaitReserves(t, 2*time.Minute, float64(length/rangeCallsEvery)*rangeSize, c.Nodes...)
 	c.Isolate(c.Others(c.Leader(t))[0])
 	l.expect(c.Nodes...)
 	end := time.NewTimer(length)
@@ -283,11 +274,7 @@ func cutOffForLong(t *testing.T, length time.Duration) {
 	}
 }
 
-// of is the time that this share of the times do not exceed.
-func of(times []time.Duration, share float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[int(share*float64(len(sorted)-1))].Round(10 * time.Microsecond)
+// of is harness.QuantileOfTimes, as it is printed.
+func of(times []time.Duration, share int) time.Duration {
+	return harness.QuantileOfTimes(times, share).Round(10 * time.Microsecond)
 }

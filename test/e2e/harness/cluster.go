@@ -199,18 +199,21 @@ func (c *Cluster) WaitReady(t testing.TB) {
 // formed refuses what needs it until its leader knows that all members read it.
 func (c *Cluster) WaitFormat(t testing.TB) {
 	t.Helper()
-	Eventually(t, 20*time.Second, "the newest log format", func(ctx context.Context) error {
-		for _, n := range c.Nodes {
-			s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-			if err != nil {
-				return err
-			}
-			if s.LogFormat < raftlog.FormatVersion {
-				return fmt.Errorf("node %s has log format %d", n.Tag, s.LogFormat)
-			}
+	Eventually(t, 20*time.Second, "the newest log format", c.NewestFormat)
+}
+
+// NewestFormat returns an error unless every node writes the newest log format.
+func (c *Cluster) NewestFormat(ctx context.Context) error {
+	for _, n := range c.Nodes {
+		s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		if s.LogFormat < raftlog.FormatVersion {
+			return fmt.Errorf("node %s has log format %d", n.Tag, s.LogFormat)
+		}
+	}
+	return nil
 }
 
 // Leader waits until all running nodes agree on a leader and returns it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -186,14 +185,6 @@ type figures struct {
 func (f *figures) take(r *check.Report) { f.report = r }
 
 // quantile is the time within which this percentage of the fail-overs were done.
-func (f *figures) quantile(percent int) time.Duration { return quantile(f.gaps, percent) }
-
-// quantile is the time that this percentage of the times do not exceed; 0 if there
-// are none.
-func quantile(times []time.Duration, percent int) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[(len(sorted)*percent+99)/100-1]
+func (f *figures) quantile(percent int) time.Duration {
+	return harness.QuantileOfTimes(f.gaps, 10*percent)
 }
