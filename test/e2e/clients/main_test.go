@@ -38,6 +38,21 @@ type language struct {
 var languages = []language{
 	{"python", []string{"python3"}, func(*testing.T) []string { return []string{"python3", "conformance.py"} }},
 	{"node", []string{"node"}, func(*testing.T) []string { return []string{"node", "conformance.js"} }},
+	{"java", []string{"java", "javac"}, compileJava},
+}
+
+// compileJava compiles the client and its runner. A warning is an error.
+func compileJava(t *testing.T) []string {
+	t.Helper()
+	const pkg = "io/github/idnode/"
+	classes := t.TempDir()
+	cmd := exec.Command("javac", "-encoding", "UTF-8", "-Xlint:all", "-Werror", "-d", classes,
+		"src/main/java/"+pkg+"IdnodeClient.java", "src/test/java/"+pkg+"Conformance.java")
+	cmd.Dir = filepath.Join(folder, "java")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return []string{"java", "-cp", classes, "io.github.idnode.Conformance"}
 }
 
 // eachLanguage runs a test for each client whose tools are there.

@@ -1,0 +1,1274 @@
+package io.github.idnode;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.Serializable;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.KeyStore;
+import java.security.SecureRandom;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.security.spec.InvalidKeySpecException;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.TrustManagerFactory;
+
+/**
+ * A client of idnode, which hands out ids that are unique across a cluster.
+ *
+ * <pre>{@code
+ * try (var ids = new IdnodeClient(List.of("a:7402", "b:7402", "c:7402"))) {
+ *   ids.next("invoices|");                     // "invoices/1"
+ *   ids.identity("invoices").next();           // 2
+ *   ids.hilo("users").nextId();                // "users/1-A"
+ *   ids.series("bills").take(List.of("4711")); // the number of document 4711
+ * }
+ * }</pre>
+ *
+ * It is one file that needs nothing but Java 17, and calls the API as JSON over HTTP. It is safe for concurrent use: make
+ * one and share it. Every method that calls the cluster throws an {@link IdnodeException}. An interrupt ends the call.
+ */
+@SuppressWarnings("serial") // Of exceptions.
+public final class IdnodeClient implements AutoCloseable {
+  private static final Duration CONNECT_TIMEOUT = Duration.ofMillis(1500);
+  // The other times are in nanoseconds.
+  private static final long MS = 1_000_000;
+  private static final long FIRST_PAUSE = 25 * MS; // Between tries, once every endpoint had its turn.
+  private static final long LONGEST_PAUSE = 400 * MS;
+  private static final int MAX_OVERLOADS = 3; // More tries would only keep an overload going.
+  private static final long LOOK_AFTER = 5000 * MS; // How old what is known of the leader may get.
+  private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
+  private static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
+  private static final long LOOK_TIMEOUT = 1000 * MS;
+  private static final long DISTRUST = 2000 * MS; // How long a node that failed is asked only if no other is left.
+  private static final long FETCH_PAUSE = 100 * MS; // After a prefetch that failed.
+  private static final long LONGEST_FETCH_PAUSE = 10_000 * MS;
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+  private static final RequestId OWN = new RequestId("", null); // Stands for an id that the client makes.
+
+  private final Config config;
+  private final Router router;
+  private final Map<List<String>, HiLo> handles = new HashMap<>();
+  private boolean closing; // Guarded by handles.
+
+  /**
+   * What a client may be told beside its endpoints.
+   *
+   * @param database whose ids are given; empty means {@code default}
+   * @param tls trusts the cluster's CA and holds the client's certificate, see {@link #tls}; null for none
+   * @param timeout bounds every call with all its tries
+   * @param tryTimeout bounds one try at one node
+   * @param label is kept with each HiLo range, for people; at most 64 bytes
+   */
+  public record Config(String database, SSLContext tls, Duration timeout, Duration tryTimeout, String label) {
+    public Config() { this("", null, Duration.ofSeconds(10), Duration.ofSeconds(3), ""); }
+    public Config withDatabase(String to) { return new Config(to, tls, timeout, tryTimeout, label); }
+    public Config withTls(SSLContext to) { return new Config(database, to, timeout, tryTimeout, label); }
+    public Config withTimeout(Duration to) { return new Config(database, tls, to, tryTimeout, label); }
+    public Config withTryTimeout(Duration to) { return new Config(database, tls, timeout, to, label); }
+    public Config withLabel(String to) { return new Config(database, tls, timeout, tryTimeout, to); }
+  }
+
+  /** Makes a call count once: an id of 1 to 64 bytes, unique per database and principal. Since is null before a first try. */
+  public record RequestId(String id, Long since) implements Serializable {
+    private Map<String, String> fields() { return since == null ? Map.of("id", id) : Map.of("id", id, "retrySince", since.toString()); }
+  }
+
+  /** What single calls may be told. Each call's description names those that it takes; others are refused. */
+  public static final class Options {
+    private final Map<String, Object> fields = new LinkedHashMap<>();
+    private RequestId requestId;
+
+    private Options with(String name, Object value) { fields.put(name, value); return this; }
+    /** Stands between the parts of ids instead of {@code /}. */
+    public Options separator(String separator) { return with("separator", separator); }
+    /** Records a finished id in the cluster as taken. */
+    public Options claim() { return with("claim", true); }
+    /** Sets exactly the value, also a lower one: values may then come twice. */
+    public Options force() { return with("force", true); }
+    /** Only if this is the current value; otherwise the call throws a {@link ConcurrencyException}. */
+    public Options expected(long value) { return with("expected", String.valueOf(value)); }
+    /** Lets the identity start at 1 again: values come twice. */
+    public Options forget() { return with("forget", true); }
+    /** Reads what the node has applied, which may be old. */
+    public Options stale() { return with("consistency", "CONSISTENCY_STALE"); }
+    /** The first range's size of a HiLo handle, or the exact size of {@link #nextRange}. */
+    public Options size(int size) { return with("size", size); }
+    /** The values of a series' format, as {@code {"branch": "BERLIN"}}. */
+    public Options values(Map<String, String> values) { return with("values", Map.copyOf(values)); }
+    /** The document's date, as {@code 2026-12-31}; without it, the present day in the series' zone. */
+    public Options date(String date) { return with("date", date); }
+    /** Stored with each new number of a series, at most 64 bytes. */
+    public Options label(String label) { return with("label", label); }
+    /** Replaces the time that the series' definition gives. */
+    public Options expiresIn(Duration time) {
+      return with("expiresIn", String.format(Locale.ROOT, "%d.%09ds", time.toSeconds(), time.getNano()));
+    }
+
+    /** The caller's own. The same call with it counts once. */
+    public Options requestId(String id) { return requestId(new RequestId(id, null)); }
+    /** That of an error. */
+    public Options requestId(RequestId id) { requestId = id; return this; }
+
+    private Map<String, Object> in(Map<String, Object> request, String... known) {
+      var given = new ArrayList<>(fields.keySet());
+      if (requestId != null) given.add("requestId");
+      if (!List.of(known).containsAll(given)) {
+        throw new IllegalArgumentException("this call takes " + List.of(known) + ", not " + given);
+      }
+      var whole = new LinkedHashMap<>(request);
+      whole.putAll(fields);
+      return whole;
+    }
+  }
+
+  /** A client without TLS, with the usual timeouts. */
+  public IdnodeClient(List<String> endpoints) { this(endpoints, new Config()); }
+
+  /** Makes no call yet. The endpoints are HTTP addresses of nodes of one cluster, as {@code host:port} or URLs. */
+  public IdnodeClient(List<String> endpoints, Config config) {
+    if (endpoints.isEmpty()) throw new IllegalArgumentException("endpoints is a list of at least one address");
+    if (Stream.of(config.timeout, config.tryTimeout).anyMatch(t -> t.isZero() || t.isNegative())) {
+      throw new IllegalArgumentException("a timeout is above zero");
+    }
+    this.config = config;
+    router = new Router(endpoints, config.tls);
+  }
+
+  /** Reads PEM files: the cluster's CA, and the client's certificate and PKCS #8 key. */
+  public static SSLContext tls(Path ca, Path certificate, Path key) throws IOException, GeneralSecurityException {
+    var store = KeyStore.getInstance(KeyStore.getDefaultType());
+    store.load(null, null);
+    for (var trusted : certificates(ca)) store.setCertificateEntry("ca" + store.size(), trusted);
+    var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    trust.init(store);
+    var found = Pattern.compile("-----BEGIN PRIVATE KEY-----(.*?)-----END", Pattern.DOTALL).matcher(Files.readString(key));
+    if (!found.find()) throw new InvalidKeySpecException(key + " holds no PRIVATE KEY; openssl pkcs8 -topk8 -nodes makes one");
+    var spec = new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(found.group(1)));
+    var own = KeyStore.getInstance(KeyStore.getDefaultType());
+    own.load(null, null);
+    var chain = certificates(certificate).toArray(new Certificate[0]);
+    own.setKeyEntry("client", KeyFactory.getInstance(chain[0].getPublicKey().getAlgorithm()).generatePrivate(spec), new char[0], chain);
+    var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+    keys.init(own, new char[0]);
+    var context = SSLContext.getInstance("TLS");
+    context.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+    return context;
+  }
+
+  private static List<Certificate> certificates(Path file) throws IOException, GeneralSecurityException {
+    return List.copyOf(CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(Files.readAllBytes(file))));
+  }
+
+  /** Makes an id: {@code users/} a server-side id, {@code users|} an identity, empty a GUID, else the id itself. */
+  public String next(String template) { return nextN(template, 1, new Options()).get(0); }
+
+  /** Makes n ids, 1 to 1,000,000, from a template in one call. Takes separator, claim and requestId. */
+  public List<String> nextN(String template, int n, Options options) {
+    checkCount(n);
+    var separator = (String) options.fields.getOrDefault("separator", "");
+    boolean identity = template.endsWith("|"), numbered = identity || template.endsWith(separator.isEmpty() ? "/" : separator);
+    var semantic = !numbered && !template.isBlank();
+    if (semantic) checkId(template);
+    var request = options.in(Map.of("template", template, "count", n, "blocksOnly", numbered && n > 1), "separator", "claim", "requestId");
+    // What the others take comes from a supply in which holes do not matter.
+    var answer = identity || semantic && options.fields.containsKey("claim")
+        ? once("Generate", request, options)
+        : invoke("IdsService/Generate", request, false, null, deadline());
+    var ids = answer.texts("ids");
+    if (ids.isEmpty()) ids = answer.list("blocks").flatMap(Answer::ids).toList();
+    if (ids.size() != n) throw internal("asked for " + n + " ids, got " + ids.size());
+    return ids;
+  }
+
+  /** The identity with this name: a counter agreed by the cluster, which gives 1, 2, 3 … without holes. */
+  public Identity identity(String name) { return new Identity(name); }
+
+  /** The series of document numbers with this name. {@code idnode series define} defines it. */
+  public Series series(String name) { return new Series(name); }
+
+  /** Lists the identities whose folded names begin with prefix, in order. Takes stale. */
+  public Stream<Counter> identities(String prefix, Options options) {
+    return pages("ListIdentities", prefix, options).flatMap(page -> page.list("identities"))
+        .map(i -> new Counter(i.text("name"), i.number("value")));
+  }
+
+  /** Records a finished id as the caller's. The first claim wins; others throw an {@link IdClaimedException}. */
+  public void claim(String id) { claim(id, new Options()); }
+
+  /** The same. Takes separator and requestId. */
+  public void claim(String id, Options options) {
+    checkId(id);
+    once("Claim", options.in(Map.of("id", id), "separator", "requestId"), options);
+  }
+
+  /** Gives a claimed id free. */
+  public void release(String id) { release(id, new Options()); }
+
+  /** The same. Takes requestId. */
+  public void release(String id, Options options) { once("Release", options.in(Map.of("id", id), "requestId"), options); }
+
+  /** Lists the claimed ids that begin with prefix, folded, in order. Takes stale. */
+  public Stream<String> claims(String prefix, Options options) {
+    return pages("ListClaims", prefix, options).flatMap(page -> page.texts("ids").stream());
+  }
+
+  /** The handle of a collection's tag, which is made once and shared from then on. */
+  public HiLo hilo(String tag) { return hilo(tag, new Options()); }
+
+  /** The same. Takes separator and size, which count when the handle is made. */
+  public HiLo hilo(String tag, Options options) {
+    var first = options.in(Map.of("tag", tag, "label", config.label), "separator", "size");
+    var separator = (String) first.getOrDefault("separator", "");
+    synchronized (handles) {
+      if (closing) throw new ClosedException();
+      return handles.computeIfAbsent(List.of(tag, separator.isEmpty() ? "/" : separator), key -> new HiLo(first));
+    }
+  }
+
+  /** The next HiLo id for documents of a class, as RavenDB's clients name them: OrderLine → OrderLines/1-A. */
+  public String idFor(Class<?> type) { return hilo(collectionOf(type.getSimpleName())).nextId(); }
+
+  /** Reserves the next range of a tag. Most programs are better off with {@link #hilo}. Takes separator, size and requestId. */
+  public Range nextRange(String tag, Options options) {
+    return range(once("NextRange", options.in(Map.of("tag", tag, "label", config.label), "separator", "size", "requestId"), options));
+  }
+
+  /** Gives the numbers above last back. False if they stay a hole, since the range is not the newest. */
+  public boolean returnRange(String tag, Range range, long last) { return returnRange(tag, range, last, deadline()); }
+
+  private boolean returnRange(String tag, Range r, long last, long deadline) {
+    var numbers = Map.of("low", String.valueOf(r.low), "high", String.valueOf(r.high), "last", String.valueOf(last));
+    var request = new LinkedHashMap<String, Object>(numbers);
+    request.putAll(Map.of("tag", tag, "token", r.token));
+    return once("ReturnRange", request, new Options(), deadline).flag("returned");
+  }
+
+  /**
+   * Gives the unused numbers of all handles back. It takes no longer than the client's timeout. An exception says that
+   * numbers could not be given back; the client is closed all the same.
+   */
+  @Override
+  public void close() {
+    List<HiLo> open;
+    synchronized (handles) {
+      closing = true;
+      open = List.copyOf(handles.values());
+    }
+    var deadline = deadline();
+    try {
+      closeAll(open.stream().map(handle -> () -> handle.close(deadline)));
+    } finally {
+      router.closed = true;
+    }
+  }
+
+  // Runs all, and throws the first exception after the last.
+  private static void closeAll(Stream<Runnable> closings) {
+    var failed = new ArrayList<IdnodeException>();
+    closings.forEach(closing -> {
+      try {
+        closing.run();
+      } catch (IdnodeException e) {
+        failed.add(e);
+      }
+    });
+    if (!failed.isEmpty()) throw failed.get(0);
+  }
+
+  private long deadline() { return System.nanoTime() + config.timeout.toNanos(); }
+
+  private Stream<Answer> pages(String method, String prefix, Options options) {
+    var request = options.in(Map.of("prefix", prefix, "pageSize", 1000), "consistency");
+    Function<String, Answer> page = token -> {
+      request.put("pageToken", token);
+      return invoke("IdsService/" + method, request, true, null, deadline());
+    };
+    UnaryOperator<Answer> next = last -> last.text("nextPageToken").isEmpty() ? null : page.apply(last.text("nextPageToken"));
+    return Stream.iterate(page.apply(""), Objects::nonNull, next);
+  }
+
+  private Answer once(String method, Map<String, Object> request, Options options) {
+    return once(method, request, options, deadline());
+  }
+
+  private Answer once(String method, Map<String, Object> request, Options options, long deadline) {
+    return invoke("IdsService/" + method, request, true, options.requestId != null ? options.requestId : OWN, deadline);
+  }
+
+  // Makes tries at changing nodes until one gives a final answer or the time is over.
+  private Answer invoke(String method, Map<String, Object> fields, boolean toLeader, RequestId id, long deadline) {
+    var request = new LinkedHashMap<>(fields);
+    request.put("database", config.database);
+    var renewable = id == OWN; // No other call has sent its id.
+    if (renewable) id = new RequestId(randomId(), null);
+    var index = router.index(deadline, toLeader, id != null);
+    // The first try says it too: the network may hold it up until its retry was forgotten.
+    if (id != null && id.since == null && index > 0) id = new RequestId(id.id, index);
+    Node node = null;
+    Failure told = null;
+    int overloads = 0;
+    var unknown = false;
+    for (int tries = 1; ; tries++) {
+      if (router.closed) throw unknown ? told.exception(true, id) : new ClosedException();
+      if (id != null) request.put("requestId", id.fields());
+      node = router.route(toLeader, node);
+      Failure last;
+      try {
+        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()));
+        node.suspectUntil = System.nanoTime();
+        router.saw(answer.number("logIndex"), false);
+        return answer;
+      } catch (Failure failure) {
+        last = failure;
+      }
+      // A node that answered tells more than one that was not reached.
+      if (told == null || !last.problem.reason.equals("NO_ENDPOINT")) told = last;
+      if (id != null) {
+        unknown |= last.effect == Effect.UNKNOWN;
+        if (id.since == null) id = new RequestId(id.id, 0L);
+        // The index named was forgotten before the first try came. A copy of that try which comes late names the old index.
+        if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline) > id.since) {
+          renewable = false;
+          id = new RequestId(id.id, router.newest());
+          node = null;
+          told = null;
+          continue;
+        }
+      }
+      var overloaded = last.problem.reason.equals("OVERLOADED");
+      if (overloaded) overloads++;
+      var pause = overloaded ? Math.max(last.pause, FIRST_PAUSE) : pause(tries - router.nodes.size());
+      var over = System.nanoTime() + pause - deadline >= 0;
+      if (last.effect == Effect.REFUSED || overloads > MAX_OVERLOADS || over || !sleep(pause)) throw told.exception(unknown, id);
+      if (!overloaded) router.failed(node);
+    }
+  }
+
+  // The time until the next try: none while there are endpoints that were not tried yet.
+  private static long pause(int round) {
+    return round < 0 ? 0 : jitter(Math.min(FIRST_PAUSE << Math.min(round, 10), LONGEST_PAUSE));
+  }
+
+  private static long jitter(long pause) { return ThreadLocalRandom.current().nextLong(pause / 2, pause + 1); }
+
+  // False if the thread is interrupted.
+  private static boolean sleep(long nanos) {
+    try {
+      TimeUnit.NANOSECONDS.sleep(nanos);
+      return !Thread.currentThread().isInterrupted();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private static void background(Runnable work, String name) {
+    var thread = new Thread(work, name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private static void checkCount(int n) {
+    if (n < 1) throw IdnodeException.of(new Problem("it must be at least 1", "invalid_argument", "INVALID_COUNT", "count"), false, null);
+  }
+
+  private static void checkId(String id) {
+    var problem = new Problem("an id must not begin with /", "invalid_argument", "INVALID_ID", "id");
+    if (id.startsWith("/")) throw IdnodeException.of(problem, false, null);
+  }
+
+  private static IdnodeException internal(String message) {
+    return IdnodeException.of(new Problem(message, "internal", "", ""), false, null);
+  }
+
+  private static String randomId() {
+    var random = new byte[16];
+    RANDOM.nextBytes(random);
+    return HexFormat.of().formatHex(random);
+  }
+
+  /** An identity in a listing: its folded name, and the last value taken. */
+  public record Counter(String name, long value) {}
+
+  /** A run of consecutive values, first and last included. */
+  public record Block(long first, long last) {}
+
+  /** A counter agreed by the cluster. */
+  public final class Identity {
+    private final String name;
+
+    private Identity(String name) { this.name = name; }
+
+    /** Takes the next value. */
+    public long next() { return nextN(1, new Options()).get(0).first; }
+
+    /** Takes the next n values: one block, or several where claimed ids lie between. Takes separator and requestId. */
+    public List<Block> nextN(int n, Options options) {
+      checkCount(n);
+      var answer = once("NextIdentity", options.in(Map.of("name", name, "count", n), "separator", "requestId"), options);
+      return answer.list("blocks").map(b -> new Block(b.number("first"), b.number("last"))).toList();
+    }
+
+    /** Reads the last value taken. Throws a {@link NotFoundException} if none ever was. Takes stale. */
+    public long get(Options options) {
+      var request = options.in(Map.of("name", name), "consistency");
+      return invoke("IdsService/GetIdentity", request, true, null, deadline()).get("identity").number("value");
+    }
+
+    /** Raises the last value taken to value, and returns what it is now. Takes force, expected and requestId. */
+    public long seed(long value, Options options) {
+      var request = options.in(Map.of("name", name, "value", String.valueOf(value)), "force", "expected", "requestId");
+      return once("SeedIdentity", request, options).number("value");
+    }
+
+    /** Hides the identity and returns its last value. Takes forget and requestId. */
+    public long delete(Options options) {
+      return once("DeleteIdentity", options.in(Map.of("name", name), "forget", "requestId"), options).number("value");
+    }
+  }
+
+  /** The number that a call on a series means: a key, and its number; 0 is whatever number the key has. */
+  public record Key(String key, long number) {
+    public static List<Key> of(String... keys) { return Arrays.stream(keys).map(key -> new Key(key, 0)).toList(); }
+  }
+
+  /**
+   * The number of a document.
+   *
+   * @param text the number in the series' format
+   * @param scope the period, where numbers begin again, and the values of the format
+   * @param number the number in its scope
+   * @param state {@code open}, {@code confirmed}, {@code voided} or {@code released}
+   * @param overdue whether it is open and its time has ended
+   * @param date the document's, as {@code 2026-12-31}
+   * @param reason that of a voided number
+   */
+  public record DocumentNumber(
+      String key, String text, List<String> scope, long number, String state, boolean overdue, String date, String label, String reason) {
+    /** What confirm, void and release take. */
+    public Key bound() { return new Key(key, number); }
+
+    private static DocumentNumber of(Answer n) {
+      var state = n.text("state").replace("NUMBER_STATE_", "").toLowerCase(Locale.ROOT);
+      return new DocumentNumber(
+          n.text("key"), n.text("text"), n.texts("scope"), n.number("number"), state, n.flag("overdue"), n.text("date"), n.text("label"),
+          n.text("reason"));
+    }
+  }
+
+  /**
+   * Gives documents numbers without a hole: a number belongs to a document's key, and asking again gives the same one.
+   *
+   * <p>Store the document without a number, take a number for the document's own id, store the number, and confirm it.
+   * Every call may be made again: it has no request id, and one that failed without being refused may have happened.
+   */
+  public final class Series {
+    private final String name;
+
+    private Series(String name) { this.name = name; }
+
+    /** Gives each of 1 to 1,000 keys a number, or none. A key that has one keeps it, also a voided one: look at its state. */
+    public List<DocumentNumber> take(List<String> keys) { return take(keys, new Options()); }
+
+    /** The same. Takes values, date, label and expiresIn. */
+    public List<DocumentNumber> take(List<String> keys, Options options) {
+      return numbers("TakeNumbers", options.in(Map.of("keys", keys), "values", "date", "label", "expiresIn"));
+    }
+
+    /** Makes the numbers of documents final, or none. */
+    public List<DocumentNumber> confirm(List<Key> keys) { return numbers("ConfirmNumbers", bound(keys)); }
+
+    /** Says that open numbers belong to no document, and why, in 1 to 128 bytes. */
+    public List<DocumentNumber> voidNumbers(List<Key> keys, String reason) {
+      var request = bound(keys);
+      request.put("reason", reason);
+      return numbers("VoidNumbers", request);
+    }
+
+    /** Gives open numbers back: another key may get them, or they are voided, as the series' policy says. */
+    public List<DocumentNumber> release(List<Key> keys) { return numbers("ReleaseNumbers", bound(keys)); }
+
+    /** Reads the number of a key. Throws a {@link NotFoundException} if it has none. Takes stale. */
+    public DocumentNumber find(String key, Options options) {
+      var request = options.in(Map.of("series", name, "key", key), "consistency");
+      return DocumentNumber.of(invoke("SeriesService/WhoHas", request, true, null, deadline()).get("number"));
+    }
+
+    private List<DocumentNumber> numbers(String method, Map<String, Object> request) {
+      request.put("series", name);
+      return invoke("SeriesService/" + method, request, true, null, deadline()).list("numbers").map(DocumentNumber::of).toList();
+    }
+
+    private static Map<String, Object> bound(List<Key> keys) {
+      return new LinkedHashMap<>(Map.of("keys", keys.stream().map(k -> Map.of("key", k.key, "number", String.valueOf(k.number))).toList()));
+    }
+  }
+
+  /**
+   * A HiLo range. Prefix and node tag belong to its numbers alone.
+   *
+   * @param size the size granted
+   * @param at the cluster's time of the range
+   * @param fromReserve the numbers may lie below those of the last range
+   * @param token proves that the range is the caller's when it is returned
+   */
+  public record Range(String prefix, String nodeTag, long low, long high, long size, String at, boolean fromReserve, String token) {}
+
+  private static Range range(Answer r) {
+    return new Range(
+        r.text("prefix"), r.text("nodeTag"), r.number("low"), r.number("high"), r.number("size"), r.text("rangeAt"), r.flag("fromReserve"),
+        r.text("token"));
+  }
+
+  /** A number of a HiLo range. {@code toString} gives its id. */
+  public record HiLoNumber(long value, String prefix, String nodeTag) {
+    @Override
+    public String toString() { return prefix + value + (nodeTag.isEmpty() ? "" : "-" + nodeTag); }
+  }
+
+  // A range from which numbers are taken.
+  private static final class Held {
+    final Range of;
+    final long half; // After it is taken, the next range is fetched.
+    long next;
+    boolean empty;
+
+    Held(Range of) {
+      this.of = of;
+      next = of.low;
+      half = of.low + (of.high - of.low) / 2;
+    }
+
+    HiLoNumber take() {
+      var number = new HiLoNumber(next, of.prefix, of.nodeTag);
+      empty = next == of.high; // The next one may not be a long any more.
+      if (!empty) next++;
+      return number;
+    }
+  }
+
+  /**
+   * Gives the ids of one collection, without a call for most of them; meant to be shared. The next range is fetched in the
+   * background once half of the current one is used.
+   */
+  public final class HiLo {
+    private final String tag;
+    private Map<String, Object> request; // The next one. It belongs to the fetch in progress.
+    private long lastMax;
+    private Held current, ahead;
+    private boolean fetching, closed, returned;
+    private int failures;
+    private IdnodeException error; // That of the newest failure.
+    private long pause = FETCH_PAUSE, resume = System.nanoTime();
+
+    private HiLo(Map<String, Object> first) {
+      tag = (String) first.get("tag");
+      request = first;
+    }
+
+    /** Takes a number and returns its id, for example {@code users/65-A}. */
+    public String nextId() { return next().toString(); }
+
+    /** Takes n numbers and returns their ids. They need not be consecutive. */
+    public List<String> nextIds(int n) {
+      checkCount(n);
+      return Stream.generate(this::nextId).limit(n).toList();
+    }
+
+    /** Takes a number. It waits only if none is left of the ranges at hand. */
+    public synchronized HiLoNumber next() {
+      for (var before = failures; ; ) {
+        if (closed) throw new ClosedException();
+        if (current != null && !current.empty) {
+          var number = current.take();
+          if (number.value >= current.half && System.nanoTime() - resume >= 0) fetch();
+          return number;
+        }
+        if (ahead != null) {
+          current = ahead;
+          ahead = null;
+        } else if (failures != before) {
+          throw error.again();
+        } else {
+          fetch();
+          if (!await(Long.MAX_VALUE)) throw IdnodeException.of(new Problem("interrupted", "canceled", "", ""), false, null);
+        }
+      }
+    }
+
+    /** Returns the unused numbers to the cluster. Afterwards the handle throws a {@link ClosedException}. */
+    public void close() { close(deadline()); }
+
+    private void close(long deadline) {
+      List<Held> held;
+      synchronized (this) {
+        if (closed) { // The first to close gives the numbers back; others wait for it.
+          while (!returned && await(deadline)) {}
+          return;
+        }
+        closed = true;
+        notifyAll();
+        while (fetching && await(deadline)) {} // A range that is on its way is given back too.
+        // Only the newest range of a tag can be given back, so the one ahead goes first.
+        held = Stream.of(ahead, current).filter(h -> h != null && !h.empty).toList();
+      }
+      try {
+        closeAll(held.stream().map(h -> () -> returnRange(tag, h.of, h.next - 1, deadline)));
+      } finally {
+        synchronized (this) {
+          returned = true;
+          notifyAll();
+        }
+      }
+    }
+
+    // False if the time is over or the thread is interrupted. The caller holds the lock.
+    private boolean await(long deadline) {
+      try {
+        var left = deadline == Long.MAX_VALUE ? deadline : deadline - System.nanoTime();
+        if (left > 0) TimeUnit.NANOSECONDS.timedWait(this, Math.max(left, MS));
+        return left > 0;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+
+    // Starts to fetch a range unless there is one, or one is coming. The caller holds the lock.
+    private void fetch() {
+      if (fetching || ahead != null) return;
+      fetching = true;
+      background(this::fetchOne, "idnode-hilo-" + tag);
+    }
+
+    private void fetchOne() {
+      Range got = null;
+      IdnodeException failed = null;
+      try {
+        got = range(once("NextRange", request, new Options()));
+        if (got.low < 1 || got.high < got.low || got.low <= lastMax && !got.fromReserve) {
+          failed = internal("a wrong range: " + got.low + " to " + got.high + " after " + lastMax);
+        }
+      } catch (IdnodeException e) {
+        failed = e;
+      } catch (RuntimeException e) { // The callers that wait must have it, whatever it is.
+        failed = internal(e.toString());
+      }
+      synchronized (this) {
+        fetching = false;
+        if (failed == null) {
+          lastMax = Math.max(lastMax, got.high);
+          request = new LinkedHashMap<>(request);
+          request.remove("size");
+          request.putAll(Map.of("lastSize", got.size, "lastMax", String.valueOf(lastMax)));
+          if (!got.at.isEmpty()) request.put("lastRangeAt", got.at);
+          ahead = new Held(got);
+          pause = FETCH_PAUSE;
+        } else {
+          failures++;
+          error = failed;
+          resume = System.nanoTime() + jitter(pause);
+          pause = Math.min(2 * pause, LONGEST_FETCH_PAUSE);
+        }
+        notifyAll();
+      }
+    }
+  }
+
+  // One address.
+  private static final class Node {
+    final URI url;
+    private final HttpClient http;
+    volatile long suspectUntil = System.nanoTime();
+
+    Node(String address, boolean tls, HttpClient http) {
+      this.http = http;
+      url = URI.create(address.contains("://") ? address : (tls ? "https://" : "http://") + address);
+      var web = List.of("http", "https").contains(url.getScheme()) && List.of("", "/").contains(url.getPath());
+      if (!web || url.getHost() == null || url.getPort() < 1) {
+        throw new IllegalArgumentException("an endpoint is host:port, or a URL of that, not " + address);
+      }
+      if (tls && !url.getScheme().equals("https")) throw new IllegalArgumentException("the endpoint " + address + " has no TLS");
+    }
+
+    boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
+
+    // Makes one try.
+    Answer call(String method, Map<String, Object> request, long timeout) throws Failure {
+      timeout = Math.max(timeout, MS);
+      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).header("Content-Type", "application/json")
+          .header("Connect-Timeout-Ms", String.valueOf(timeout / MS)).POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
+      var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
+      try {
+        var response = sent.get(timeout, TimeUnit.NANOSECONDS); // The time of an HttpRequest would end with the headers.
+        if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
+        return new Answer(Json.object(response.body()));
+      } catch (IllegalArgumentException e) {
+        throw failure("the answer is not JSON", "internal", "");
+      } catch (ExecutionException e) {
+        var cause = e.getCause();
+        // Nothing is sent before there is a connection, so nothing happened without one.
+        var reached = List.of(ConnectException.class, HttpConnectTimeoutException.class, SSLHandshakeException.class).stream()
+            .noneMatch(kind -> kind.isInstance(cause));
+        throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT");
+      } catch (TimeoutException e) {
+        throw failure("no answer in time", "unavailable", "");
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw failure("interrupted", "canceled", "");
+      } finally {
+        sent.cancel(true);
+      }
+    }
+
+    private Failure failure(String message, String code, String reason) {
+      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason, ""), 0);
+    }
+  }
+
+  // Knows the nodes, which of them leads, and how far the cluster's log is.
+  private static final class Router {
+    final List<Node> nodes;
+    volatile boolean closed;
+    private Node leader;
+    private int home; // The endpoint for calls that need no leader.
+    private long newest; // The newest log index of any answer.
+    private long newestAt = System.nanoTime() - LOOK_AFTER;
+    private CompletableFuture<Void> looking; // The look in progress.
+    private long looked = System.nanoTime() - LOOK_AFTER;
+
+    Router(List<String> addresses, SSLContext tls) {
+      var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
+      var http = (tls == null ? builder : builder.sslContext(tls)).build();
+      nodes = addresses.stream().map(address -> new Node(address, tls != null, http)).toList();
+    }
+
+    // Notes a log index. What a node has applied is as new as the answer.
+    synchronized void saw(long index, boolean applied) {
+      if (index > newest || applied && index == newest) {
+        newest = index;
+        newestAt = System.nanoTime();
+      }
+    }
+
+    // The newest log index before a call. It is looked for if none, or only an old one, is known.
+    long index(long deadline, boolean toLeader, boolean counted) {
+      synchronized (this) {
+        if (!(toLeader && newest == 0) && !(counted && System.nanoTime() - newestAt > LOOK_AFTER)) return newest;
+      }
+      return latest(deadline);
+    }
+
+    synchronized long newest() { return newest; }
+
+    // The same after a look.
+    long latest(long deadline) {
+      CompletableFuture<Void> look;
+      synchronized (this) {
+        look(LOOK_AGAIN);
+        look = looking;
+      }
+      try {
+        if (look != null) look.get(Math.max(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), 0), TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (ExecutionException | TimeoutException e) {
+        // The call goes on without it.
+      }
+      return newest();
+    }
+
+    // The node for the next try: not that of the try before if there is another.
+    synchronized Node route(boolean toLeader, Node last) {
+      if (toLeader) {
+        look(leader != null ? LOOK_AFTER : LOOK_SOON);
+        if (leader != null && leader != last && !leader.suspected()) return leader;
+      }
+      var start = last == null ? home : nodes.indexOf(last) + 1;
+      var order = LongStream.range(0, nodes.size()).mapToObj(i -> nodes.get((int) ((start + i) % nodes.size()))).toList();
+      return order.stream().filter(node -> node != last && !node.suspected()).findFirst().orElse(order.get(0));
+    }
+
+    synchronized void failed(Node node) {
+      node.suspectUntil = System.nanoTime() + DISTRUST;
+      if (leader == node) leader = null;
+      if (nodes.get(home) == node) home = (home + 1) % nodes.size();
+      look(LOOK_AGAIN);
+    }
+
+    // Starts a look for the leader if the last one is older than age. The caller holds the lock.
+    private void look(long age) {
+      if (looking != null || closed || System.nanoTime() - looked < age) return;
+      looked = System.nanoTime();
+      var look = looking = new CompletableFuture<>();
+      background(() -> {
+        Node found = null;
+        try {
+          found = leading();
+        } finally {
+          synchronized (this) {
+            leader = found;
+            looking = null;
+          }
+          look.complete(null);
+        }
+      }, "idnode-look");
+    }
+
+    // Asks endpoint after endpoint, until one says of itself that it leads. The nodes hand calls on to a leader that is no endpoint.
+    private Node leading() {
+      var unsuspected = nodes.stream().filter(node -> !node.suspected());
+      for (var node : Stream.concat(unsuspected, nodes.stream().filter(Node::suspected)).toList()) {
+        try {
+          if (closed) return null;
+          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT);
+          saw(status.number("appliedIndex"), true);
+          var tag = status.text("leaderTag");
+          if (status.flag("hasQuorum") && !tag.isEmpty() && tag.equals(status.get("self").text("tag"))) {
+            node.suspectUntil = System.nanoTime();
+            return node;
+          }
+        } catch (Failure | IllegalArgumentException e) {
+          // Not every server is a node. The next one may know.
+        }
+      }
+      return null;
+    }
+  }
+
+  // What a failed try may have done.
+  private enum Effect { NOTHING, UNKNOWN, REFUSED }
+
+  // What went wrong: a text for people, the gRPC status code in lower case, the API's name of the cause, and the field at fault.
+  private record Problem(String message, String code, String reason, String field) implements Serializable {}
+
+  // A failed try.
+  private static final class Failure extends Exception {
+    private static final Set<String> NOTHING = Set.of("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT");
+    final Problem problem;
+    final long pause; // That the node asks for.
+    final Effect effect;
+
+    Failure(Problem problem, long pause) {
+      super(problem.message, null, false, false);
+      this.problem = problem;
+      this.pause = pause;
+      effect = effect();
+    }
+
+    // Reads the answer to a call that a node, or something before it, refused.
+    static Failure of(int status, String body) {
+      var code = Map.of(401, "unauthenticated", 403, "permission_denied", 404, "unimplemented").getOrDefault(status, "unavailable");
+      Answer answer;
+      try {
+        answer = new Answer(Json.object(body));
+      } catch (IllegalArgumentException e) {
+        answer = new Answer(Map.of());
+      }
+      if (answer.text("code").isEmpty()) return new Failure(new Problem("HTTP status " + status, code, "", ""), 0);
+      String reason = "", field = "";
+      long pause = 0;
+      for (var detail : answer.list("details").map(d -> d.get("debug")).toList()) {
+        if (detail.text("domain").equals("idnode")) reason = detail.text("reason");
+        for (var violation : detail.list("fieldViolations").toList()) field = violation.text("field");
+        var delay = detail.text("retryDelay");
+        if (delay.matches("[0-9.]+s")) pause = (long) (Double.parseDouble(delay.replace("s", "")) * 1000 * MS);
+      }
+      return new Failure(new Problem(answer.text("message"), answer.text("code"), reason, field), pause);
+    }
+
+    private Effect effect() {
+      if (problem.reason.equals("OUTCOME_UNKNOWN")) return Effect.UNKNOWN;
+      if (NOTHING.contains(problem.reason)) return Effect.NOTHING;
+      if (!problem.reason.isEmpty()) {
+        return switch (problem.code) {
+          case "unavailable" -> Effect.NOTHING;
+          case "internal" -> Effect.UNKNOWN;
+          default -> Effect.REFUSED;
+        };
+      }
+      return switch (problem.code) { // Not an answer of idnode's, or no answer at all.
+        case "unimplemented" -> Effect.NOTHING;
+        case "invalid_argument", "permission_denied", "unauthenticated" -> Effect.REFUSED;
+        default -> Effect.UNKNOWN;
+      };
+    }
+
+    IdnodeException exception(boolean unknown, RequestId id) {
+      // A call whose repetition changes nothing that matters has no unknown outcome.
+      var lost = problem.reason.isEmpty() && !problem.code.equals("canceled") && !unknown && effect == Effect.UNKNOWN;
+      var reason = lost ? "NO_ENDPOINT" : problem.reason;
+      return IdnodeException.of(new Problem(problem.message, problem.code, reason, problem.field), unknown, id);
+    }
+  }
+
+  /** Why a call failed. The subclasses tell the cases apart that a program can act on. */
+  public static class IdnodeException extends RuntimeException {
+    private final Problem problem;
+    private final RequestId requestId;
+
+    private IdnodeException(Problem p, RequestId requestId) {
+      super((p.reason.isEmpty() ? p.code : p.reason) + ": " + p.message + (p.field.isEmpty() ? "" : " (field " + p.field + ")"));
+      this.problem = p;
+      this.requestId = requestId;
+    }
+
+    private static IdnodeException of(Problem p, boolean unknown, RequestId id) {
+      return switch (unknown ? "OUTCOME_UNKNOWN" : p.reason) {
+        case "OUTCOME_UNKNOWN" -> new OutcomeUnknownException(p, id);
+        case "NO_QUORUM" -> new NoQuorumException(p, id);
+        case "NO_ENDPOINT" -> new NoEndpointException(p, id);
+        case "OVERLOADED" -> new OverloadedException(p, id);
+        case "STORAGE_FULL" -> new StorageFullException(p, id);
+        case "QUOTA" -> new QuotaException(p, id);
+        case "RATE_LIMITED" -> new RateLimitedException(p, id);
+        case "COUNTER_EXHAUSTED" -> new ExhaustedException(p, id);
+        case "CONCURRENCY" -> new ConcurrencyException(p, id);
+        case "ID_CLAIMED" -> new IdClaimedException(p, id);
+        case "KEY_CONFLICT" -> new KeyConflictException(p, id);
+        case "SERIES_SUSPENDED" -> new SeriesSuspendedException(p, id);
+        case "RESERVATION_EXPIRED" -> new ReservationExpiredException(p, id);
+        case "REQUEST_ID_REUSED" -> new RequestIdReusedException(p, id);
+        case "REQUEST_ID_EXPIRED" -> new RequestIdExpiredException(p, id);
+        case "PERMISSION_DENIED" -> new PermissionDeniedException(p, id);
+        default -> switch (p.code) {
+          case "not_found" -> new NotFoundException(p, id);
+          case "invalid_argument" -> new InvalidException(p, id);
+          default -> new IdnodeException(p, id);
+        };
+      };
+    }
+
+    // The same with a stack of the caller's own.
+    private IdnodeException again() { return of(problem, this instanceof OutcomeUnknownException, requestId); }
+    /** The gRPC status code in lower case, for example {@code unavailable}. */
+    public String code() { return problem.code; }
+    /** The API's name of the cause, for example {@code ID_CLAIMED}; may be empty. */
+    public String reason() { return problem.reason; }
+    /** The field of the request that is at fault; may be empty. */
+    public String field() { return problem.field; }
+    /** The same call with it counts once; null if the call had none. */
+    public RequestId requestId() { return requestId; }
+  }
+
+  /** A try of the call may have taken effect. Repeating it with {@link #requestId} counts once. */
+  public static final class OutcomeUnknownException extends IdnodeException {
+    private OutcomeUnknownException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The cluster has no leader, or no majority. Nothing happened. */
+  public static final class NoQuorumException extends IdnodeException {
+    private NoQuorumException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** No node answered. Nothing happened. */
+  public static final class NoEndpointException extends IdnodeException {
+    private NoEndpointException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** There are too many calls. Nothing happened. */
+  public static final class OverloadedException extends IdnodeException {
+    private OverloadedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** A disk of the cluster is nearly full. Nothing happened. */
+  public static final class StorageFullException extends IdnodeException {
+    private StorageFullException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** A limit on names, claims or sizes is reached. Nothing happened. */
+  public static final class QuotaException extends IdnodeException {
+    private QuotaException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The caller has reached a limit of its own. Nothing happened. */
+  public static final class RateLimitedException extends IdnodeException {
+    private RateLimitedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The counter has no numbers left. */
+  public static final class ExhaustedException extends IdnodeException {
+    private ExhaustedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** An expected value is not the current one. */
+  public static final class ConcurrencyException extends IdnodeException {
+    private ConcurrencyException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The id is claimed, or was issued by an identity. */
+  public static final class IdClaimedException extends IdnodeException {
+    private IdClaimedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The document's key has a number of another date or scope. */
+  public static final class KeyConflictException extends IdnodeException {
+    private KeyConflictException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The series was restored, and gives no numbers until somebody has looked into the books. */
+  public static final class SeriesSuspendedException extends IdnodeException {
+    private SeriesSuspendedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The number's time ended, and another document has it. */
+  public static final class ReservationExpiredException extends IdnodeException {
+    private ReservationExpiredException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The request id was used for another request. */
+  public static final class RequestIdReusedException extends IdnodeException {
+    private RequestIdReusedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The cluster no longer knows whether the first try of the call happened. */
+  public static final class RequestIdExpiredException extends IdnodeException {
+    private RequestIdExpiredException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The caller's certificate has no right to it. Nothing happened. */
+  public static final class PermissionDeniedException extends IdnodeException {
+    private PermissionDeniedException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** There is no such identity, counter or claim. */
+  public static final class NotFoundException extends IdnodeException {
+    private NotFoundException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The request is wrong: {@link #field} says where, {@link #reason} why. */
+  public static final class InvalidException extends IdnodeException {
+    private InvalidException(Problem p, RequestId id) { super(p, id); }
+  }
+
+  /** The client, or the HiLo handle, was closed. */
+  public static final class ClosedException extends IdnodeException {
+    private ClosedException() { super(new Problem("the client or the handle is closed", "canceled", "CLIENT_CLOSED", ""), null); }
+  }
+
+  // An object of JSON. What is not there reads as empty or false; a number must be there.
+  private record Answer(Map<?, ?> fields) {
+    String text(String name) { return fields.get(name) instanceof String text ? text : ""; }
+    boolean flag(String name) { return Boolean.TRUE.equals(fields.get(name)); }
+    Answer get(String name) { return new Answer(fields.get(name) instanceof Map<?, ?> map ? map : Map.of()); }
+    Stream<?> all(String name) { return fields.get(name) instanceof List<?> list ? list.stream() : Stream.empty(); }
+    List<String> texts(String name) { return all(name).map(String::valueOf).toList(); }
+    Stream<Answer> list(String name) { return all(name).map(value -> new Answer(value instanceof Map<?, ?> map ? map : Map.of())); }
+
+    // The API writes numbers of 64 bits as text.
+    long number(String name) {
+      var value = fields.get(name);
+      if (value instanceof Double small) return small.longValue();
+      if (value instanceof String text) return Long.parseLong(text);
+      throw new IllegalArgumentException("the answer has no " + name);
+    }
+
+    // The ids of a block.
+    Stream<String> ids() {
+      var format = number("width") > 0 ? "%0" + number("width") + "d" : "%d";
+      return LongStream.rangeClosed(number("first"), number("last"))
+          .mapToObj(n -> text("prefix") + String.format(Locale.ROOT, format, n) + text("suffix"));
+    }
+  }
+
+  // JSON, of which Java has no reader of its own. An object is a Map, an array a List, a number a Double.
+  static final class Json {
+    private static final int DEEPEST = 64;
+    private static final String ESCAPES = "\"\\/bfnrt", ESCAPED = "\"\\/\b\f\n\r\t";
+    private final String text;
+    private int at;
+
+    private Json(String text) { this.text = text; }
+
+    // Throws an IllegalArgumentException if the text is no object.
+    static Map<?, ?> object(String text) {
+      var json = new Json(text);
+      if (json.value(0) instanceof Map<?, ?> map && json.peek() == 0) return map;
+      throw json.wrong();
+    }
+
+    static String text(Object value) {
+      if (value instanceof Map<?, ?> map) {
+        return map.entrySet().stream().map(e -> text(e.getKey()) + ":" + text(e.getValue())).collect(Collectors.joining(",", "{", "}"));
+      }
+      if (value instanceof List<?> list) return list.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
+      if (!(value instanceof String string)) return String.valueOf(value);
+      return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", c) : String.valueOf((char) c))
+          .collect(Collectors.joining("", "\"", "\""));
+    }
+
+    private IllegalArgumentException wrong() { return new IllegalArgumentException("not JSON at " + at); }
+
+    // The next character that is no white space; 0 at the end.
+    private char peek() {
+      while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) at++;
+      return at < text.length() ? text.charAt(at) : 0;
+    }
+
+    private boolean skip(char c) {
+      if (peek() != c) return false;
+      at++;
+      return true;
+    }
+
+    private void need(char c) { if (!skip(c)) throw wrong(); }
+
+    private Object value(int depth) {
+      if (depth > DEEPEST) throw wrong();
+      if (skip('{')) {
+        var map = new HashMap<String, Object>();
+        for (var more = !skip('}'); more; more = !skip('}')) {
+          if (!map.isEmpty()) need(',');
+          var name = string();
+          need(':');
+          map.put(name, value(depth + 1));
+        }
+        return map;
+      }
+      if (skip('[')) {
+        var list = new ArrayList<Object>();
+        for (var more = !skip(']'); more; more = !skip(']')) {
+          if (!list.isEmpty()) need(',');
+          list.add(value(depth + 1));
+        }
+        return list;
+      }
+      return peek() == '"' ? string() : word();
+    }
+
+    private Object word() {
+      var start = at;
+      while (at < text.length() && (Character.isLetterOrDigit(text.charAt(at)) || "+-.".indexOf(text.charAt(at)) >= 0)) at++;
+      var word = text.substring(start, at);
+      return switch (word) {
+        case "null" -> null;
+        case "true", "false" -> Boolean.valueOf(word);
+        default -> Double.valueOf(word);
+      };
+    }
+
+    private String string() {
+      need('"');
+      var string = new StringBuilder();
+      for (var c = raw(); c != '"'; c = raw()) string.append(c == '\\' ? escaped(raw()) : c);
+      return string.toString();
+    }
+
+    private char raw() {
+      if (at == text.length()) throw wrong();
+      return text.charAt(at++);
+    }
+
+    private char escaped(char c) {
+      if (c == 'u') return (char) Integer.parseInt("" + raw() + raw() + raw() + raw(), 16);
+      if (ESCAPES.indexOf(c) < 0) throw wrong();
+      return ESCAPED.charAt(ESCAPES.indexOf(c));
+    }
+  }
+
+  /** The HiLo tag for documents of a class with this name: Company → companies, OrderLine → OrderLines. */
+  public static String collectionOf(String name) {
+    var collection = plural(name);
+    return collection.chars().filter(Character::isUpperCase).count() > 1 ? collection : collection.toLowerCase(Locale.ROOT);
+  }
+
+  // The words and rules are those of pluralize (MIT licence), by which the Go client names collections.
+  private static final Map<String, String> IRREGULAR = Arrays.stream((
+          "i:we me:us he:they she:they them:them myself:ourselves yourself:yourselves itself:themselves herself:themselves " +
+          "himself:themselves themself:themselves is:are was:were has:have this:these that:those my:our its:their his:their " +
+          "her:their echo:echoes dingo:dingoes volcano:volcanoes tornado:tornadoes torpedo:torpedoes genus:genera " +
+          "viscus:viscera stigma:stigmata stoma:stomata dogma:dogmata lemma:lemmata schema:schemata anathema:anathemata " +
+          "ox:oxen axe:axes die:dice yes:yeses foot:feet eave:eaves goose:geese tooth:teeth quiz:quizzes human:humans " +
+          "proof:proofs carve:carves valve:valves looey:looies thief:thieves groove:grooves pickaxe:pickaxes " +
+          "passerby:passersby canvas:canvases sms:sms")
+      .split(" ")).collect(Collectors.toMap(pair -> pair.split(":")[0], pair -> pair.split(":")[1]));
+  private static final Set<String> UNCOUNTABLE = Set.of((
+          "adulthood advice agenda aid aircraft alcohol ammo analytics anime athletics audio bison blood bream buffalo butter " +
+          "carp cash chassis chess clothing cod commerce cooperation corps debris diabetes digestion elk energy equipment " +
+          "excretion expertise firmware flounder fun gallows garbage graffiti hardware headquarters health herpes highjinks " +
+          "homework housework information jeans justice kudos labour literature machinery mackerel mail media mews moose music " +
+          "mud manga news only personnel pike plankton pliers police pollution premises rain research rice salmon scissors " +
+          "series sewage shambles shrimp software staff swine tennis traffic transportation trout tuna wealth welfare whiting " +
+          "wildebeest wildlife you")
+      .split(" "));
+  // The first that matches decides.
+  private static final List<Map.Entry<Pattern, String>> PLURALS = List.of(
+      rule("(pok[eé]mon|[^aeiou]ese|deer|fish|measles|o[iu]s|pox|sheep)$", "$1"), rule("^thou$", "you"), rule("m[ae]n$", "men"),
+      rule("(eaux)$", "$1"), rule("(child)(?:ren)?$", "$1ren"), rule("(pe)(?:rson|ople)$", "$1ople"),
+      rule("\\b((?:tit)?m|l)(?:ice|ouse)$", "$1ice"), rule("(matr|cod|mur|sil|vert|ind|append)(?:ix|ex)$", "$1ices"),
+      rule("(x|ch|ss|sh|zz)$", "$1es"), rule("([^ch][ieo][ln])ey$", "$1ies"), rule("([^aeiouy]|qu)y$", "$1ies"),
+      rule("(?:(kni|wi|li)fe|(ar|l|ea|eo|oa|hoo)f)$", "$1$2ves"), rule("sis$", "ses"),
+      rule("(apheli|hyperbat|periheli|asyndet|noumen|phenomen|criteri|organ|prolegomen|hedr|automat)(?:a|on)$", "$1a"),
+      rule("(agend|addend|millenni|dat|extrem|bacteri|desiderat|strat|candelabr|errat|ov|symposi|curricul|automat|quor)(?:a|um)$", "$1a"),
+      rule("(her|at|gr)o$", "$1oes"), rule("(seraph|cherub)(?:im)?$", "$1im"), rule("(alumn|alg|vertebr)(?:a|ae)$", "$1ae"),
+      rule("(alumn|syllab|vir|radi|nucle|fung|cact|stimul|termin|bacill|foc|uter|loc|strat)(?:us|i)$", "$1i"),
+      rule("([^l]ias|[aeiou]las|[ejzr]as|[iu]am)$", "$1"), rule("(e[mn]u)s?$", "$1s"), rule("(alias|[^aou]us|t[lm]as|gas|ris)$", "$1es"),
+      rule("(ax|test)is$", "$1es"), rule("([^\\x00-\\x7f])$", "$1"), rule("s?$", "s"));
+
+  private static Map.Entry<Pattern, String> rule(String pattern, String plural) {
+    return Map.entry(Pattern.compile(pattern, Pattern.CASE_INSENSITIVE | Pattern.UNICODE_CASE), plural);
+  }
+
+  private static String plural(String word) {
+    var token = word.toLowerCase(Locale.ROOT);
+    if (IRREGULAR.containsValue(token)) return like(word, token);
+    if (UNCOUNTABLE.contains(token)) return word;
+    if (IRREGULAR.containsKey(token)) return like(word, IRREGULAR.get(token));
+    for (var rule : PLURALS) {
+      var match = rule.getKey().matcher(word);
+      if (!match.find()) continue;
+      var whole = new StringBuilder();
+      match.appendReplacement(whole, rule.getValue());
+      var like = match.group().isEmpty() ? word.substring(Math.max(word.length() - 1, 0)) : match.group();
+      return word.substring(0, match.start()) + like(like, whole.substring(match.start()));
+    }
+    return word;
+  }
+
+  // The token in the case of word.
+  private static String like(String word, String token) {
+    String lower = token.toLowerCase(Locale.ROOT), upper = token.toUpperCase(Locale.ROOT);
+    if (word.equals(token)) return token;
+    if (word.equals(word.toLowerCase(Locale.ROOT))) return lower;
+    if (word.equals(word.toUpperCase(Locale.ROOT))) return upper;
+    return Character.isUpperCase(word.charAt(0)) ? upper.charAt(0) + lower.substring(1) : lower;
+  }
+}

@@ -1,0 +1,167 @@
+package io.github.idnode;
+
+import io.github.idnode.IdnodeClient.IdnodeException;
+import io.github.idnode.IdnodeClient.Key;
+import io.github.idnode.IdnodeClient.Options;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+
+/** Drives the client for test/e2e/clients: takes a task on each line, and answers with a line. */
+public final class Conformance {
+  // That of System.out is the machine's.
+  private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+  private static volatile boolean ended;
+
+  public static void main(String[] args) throws Exception {
+    var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (var line = lines.readLine(); line != null; line = lines.readLine()) {
+      var task = IdnodeClient.Json.object(line);
+      if (task.get("load") instanceof Map<?, ?> load) {
+        load(task, load, lines);
+        return;
+      }
+      var answer = new ArrayList<Object>();
+      try (var client = connect(task)) {
+        for (var call : (List<?>) task.get("calls")) answer.add(outcome(client, (Map<?, ?>) call));
+      }
+      say(answer); // After what closing the client asks of the server.
+    }
+  }
+
+  private static IdnodeClient connect(Map<?, ?> task) throws Exception {
+    var config = new IdnodeClient.Config();
+    if (task.get("options") instanceof Map<?, ?> options) {
+      if (options.get("timeoutMs") instanceof Double ms) config = config.withTimeout(Duration.ofMillis(ms.longValue()));
+      if (options.get("tryTimeoutMs") instanceof Double ms) config = config.withTryTimeout(Duration.ofMillis(ms.longValue()));
+    }
+    if (task.get("tls") instanceof Map<?, ?> tls) {
+      config = config.withTls(IdnodeClient.tls(Path.of((String) tls.get("ca")), Path.of((String) tls.get("cert")), Path.of((String) tls.get("key"))));
+    }
+    return new IdnodeClient(strings(task.get("endpoints")), config);
+  }
+
+  private static List<String> strings(Object list) {
+    return list instanceof List<?> all ? all.stream().map(String::valueOf).toList() : List.of();
+  }
+
+  private static Map<String, Object> outcome(IdnodeClient client, Map<?, ?> call) {
+    try {
+      return Map.of("values", make(client, (String) call.get("call"), (Map<?, ?>) call.get("args")).map(String::valueOf).toList());
+    } catch (IdnodeException e) {
+      var type = e.getClass().getSimpleName().replaceFirst("Exception$", "");
+      return Map.of("error", Map.of("type", type, "reason", e.reason(), "field", e.field()));
+    }
+  }
+
+  private static Stream<?> make(IdnodeClient client, String call, Map<?, ?> args) {
+    var options = options(args);
+    var n = args.get("n") instanceof Double count ? count.intValue() : 1;
+    var name = text(args, "name");
+    var identity = client.identity(name);
+    switch (call) {
+      case "next": return client.nextN(text(args, "template"), n, options).stream();
+      case "identity.next": return identity.nextN(n, options).stream().flatMap(b -> LongStream.rangeClosed(b.first(), b.last()).boxed());
+      case "identity.get": return Stream.of(identity.get(options));
+      case "identity.seed": return Stream.of(identity.seed(Long.parseLong(text(args, "value")), options));
+      case "identity.delete": return Stream.of(identity.delete(options));
+      case "identities": return client.identities(text(args, "prefix"), options).map(i -> i.name() + "=" + i.value());
+      case "claims": return client.claims(text(args, "prefix"), options);
+      case "hilo": return client.hilo(text(args, "tag"), options).nextIds(n).stream();
+      case "collection": return Stream.of(IdnodeClient.collectionOf(name));
+      case "claim":
+        client.claim(text(args, "id"), options);
+        return Stream.of();
+      case "release":
+        client.release(text(args, "id"), options);
+        return Stream.of();
+      default:
+        return numbers(client.series(name), call, args, options);
+    }
+  }
+
+  private static Stream<String> numbers(IdnodeClient.Series series, String call, Map<?, ?> args, Options options) {
+    var keys = strings(args.get("keys"));
+    var bound = Key.of(keys.toArray(new String[0]));
+    var got = switch (call) {
+      case "series.take" -> series.take(keys, options);
+      case "series.confirm" -> series.confirm(bound);
+      case "series.confirmTaken" -> series.confirm(series.take(keys).stream().map(IdnodeClient.DocumentNumber::bound).toList());
+      case "series.void" -> series.voidNumbers(bound, text(args, "reason"));
+      case "series.release" -> series.release(bound);
+      case "series.find" -> List.of(series.find(keys.get(0), options));
+      default -> throw new IllegalArgumentException(call);
+    };
+    return got.stream().map(d -> d.key() + " " + d.text() + " " + d.number() + " " + d.state());
+  }
+
+  private static String text(Map<?, ?> args, String name) {
+    return args.get(name) instanceof String text ? text : "";
+  }
+
+  private static Options options(Map<?, ?> args) {
+    var options = new Options();
+    args.forEach((name, value) -> {
+      switch ((String) name) {
+        case "separator" -> options.separator((String) value);
+        case "requestId" -> options.requestId((String) value);
+        case "claim" -> options.claim();
+        case "force" -> options.force();
+        case "forget" -> options.forget();
+        case "expected" -> options.expected(Long.parseLong((String) value));
+        case "date" -> options.date((String) value);
+        case "label" -> options.label((String) value);
+        case "values" -> {
+          var values = new LinkedHashMap<String, String>();
+          ((Map<?, ?>) value).forEach((k, v) -> values.put((String) k, (String) v));
+          options.values(values);
+        }
+        default -> { } // An argument of the call's own.
+      }
+    });
+    return options;
+  }
+
+  /** Takes values of an identity and HiLo ids in many threads, until the input ends. */
+  private static void load(Map<?, ?> task, Map<?, ?> load, BufferedReader lines) throws Exception {
+    var callers = new ArrayList<Thread>();
+    try (var client = connect(task)) {
+      for (long i = 0; i < (Double) load.get("callers"); i++) {
+        var number = ((Double) load.get("client")).longValue() + i;
+        callers.add(new Thread(() -> call(client, text(load, "name"), text(load, "tag"), number)));
+      }
+      callers.forEach(Thread::start);
+      while (lines.readLine() != null) {}
+      ended = true;
+      for (var caller : callers) caller.join();
+    }
+  }
+
+  private static void call(IdnodeClient client, String name, String tag, long number) {
+    try {
+      while (!ended) {
+        var begin = System.nanoTime();
+        var value = client.identity(name).next();
+        var end = System.nanoTime();
+        say(Map.of("client", number, "call", begin, "return", end, "value", value, "id", client.hilo(tag).nextId()));
+      }
+    } catch (RuntimeException e) {
+      say(Map.of("error", e.toString()));
+    }
+  }
+
+  private static synchronized void say(Object answer) {
+    OUT.println(IdnodeClient.Json.text(answer));
+  }
+}
