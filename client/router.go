@@ -190,27 +190,29 @@ func (r *router) doubt() {
 // to the leader and know a log index.
 func (r *router) known(ctx context.Context) {
 	if r.newest.Load() == 0 {
-		r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.done })
+		r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.done })
 	}
 }
 
 // refresh waits until a node has said how far it is, so that the retries of the call
 // that follows name a log index that is not old.
 func (r *router) refresh(ctx context.Context) {
-	r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.heard })
+	r.awaitLook(ctx, lookAgain, func(l *look) <-chan struct{} { return l.heard })
 }
 
 // latest waits until the leader, or every node, has said how far it is, and returns
-// the newest log index: the first to answer may be a follower that is cut off.
+// the newest log index: the first to answer may be a follower that is cut off. A look
+// that ended a moment ago is too old: what it found was forgotten since.
 func (r *router) latest(ctx context.Context) uint64 {
-	r.awaitLook(ctx, func(l *look) <-chan struct{} { return l.done })
+	r.awaitLook(ctx, 0, func(l *look) <-chan struct{} { return l.done })
 	return r.newest.Load()
 }
 
-// awaitLook waits for a look, which it starts if need be, bounded by lookTimeout.
-func (r *router) awaitLook(ctx context.Context, until func(*look) <-chan struct{}) {
+// awaitLook waits for a look, which it starts if the last one began before age, bounded
+// by lookTimeout.
+func (r *router) awaitLook(ctx context.Context, age time.Duration, until func(*look) <-chan struct{}) {
 	r.mu.Lock()
-	if time.Since(r.looked) > lookAgain {
+	if time.Since(r.looked) > age {
 		r.look()
 	}
 	l := r.looking

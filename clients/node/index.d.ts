@@ -64,6 +64,8 @@ export interface ClientOptions {
   tls?: import("node:tls").ConnectionOptions;
   /** Bounds every call with all its tries, in milliseconds; 10,000 by default. */
   timeout?: number;
+  /** Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. */
+  label?: string;
   /** Bounds one try at one node, in milliseconds; 3,000 by default. */
   tryTimeout?: number;
 }

@@ -183,8 +183,9 @@ class Node {
         settle(value);
       };
       const fail = (error) => {
-        // Nothing is sent before there is a connection, so nothing happened without one.
-        const [what, reason] = connected ? [this.#url.host, ""] : [`cannot reach ${this.#url.host}`, "NO_ENDPOINT"];
+        // Nothing is sent before there is a connection, so nothing happened without one. With TLS 1.3 the client learns
+        // only from an alert that the node does not trust its certificate.
+        const [what, reason] = connected && !error.code?.includes("_ALERT_") ? [this.#url.host, ""] : [`cannot reach ${this.#url.host}`, "NO_ENDPOINT"];
         end(reject, new Failure(`${what}: ${error.message}`, "unavailable", reason));
       };
       request.on("socket", (socket) => {
@@ -237,10 +238,13 @@ class Router {
   // The newest log index before a call. It is looked for if none, or only an old one, is known.
   async index(toLeader, counted) {
     const old = now() - this.#newestAt > LOOK_AFTER;
-    if ((toLeader && !this.#newest) || (counted && old)) {
-      this.#look(LOOK_AGAIN);
-      if (this.#looking) await within(this.#looking, LOOK_TIMEOUT);
-    }
+    return (toLeader && !this.#newest) || (counted && old) ? this.latest(LOOK_AGAIN) : this.#newest;
+  }
+
+  // The same after a look, unless one is younger than age.
+  async latest(age) {
+    this.#look(age);
+    if (this.#looking) await within(this.#looking, LOOK_TIMEOUT);
     return this.#newest;
   }
 
@@ -307,15 +311,18 @@ export class Client {
   #database;
   #timeout;
   #tryTimeout;
+  #label;
   #router;
+  #closing = false;
   #handles = new Map();
 
-  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000 } = {}) {
+  constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = "" } = {}) {
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
     if (!(timeout > 0 && tryTimeout > 0)) throw new RangeError("a timeout is above zero");
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
+    this.#label = label;
     this.#router = new Router(endpoints, tls);
   }
 
@@ -368,9 +375,9 @@ export class Client {
   }
 
   hilo(tag, { separator = "", firstSize = 0 } = {}) {
-    if (this.#router.closed) throw closedError();
+    if (this.#closing) throw closedError();
     const key = JSON.stringify([tag, separator || "/"]);
-    if (!this.#handles.has(key)) this.#handles.set(key, new HiLo(this, tag, separator, firstSize));
+    if (!this.#handles.has(key)) this.#handles.set(key, new HiLo(this, { tag, separator, size: firstSize, label: this.#label }));
     return this.#handles.get(key);
   }
 
@@ -379,9 +386,8 @@ export class Client {
   }
 
   async close() {
-    const handles = [...this.#handles.values()];
-    this.#handles.clear();
-    const closed = await Promise.allSettled(handles.map((handle) => handle.close()));
+    this.#closing = true;
+    const closed = await Promise.allSettled([...this.#handles.values()].map((handle) => handle.close()));
     this.#router.close();
     const failed = closed.find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
@@ -398,8 +404,10 @@ export class Client {
 
   // Makes a call that counts once. For this module only.
   _once(method, request, requestId, deadline = Infinity) {
-    requestId ??= randomBytes(16).toString("hex"); // Null is none, too.
-    return this._invoke(`IdsService/${method}`, request, { requestId: typeof requestId === "string" ? { id: requestId } : requestId, deadline });
+    const own = !requestId;
+    if (own) requestId = randomBytes(16).toString("hex");
+    if (typeof requestId === "string") requestId = { id: requestId };
+    return this._invoke(`IdsService/${method}`, request, { requestId, own, deadline });
   }
 
   _deadline() {
@@ -407,8 +415,8 @@ export class Client {
   }
 
   // Makes tries at changing nodes until one gives a final answer or the time is over.
-  // For this module only.
-  async _invoke(method, fields, { requestId, toLeader = true, deadline = Infinity } = {}) {
+  // With own, no other call has sent the request id. For this module only.
+  async _invoke(method, fields, { requestId, own = false, toLeader = true, deadline = Infinity } = {}) {
     deadline = Math.min(deadline, this._deadline());
     const index = await this.#router.index(toLeader, requestId !== undefined);
     // The first try says it too: the network may hold it up until its retry was forgotten.
@@ -437,6 +445,16 @@ export class Client {
       if (requestId) {
         unknown ||= last.effect === "unknown";
         requestId = { ...requestId, since: requestId.since ?? 0n };
+        // The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
+        // effect, and a copy of one that comes late names the old index.
+        if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
+          own = false;
+          const newest = await this.#router.latest(0);
+          if (newest > requestId.since) {
+            [requestId, node, told] = [{ ...requestId, since: newest }, undefined, undefined];
+            continue;
+          }
+        }
       }
       const overloaded = last.reason === "OVERLOADED";
       if (overloaded) overloads++;
@@ -546,22 +564,20 @@ function documentNumber({ key, text, scope, number, state, overdue, date, label,
 // fetched once half of the current one is used.
 class HiLo {
   #client;
-  #tag;
-  #separator;
+  #fields; // Those of every request.
   #current;
   #ahead;
   #fetching; // The promise of the fetch in progress. It is never rejected.
-  #request; // The next one. It belongs to the fetch in progress.
+  #last; // What the next request tells of the ranges before. It belongs to the fetch in progress.
   #waiting = []; // The callers that found no number, in order.
   #pause = FETCH_PAUSE;
   #resume = 0; // When to prefetch again after a failure.
   #closed;
 
-  constructor(client, tag, separator, firstSize) {
+  constructor(client, { size, ...fields }) {
     this.#client = client;
-    this.#tag = tag;
-    this.#separator = separator;
-    this.#request = { size: firstSize };
+    this.#fields = fields;
+    this.#last = { size };
   }
 
   async next() {
@@ -629,12 +645,12 @@ class HiLo {
   }
 
   async #fetchOne() {
-    const got = await this.#client._once("NextRange", { tag: this.#tag, separator: this.#separator, ...this.#request });
-    const [low, high, lastMax] = [BigInt(got.low), BigInt(got.high), BigInt(this.#request.lastMax ?? 0)];
+    const got = await this.#client._once("NextRange", { ...this.#fields, ...this.#last });
+    const [low, high, lastMax] = [BigInt(got.low), BigInt(got.high), BigInt(this.#last.lastMax ?? 0)];
     if (low < 1n || high < low || (low <= lastMax && !got.fromReserve)) {
       throw new IdnodeError(`a wrong range: ${low} to ${high} after ${lastMax}`);
     }
-    this.#request = { lastSize: got.size, lastRangeAt: got.rangeAt ?? undefined, lastMax: max(lastMax, high).toString() };
+    this.#last = { lastSize: got.size, lastRangeAt: got.rangeAt ?? undefined, lastMax: max(lastMax, high).toString() };
     return { prefix: got.prefix, nodeTag: got.nodeTag, token: got.token, low, high, next: low, half: low + (high - low) / 2n };
   }
 
@@ -646,7 +662,7 @@ class HiLo {
     if (this.#fetching) await within(this.#fetching, deadline - now());
     let failed;
     for (const { low, high, next, token } of [this.#ahead, this.#current].filter(left)) {
-      const request = { tag: this.#tag, low: String(low), high: String(high), last: String(next - 1n), token };
+      const request = { tag: this.#fields.tag, low: String(low), high: String(high), last: String(next - 1n), token };
       await this.#client._once("ReturnRange", request, undefined, deadline).catch((error) => { failed ??= error; });
     }
     if (failed) throw failed;

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import functools
 import http.client
+import io
 import json
 import random
 import re
@@ -217,6 +218,27 @@ def _failure_of(status: int, body: bytes) -> _Failure:
     return failure
 
 
+class _Response(http.client.HTTPResponse):
+    """An answer that is there until a time. The timeout of a socket is that of each piece."""
+
+    def __init__(self, sock: Any, *args: Any, end: float, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Pieces(sock, end))
+
+
+class _Pieces(io.RawIOBase):
+    def __init__(self, sock: Any, end: float) -> None:
+        self._sock, self._end = sock, end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        self._sock.settimeout(max(self._end - time.monotonic(), 0.001))
+        return self._sock.recv_into(into)
+
+
 class _Node:
     """One address, and the connections to it."""
 
@@ -244,6 +266,7 @@ class _Node:
         try:
             left = max(end - time.monotonic(), 0.001)
             connection.sock.settimeout(left)
+            connection.response_class = functools.partial(_Response, end=end)
             connection.request("POST", f"/idnode.v1.{method}", json.dumps(request).encode(), {
                 "Content-Type": "application/json", "Connect-Timeout-Ms": str(max(int(left * 1000), 1)),
             })
@@ -252,7 +275,10 @@ class _Node:
             kept = not response.will_close
         except (OSError, http.client.HTTPException) as error:
             self.close()  # The other connections are likely to be broken too.
-            raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable") from error
+            # With TLS 1.3 the client learns only now that the node does not trust its certificate.
+            refused = isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or "")
+            reason = "NO_ENDPOINT" if refused else ""
+            raise _Failure(f"{self.address}: {error or type(error).__name__}", "unavailable", reason) from error
         finally:
             if kept:
                 self._idle.append((connection, time.monotonic()))
@@ -322,9 +348,10 @@ class _Router:
             return self.latest(deadline)
         return self._newest
 
-    def latest(self, deadline: float) -> int:
+    def latest(self, deadline: float, age: float = _LOOK_AGAIN) -> int:
+        """The same after a look, unless one is younger than age."""
         with self._lock:
-            self._look(_LOOK_AGAIN)
+            self._look(age)
             looking = self._looking
         if looking:
             looking.wait(min(_LOOK_TIMEOUT, max(deadline - time.monotonic(), 0)))
@@ -456,7 +483,7 @@ class Client:
 
     def __init__(
         self, endpoints: List[str], *, database: str = "", tls: Optional[ssl.SSLContext] = None,
-        timeout: float = 10.0, try_timeout: float = 3.0,
+        timeout: float = 10.0, try_timeout: float = 3.0, label: str = "",
     ) -> None:
         """Makes no call yet.
 
@@ -466,12 +493,14 @@ class Client:
             tls: Trusts the cluster's CA, and holds the client's certificate.
             timeout: Bounds every call with all its tries, in seconds.
             try_timeout: Bounds one try at one node, in seconds.
+            label: Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes.
         """
         if isinstance(endpoints, str) or not endpoints:
             raise ValueError("endpoints is a list of at least one address")
         if timeout <= 0 or try_timeout <= 0:
             raise ValueError("a timeout is above zero")
-        self._database, self._timeout, self._try_timeout = database, timeout, try_timeout
+        self._database, self._timeout, self._try_timeout, self._label = database, timeout, try_timeout, label
+        self._closing = False
         self._router = _Router(list(endpoints), tls)
         self._handles: Dict[Tuple[str, str], HiLo] = {}
         self._lock = threading.Lock()
@@ -545,7 +574,7 @@ class Client:
     def hilo(self, tag: str, *, separator: str = "", first_size: int = 0) -> "HiLo":
         """The handle of a collection's tag, which is made once and shared from then on."""
         with self._lock:
-            if self._router.closed:
+            if self._closing:
                 raise ClosedError("the client is closed", code="canceled", reason="CLIENT_CLOSED")
             key = (tag, separator or "/")
             if key not in self._handles:
@@ -562,7 +591,7 @@ class Client:
     ) -> Range:
         """Reserves the next range of a tag. Most programs are better off with hilo."""
         request: Dict[str, Any] = {
-            "tag": tag, "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max),
+            "tag": tag, "separator": separator, "size": size, "lastSize": last_size, "lastMax": str(last_max), "label": self._label,
         }
         if last_at:
             request["lastRangeAt"] = last_at
@@ -583,7 +612,7 @@ class Client:
         An error says that numbers could not be given back; the client is closed all the same.
         """
         with self._lock:
-            handles, self._handles = list(self._handles.values()), {}
+            self._closing, handles = True, list(self._handles.values())
         deadline = time.monotonic() + self._timeout
         first: Optional[IdnodeError] = None
         for handle in handles:
@@ -617,15 +646,19 @@ class Client:
     def _count_once(
         self, method: str, request: Dict[str, Any], request_id: AnyRequestId, deadline: Optional[float] = None
     ) -> Dict[str, Any]:
+        own = not request_id
         if not isinstance(request_id, RequestId):
             request_id = RequestId(request_id or secrets.token_hex(16))
-        return self._invoke(f"IdsService/{method}", request, request_id, deadline=deadline)
+        return self._invoke(f"IdsService/{method}", request, request_id, own=own, deadline=deadline)
 
     def _invoke(
         self, method: str, request: Dict[str, Any], request_id: Optional[RequestId] = None, *,
-        to_leader: bool = True, deadline: Optional[float] = None,
+        own: bool = False, to_leader: bool = True, deadline: Optional[float] = None,
     ) -> Dict[str, Any]:
-        """Makes tries at changing nodes until one gives a final answer or the time is over."""
+        """Makes tries at changing nodes until one gives a final answer or the time is over.
+
+        With own, no other call has sent the request id.
+        """
         end = time.monotonic() + self._timeout
         deadline = end if deadline is None else min(deadline, end)
         request = {**request, "database": self._database}
@@ -661,6 +694,14 @@ class Client:
             if request_id:
                 unknown = unknown or effect == _UNKNOWN
                 request_id = request_id._replace(since=request_id.since or 0)
+                # The index named was forgotten before the first try came: begin again, once, with a newer one. No try took
+                # effect, and a copy of one that comes late names the old index.
+                if own and not unknown and last.reason == "REQUEST_ID_EXPIRED":
+                    own, newest = False, self._router.latest(deadline, 0)
+                    if newest > request_id.since:
+                        request_id, node, told = request_id._replace(since=newest), None, None
+                        request["requestId"] = _wire(request_id)
+                        continue
                 request["requestId"] = _wire(request_id)
             overloads += overloaded
             if not overloaded:
@@ -824,7 +865,7 @@ class HiLo:
         self._changed = threading.Condition()
         self._current: Optional[_Held] = None
         self._ahead: Optional[_Held] = None
-        self._fetching = self._closed = False
+        self._fetching = self._closed = self._returned = False
         self._request: Dict[str, Any] = {"size": first_size}  # The next one. It belongs to the fetch in progress.
         self._failures = 0
         self._error: Optional[Exception] = None  # That of the newest failure.
@@ -908,7 +949,8 @@ class HiLo:
 
     def _close(self, deadline: float) -> None:
         with self._changed:
-            if self._closed:
+            if self._closed:  # The first to close gives the numbers back; others wait for it.
+                self._changed.wait_for(lambda: self._returned, max(deadline - time.monotonic(), 0))
                 return
             self._closed = True
             self._changed.notify_all()
@@ -917,11 +959,16 @@ class HiLo:
             # Only the newest range of a tag can be given back, so the one ahead goes first.
             held = [h for h in (self._ahead, self._current) if h and h.left()]
         first: Optional[IdnodeError] = None
-        for h in held:
-            try:
-                self._client.return_range(self._tag, h.of, h.next - 1, _deadline=deadline)
-            except IdnodeError as error:
-                first = first or error
+        try:
+            for h in held:
+                try:
+                    self._client.return_range(self._tag, h.of, h.next - 1, _deadline=deadline)
+                except IdnodeError as error:
+                    first = first or error
+        finally:
+            with self._changed:
+                self._returned = True
+                self._changed.notify_all()
         if first:
             raise first
 

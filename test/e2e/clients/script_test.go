@@ -43,6 +43,8 @@ type exchange struct {
 	Forever bool            `json:"forever"`
 	Answer  json.RawMessage `json:"answer"`
 	Error   *refusal        `json:"error"`
+	// Index is where the log is from then on, if it is not 0.
+	Index uint64 `json:"index"`
 	// Lose ends the connection without an answer, Silent waits until the caller leaves.
 	Lose   bool `json:"lose"`
 	Silent bool `json:"silent"`
@@ -55,11 +57,12 @@ type refusal struct {
 }
 
 // script is a cluster whose nodes follow a list of exchanges. GetStatus is not among
-// them: it says that node A leads, and that the log is at index 100.
+// them: it says that node A leads, and where the log is, at index 100 at first.
 type script struct {
 	leaderless bool
 
 	mu    sync.Mutex
+	index uint64
 	steps []exchange
 	met   bool // the first of steps, which goes on forever, was met
 	named map[string]string
@@ -67,7 +70,7 @@ type script struct {
 }
 
 func newScript(c testCase) *script {
-	return &script{leaderless: c.Leaderless, steps: c.Server, named: make(map[string]string)}
+	return &script{leaderless: c.Leaderless, index: 100, steps: c.Server, named: make(map[string]string)}
 }
 
 // play makes a call of node.
@@ -79,7 +82,7 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 			leader = ""
 		}
 		proto.Merge(answer, &idnodev1.GetStatusResponse{
-			ClusterId: "c", Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: 100,
+			ClusterId: "c", Self: &idnodev1.Member{Tag: node}, LeaderTag: leader, HasQuorum: leader != "", AppliedIndex: s.applied(),
 		})
 		return answer, nil
 	}
@@ -97,6 +100,12 @@ func (s *script) play(ctx context.Context, node, method string, request any) (pr
 		return answer, nil
 	}
 	return answer, protojson.Unmarshal(step.Answer, answer)
+}
+
+func (s *script) applied() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index
 }
 
 // errLost is what gRPC says when a connection ends. Over HTTP it is one that ends.
@@ -120,6 +129,7 @@ func (s *script) next(node, method string, request proto.Message) exchange {
 	if s.met = step.Forever; !s.met {
 		s.steps = s.steps[1:]
 	}
+	s.index = max(s.index, step.Index)
 	return step
 }
 

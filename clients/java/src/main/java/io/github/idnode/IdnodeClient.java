@@ -365,7 +365,7 @@ public final class IdnodeClient implements AutoCloseable {
         unknown |= last.effect == Effect.UNKNOWN;
         if (id.since == null) id = new RequestId(id.id, 0L);
         // The index named was forgotten before the first try came. A copy of that try which comes late names the old index.
-        if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline) > id.since) {
+        if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline, 0) > id.since) {
           renewable = false;
           id = new RequestId(id.id, router.newest());
           node = null;
@@ -746,8 +746,8 @@ public final class IdnodeClient implements AutoCloseable {
       } catch (ExecutionException e) {
         var cause = e.getCause();
         // Nothing is sent before there is a connection, so nothing happened without one.
-        var reached = List.of(ConnectException.class, HttpConnectTimeoutException.class, SSLHandshakeException.class).stream()
-            .noneMatch(kind -> kind.isInstance(cause));
+        var reached = Stream.iterate(cause, Objects::nonNull, Throwable::getCause)
+            .noneMatch(c -> c instanceof ConnectException || c instanceof HttpConnectTimeoutException || c instanceof SSLHandshakeException);
         throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT");
       } catch (TimeoutException e) {
         throw failure("no answer in time", "unavailable", "");
@@ -794,16 +794,16 @@ public final class IdnodeClient implements AutoCloseable {
       synchronized (this) {
         if (!(toLeader && newest == 0) && !(counted && System.nanoTime() - newestAt > LOOK_AFTER)) return newest;
       }
-      return latest(deadline);
+      return latest(deadline, LOOK_AGAIN);
     }
 
     synchronized long newest() { return newest; }
 
-    // The same after a look.
-    long latest(long deadline) {
+    // The same after a look, unless one is younger than age.
+    long latest(long deadline, long age) {
       CompletableFuture<Void> look;
       synchronized (this) {
-        look(LOOK_AGAIN);
+        look(age);
         look = looking;
       }
       try {

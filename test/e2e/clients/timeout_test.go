@@ -1,0 +1,117 @@
+package clients
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/idnode/idnode/test/e2e/harness"
+)
+
+// TestADrippingAnswerIsGivenUp has a node that answers with a byte now and then, for much
+// longer than a call may take.
+func TestADrippingAnswerIsGivenUp(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ticks := time.NewTicker(50 * time.Millisecond)
+		defer ticks.Stop()
+		for range 200 {
+			_, _ = w.Write([]byte(" "))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-ticks.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		begin := time.Now()
+		r.task(t, task{
+			Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 1000, TryTimeoutMs: 500},
+			Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+		})
+		var got []outcome
+		r.answer(t, &got)
+		if len(got) != 1 || got[0].Error == nil || got[0].Error.Type != "OutcomeUnknown" {
+			t.Errorf("the call ended with %+v", got[0].Error)
+		}
+		if took := time.Since(begin); took > 7*time.Second {
+			t.Errorf("the call took %s", took)
+		}
+	})
+}
+
+// TestARefusedCertificateDidNothing shows a client's certificate that the node does not
+// trust, which a client learns after it has sent its request.
+func TestARefusedCertificateDidNothing(t *testing.T) {
+	certs, others := harness.Certificates(t, "A"), harness.Certificates(t, "A")
+	endpoint := refuse(t, trusting(t, certs))
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		r.task(t, task{
+			Endpoints: []string{endpoint}, Options: options{TimeoutMs: 500},
+			TLS:   &tlsTask{CA: filepath.Join(certs, "ca.crt"), Cert: filepath.Join(others, "client.crt"), Key: filepath.Join(others, "client.key")},
+			Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+		})
+		var got []outcome
+		r.answer(t, &got)
+		if len(got) != 1 || got[0].Error == nil || *got[0].Error != (failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}) {
+			t.Errorf("the call ended with %+v", got[0].Error)
+		}
+	})
+}
+
+// refuse listens, and refuses every certificate with an alert. It keeps the connection
+// until the client ends it: an end that crosses the request could overtake the alert.
+func refuse(t *testing.T, config *tls.Config) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := lis.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				if tls.Server(conn, config).Handshake() == nil {
+					t.Error("a certificate was not refused")
+				}
+				_, _ = io.Copy(io.Discard, conn)
+			})
+		}
+	})
+	t.Cleanup(func() { _ = lis.Close(); all.Wait() })
+	return lis.Addr().String()
+}
+
+// trusting is the TLS of a node: certs hold its certificate and the CA of its clients.
+func trusting(t *testing.T, certs string) *tls.Config {
+	t.Helper()
+	ca, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := tls.LoadX509KeyPair(filepath.Join(certs, "A.crt"), filepath.Join(certs, "A.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	return &tls.Config{Certificates: []tls.Certificate{own}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+}
