@@ -77,6 +77,8 @@ type log struct {
 	entries map[uint64]slot
 	// ends is the term of the snapshot's last entry.
 	ends uint64
+	// wrote is the last entry that this process has written, or found on its disk.
+	wrote End[uint64]
 	// voters are the entries of that kind.
 	voters []membership
 }
@@ -192,6 +194,7 @@ func (l *log) keeps(d Disk) error {
 func (l *log) put(e Entry, state durability) {
 	l.entries[e.Index] = slot{e.Term, state}
 	l.Length = max(l.Length, e.Index)
+	l.wrote = End[uint64]{e.Term, e.Index}
 	if e.Kind == Voters {
 		l.voters = append(l.voters, membership{e.Index, e.Voters})
 	}
@@ -203,6 +206,16 @@ func (l *log) end() End[uint64] {
 		return End[uint64]{s.term, l.Length}
 	}
 	return End[uint64]{l.ends, l.Length}
+}
+
+// ownEnd is what a voter takes for the end of its log. The library goes by the last entry
+// that it wrote, also if a snapshot was installed since and the entry deleted, unless the
+// snapshot ends behind it (docs/raft-library.md).
+func (l *log) ownEnd() End[uint64] {
+	if l.wrote.Length >= l.Base {
+		return l.wrote
+	}
+	return l.end()
 }
 
 // at is the term of an entry; 0 if it is not known any more.
@@ -238,8 +251,8 @@ func (c *Cluster) Vote(member string, in uint64, candidate string) error {
 	case voted && before != candidate:
 		return errors.New("votes twice in a term")
 	}
-	if end, known := t.ends[candidate]; known && !MayVote(end, l.end()) {
-		own := l.end()
+	own := l.ownEnd()
+	if end, known := t.ends[candidate]; known && !MayVote(end, own) {
 		return fmt.Errorf("votes for a log that ends with entry %d of term %d, and its own with %d of %d", end.Length, end.Term, own.Length, own.Term)
 	}
 	t.votes[member] = candidate

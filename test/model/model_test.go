@@ -138,6 +138,52 @@ func TestALeaderThatComesLate(t *testing.T) {
 	must(t, write(c, "C", 2, 3, 0))
 }
 
+// After a snapshot was installed in place of its whole log, a voter compares with the log's
+// old end, as the library does, until it writes again.
+func TestAVoteAfterASnapshotIsInstalled(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		last uint64 // of the entries of term 2, which only C and D have
+		then func(c *Cluster) error
+		may  bool
+	}{
+		{"whose end is that of the log", 2, func(*Cluster) error { return nil }, true},
+		{"that ends before the log", 3, func(*Cluster) error { return nil }, true},
+		{"and an entry behind it", 2, func(c *Cluster) error { return write(c, "C", 3, 3, 0) }, false},
+		{"and a restart", 2, func(c *Cluster) error { return c.Start("C", Disk{Term: 3, Index: 2, SnapshotTerm: 3}, false) }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := NewCluster()
+			voters := []string{"A", "B", "C", "D", "E"}
+			for _, m := range voters {
+				must(t, errors.Join(c.Start(m, Disk{}, false), c.Hear(m, 1)))
+				must(t, c.Write(m, []Entry{{Index: 1, Term: 1, Kind: Voters, Voters: voters}}))
+				must(t, c.Sync(m, 1))
+			}
+			elect := func(leader string, term uint64, by ...string) {
+				for _, m := range by {
+					must(t, errors.Join(c.Hear(m, term), c.Vote(m, term, leader)))
+				}
+			}
+			elect("C", 2, "C", "D", "E")
+			for index := uint64(2); index <= tt.last; index++ {
+				must(t, errors.Join(write(c, "C", index, 2, 0), write(c, "D", index, 2, 0)))
+			}
+			elect("A", 3, "A", "B", "E")
+			for _, m := range []string{"A", "B", "E"} {
+				must(t, errors.Join(write(c, m, 2, 3, 0), write(c, m, 3, 3, 0)))
+			}
+			must(t, c.Hear("C", 3))
+			must(t, errors.Join(c.Snapshot("C", 2, 3, voters), c.Delete("C", 1, tt.last), c.Deleted("C", 1, tt.last)))
+			must(t, tt.then(c))
+			must(t, errors.Join(c.Hear("D", 4), c.Hear("C", 4)))
+			if err := c.Vote("C", 4, "D"); (err == nil) != tt.may {
+				t.Errorf("a vote for a log that ends with entry %d of term 2: %v", tt.last, err)
+			}
+		})
+	}
+}
+
 // A group is answered by what was applied of its session before.
 func TestAnswersToGroups(t *testing.T) {
 	a, operation := []byte("A"), [][]byte{{1}}
