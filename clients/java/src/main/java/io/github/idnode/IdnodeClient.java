@@ -675,8 +675,8 @@ public final class IdnodeClient implements AutoCloseable {
     // Starts to fetch a range unless there is one, or one is coming. The caller holds the lock.
     private void fetch() {
       if (fetching || ahead != null) return;
+      background(this::fetchOne, "idnode-hilo-" + tag); // It needs the lock to end. Without a thread, the caller gets the error.
       fetching = true;
-      background(this::fetchOne, "idnode-hilo-" + tag);
     }
 
     private void fetchOne() {
@@ -746,8 +746,9 @@ public final class IdnodeClient implements AutoCloseable {
       } catch (ExecutionException e) {
         var cause = e.getCause();
         // Nothing is sent before there is a connection, so nothing happened without one.
+        var early = List.of(ConnectException.class, HttpConnectTimeoutException.class, SSLHandshakeException.class);
         var reached = Stream.iterate(cause, Objects::nonNull, Throwable::getCause)
-            .noneMatch(c -> c instanceof ConnectException || c instanceof HttpConnectTimeoutException || c instanceof SSLHandshakeException);
+            .noneMatch(c -> early.stream().anyMatch(kind -> kind.isInstance(c)));
         throw failure((reached ? "" : "cannot be reached: ") + cause, "unavailable", reached ? "" : "NO_ENDPOINT");
       } catch (TimeoutException e) {
         throw failure("no answer in time", "unavailable", "");
@@ -837,8 +838,8 @@ public final class IdnodeClient implements AutoCloseable {
     // Starts a look for the leader if the last one is older than age. The caller holds the lock.
     private void look(long age) {
       if (looking != null || closed || System.nanoTime() - looked < age) return;
+      var look = new CompletableFuture<Void>();
       looked = System.nanoTime();
-      var look = looking = new CompletableFuture<>();
       background(() -> {
         Node found = null;
         try {
@@ -851,6 +852,7 @@ public final class IdnodeClient implements AutoCloseable {
           look.complete(null);
         }
       }, "idnode-look");
+      looking = look; // The thread needs the lock to end the look.
     }
 
     // Asks endpoint after endpoint, until one says of itself that it leads. The nodes hand calls on to a leader that is no endpoint.
