@@ -26,7 +26,7 @@ release: ## what is published, in dist/: archives, packages for linux, bills of 
 packages-test: ## the deb is installed, upgraded and removed in a container
 	.ci/package-test
 
-test: ## the quick tests, under four minutes on two cores
+test: ## the quick tests, under three minutes on two cores
 	TEST_TIER= go test ./...
 
 check: ## what CI does, all tests among it

@@ -1,6 +1,6 @@
 // Package tier says how many of the tests run.
 //
-// There are two tiers. `go test ./...` runs the quick one, in under four minutes on
+// There are two tiers. `go test ./...` runs the quick one, in under three minutes on
 // two cores. TEST_TIER=all adds the tests that call Long; .ci/run sets it.
 package tier
 
