@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/idnode/idnode/internal/fileowner"
+	"github.com/idnode/idnode/internal/syncdir"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -79,9 +80,5 @@ func move(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncdir.Sync(filepath.Dir(to))
 }

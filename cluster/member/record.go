@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/syncdir"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -244,15 +245,7 @@ func writeAtomically(dir, name string, data []byte) error {
 		return err
 	}
 	failpoint.Hit(failpoint.RecordAfter)
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return syncdir.Sync(dir)
 }
 
 // LoadOrCreate returns the record of dir, and writes a new one with a random id if the

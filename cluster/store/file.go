@@ -14,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/internal/syncdir"
 )
 
 const (
@@ -139,7 +140,7 @@ func createFile(cfg Config, guard *guard, path string) error {
 	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(cfg.Dir)
+	return syncdir.Sync(cfg.Dir)
 }
 
 func writeFirstRecords(cfg Config, guard *guard, path string) error {
@@ -235,13 +236,4 @@ func ownerIn(tx *bbolt.Tx) string {
 		}
 	}
 	return ""
-}
-
-// syncDir makes changes of names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

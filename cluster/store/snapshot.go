@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/raftlogger"
+	"github.com/idnode/idnode/internal/syncdir"
 )
 
 const (
@@ -121,7 +122,7 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	}
 	// The library syncs the files and the parent directory, but not the directory with
 	// the files' names.
-	if err := syncDir(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
+	if err := syncdir.Sync(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
 	return &notingSink{SnapshotSink: sink, snapshots: s, end: snapshotName{term: term, index: index}}, nil

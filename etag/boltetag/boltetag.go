@@ -30,6 +30,7 @@ import (
 	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/internal/boltfile"
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/syncdir"
 )
 
 const (
@@ -116,15 +117,7 @@ func create(path string, node []byte) error {
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return syncdir.Sync(filepath.Dir(path))
 }
 
 // verify reads the file through, and opens its mark.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/idnode/idnode/internal/syncdir"
 )
 
 // markSuffix makes the mark's name of the file's.
@@ -148,11 +150,7 @@ func create(name string, content []byte) error {
 	if err := os.Rename(draft, name); err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+	if err := syncdir.Sync(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("a new name in %s: %w", filepath.Dir(name), err)
 	}
 	return nil

@@ -61,7 +61,7 @@ var parts = []part{
 	{folder: "series", floor: 0, pure: true, beside: []string{"docid", "internal/statehash", "series/format"}, modules: []string{btree}},
 	{folder: "series/format", floor: 0, pure: true, beside: []string{"docid"}},
 	{folder: "etag", floor: 0},
-	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint"}, modules: []string{bbolt}},
+	{folder: "etag/boltetag", floor: 0, beside: []string{"etag", "internal/boltfile", "internal/failpoint", "internal/syncdir"}, modules: []string{bbolt}},
 	{folder: "proto/idnode/v1", floor: 0, modules: []string{grpc, protobuf}},
 	{folder: "proto/raftlog/v1", floor: 0, modules: []string{protobuf}},
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
@@ -71,7 +71,7 @@ var parts = []part{
 	{folder: "internal/outcome", floor: 0},
 	{folder: "internal/statehash", floor: 0, pure: true, modules: []string{xxhash}},
 	{folder: "transfer/counterfile", floor: 0},
-	{folder: "internal/boltfile", floor: 0},
+	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/syncdir"}},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
 	{folder: "internal/logbuffer", floor: 0},
@@ -83,6 +83,7 @@ var parts = []part{
 	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
 	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/fileowner", floor: 0},
+	{folder: "internal/syncdir", floor: 0},
 	{folder: "internal/layering", floor: 0},
 
 	// What judges the product from outside: on the ground floor, so that it shares

@@ -1,10 +1,11 @@
 package wal
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/idnode/idnode/internal/syncdir"
 )
 
 // Disk is where a log lies: a folder of the file system, unless a test injects crashes
@@ -72,11 +73,7 @@ func (d folder) Sync() error {
 	if d.noSync {
 		return nil
 	}
-	f, err := os.Open(d.path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return syncdir.Sync(d.path)
 }
 
 // diskFile is a file of a folder.
