@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/idnode/idnode/server/config"
@@ -23,7 +24,11 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 	}
 	c := &devCluster{specs: specs}
 	for _, spec := range specs {
-		cfg, err := configOf(append(spec.flags(specs), patientNodes...))
+		flags := append(spec.flags(specs), patientNodes...)
+		if runtime.GOOS == "windows" {
+			flags = append(flags, "--log-store=bolt") // The other one renames open files, which Windows does not.
+		}
+		cfg, err := configOf(flags)
 		if err == nil {
 			err = c.add(newServer, cfg, log.With("node", spec.tag))
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 const (
@@ -25,7 +24,7 @@ func makeDevFolder() (dir string, remove func() error, err error) {
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
+	return dir, func() error { return errors.Join(lock.Close(), os.RemoveAll(dir)) }, nil
 }
 
 // lockDevFolder marks a folder as this process's, until the lock is closed.
@@ -34,8 +33,7 @@ func lockDevFolder(dir string) (lock *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // A process that checks it holds the lock for a moment.
-	if err == nil {
+	if err = holdLock(lock); err == nil {
 		_, err = fmt.Fprintln(lock, os.Getpid())
 	}
 	if err != nil {
@@ -59,18 +57,7 @@ func clearDevFolder(dir string) {
 	if err != nil || !info.IsDir() {
 		return
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
-		return
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, devLock), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return
-	}
-	defer lock.Close()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return
-	}
-	if info, err := lock.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+	if abandoned(dir, info) {
 		_ = os.RemoveAll(dir)
 	}
 }

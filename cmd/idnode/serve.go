@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,9 @@ values are given by repeating the flag, or with commas between them.`,
 		}
 		if printConfig {
 			return cfg.Print(a.stdout)
+		}
+		if runtime.GOOS == "windows" {
+			return usagef("serve runs on Linux and macOS: on Windows a new file may be gone after a power cut; dev runs there")
 		}
 		return serve(cmd.Context(), a, cfg)
 	})
