@@ -111,11 +111,6 @@ func forbidden(format string, args ...any) *Error {
 	return &Error{Code: PermissionDenied, Reason: ReasonPermissionDenied, Message: fmt.Sprintf(format, args...)}
 }
 
-// formatUnsupported refuses what a member would not know.
-func formatUnsupported(message string) *Error {
-	return &Error{Code: FailedPrecondition, Reason: ReasonFormatUnsupported, Message: message}
-}
-
 // ErrOverloaded refuses what there is no room for in the caller's share of the memory.
 var ErrOverloaded = exhausted(
 	ReasonOverloaded, "too many calls are in flight, or too many answers unread, of this caller or at this node", retryBusy, nil,

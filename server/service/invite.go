@@ -74,8 +74,8 @@ func (i *invitations) invite(ctx context.Context, req InviteRequest) (InviteResp
 	if err := i.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return InviteResponse{}, err
 	}
-	if i.state.Format() < fsm.StrictFormat {
-		return InviteResponse{}, errTooOldForTokens()
+	if err := i.needFormat(i.state.Format(), fsm.StrictFormat, forTokens); err != nil {
+		return InviteResponse{}, err
 	}
 	res := InviteResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}
 	hash := sha256.Sum256([]byte(res.Token))
@@ -101,10 +101,6 @@ type invited struct {
 }
 
 func shownToken(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
-
-func errTooOldForTokens() error {
-	return formatUnsupported("a member is too old for tokens to join by: upgrade all members first")
-}
 
 // tokenFor returns the token by which a waiting node can join; empty where no token
 // is needed, or the log format knows none. Then the caller admits the node itself.
@@ -231,7 +227,7 @@ func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte
 		}
 		return nil
 	case !strict:
-		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, errTooOldForTokens().Error())
+		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, tooOld(forTokens))
 	}
 	if refusal := i.state.Invited(hash, n.Tag, time.Now()); refusal != nil {
 		return &op.RefusedError{Refusal: refusal}

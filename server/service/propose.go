@@ -22,6 +22,29 @@ type proposer struct {
 	caughtUp func() bool
 }
 
+// needFormat refuses what a member would not know while the log format have is below need.
+// A node that has just started may not have learnt of the cluster's format yet: its callers
+// try another node.
+func (p *proposer) needFormat(have, need uint32, what string) error {
+	switch {
+	case have >= need:
+		return nil
+	case p.caughtUp != nil && !p.caughtUp():
+		return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
+	}
+	return &Error{Code: FailedPrecondition, Reason: ReasonFormatUnsupported, Message: tooOld(what)}
+}
+
+// What the last log format brought, for tooOld.
+const (
+	forSeries = "series of document numbers"
+	forTokens = "tokens to join by"
+)
+
+func tooOld(what string) string {
+	return "a member is too old for " + what + ": upgrade all members first"
+}
+
 // named tries a proposal in the name of the caller where that counts, and again with the
 // name where the state says that it must be there. keyed says that there is a request id,
 // and repeatable that the same call again would be safe. The error is an *Error.

@@ -89,8 +89,12 @@ func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, erro
 			return 0, err
 		}
 	}
-	if format := r.state.Format(); format < rolesFormat || format < fsm.StrictFormat && exact {
-		return 0, formatUnsupported("a member is too old for roles, for a grant with a name, a boundary or the right series, or for a limit on new names: upgrade all members first")
+	format, what := uint32(rolesFormat), "roles"
+	if exact {
+		format, what = fsm.StrictFormat, "a grant with a name, a boundary or the right series, or a limit on new names"
+	}
+	if err := r.needFormat(r.state.Format(), format, what); err != nil {
+		return 0, err
 	}
 	var index uint64
 	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {

@@ -74,25 +74,13 @@ func (n *numbers) recorded(ctx context.Context, event, database, name string, af
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return err
 	}
-	if err := canNumber(n.state, n.proposer); err != nil {
+	if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
 		return err
 	}
 	return n.audited(ctx, audit.Record{Event: event, Database: database, Name: name, After: after}, func() (change, error) {
 		index, err := do()
 		return change{index: index, after: after}, err
 	})
-}
-
-// canNumber refuses while a member would not know what a series is. A node that has just
-// started may not have learnt yet that all do.
-func canNumber(state State, p *proposer) error {
-	switch {
-	case state.Format() >= fsm.StrictFormat:
-		return nil
-	case p.caughtUp != nil && !p.caughtUp():
-		return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
-	}
-	return formatUnsupported("a member is too old for series of document numbers: upgrade all members first")
 }
 
 // TakeNumbersRequest asks for numbers.
@@ -127,7 +115,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
 		return NumbersResponse{}, err
 	}
-	if err := canNumber(n.state, n.proposer); err != nil {
+	if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
 		return NumbersResponse{}, err
 	}
 	names, zone, err := n.valuesOf(ctx, database, name)
@@ -209,7 +197,7 @@ func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (Nu
 		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
 			return NumbersResponse{}, err
 		}
-		if err := canNumber(n.state, n.proposer); err != nil {
+		if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
 			return NumbersResponse{}, err
 		}
 		return n.proposeNumbers(ctx, database, end)

@@ -489,9 +489,25 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 func TestANodeThatHasJustStarted(t *testing.T) {
 	caughtUp := false
 	n := newNode(t, newWorld(t), func(c *Config) { c.CaughtUp = func() bool { return caughtUp } })
-	_, err := n.TakeNumbers(t.Context(), berlin("a"))
-	wantError(t, err, Unavailable, ReasonStarting, "")
-	caughtUp = true
-	_, err = n.TakeNumbers(t.Context(), berlin("a"))
-	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
+	calls := map[string]func() error{
+		"series": func() error { _, err := n.TakeNumbers(t.Context(), berlin("a")); return err },
+		"counters": func() error {
+			_, err := n.MergeCounters(t.Context(), MergeCountersRequest{Claims: []string{"x"}})
+			return err
+		},
+		"cluster": func() error { _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 1}); return err },
+		"token":   func() error { _, err := n.Invite(t.Context(), InviteRequest{}); return err },
+		"roles": func() error {
+			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			caughtUp = false
+			wantError(t, call(), Unavailable, ReasonStarting, "")
+			caughtUp = true
+			wantError(t, call(), FailedPrecondition, ReasonFormatUnsupported, "")
+		})
+	}
 }
