@@ -106,6 +106,11 @@ func stopping(cause error) *Error {
 	return unavailable(ReasonStopping, "the node is stopping", retryBusy, cause)
 }
 
+// behind refuses what only a node that has caught up with the cluster since its start can do.
+func behind() *Error {
+	return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
+}
+
 // forbidden refuses what the caller has no right to.
 func forbidden(format string, args ...any) *Error {
 	return &Error{Code: PermissionDenied, Reason: ReasonPermissionDenied, Message: fmt.Sprintf(format, args...)}

@@ -32,7 +32,7 @@ const (
 // not learnt of yet counts as new; but until it has caught up after its start, it cannot
 // tell, and a caller shall not pay for what was there before.
 func (a *admission) knows(what target) bool {
-	if what.kind != targetDatabase && a.caughtUp != nil && !a.caughtUp() {
+	if what.kind != targetDatabase && !a.caughtUp() {
 		return true
 	}
 	switch what.kind {

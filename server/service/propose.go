@@ -29,8 +29,8 @@ func (p *proposer) needFormat(have, need uint32, what string) error {
 	switch {
 	case have >= need:
 		return nil
-	case p.caughtUp != nil && !p.caughtUp():
-		return unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
+	case !p.caughtUp():
+		return behind()
 	}
 	return &Error{Code: FailedPrecondition, Reason: ReasonFormatUnsupported, Message: tooOld(what)}
 }

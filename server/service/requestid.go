@@ -84,10 +84,10 @@ func (p *proposer) accept(id *RequestID) (*RequestID, error) {
 			"the request id has %d bytes, more than %d", len(id.ID), MaxRequestIDBytes)
 	case id.Retry:
 		return id, nil
-	case p.caughtUp != nil && !p.caughtUp():
+	case !p.caughtUp():
 		// What it has applied may be forgotten already: the state would refuse a call
 		// that was never tried. To wait would make a first try look newer.
-		return nil, unavailable(ReasonStarting, "the node does not know yet how far the cluster is", retryStarting, nil)
+		return nil, behind()
 	}
 	return &RequestID{ID: id.ID, Since: p.applied()}, nil
 }
