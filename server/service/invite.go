@@ -74,7 +74,7 @@ func (i *invitations) invite(ctx context.Context, req InviteRequest) (InviteResp
 	if err := i.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return InviteResponse{}, err
 	}
-	if err := i.needFormat(i.state.Format(), fsm.StrictFormat, forTokens); err != nil {
+	if err := i.needFormat(fsm.StrictFormat, forTokens); err != nil {
 		return InviteResponse{}, err
 	}
 	res := InviteResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}

@@ -96,7 +96,7 @@ func (m *merges) mergeCounters(ctx context.Context, req MergeCountersRequest) (M
 	if req.DryRun {
 		return m.previewMerge(ctx, database, merge)
 	}
-	if err := m.needFormat(m.state.Format(), fsm.MergeFormat, "merging counters"); err != nil {
+	if err := m.needFormat(fsm.MergeFormat, "merging counters"); err != nil {
 		return MergeCountersResponse{}, err
 	}
 	var res MergeCountersResponse
@@ -162,7 +162,7 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	if err := m.needFormat(m.state.Format(), fsm.StrictFormat, forSeries); err != nil {
+	if err := m.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return 0, err
 	}
 	record := &raftlogv1.SeriesImport{}
@@ -286,7 +286,7 @@ func (m *merges) mergeCluster(ctx context.Context, req MergeClusterRequest) (Mer
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return MergeClusterResponse{}, err
 	}
-	if err := m.needFormat(m.state.Format(), fsm.MergeFormat, "merging counters"); err != nil {
+	if err := m.needFormat(fsm.MergeFormat, "merging counters"); err != nil {
 		return MergeClusterResponse{}, err
 	}
 	var res MergeClusterResponse

@@ -16,18 +16,19 @@ import (
 type proposer struct {
 	log  Proposer
 	auth *authorizer
-	// applied is how far the state has applied the log.
+	// applied is how far the state has applied the log, format the log format.
 	applied func() uint64
+	format  func() uint32
 	// caughtUp is Config.CaughtUp.
 	caughtUp func() bool
 }
 
-// needFormat refuses what a member would not know while the log format have is below need.
+// needFormat refuses what a member would not know while the log format is below need.
 // A node that has just started may not have learnt of the cluster's format yet: its callers
 // try another node.
-func (p *proposer) needFormat(have, need uint32, what string) error {
+func (p *proposer) needFormat(need uint32, what string) error {
 	switch {
-	case have >= need:
+	case p.format() >= need:
 		return nil
 	case !p.caughtUp():
 		return behind()

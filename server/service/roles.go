@@ -93,7 +93,7 @@ func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, erro
 	if exact {
 		format, what = fsm.StrictFormat, "a grant with a name, a boundary or the right series, or a limit on new names"
 	}
-	if err := r.needFormat(r.state.Format(), format, what); err != nil {
+	if err := r.needFormat(format, what); err != nil {
 		return 0, err
 	}
 	var index uint64

@@ -74,7 +74,7 @@ func (n *numbers) recorded(ctx context.Context, event, database, name string, af
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return err
 	}
-	if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
+	if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return err
 	}
 	return n.audited(ctx, audit.Record{Event: event, Database: database, Name: name, After: after}, func() (change, error) {
@@ -115,7 +115,7 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
 		return NumbersResponse{}, err
 	}
-	if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
+	if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return NumbersResponse{}, err
 	}
 	names, zone, err := n.valuesOf(ctx, database, name)
@@ -197,7 +197,7 @@ func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (Nu
 		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
 			return NumbersResponse{}, err
 		}
-		if err := n.needFormat(n.state.Format(), fsm.StrictFormat, forSeries); err != nil {
+		if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
 			return NumbersResponse{}, err
 		}
 		return n.proposeNumbers(ctx, database, end)
