@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/idnode/idnode/internal/freeport"
@@ -363,6 +365,36 @@ func (n *Container) Address(t testing.TB) netip.Addr {
 func (n *Container) Kill(t testing.TB) {
 	t.Helper()
 	n.compose.docker(t, "kill", "--signal", "KILL", n.ID)
+}
+
+// KillNow does so, and returns as soon as the process has ended. The engine still removes the
+// container from the network then; killed says when it may be started again.
+func (n *Container) KillNow(t testing.TB) (ended time.Time, killed <-chan error) {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(n.compose.docker(t, "inspect", "--format", "{{.State.Pid}}", n.ID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(process)
+	done := make(chan error, 1)
+	go func() {
+		_, err := output(n.compose.env, "docker", "kill", n.ID)
+		done <- err
+	}()
+	// A process that has ended can be read. A signal ends the wait before that.
+	wait := []unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}
+	err = unix.EINTR
+	for errors.Is(err, unix.EINTR) {
+		_, err = unix.Poll(wait, int(composeStart.Milliseconds()))
+	}
+	if err != nil || wait[0].Revents == 0 {
+		t.Fatalf("%s did not end: %v", n.Service, err)
+	}
+	return time.Now(), done
 }
 
 // StartAgain starts a container that was killed.
