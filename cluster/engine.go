@@ -268,6 +268,7 @@ func (e *engine) lead(stuck *stuckTransfer) {
 		raft: e.raft, record: n.record, registry: c.Registry, state: c.StateMachine, now: c.Now, batcher: e.batcher,
 		handover: e.handover, configurator: configurator, reconciler: reconciler, stuck: stuck,
 		progress: &progressWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
+		alone:    aloneSnapshot{e.raft, n.store, c.StateMachine, n.log},
 		signal:   e.signal, log: n.log,
 	}
 }

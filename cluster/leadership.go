@@ -77,6 +77,7 @@ type leadership struct {
 	log          *slog.Logger
 	// reconciler is copied for each leadership.
 	reconciler member.Reconciler
+	alone      aloneSnapshot
 	// signal wakes monitor; the value tells only that it changed.
 	signal *leaderSignal
 	// ready is set while this node leads and has passed its first barrier.
@@ -142,6 +143,7 @@ func (l *leadership) work(ctx context.Context) {
 	}
 	watching.Go(func() { l.handover.leaveToRoom(ctx) })
 	watching.Go(func() { l.handover.followPriority(ctx) })
+	watching.Go(func() { l.alone.take(ctx) })
 	l.batcher.Lead(ctx)
 	reconciler := l.reconciler
 	reconciler.Run(ctx)

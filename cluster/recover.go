@@ -22,8 +22,12 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// recoverStall bounds one write of a recovery: only an operator waits for it.
-const recoverStall = time.Minute
+const (
+	// recoverStall bounds one write of a recovery: only an operator waits for it.
+	recoverStall = time.Minute
+	// recoveredTerms is more terms than any cluster has had.
+	recoveredTerms = 1 << 32
+)
 
 // Recovery is what a node needs to continue after its cluster lost its quorum
 // permanently. The node must not run.
@@ -66,6 +70,9 @@ func Recover(ctx context.Context, r Recovery) error {
 	begun.Recovering = true
 	if err = storage.SaveRecord(begun); err == nil {
 		err = r.rewrite(ctx, s, record, servers)
+	}
+	if err == nil {
+		err = leapTerm(s)
 	}
 	if err == nil {
 		next := record.Clone()
@@ -131,6 +138,18 @@ func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, s
 		Recovery: r, record: record, servers: servers,
 	}
 	return raft.RecoverCluster(config, m, s, s, s.Snapshots(), network, raft.Configuration{Servers: servers})
+}
+
+// leapTerm moves the node above every term of the old cluster. A majority of the survivors
+// may lead before the others are back, and one of those may have seen newer terms than the
+// majority. Without the leap its snapshot would end in a newer term than what the new
+// cluster has committed: it would be elected, and take that back.
+func leapTerm(s Store) error {
+	term, err := numberIn(s, keyTerm)
+	if err != nil {
+		return err
+	}
+	return s.SetUint64(keyTerm, term+recoveredTerms)
 }
 
 // recovering is a state machine that becomes that of a new cluster when all that

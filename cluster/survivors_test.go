@@ -54,6 +54,40 @@ func TestSurvivorsOfDifferentTerms(t *testing.T) {
 	}
 }
 
+// TestTheSurvivorThatStoredMostComesLast recovers three of five nodes. Two of them lead
+// before the third one is back, which has stored entries that they have not. Its own
+// snapshot ends behind theirs, or in a newer term.
+func TestTheSurvivorThatStoredMostComesLast(t *testing.T) {
+	tier.Long(t)
+	for name, term := range map[string]uint64{"further": 0, "in a newer term": 10} {
+		t.Run(name, func(t *testing.T) {
+			n := startNetwork(t, 5)
+			last := n.servers[0].mustNext("users")
+			n.agree()
+			n.stopAll()
+			n.servers = n.servers[:3]
+			a, others := n.servers[0], n.servers[1:]
+			a.store(3, raft.LogCommand, term)
+			for _, s := range n.servers {
+				s.recover([]string{"A", "B", "C"})
+			}
+			n.run(others...)
+			for _, s := range others {
+				next := s.mustNext("users")
+				if next <= last {
+					t.Errorf("%d after %d", next, last)
+				}
+				last = next
+			}
+			n.run(a)
+			if next := a.mustNext("users"); next <= last {
+				t.Errorf("%d after %d", next, last)
+			}
+			n.agree()
+		})
+	}
+}
+
 // TestASurvivorThatWasSetBack recovers two of three nodes, one of which has an older copy
 // of its directory: it was refused for that before, or nobody has noticed yet. That the
 // node goes on nevertheless was a person's decision, and the new cluster takes it.
@@ -105,7 +139,7 @@ func TestASurvivorThatWasSetBack(t *testing.T) {
 }
 
 // store appends so many entries to the log of the stopped node, each with the contents
-// of its newest command.
+// of its newest command. Term 0 is that of the log's end.
 func (s *server) store(count int, kind raft.LogType, term uint64) {
 	s.t.Helper()
 	record, err := member.Load(s.dir)
@@ -118,13 +152,19 @@ func (s *server) store(count int, kind raft.LogType, term uint64) {
 	last, err := db.LastIndex()
 	s.must(err)
 	newest := raft.Log{Type: raft.LogNoop}
+	if term == 0 {
+		s.must(db.GetLog(last, &newest))
+		term, newest.Type = newest.Term, raft.LogNoop
+	}
 	for at := last; newest.Type != raft.LogCommand; at-- {
 		s.must(db.GetLog(at, &newest))
 	}
 	for i := range uint64(count) {
 		s.must(db.StoreLog(&raft.Log{Index: last + 1 + i, Term: term, Type: kind, Data: newest.Data}))
 	}
-	s.must(db.SetUint64([]byte("CurrentTerm"), term))
+	current, err := db.GetUint64([]byte("CurrentTerm"))
+	s.must(err)
+	s.must(db.SetUint64([]byte("CurrentTerm"), max(current, term)))
 	s.must(db.Close())
 }
 
