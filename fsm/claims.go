@@ -46,6 +46,11 @@ func (a numberedItem) less(b numberedItem) bool {
 	return a.value < b.value
 }
 
+// item returns the id.
+func (a numberedItem) item() claimItem {
+	return claimItem{db: a.db, id: a.name + string(a.separator) + strconv.FormatInt(a.value, 10)}
+}
+
 // sameIdentity reports whether two claims would be stepped over by one identity under one
 // separator.
 func (a numberedItem) sameIdentity(b numberedItem) bool {
@@ -90,6 +95,8 @@ type claims struct {
 	// released are ids that were claimed and can be claimed again, though an identity
 	// has passed them.
 	released *table.Table[struct{}]
+	// stepped counts the claims that an identity stepped over. It is derived.
+	stepped int
 	// numbered holds those of both of the form name + separator + decimal, by name: what
 	// an identity steps over. It is derived.
 	numbered *btree.BTreeG[numberedItem]
@@ -112,6 +119,12 @@ func newClaims() claims {
 func (s *claims) has(item claimItem) bool {
 	_, ok := s.claimed.Find(item.db, item.id)
 	return ok
+}
+
+// isFree reports whether a released id can be claimed again. One up to the floor may have
+// been issued elsewhere.
+func (s *claims) isFree(item claimItem, value int64, floor floor) bool {
+	return s.hasReleased(item) && (floor.names == 0 || value > floor.names)
 }
 
 // hasReleased reports whether an id was released after an identity had stepped over it.
@@ -152,6 +165,9 @@ func (s *claims) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
 // add is claim of an id that is not a released one.
 func (s *claims) add(item claimItem, steppedOver claimValue) {
 	s.claimed.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
+	if steppedOver {
+		s.stepped++
+	}
 	if n, ok := item.numbered(); ok {
 		n.name = strings.Clone(n.name) // It is part of a message that should not live on.
 		s.numbered.Set(n)
@@ -167,12 +183,23 @@ func (s *claims) stepOver(from numberedItem, last int64) {
 		if value > last {
 			return
 		}
-		item := claimItem{db: from.db, id: from.name + string(from.separator) + strconv.FormatInt(value, 10)}
+		from.value = value
+		item := from.item()
 		if ref, ok := s.claimed.Find(item.db, item.id); ok && !bool(s.claimed.Value(ref)) {
-			s.hash.Remove(hashClaim(item, false))
-			s.claimed.Set(ref, true)
-			s.hash.Add(hashClaim(item, true))
+			s.mark(ref, item, true)
 		}
+	}
+}
+
+// mark sets whether an identity stepped over a claim, which was the other way round.
+func (s *claims) mark(ref table.Ref, item claimItem, steppedOver claimValue) {
+	s.hash.Remove(hashClaim(item, !steppedOver))
+	s.claimed.Set(ref, steppedOver)
+	s.hash.Add(hashClaim(item, steppedOver))
+	if steppedOver {
+		s.stepped++
+	} else {
+		s.stepped--
 	}
 }
 
@@ -191,6 +218,7 @@ func (s *claims) release(item claimItem) bool {
 	}
 	s.databases.count(item.db, item.id, -1)
 	if steppedOver {
+		s.stepped--
 		s.addReleased(item)
 	}
 	return true
@@ -248,11 +276,8 @@ func (s *claims) checkFree(item claimItem, identities *identities, floor floor, 
 	if s.has(item) {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
-	if s.hasReleased(item) {
-		return nil
-	}
 	n, ok := item.numbered()
-	if !ok || !n.counts(strict) {
+	if !ok || !n.counts(strict) || s.isFree(item, n.value, floor) {
 		return nil
 	}
 	// An unknown identity may have issued values up to the floor, if there is one.

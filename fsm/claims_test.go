@@ -208,6 +208,48 @@ func TestAnIssuedIDStaysIssued(t *testing.T) {
 	}
 }
 
+// TestAReleasedIDIsNotClaimedWhereItMayBeIssuedElsewhere: what a merge, a floor or a seed
+// says is used counts as issued, also if an identity here had stepped over it before.
+func TestAReleasedIDIsNotClaimedWhereItMayBeIssuedElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		does func(l *testLog)
+		free bool
+	}{
+		"merged above":       {does: func(l *testLog) { l.merge(mergeIdentity("users", 100, false)) }},
+		"merged up to it":    {does: func(l *testLog) { l.merge(mergeIdentity("users", 2, false)) }},
+		"merged below":       {does: func(l *testLog) { l.merge(mergeIdentity("users", 1, false)) }, free: true},
+		"another one merged": {does: func(l *testLog) { l.merge(mergeIdentity("user", 100, false)) }, free: true},
+		"a floor":            {does: func(l *testLog) { l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 2}))) }},
+		"a floor below":      {does: func(l *testLog) { l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1}))) }, free: true},
+		"seeded above":       {does: func(l *testLog) { l.mustApplied(l.do(opSeed("users", 100, false, nil))) }, free: true},
+		"set back, and seeded": {does: func(l *testLog) {
+			l.mustApplied(l.do(opSeed("users", 0, true, nil)))
+			l.mustApplied(l.do(opSeed("users", 100, false, nil)))
+		}},
+		"backup and restore": {does: func(l *testLog) {
+			l.merge(&raftlogv1.Merge{Claims: []string{"users/2"}, Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 2}}})
+		}},
+	} {
+		for _, released := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, released before: %t", name, released), func(t *testing.T) {
+				l := newLogOf(t, StrictFormat)
+				l.mustApplied(l.do(opClaimID("users/2")))
+				diff(t, []int64{1, 3}, l.firsts("users", 3))
+				if released {
+					l.mustApplied(l.do(opReleaseID("users/2")))
+				}
+				c.does(l)
+				l.state = restored(t, snapshotOf(t, l.state))
+				l.do(opReleaseID("users/2"))
+				if got := l.claimRefused("users/2"); got == c.free {
+					t.Errorf("the claim was refused: %t", got)
+				}
+				diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
+			})
+		}
+	}
+}
+
 // claimFirst claims an id that its identity has not come to.
 func (l *testLog) claimFirst() {
 	l.t.Helper()

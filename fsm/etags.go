@@ -40,6 +40,8 @@ type etagCounter struct {
 // etags are the records of all nodes' etags.
 type etags struct {
 	byNode map[nodeID]*etagRecord
+	// strict says that the hash is that of StrictFormat.
+	strict bool
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
 	floors func(nodeID []byte, etags *raftlogv1.EtagState)
@@ -57,13 +59,22 @@ func (s *etags) of(node nodeID) *etagRecord {
 func (s *etags) put(e *etagRecord) {
 	s.drop(e.node)
 	s.byNode[e.node] = e
-	s.hash.Add(hashEtags(e))
+	s.hash.Add(hashEtags(e, s.strict))
+}
+
+// hashAgain computes the hashes of all records, after the format has changed their
+// content.
+func (s *etags) hashAgain(strict bool) {
+	s.strict, s.hash = strict, 0
+	for _, e := range s.byNode {
+		s.hash.Add(hashEtags(e, strict))
+	}
 }
 
 // drop forgets a node's record, if it has one.
 func (s *etags) drop(node nodeID) {
 	if e := s.byNode[node]; e != nil {
-		s.hash.Remove(hashEtags(e))
+		s.hash.Remove(hashEtags(e, s.strict))
 		delete(s.byNode, node)
 	}
 }

@@ -54,4 +54,5 @@ func (c *contents) setFormat(format uint32) {
 	c.members.moved = c.members.moved || !c.strict() && format >= StrictFormat
 	c.format = format
 	c.sessions.hashAgain(c.strict())
+	c.etags.hashAgain(c.strict())
 }

@@ -71,7 +71,7 @@ func hashMember(m *raftlogv1.Member) uint64 {
 		Text(m.GetGrpcAddress()).Text(m.GetRaftAddress()).Text(m.GetHttpAddress()).
 		Flag(m.GetWatcher()).Flag(m.GetVoter()).Flag(m.GetRemoved()).
 		Number(uint64(m.GetLogFormat()))
-	if m.GetStarts() > 0 {
+	if m.GetStarts() > 0 || m.GetProcess() > 0 {
 		r = r.Number(m.GetStarts()).Number(m.GetProcess())
 	}
 	return r.Hash()
@@ -128,18 +128,19 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
-func hashEtags(e *etagRecord) uint64 {
+// hashEtags takes, from StrictFormat on, every floor. Below it those that are 0 are left
+// out, so that one of the last counter is like one of the record.
+func hashEtags(e *etagRecord, strict bool) uint64 {
 	const each = 48 // bytes of a counter whose database has a name of usual length
 	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.counters)), byte(recordEtags))
 	r = r.Data(e.node[:]).Number(e.start).Flag(e.clean)
 	for _, c := range e.counters {
 		r = r.Text(c.database).Number(c.ceiling).Number(c.last)
-		if c.floor > 0 {
+		if c.floor > 0 || strict {
 			r = r.Number(c.floor)
 		}
 	}
-	// Without floors, it is hashed as it was before there were any.
-	if e.floor > 0 {
+	if e.floor > 0 || strict {
 		r = r.Number(e.floor)
 	}
 	return r.Hash()

@@ -46,7 +46,7 @@ func hashFromScratch(c *contents) uint64 {
 		}
 	}
 	for _, e := range c.etags.byNode {
-		h.Add(hashEtags(e))
+		h.Add(hashEtags(e, c.strict()))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
 		h.Add(c.requests.hashAt(position))
@@ -151,5 +151,40 @@ func TestResultsAreHashedAgainWithTheFormat(t *testing.T) {
 	}
 	if l.state.Format() != StrictFormat {
 		t.Error("the format was not raised")
+	}
+}
+
+// TestEachFloorOfEtagsIsInTheHash from StrictFormat on: of a record, or of one of its
+// counters. Below it, states are hashed as nodes of format 2 do.
+func TestEachFloorOfEtagsIsInTheHash(t *testing.T) {
+	ofRecord := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}, floor: 7}
+	ofCounter := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
+	none := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}}
+	for format, like := range map[uint32]bool{MergeFormat: true, StrictFormat: false} {
+		with := func(e *etagRecord) uint64 {
+			c := newContents()
+			c.setFormat(MergeFormat)
+			c.etags.put(e)
+			c.setFormat(format)
+			if c.hash() != hashFromScratch(c) {
+				t.Errorf("format %d: the hash is not that of what is stored", format)
+			}
+			return c.hash()
+		}
+		if got := with(ofRecord) == with(ofCounter); got != like {
+			t.Errorf("format %d: a floor of the record is like one of a counter: %t", format, got)
+		}
+		if with(none) == with(ofRecord) || with(none) == with(ofCounter) {
+			t.Errorf("format %d: a floor is not in the hash", format)
+		}
+	}
+}
+
+// TestTheProcessOfAMemberIsInTheHash, whatever number its start has.
+func TestTheProcessOfAMemberIsInTheHash(t *testing.T) {
+	one, two := testMember("A"), testMember("A")
+	one.Process, two.Process = 1, 2
+	if hashMember(one) == hashMember(two) {
+		t.Error("two processes have one hash")
 	}
 }

@@ -229,6 +229,9 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err != nil {
 		return dst, refuseIdentity(err, found)
 	}
+	if counter.Last > found.last {
+		c.claims.passedElsewhere(found, found.last+1, counter.Last)
+	}
 	c.databases.use(o.Database)
 	c.identities.put(found, counter)
 	return op.AppendValue(appendBefore(dst, &seed, found, c.format), counter.Last), nil

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"math"
 	"slices"
 
 	"github.com/idnode/idnode/docid"
@@ -88,7 +89,7 @@ func (m *merging) claim(item claimItem) {
 // issued reports whether a known identity has passed the id, unless it stepped over it.
 func (m *merging) issued(item claimItem) bool {
 	n, ok := item.numbered()
-	if !ok || m.claims.hasReleased(item) || !n.counts(m.strict) {
+	if !ok || m.claims.isFree(item, n.value, m.floor) || !n.counts(m.strict) {
 		return false
 	}
 	f := m.identities.find(n.db, n.name, m.floor)
@@ -98,6 +99,9 @@ func (m *merging) issued(item claimItem) bool {
 // identity raises an identity. One that is shown here stays shown.
 func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 	found := m.identities.find(m.db, given.GetName(), m.floor)
+	if m.changed == nil {
+		m.claims.passedElsewhere(found, math.MinInt64, given.GetLast()) // Also where the identity was higher already.
+	}
 	now := identity.Counter{
 		Last:   max(found.last, given.GetLast()),
 		Hidden: given.GetHidden() && (found.hidden || !found.exists),

@@ -310,6 +310,9 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 	if !o.GetForce() && value < id.last {
 		value = id.last
 	}
+	if value > id.last {
+		m.passedElsewhere(db, o.GetName(), id.last+1, value)
+	}
 	result := m.value(value)
 	if _, known := m.ids[place(db, o.GetName())]; known && o.GetForce() && m.format >= rolesFormat {
 		result.Before = proto.Int64(id.last)

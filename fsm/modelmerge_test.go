@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,29 @@ func (m *model) passed(db, id string) (passed, known bool) {
 // issued reports whether an id may have been issued.
 func (m *model) issued(db, id string) bool {
 	passed, _ := m.passed(db, id)
-	return passed && !m.free[place(db, id)]
+	return passed && !m.isFree(db, id)
+}
+
+// isFree reports whether an id was released after an identity had stepped over it, above
+// the floor.
+func (m *model) isFree(db, id string) bool {
+	value, _ := strconv.ParseInt(id[strings.LastIndexAny(id, "/#")+1:], 10, 64)
+	return m.free[place(db, id)] && (m.names == 0 || value > m.names)
+}
+
+// passedElsewhere forgets that an identity stepped over ids.
+func (m *model) passedElsewhere(db, name string, from, to int64) {
+	for _, marked := range []map[string]bool{m.free, m.steppedOver} {
+		for key := range marked {
+			id, ok := strings.CutPrefix(key, place(db, name))
+			if !ok || id == "" || id[0] != '/' && id[0] != '#' {
+				continue
+			}
+			if value, err := strconv.ParseInt(id[1:], 10, 64); err == nil && value >= from && value <= to {
+				delete(marked, key)
+			}
+		}
+	}
 }
 
 func (m *model) release(db, id string) *raftlogv1.Result {
@@ -60,13 +83,14 @@ func (m *model) merge(db string, o *raftlogv1.Merge) *raftlogv1.Result {
 			result.Unchanged++
 			continue
 		}
-		if passed, known := m.passed(db, id); passed && known && !m.free[key] {
+		if passed, known := m.passed(db, id); passed && known && !m.isFree(db, id) {
 			result.Conflicts = append(result.Conflicts, id)
 		}
 		result.Claimed++
 		m.addClaim(key)
 	}
 	for _, i := range o.GetIdentities() {
+		m.passedElsewhere(db, i.GetName(), math.MinInt64, i.GetLast())
 		old, known := m.ids[place(db, i.GetName())]
 		now := modelIdentity{last: max(m.names, i.GetLast()), hidden: i.GetHidden()}
 		if known {

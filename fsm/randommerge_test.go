@@ -110,6 +110,29 @@ func (r *mergeRun) drawOne(t *rapid.T, kinds ...func(*rapid.T) *raftlogv1.Operat
 		if !before[i] && r.passedInState(id) {
 			r.pass(op, id, stood)
 		}
+		if n, _ := (claimItem{id: id}).numbered(); r.saysUsed(op, n, stood) {
+			r.elsewhere(place("x", id))
+		}
+	}
+}
+
+// saysUsed reports whether an operation says that a value is used, wherever it was issued.
+func (r *mergeRun) saysUsed(op *raftlogv1.Operation, n numberedItem, stood int64) bool {
+	for _, i := range op.GetMerge().GetIdentities() {
+		if op.GetDatabase() == "x" && i.GetName() == n.name && n.value <= i.GetLast() {
+			return true
+		}
+	}
+	seeded := op.GetDatabase() == "x" && op.GetIdentitySeed().GetName() == n.name && r.last.GetRefusal() == nil
+	floor := op.GetMergeCluster().GetFloor()
+	return floor > 0 && n.value <= floor || seeded && n.value > stood && n.value <= r.last.GetValue()
+}
+
+// elsewhere learns that an id may have been issued elsewhere.
+func (r *mergeRun) elsewhere(key string) {
+	r.stepped[key] = false
+	if r.released[key] {
+		r.released[key], r.owners[key] = false, "identity"
 	}
 }
 
@@ -135,7 +158,7 @@ func (r *mergeRun) judge(t *rapid.T, op *raftlogv1.Operation) {
 		}
 	case *raftlogv1.Operation_Claim:
 		key := place(db, o.Claim.GetId())
-		if refused && r.released[key] {
+		if refused && r.released[key] && !r.upToFloor(o.Claim.GetId()) {
 			t.Fatalf("%q was released and cannot be claimed again: %v", key, result)
 		}
 		if !refused {
@@ -196,6 +219,13 @@ func (r *mergeRun) give(t *rapid.T, key, owner string) {
 	}
 	r.owners[key] = owner
 	r.released[key] = false
+}
+
+// upToFloor reports whether an id's number counts as issued elsewhere for good.
+func (r *mergeRun) upToFloor(id string) bool {
+	n, _ := (claimItem{id: id}).numbered()
+	floor := r.straight.contents.floor.names
+	return floor > 0 && n.value <= floor
 }
 
 // forgetIssued forgets what an identity issued: by force it may come again. An id that

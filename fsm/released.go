@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"math"
+
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -37,6 +39,42 @@ func (s *claims) dropReleased(item claimItem) claimValue {
 	s.released.Delete(ref)
 	s.hash.Remove(hashReleased(item))
 	return true
+}
+
+// passedElsewhere forgets that an identity stepped over its ids from one value to another,
+// under all separators: a merge or a seed says that they were passed, and elsewhere they
+// may have been issued.
+func (s *claims) passedElsewhere(f foundIdentity, from, to int64) {
+	if s.stepped == 0 && s.released.Len() == 0 {
+		return
+	}
+	var passed []numberedItem
+	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, value: math.MinInt64}, func(n numberedItem) bool {
+		if n.db != f.db || n.name != f.name {
+			return false
+		}
+		if n.value >= from && n.value <= to {
+			passed = append(passed, n)
+		}
+		return true
+	})
+	for _, n := range passed {
+		s.mayBeIssued(n)
+	}
+}
+
+// mayBeIssued takes its mark from a claim, or forgets a released id.
+func (s *claims) mayBeIssued(n numberedItem) {
+	item := n.item()
+	if ref, ok := s.claimed.Find(item.db, item.id); ok {
+		if s.claimed.Value(ref) {
+			s.mark(ref, item, false)
+		}
+		return
+	}
+	s.dropReleased(item)
+	s.numbered.Delete(n)
+	s.full.forget(n)
 }
 
 // restoreReleased takes over a released id of a snapshot.
