@@ -2,31 +2,26 @@ package fsm
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/idnode/idnode/internal/cputime"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
+	"github.com/idnode/idnode/test/sizing"
 	"github.com/idnode/idnode/test/tier"
 )
 
-// Bounds on a state of a million names. Times are processor time of the thread,
+// Bounds on a state of a million names; those on its memory are in docs/sizing.md. Times are processor time of the thread,
 // so that a busy machine breaks no test; what the clock on the wall said is
 // printed beside it.
 const (
-	maxBytesPerName = 150
 	maxSnapshotHold = 10 * time.Millisecond
 	maxRestore      = 5 * time.Second
 )
-
-// mostBytes bounds names of which more is kept: the ranges of a tag, and who holds them.
-var mostBytes = map[string]int{"hilo": 160, "hilo with labels": 225}
 
 // million is how many names the tests make.
 func million() int {
@@ -52,64 +47,22 @@ func shuffledName(i, n int) string { return benchName(i * 617_587 % n) }
 // fill applies n operations in groups of a thousand.
 func (l *testLog) fill(n int, op func(i int) *raftlogv1.Operation) {
 	l.t.Helper()
+	l.fillEncoded(n, func(i int) []byte { return encodeOperation(op(i)) })
+}
+
+// fillEncoded is fill with operations that are encoded.
+func (l *testLog) fillEncoded(n int, op func(i int) []byte) {
+	l.t.Helper()
 	for i := 0; i < n; {
 		var g raftlog.Group
 		for ; i < n && len(g.Operations) < 1000; i++ {
-			g.Operations = append(g.Operations, encodeOperation(op(i)))
+			g.Operations = append(g.Operations, op(i))
 		}
 		l.index++
 		if _, err := l.state.Apply(l.index, l.encode(g)); err != nil {
 			l.t.Fatal(err)
 		}
 	}
-}
-
-func TestMemoryPerName(t *testing.T) {
-	tier.Long(t)
-	n := million() / 5
-	for name, op := range map[string]func(i int) *raftlogv1.Operation{
-		"identity in order": func(i int) *raftlogv1.Operation { return opNext(benchName(i), 1) },
-		"identity":          func(i int) *raftlogv1.Operation { return opNext(shuffledName(i, n), 1) },
-		"claim":             func(i int) *raftlogv1.Operation { return opClaimID(shuffledName(i, n)) },
-		// Each tag keeps as many ranges as it can.
-		"hilo": func(i int) *raftlogv1.Operation {
-			return opHiLo(&raftlogv1.HiLoNext{Tag: shuffledName(i%n, n), Token: uint64(i) * 0x9e3779b97f4a7c15, ServerTag: "A"})
-		},
-		// Each range is another caller's.
-		"hilo with labels": func(i int) *raftlogv1.Operation {
-			label := fmt.Sprintf("till-%d books", i/n)
-			return opHiLo(&raftlogv1.HiLoNext{Tag: shuffledName(i%n, n), Token: uint64(i) * 0x9e3779b97f4a7c15, ServerTag: "A", Label: label})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLogOf(t, StrictFormat)
-			before := heap()
-			times := 1
-			if strings.HasPrefix(name, "hilo") {
-				times = 4
-			}
-			l.fill(times*n, op)
-			perName := float64(heap()-before) / float64(n)
-			runtime.KeepAlive(l)
-			t.Logf("%.0f bytes of heap for each name, %d of them in it", perName, len(benchName(0)))
-			if most := cmp.Or(mostBytes[name], maxBytesPerName); perName > float64(most) {
-				t.Errorf("more than %d", most)
-			}
-		})
-	}
-}
-
-func TestMemoryPerRequestID(t *testing.T) {
-	n := million() / 4
-	l := newFormedLog(t)
-	before := heap()
-	l.fill(n, func(i int) *raftlogv1.Operation {
-		op := opNext("users", 1)
-		op.Request = key(i, 7)
-		return op
-	})
-	t.Logf("%.0f bytes of heap for each remembered request id", float64(heap()-before)/float64(n))
-	runtime.KeepAlive(l)
 }
 
 func TestAMillionNames(t *testing.T) {
@@ -126,8 +79,9 @@ func TestAMillionNames(t *testing.T) {
 	})
 	perName := float64(heap()-before) / float64(2*n)
 	t.Logf("%d identities and %d HiLo tags: %.0f bytes of heap for each", n, n, perName)
-	if perName > maxBytesPerName {
-		t.Errorf("more than %d", maxBytesPerName)
+	page := sizing.Read(t, "one of these")
+	if most := (page["identity"]["heap"] + page["HiLo tag, one range"]["heap"]) / 2; perName > most {
+		t.Errorf("more than the %.0f of docs/sizing.md", most)
 	}
 	t.Logf("processor time per identity in the state: %v with one name, %v with %d", few, l.measureCost(n), n)
 	l.fill(n/2, func(i int) *raftlogv1.Operation { return keyed(opNext(shuffledName(i, n), 1), key(i, 1)) })

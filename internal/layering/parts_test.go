@@ -93,6 +93,7 @@ var parts = []part{
 	// The relation that explored worlds and simulated nodes obey. It knows the log's form.
 	{folder: "test/model", floor: 0, beside: []string{"raftlog"}},
 	{folder: "test/tier", floor: 0},
+	{folder: "test/sizing", floor: 0},
 	{folder: "test/history/cmd/idcheck", floor: 0, beside: []string{"test/history", "test/history/check"}},
 
 	// The replicated state and the Raft node, which do not know each other.

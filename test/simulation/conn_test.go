@@ -166,6 +166,7 @@ func (p *pipe) put(b []byte) {
 		at = p.last
 	}
 	p.last = at
+	p.net.count(p.edge, len(b))
 	p.segments = append(p.segments, segment{at, append([]byte(nil), b...)})
 	p.size += len(b)
 	p.wake()

@@ -118,6 +118,8 @@ type disk struct {
 	older *image
 	// made counts the files that were ever made.
 	made uint64
+	// synced counts the syncs of the log's files.
+	synced int
 	// quick says that nothing takes long any more.
 	quick bool
 }

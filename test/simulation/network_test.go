@@ -38,6 +38,8 @@ type network struct {
 	cut       map[edge]bool
 	listeners map[string]*listener
 	conns     map[*conn]bool
+	// sent counts what was written in each direction.
+	sent map[edge]sent
 	// changed is closed when cut changes.
 	changed chan struct{}
 }
@@ -45,7 +47,7 @@ type network struct {
 func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
 		random: random, latency: latency, jitter: jitter, slow: slow, cut: map[edge]bool{}, held: map[string]time.Time{},
-		listeners: map[string]*listener{}, conns: map[*conn]bool{}, changed: make(chan struct{}),
+		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
 }
 

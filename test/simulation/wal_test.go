@@ -177,7 +177,10 @@ func (f walFile) Size() (size int64, err error) {
 }
 
 // Sync implements wal.File.
-func (f walFile) Sync() error { return f.session.syncFile(f.number) }
+func (f walFile) Sync() error {
+	f.session.disk.countSync()
+	return f.session.syncFile(f.number)
+}
 
 // Close implements io.Closer.
 func (f walFile) Close() error { return nil }
