@@ -249,7 +249,7 @@ func TestServeTellsItsManager(t *testing.T) {
 	}
 	go func() {
 		env := []string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=20000"}
-		done <- commandWith(ctx, env, newNode, "serve", "--tag", "A", "--data-dir", t.TempDir(),
+		done <- commandWith(ctx, env, newNode, "serve", "--tag", "A", "--single-node", "--data-dir", t.TempDir(),
 			"--grpc", loopback(port), "--raft", loopback(port+1), "--http", loopback(port+2))
 	}()
 	for _, line := range []string{"STATUS=waiting for the cluster", "READY=1", "WATCHDOG=1", "WATCHDOG=1"} {

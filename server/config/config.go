@@ -52,8 +52,8 @@ type Config struct {
 	// JoinToken is the token to join by, or @ and the file that holds it; empty for
 	// none. See JoinTokenText.
 	JoinToken string
-	// SingleNode says that a list of peers which names only this node is meant: it is a
-	// cluster by itself, until others join.
+	// SingleNode says that a list of peers which names no other node is meant: this one is
+	// a cluster by itself, until others join.
 	SingleNode bool
 	// Standby makes a node without a cluster wait until one takes it in.
 	Standby bool

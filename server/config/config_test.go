@@ -219,15 +219,17 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestAloneOnPurpose: a list of peers that names only the node itself may be a slip, after
-// which each node would be a cluster by itself. The error says what to do. It is for a
+// TestAloneOnPurpose: a list of peers that is left out, or names only the node itself, may
+// be a slip, after which each node would be a cluster by itself. The error says what to do. It is for a
 // node without a cluster: one that is in a cluster of one, begun before the setting
 // existed, starts as it did.
 func TestAloneOnPurpose(t *testing.T) {
 	self := with(alone, "--peer=A=a:1")
 	err := mustLoad(t, self, nil).CheckFirstStart()
-	if !errors.Is(err, config.ErrAlone) {
-		t.Fatalf("a node becomes a cluster by itself by a list that names nobody else: %v", err)
+	for name, err := range map[string]error{"a list that names nobody else": err, "no list": mustLoad(t, alone, nil).CheckFirstStart()} {
+		if !errors.Is(err, config.ErrAlone) {
+			t.Fatalf("a node becomes a cluster by itself by %s: %v", name, err)
+		}
 	}
 	for _, way := range []string{"all first nodes", "join", "single-node"} {
 		if !strings.Contains(err.Error(), way) {
@@ -235,8 +237,8 @@ func TestAloneOnPurpose(t *testing.T) {
 		}
 	}
 	for name, flags := range map[string][]string{
-		"on purpose": with(self, "--single-node"), "no list": alone, "no list, on purpose": with(alone, "--single-node"),
-		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"),
+		"on purpose": with(self, "--single-node"), "no list, on purpose": with(alone, "--single-node"),
+		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"), "stands by": with(alone, "--standby"),
 	} {
 		if err := mustLoad(t, flags, nil).CheckFirstStart(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -251,7 +253,8 @@ func TestAloneOnPurpose(t *testing.T) {
 // TestNobodyIsNamed: with TLS, somebody must say who may do what is dangerous: this node's
 // settings, or roles. The error names both settings.
 func TestNobodyIsNamed(t *testing.T) {
-	secured := with(alone, certs...)
+	single := with(alone, "--single-node")
+	secured := with(single, certs...)
 	err := mustLoad(t, secured, nil).CheckFirstStart()
 	if !errors.Is(err, config.ErrUnguarded) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), "--open-to-all-certificates") {
 		t.Fatalf("a first start: %v", err)
@@ -264,7 +267,7 @@ func TestNobodyIsNamed(t *testing.T) {
 		guarded bool
 	}{
 		"administrators": {with(secured, "--admin=a", "--admin=b"), true}, "open": {with(secured, "--open-to-all-certificates"), false},
-		"no TLS": {alone, false}, "joins": {with(secured, "--admin=a", "--join=b:1"), true},
+		"no TLS": {single, false}, "joins": {with(with(alone, certs...), "--admin=a", "--join=b:1"), true},
 	} {
 		c := mustLoad(t, tc.flags, nil)
 		if err := c.CheckFirstStart(); err != nil || c.Guarded() != tc.guarded {

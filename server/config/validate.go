@@ -124,8 +124,8 @@ func (c *Config) checkAlone(p *problems) {
 	}
 }
 
-// ErrAlone means that a list of peers names only the node itself, which has no cluster.
-var ErrAlone = errors.New("config: peer: names only this node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
+// ErrAlone means that no other node is named to a node that has no cluster.
+var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 
 // ErrUnguarded means that no setting names the callers that may make dangerous calls.
 var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
@@ -149,7 +149,8 @@ func (c *Config) CheckGuard(roles bool) error {
 // the node from being one by itself because the others were left out by a slip: each of
 // them would give the same ids. A node that is in a cluster has nothing to begin.
 func (c *Config) CheckFirstStart() error {
-	if len(c.Peer) == 1 && !c.SingleNode {
+	begins := len(c.Join) == 0 && !c.Standby
+	if begins && len(c.Peer) <= 1 && !c.SingleNode {
 		return ErrAlone
 	}
 	return c.CheckGuard(false)

@@ -7,15 +7,18 @@ import (
 	"github.com/idnode/idnode/server/config"
 )
 
-// TestAloneAfterAnUpgrade: a list of peers that names only the node itself needs
+// TestAloneAfterAnUpgrade: a list of peers that names no other node needs
 // single-node to begin a cluster, and nothing where there is one: it began before the
 // setting existed.
 func TestAloneAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	c := configs(t, "A")["A"]
-	c.Peer = map[string]string{"A": c.GRPC}
-	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrAlone) {
-		t.Fatalf("a node that begins a cluster alone: %v", err)
+	c.SingleNode = false
+	for _, peers := range []map[string]string{nil, {"A": c.GRPC}} {
+		c.Peer = peers
+		if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrAlone) {
+			t.Fatalf("a node that begins a cluster alone, with the peers %v: %v", peers, err)
+		}
 	}
 	c.SingleNode = true
 	n := run(t, c)

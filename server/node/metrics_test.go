@@ -34,8 +34,8 @@ func configs(t *testing.T, tags ...string) map[string]*config.Config {
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = time.Second, time.Second, time.Second
 		peers[tag], all[tag] = c.GRPC, &c
 	}
-	if len(tags) > 1 {
-		for _, c := range all {
+	for _, c := range all {
+		if c.SingleNode = len(tags) == 1; !c.SingleNode {
 			c.Peer = peers
 		}
 	}

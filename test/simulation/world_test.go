@@ -298,6 +298,8 @@ func (p *process) config() *config.Config {
 		for _, other := range s.world.founders() {
 			c.Peer[other.host] = other.grpcAddress()
 		}
+	default:
+		c.SingleNode = true
 	}
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = plan.heartbeat, plan.heartbeat, plan.heartbeat*4/5
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = plan.snapshotInterval, plan.snapshotThreshold, plan.trailingLogs
