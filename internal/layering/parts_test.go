@@ -158,7 +158,7 @@ var parts = []part{
 	{folder: "test/mutants/patches", floor: 5},
 	{folder: "test/mutants", floor: 5, beside: []string{"test/mutants/patches"}},
 	{folder: "test/e2e/edge", floor: 5},
-	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"}, modules: []string{genproto, grpc, protobuf}},
+	{folder: "test/e2e/harness", floor: 5, beside: []string{"test/e2e/edge", "test/mutants/patches"}, modules: []string{genproto, grpc, protobuf, xsys}},
 	{folder: "test/e2e/matrix", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
 	{folder: "test/e2e/clients", floor: 5, beside: []string{"test/e2e/harness"}, modules: []string{genproto, grpc, pluralize, protobuf}},
 	{folder: "test/e2e", floor: 5, beside: []string{"test/e2e/edge", "test/e2e/harness"}, modules: []string{genproto, grpc, protobuf}},
