@@ -71,12 +71,13 @@ type etagTicket struct {
 	ticket  model.Ticket
 }
 
-// asksEtags notes that a caller is about to ask a machine's node for etags.
+// asksEtags notes that a caller is about to ask a machine's node for etags. There may be
+// none.
 func (t *tracer) asksEtags(s *server) etagTicket {
 	p := s.current()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.etags == nil {
+	if p == nil || p.etags == nil {
 		return etagTicket{}
 	}
 	return etagTicket{p, p.etags.Ask()}
