@@ -108,6 +108,8 @@ type disk struct {
 	random  *rand.Rand
 	durable *image
 	faults  diskFaults
+	// aged says that the etags are an older copy, which no process has read yet.
+	aged bool
 	// kept is an older copy of the etags, which the next process finds if back is
 	// set.
 	kept *etag.State
@@ -137,8 +139,8 @@ func (d *disk) change(change func(*diskFaults)) {
 func (d *disk) mount(died func(silent bool), lost func(index uint64)) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	back := d.turnBack()
-	return &session{disk: d, live: d.durable.clone(), died: died, lost: lost, setBack: back}
+	d.aged = d.turnBack() || d.aged
+	return &session{disk: d, live: d.durable.clone(), died: died, lost: lost, setBack: d.aged}
 }
 
 // setBack has the next process find an older copy of the etags.

@@ -33,10 +33,18 @@ func (s *tracedEtags) Load() (etag.State, error) {
 		found := model.EtagDisk{Clean: state.Clean, Values: model.Counters(state.Databases)}
 		s.tracer.take(s.process, "finds etags %v on its disk, clean stop: %t", [3]any{found.Values, found.Clean}, func(string) error {
 			s.process.etags = s.model
+			s.process.session.readEtags()
 			return s.model.Open(found, s.process.session.setBack)
 		})
 	}
 	return state, err
+}
+
+// readEtags notes that a process has read the etags.
+func (s *session) readEtags() {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	s.disk.aged = false
 }
 
 // Reserve implements etag.Store.
