@@ -24,7 +24,7 @@ func (c *client) exchange(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	s := pick(c.random, c.world.machines()...)
-	pending, ticket := map[uint64]history.Op{}, c.world.tracer.asksEtags(s)
+	pending := map[uint64]history.Op{}
 	stream, err := c.ids(s).Exchange(ctx)
 	if err == nil {
 		err = c.sendCalls(stream, s, pending)
@@ -32,7 +32,7 @@ func (c *client) exchange(ctx context.Context) {
 	for err == nil {
 		var r *idnodev1.ExchangeResponse
 		if r, err = stream.Recv(); err == nil {
-			c.takeReplies(r, pending, ticket)
+			c.takeReplies(r, pending)
 		}
 	}
 	for _, op := range pending { // The stream ended without their replies.
@@ -92,7 +92,7 @@ func (c *client) drawCall(s *server) (*idnodev1.Call, history.Op) {
 }
 
 // takeReplies records the calls that were answered.
-func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]history.Op, ticket etagTicket) {
+func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]history.Op) {
 	for _, reply := range r.GetReplies() {
 		op, asked := pending[reply.GetCorrelation()]
 		if !asked {
@@ -116,7 +116,6 @@ func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]hi
 			for _, b := range answer.Generate.GetBlocks() {
 				op.Blocks = append(op.Blocks, history.Block{First: b.GetFirst(), Last: b.GetLast()})
 			}
-			c.world.tracer.gaveEtags(ticket, op.Database, op.Blocks)
 		}
 		c.world.history.add(op)
 	}
