@@ -193,7 +193,7 @@ func TestStrangerAtMembersAddress(t *testing.T) {
 	stays, away, gone := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	take(t, stays, ledger, "orders")
 	gone.Process.Kill()
-	stranger := c.Stranger(t, gone.Tag)
+	stranger := c.Stranger(t, gone.Tag, "--single-node")
 	stranger.GRPC, stranger.Raft, stranger.HTTP, stranger.Client = gone.GRPC, gone.Raft, gone.HTTP, gone.Client
 	stranger.Start(t)
 	stranger.WaitReady(t)
