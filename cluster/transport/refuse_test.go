@@ -141,6 +141,37 @@ func TestOldestSilentConnectionMakesRoom(t *testing.T) {
 	_ = c.Close()
 }
 
+// TestAFloodOfOneHostClosesItsOwn: a stranger that fills all places for handshakes does
+// not close the connection of a member whose handshake takes some round trips.
+func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", func(c *Config) { c.MaxPending, c.AcceptTimeout = 4, time.Hour })
+	b.put(Peer{ID: idOf("B"), Tag: "B", Address: "127.0.0.1:1"})
+	member := connect(t, a)
+	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	var flood []net.Conn
+	for range 12 {
+		c, err := stranger.DialContext(t.Context(), "tcp", a.ListenAddr().String())
+		if errors.Is(err, syscall.EADDRNOTAVAIL) {
+			t.Skip("this system has one loopback address")
+		}
+		must(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		flood = append(flood, c)
+	}
+	for _, c := range flood[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Fatalf("still open: %v", err)
+		}
+	}
+	_, err := member.Write(greetingOf(t, "B", "A").encode())
+	must(t, err)
+	if got, err := readAnswer(member); err != nil || got.status != OK {
+		t.Errorf("the member's answer: %+v, %v", got, err)
+	}
+}
+
 func isTimeout(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) && n.Timeout()
