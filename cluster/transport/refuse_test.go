@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -356,4 +357,19 @@ func TestARemovalDuringTheGreeting(t *testing.T) {
 		t.Errorf("its connection is open: read %d bytes, %v", n, err)
 	}
 	eventually(t, "no connection", func() bool { return open(a) == 0 })
+}
+
+// TestManyStrangersDoNotFillTheLog: beyond as many keys as it remembers a limiter passes
+// none, until the time of some is over.
+func TestManyStrangersDoNotFillTheLog(t *testing.T) {
+	l := newLimiter(time.Minute)
+	for i := range 10 * maxLimiterKeys {
+		if passed := l.allow(strconv.Itoa(i)); passed != (i < maxLimiterKeys) {
+			t.Fatalf("key %d passes: %v", i, passed)
+		}
+	}
+	l.last["0"] = time.Now().Add(-time.Hour)
+	if !l.allow("late") || l.allow("later") {
+		t.Error("one key whose time is over makes room for another number than one")
+	}
 }
