@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/idnode/idnode/cluster/member"
@@ -22,7 +23,10 @@ import (
 type roster struct {
 	registry Registry
 	record   *nodeRecord
-	view     atomic.Pointer[rosterView]
+	// reading lets one reader after another make the view: a slow one would put an older
+	// table in the place of a newer one.
+	reading sync.Mutex
+	view    atomic.Pointer[rosterView]
 }
 
 // rosterView is one state of the table. It and its members are never changed.
@@ -40,6 +44,8 @@ func newRoster(registry Registry, record *nodeRecord) *roster {
 
 // refresh reads the table again and returns what it holds.
 func (r *roster) refresh() *rosterView {
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	members := combine(r.registry.Members(), r.record.get().Members)
 	v := &rosterView{members: members, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
 	for _, m := range members {

@@ -2,12 +2,54 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/cluster/member"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
+
+// slowTable is a table in which B is removed while it is read for the first time.
+type slowTable struct {
+	Registry
+	reads   int
+	meddle  func()
+	removed bool
+}
+
+func (s *slowTable) Members() []*raftlogv1.Member {
+	read := []*raftlogv1.Member{{Id: []byte("b"), Tag: "B", Removed: s.removed}}
+	if s.reads++; s.reads == 1 {
+		s.removed = true
+		s.meddle()
+	}
+	return read
+}
+
+// TestASlowReadOfTheTableBringsNobodyBack: once one reader has seen that a member is
+// removed, and its connections are closed, no slower reader makes it a member again.
+func TestASlowReadOfTheTableBringsNobodyBack(t *testing.T) {
+	table := &slowTable{}
+	r := &roster{registry: table, record: newNodeRecord(Config{}, &member.Record{}, nil)}
+	quick := make(chan struct{})
+	table.meddle = func() {
+		go func() {
+			defer close(quick)
+			r.refresh()
+		}()
+		select {
+		case <-quick:
+		case <-time.After(50 * time.Millisecond): // It waits for this one.
+		}
+	}
+	r.refresh()
+	<-quick
+	if m, ok := r.byID([]byte("b")); !ok || !m.GetRemoved() {
+		t.Errorf("the removed member is %v", m)
+	}
+}
 
 // TestCombine: what is known beyond the replicated table is added to it; it
 // neither replaces what the table says, nor brings a removed member back, nor

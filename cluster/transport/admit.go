@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -212,7 +213,8 @@ type limiter struct {
 	last  map[string]time.Time
 }
 
-// maxLimiterKeys bounds the memory that unknown peers can make a limiter use.
+// maxLimiterKeys bounds the memory that unknown peers can make a limiter use, and the lines
+// that they can make it pass.
 const maxLimiterKeys = 1024
 
 func newLimiter(every time.Duration) *limiter {
@@ -227,7 +229,10 @@ func (l *limiter) allow(key string) bool {
 		return false
 	}
 	if len(l.last) >= maxLimiterKeys {
-		clear(l.last)
+		maps.DeleteFunc(l.last, func(_ string, last time.Time) bool { return now.Sub(last) >= l.every })
+	}
+	if len(l.last) >= maxLimiterKeys {
+		return false
 	}
 	l.last[key] = now
 	return true

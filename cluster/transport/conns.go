@@ -137,13 +137,20 @@ func (s *conns) shut() {
 }
 
 // pending are the accepted connections in a handshake. When there are too many, the
-// oldest is closed: a member's handshake takes milliseconds, so the oldest is hardly a
-// member's.
+// oldest of the host that has most of them is closed: a member's handshake takes
+// milliseconds, so the oldest is hardly a member's. Hosts are told apart because a member
+// far away needs some round trips, and one stranger can fill all places within that time.
 type pending struct {
 	mu     sync.Mutex
 	limit  int
-	oldest *list.List // of net.Conn
+	oldest *list.List // of waiting
 	closed bool
+}
+
+// waiting is a connection in a handshake, with the host at its other end.
+type waiting struct {
+	net.Conn
+	host string
 }
 
 func newPending(limit int) *pending {
@@ -158,10 +165,10 @@ func (p *pending) add(conn net.Conn) (done func()) {
 		_ = conn.Close()
 		return func() {}
 	}
-	if p.oldest.Len() >= p.limit {
-		_ = p.oldest.Remove(p.oldest.Front()).(net.Conn).Close()
+	at := p.oldest.PushBack(waiting{conn, remoteHost(conn)})
+	if p.oldest.Len() > p.limit {
+		p.close(p.surplus())
 	}
-	at := p.oldest.PushBack(conn)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -169,12 +176,29 @@ func (p *pending) add(conn net.Conn) (done func()) {
 	}
 }
 
+// surplus returns the oldest connection of the host that has most, or of those hosts.
+func (p *pending) surplus() *list.Element {
+	of, most := map[string]int{}, 0
+	for at := p.oldest.Front(); at != nil; at = at.Next() {
+		host := at.Value.(waiting).host
+		of[host]++
+		most = max(most, of[host])
+	}
+	at := p.oldest.Front()
+	for of[at.Value.(waiting).host] < most {
+		at = at.Next()
+	}
+	return at
+}
+
+func (p *pending) close(at *list.Element) { _ = p.oldest.Remove(at).(waiting).Close() }
+
 // shut closes all of them, and every later one.
 func (p *pending) shut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	for p.oldest.Len() > 0 {
-		_ = p.oldest.Remove(p.oldest.Front()).(net.Conn).Close()
+		p.close(p.oldest.Front())
 	}
 }

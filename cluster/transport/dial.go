@@ -53,7 +53,7 @@ func (s *stream) noteRefusal(err error) {
 	if refused.Status == SetBack {
 		s.setBack.Store(true) // First: the end of the process waits for its disk.
 	}
-	if s.refusals.allow("by " + refused.By.ID + refused.Status.String()) {
+	if s.refused.allow(refused.By.ID + refused.Status.String()) {
 		s.cfg.Logger.Warn("a node refused our Raft connection",
 			"tag", refused.By.Tag, "address", refused.By.Address, "status", refused.Status.String())
 	}

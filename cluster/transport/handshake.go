@@ -219,7 +219,7 @@ func decodeProgress(b []byte) (*witness.Progress, error) {
 
 // readFrame reads a frame of the given length in the first version of the handshake, and
 // returns what follows its magic, and the progress that the second version adds. Other
-// protocols are refused at the first byte that differs from the magic.
+// protocols are refused by their first eight bytes, with which a magic would be complete.
 func readFrame(r io.Reader, length int) ([]byte, *witness.Progress, error) {
 	b := make([]byte, length+progressBytes)
 	if _, err := io.ReadFull(r, b[:len(magic)]); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -139,6 +140,37 @@ func TestOldestSilentConnectionMakesRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
+}
+
+// TestAFloodOfOneHostClosesItsOwn: a stranger that fills all places for handshakes does
+// not close the connection of a member whose handshake takes some round trips.
+func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
+	b := newBook()
+	a := start(t, b, "A", func(c *Config) { c.MaxPending, c.AcceptTimeout = 4, time.Hour })
+	b.put(Peer{ID: idOf("B"), Tag: "B", Address: "127.0.0.1:1"})
+	member := connect(t, a)
+	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	var flood []net.Conn
+	for range 12 {
+		c, err := stranger.DialContext(t.Context(), "tcp", a.ListenAddr().String())
+		if errors.Is(err, syscall.EADDRNOTAVAIL) {
+			t.Skip("this system has one loopback address")
+		}
+		must(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		flood = append(flood, c)
+	}
+	for _, c := range flood[:8] {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Fatalf("still open: %v", err)
+		}
+	}
+	_, err := member.Write(greetingOf(t, "B", "A").encode())
+	must(t, err)
+	if got, err := readAnswer(member); err != nil || got.status != OK {
+		t.Errorf("the member's answer: %+v, %v", got, err)
+	}
 }
 
 func isTimeout(err error) bool {
@@ -325,4 +357,19 @@ func TestARemovalDuringTheGreeting(t *testing.T) {
 		t.Errorf("its connection is open: read %d bytes, %v", n, err)
 	}
 	eventually(t, "no connection", func() bool { return open(a) == 0 })
+}
+
+// TestManyStrangersDoNotFillTheLog: beyond as many keys as it remembers a limiter passes
+// none, until the time of some is over.
+func TestManyStrangersDoNotFillTheLog(t *testing.T) {
+	l := newLimiter(time.Minute)
+	for i := range 10 * maxLimiterKeys {
+		if passed := l.allow(strconv.Itoa(i)); passed != (i < maxLimiterKeys) {
+			t.Fatalf("key %d passes: %v", i, passed)
+		}
+	}
+	l.last["0"] = time.Now().Add(-time.Hour)
+	if !l.allow("late") || l.allow("later") {
+		t.Error("one key whose time is over makes room for another number than one")
+	}
 }

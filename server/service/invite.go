@@ -8,9 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -52,6 +53,9 @@ type invitations struct {
 	cluster Cluster
 	// expected are the nodes that Join has asked to come.
 	expected expected
+	// refusals bounds the lines about nodes that are not taken in: whoever has a node's
+	// certificate can ask without end.
+	refusals rate.Sometimes
 }
 
 // Invite makes a token with which one node can join by itself, once.
@@ -166,16 +170,18 @@ func (i *invitations) Admit(ctx context.Context, n Newcomer, take func(tokenHash
 		hash, asks.Token = sum[:], shownToken(sum[:])
 	}
 	member, err := i.judgeNewcomer(ctx, n, hash)
-	if member {
-		_, err := take(nil, i.principal(ctx, false))
-		return err
-	}
 	if err != nil {
-		who := i.caller(ctx)
-		i.logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		i.refusals.Do(func() {
+			who := i.caller(ctx)
+			i.logger.WarnContext(ctx, "a node is not taken in", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		})
 		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
 			i.recordDenial(ctx, "Join", r.GetDetail())
 		}
+		return err
+	}
+	if member {
+		_, err := take(nil, i.principal(ctx, false))
 		return err
 	}
 	var failed error // In the words that the newcomer understands.
@@ -195,14 +201,17 @@ func (i *invitations) Admit(ctx context.Context, n Newcomer, take func(tokenHash
 
 // judgeNewcomer says whether a node is a member already, and refuses one that is not
 // and has neither the right to the cluster nor a token that there is. So strangers do
-// not fill the audit log.
+// not fill the audit log. It refuses removed members, and callers that say a member's id,
+// as the state does: so they write nothing to the log.
 //
 // A refusal ends the node that asks. So it is never that of a state that is behind:
 // the node may have been let in, its token made, or the roles set through another.
 func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
 	judge := func() (bool, error) {
-		if slices.ContainsFunc(i.state.Members(), func(m *raftlogv1.Member) bool { return bytes.Equal(m.GetId(), n.ID) }) {
-			return true, nil
+		for _, m := range i.state.Members() {
+			if bytes.Equal(m.GetId(), n.ID) {
+				return true, checkKnown(m, n)
+			}
 		}
 		return false, i.checkNewcomer(ctx, n, hash)
 	}
@@ -213,6 +222,17 @@ func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte
 		return false, err
 	}
 	return judge()
+}
+
+// checkKnown is judgeNewcomer for a node whose id is a member's.
+func checkKnown(m *raftlogv1.Member, n Newcomer) error {
+	switch {
+	case m.GetRemoved():
+		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, fmt.Sprintf("the node was removed as %s; join with an empty data directory and a new tag", m.GetTag()))
+	case n.Tag != "" && n.Tag != m.GetTag():
+		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, fmt.Sprintf("the node is registered as %s", m.GetTag()))
+	}
+	return nil
 }
 
 // checkNewcomer is judgeNewcomer for a node that is no member.

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -84,6 +87,42 @@ func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
 	}
 	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
 		t.Errorf("with the right: %+v, %v", taken, err)
+	}
+}
+
+// TestNoEntryForANodeThatCannotComeBack: a removed node, and a caller that says another's
+// id, are refused without an entry in the log, however often they ask. Every holder of a
+// node's certificate can.
+func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
+	var lines bytes.Buffer
+	n := newNode(t, newWorld(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
+	n.world.raiseFormat(fsm.StrictFormat)
+	for _, tag := range []string{"D", "E"} {
+		n.world.Must(op.Envelope{}, &raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2", LogFormat: fsm.StrictFormat}})
+	}
+	n.world.Must(op.Envelope{}, &raftlogv1.MemberRemove{Tag: "E"})
+	for _, tt := range []struct {
+		id, tag string
+		want    raftlogv1.RefusalReason
+	}{
+		{"E", "E", raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER},
+		{"D", "F", raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID},
+		{"D", "D", raftlogv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED},
+		{"D", "", raftlogv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED},
+	} {
+		for range 100 {
+			taken := false
+			err := n.Admit(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag}, func([]byte, *string) (*raftlogv1.Member, error) {
+				taken = true
+				return nil, nil
+			})
+			if accepted := tt.want == 0; taken != accepted || (err == nil) != accepted || op.RefusalOf(err).GetReason() != tt.want {
+				t.Fatalf("%s as %q: taken %v, %v", tt.id, tt.tag, taken, err)
+			}
+		}
+	}
+	if n := strings.Count(lines.String(), "is not taken in"); n == 0 || n > 20 {
+		t.Errorf("200 refused nodes are %d lines in the log", n)
 	}
 }
 

@@ -220,7 +220,9 @@ func New(cfg Config) (*Service, error) {
 	reader := &reader{auth: auth, audit: audit, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
 	identities := &identities{calls, proposer, reader}
 	claims := &claims{calls, proposer, reader}
-	invitations := &invitations{calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster}
+	invitations := &invitations{
+		calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster, refusals: rate.Sometimes{First: 10, Interval: time.Second},
+	}
 	return &Service{
 		calls:       calls,
 		ids:         &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},

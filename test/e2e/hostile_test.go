@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -14,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,8 +44,10 @@ const (
 // hostile is a cluster with TLS, of which one node is attacked.
 type hostile struct {
 	*harness.Cluster
-	certs  string
-	node   *harness.Node
+	certs string
+	node  *harness.Node
+	// member is the tag of another node.
+	member string
 	ledger *harness.Ledger
 }
 
@@ -55,6 +57,7 @@ func startHostile(t *testing.T) *hostile {
 	c := harness.StartCluster(t, harness.Config{Certs: certs, Direct: true})
 	h := &hostile{Cluster: c, certs: certs, ledger: harness.NewLedger(t)}
 	h.node = c.Leader(t)
+	h.member = c.Nodes[slices.IndexFunc(c.Nodes, func(n *harness.Node) bool { return n != h.node })].Tag
 	return h
 }
 
@@ -75,7 +78,7 @@ func (h *hostile) ofAnotherCA(t *testing.T, name string) *tls.Config {
 	return cfg
 }
 
-// expired shows a certificate of the cluster's CA, with the names of node B, that
+// expired shows a certificate of the cluster's CA, with the names of a member, that
 // ended an hour ago.
 func (h *hostile) expired(t *testing.T) *tls.Config {
 	t.Helper()
@@ -88,7 +91,7 @@ func (h *hostile) expired(t *testing.T) *tls.Config {
 		t.Fatal(err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"B"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(-time.Hour),
+		SerialNumber: big.NewInt(1), DNSNames: []string{h.member}, URIs: []*url.URL{{Scheme: "idnode", Host: "*", Path: "/node/" + h.member}}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(-time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}, ca.Leaf, key.Public(), ca.PrivateKey)
 	if err != nil {
@@ -103,21 +106,21 @@ func upTo(version uint16, cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// firstWords are the first bytes that each port accepts of an authorised caller.
+// firstWords are the first bytes that a port for callers accepts of an authorised one.
 func (h *hostile) firstWords(port string) []byte {
-	switch port {
-	case h.node.GRPC:
+	if port == h.node.GRPC {
 		return append([]byte(preface), frame(frameSettings, 0, 0, nil)...)
-	case h.node.HTTP:
-		return []byte("GET /build/version HTTP/1.1\r\nHost: x\r\n\r\n")
-	default:
-		return bytes.Repeat([]byte{0}, 512)
 	}
+	return []byte("GET /build/version HTTP/1.1\r\nHost: x\r\n\r\n")
 }
 
-// answers says whether a port answers a caller with this certificate.
+// answers says whether a port answers a caller with this certificate; the Raft port,
+// whether it takes the caller for a member.
 func (h *hostile) answers(t *testing.T, port string, cfg *tls.Config) bool {
 	t.Helper()
+	if port == h.node.Raft {
+		return letsIn(t, h.Cluster, h.node, h.member, cfg)
+	}
 	raw, err := net.Dial("tcp", port)
 	if err != nil {
 		t.Fatal(err)
@@ -152,11 +155,14 @@ func TestHostileHandshakes(t *testing.T) {
 			t.Errorf("the %s port does not answer a good client with TLS 1.2", name)
 		}
 	}
+	if !h.answers(t, h.node.Raft, h.stranger(t, h.member)) {
+		t.Error("the Raft port does not answer a member: this test finds nothing")
+	}
 	every := map[string]string{"gRPC": h.node.GRPC, "HTTP": h.node.HTTP, "Raft": h.node.Raft}
 	for name, port := range every {
 		for who, cfg := range map[string]*tls.Config{
-			"no certificate": h.stranger(t, ""), "another CA": h.ofAnotherCA(t, "B"), "expired": h.expired(t),
-			"TLS 1.1": upTo(tls.VersionTLS11, h.stranger(t, "B")), "TLS 1.0": upTo(tls.VersionTLS10, h.stranger(t, "B")),
+			"no certificate": h.stranger(t, ""), "another CA": h.ofAnotherCA(t, h.member), "expired": h.expired(t),
+			"TLS 1.1": upTo(tls.VersionTLS11, h.stranger(t, h.member)), "TLS 1.0": upTo(tls.VersionTLS10, h.stranger(t, h.member)),
 		} {
 			if h.answers(t, port, cfg) {
 				t.Errorf("the %s port answers: %s", name, who)
@@ -165,7 +171,7 @@ func TestHostileHandshakes(t *testing.T) {
 	}
 	for who, cfg := range map[string]*tls.Config{
 		"a client": h.stranger(t, "client"), "a node of the CA that is no member": h.stranger(t, "X"),
-		"a member, with TLS 1.2": upTo(tls.VersionTLS12, h.stranger(t, "B")), "a member that does not say whom it wants": h.stranger(t, "B"),
+		"a member, with TLS 1.2": upTo(tls.VersionTLS12, h.stranger(t, h.member)), "another member": h.stranger(t, h.node.Tag),
 	} {
 		if h.answers(t, h.node.Raft, cfg) {
 			t.Errorf("the Raft port answers: %s", who)

@@ -78,7 +78,7 @@ func TestAStrangersCertificateMakesNoMember(t *testing.T) {
 		if _, err := asks.Join(ctx, &peerv1.JoinRequest{Member: d}); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("%s asked for membership: %v, want PermissionDenied", name, err)
 		}
-		if talks(t, c.Nodes[0].Raft, harness.ClientTLS(t, certs, name)) {
+		if letsIn(t, c, c.Nodes[0], "B", harness.ClientTLS(t, certs, name)) {
 			t.Errorf("the Raft port answered %s", name)
 		}
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"io"
 	"net"
@@ -64,10 +65,13 @@ func TestMutualTLS(t *testing.T) {
 			t.Errorf("join by an application: %v, want PermissionDenied", err)
 		}
 	})
-	for _, name := range []string{"", "client", "X"} {
+	issue(t, certs, "host-b", x509.Certificate{
+		DNSNames: []string{"B"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	for _, name := range []string{"B", "", "client", "X", "C", "host-b"} {
 		t.Run("the Raft port with the certificate of "+name, func(t *testing.T) {
-			if talks(t, n.Raft, harness.ClientTLS(t, certs, name)) {
-				t.Error("the Raft port answered a stranger")
+			if in := letsIn(t, c, n, "B", harness.ClientTLS(t, certs, name)); in != (name == "B") {
+				t.Errorf("it is let in as B: %v", in)
 			}
 		})
 	}
@@ -82,50 +86,60 @@ func newcomer(tag string) *raftlogv1.Member {
 	}
 }
 
-// asMember introduces a caller as a member, as the calls between nodes do. An
-// application can say all that: only the certificate tells it from the member.
-func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string) context.Context {
+// identities returns the cluster's id, and the members' ids by tag.
+func identities(ctx context.Context, t *testing.T, c *harness.Cluster) (cluster []byte, members map[string][]byte) {
 	t.Helper()
 	r, err := c.Nodes[0].Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(r.Members, func(m *idnodev1.Member) bool { return m.Tag == tag })
-	id, err := hex.DecodeString(r.Members[i].Id)
-	if err != nil {
-		t.Fatal(err)
+	decode := func(id string) []byte {
+		raw, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
 	}
-	cluster, err := hex.DecodeString(r.ClusterId)
-	if err != nil {
-		t.Fatal(err)
+	members = map[string][]byte{}
+	for _, m := range r.Members {
+		members[m.Tag] = decode(m.Id)
 	}
+	return decode(r.ClusterId), members
+}
+
+// asMember introduces a caller as a member, as the calls between nodes do. An
+// application can say all that: only the certificate tells it from the member.
+func asMember(ctx context.Context, t *testing.T, c *harness.Cluster, tag string) context.Context {
+	t.Helper()
+	cluster, ids := identities(ctx, t, c)
 	return metadata.AppendToOutgoingContext(
-		ctx, "idnode-node-id-bin", string(id), "idnode-cluster-id-bin", string(cluster), "idnode-node-tag", tag,
+		ctx, "idnode-node-id-bin", string(ids[tag]), "idnode-cluster-id-bin", string(cluster), "idnode-node-tag", tag,
 	)
 }
 
-// talks says whether a Raft port answers a connection's first bytes with
-// anything but its end.
-func talks(t *testing.T, addr string, cfg *tls.Config) bool {
+// letsIn says whether a node's Raft port takes the caller for a member. The caller says
+// what the member would say: only the certificate tells it from the member.
+func letsIn(t *testing.T, c *harness.Cluster, n *harness.Node, tag string, cfg *tls.Config) bool {
 	t.Helper()
-	raw, err := net.Dial("tcp", addr)
+	cluster, ids := identities(t.Context(), t, c)
+	greeting := slices.Concat([]byte("idnraft\x02\x01"), cluster, ids[tag], ids[n.Tag], make([]byte, 8+1+4*8)) // Of a process without a number, an empty disk.
+	raw, err := net.Dial("tcp", n.Raft)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer raw.Close()
 	raw.SetDeadline(time.Now().Add(5 * time.Second))
-	cfg.ServerName = "A"
+	cfg.ServerName = n.Tag
 	conn := tls.Client(raw, cfg)
-	if err := conn.Handshake(); err != nil {
+	if conn.Handshake() != nil {
 		return false
 	}
-	// A pre-vote request in the clear would begin like this; a caller without a
-	// certificate gets no answer to it.
-	if _, err := conn.Write(make([]byte, 512)); err != nil {
+	if _, err := conn.Write(greeting); err != nil {
 		return false
 	}
-	_, err = conn.Read(make([]byte, 512))
-	return err == nil
+	answer := make([]byte, len("idnraft\x02")+1)
+	_, err = io.ReadFull(conn, answer)
+	return err == nil && answer[len(answer)-1] == 0
 }
 
 // TestPageOverTLS: over TLS the page is for those with a certificate.
