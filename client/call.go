@@ -49,6 +49,9 @@ type plan struct {
 	id *idnodev1.RequestId
 	// own says that the id was made for this call: no other call has ever sent it.
 	own bool
+	// changes says that the call changes something without an id: it may be repeated,
+	// because what it is about says what it has done already.
+	changes bool
 }
 
 // request is a request about a database.
@@ -66,6 +69,11 @@ type counted interface {
 // ask makes a call that only reads.
 func ask[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
+}
+
+// change makes a call that changes something and may be repeated without a request id.
+func change[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+	return invoke(ctx, c, plan{toLeader: true, changes: true}, m, req)
 }
 
 // once makes a call that counts once; the request id is already in req.
@@ -264,7 +272,7 @@ func (p *progress) note(n *node, err *Error) {
 	if err.Reason == reasonOverloaded {
 		p.overloads++
 	}
-	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
+	p.unknown = p.unknown || (p.id != nil || p.changes) && err.effect() == effectUnknown
 }
 
 // allForeign says that as many tries as there are endpoints found only nodes of another

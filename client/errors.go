@@ -51,7 +51,7 @@ var (
 	// Nothing happened in its own.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
 	// ErrOutcomeUnknown: the call may or may not have happened. The same call
-	// with Error.RequestID counts once.
+	// with Error.RequestID counts once; one about a series' numbers needs none.
 	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
 	// ErrOverloaded: there are too many calls. Nothing happened.
 	ErrOverloaded error = &kind{reason: reasonOverloaded, text: "the node is overloaded"}
