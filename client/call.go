@@ -241,7 +241,7 @@ func (r *router) try(within *callTimeout, n *node, since *uint64, try func(conte
 	ctx, cancel := context.WithTimeout(within.present(), r.cfg.TryTimeout)
 	defer cancel()
 	err = try(ctx, n, since)
-	if foreign := r.stillOwn(within, n, dialled); foreign != nil {
+	if foreign := r.stillOwn(within, n, dialled, err); foreign != nil {
 		return foreign
 	}
 	return err
@@ -272,7 +272,7 @@ func (p *progress) note(n *node, err *Error) {
 	if err.Reason == reasonOverloaded {
 		p.overloads++
 	}
-	p.unknown = p.unknown || (p.id != nil || p.changes) && err.effect() == effectUnknown
+	p.unknown = p.unknown || (p.id != nil || p.changes) && (err.Unknown || err.effect() == effectUnknown)
 }
 
 // allForeign says that as many tries as there are endpoints found only nodes of another
