@@ -95,3 +95,26 @@ func TestUnreadAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAnswerWithoutRoom: a call was made, and there is no room for its answer. It must
+// not look like an empty answer, also if its handler takes no notice.
+func TestAnAnswerWithoutRoom(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1})
+	shop, others := b.Open("shop"), b.Open("others")
+	defer others.Close()
+	others.Unsent(2 << 20)
+	s := newWorld(t).newServer("A", Config{Held: func(net.Conn) *budget.Connection { return shop }}, "")
+	s.Handle("GET /some", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(make([]byte, 100<<10))
+	}))
+	served := httptest.NewUnstartedServer(s)
+	served.Config.ConnContext = s.http.ConnContext
+	served.Start()
+	defer served.Close()
+	answer, err := served.Client().Get(served.URL + "/some")
+	if err == nil {
+		answer.Body.Close()
+		t.Errorf("status %d, length %d", answer.StatusCode, answer.ContentLength)
+	}
+}
