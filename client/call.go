@@ -83,6 +83,9 @@ func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client,
 
 func invoke[Service any, Req request, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var got Resp
+	if err := sendable(req); err != nil {
+		return got, err
+	}
 	first := true
 	r := c.router(req.GetDatabase())
 	err := r.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
