@@ -87,8 +87,9 @@ func (r *router) own(within *callTimeout, n *node) (dialled uint64, err error) {
 }
 
 // stillOwn checks what a try has got if there has been another connection meanwhile: it
-// may have come over that one. What the cluster did is not known then.
-func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64) error {
+// may have come over that one. What the cluster did is not known then, unless tried, the
+// error of the try, says that nothing happened.
+func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64, tried error) error {
 	if n.belongs.dialled.Load() == dialled {
 		return nil
 	}
@@ -97,6 +98,7 @@ func (r *router) stillOwn(within *callTimeout, n *node, dialled uint64) error {
 		return nil
 	}
 	e := *errorOf(err)
+	e.Unknown = tried == nil || errorOf(tried).effect() == effectUnknown
 	if e.Reason != reasonOtherCluster {
 		e.Reason = "" // Unlike before a try, something may have happened.
 	}

@@ -91,6 +91,57 @@ func TestANodeOfAnotherClusterTakesAnAddress(t *testing.T) {
 	})
 }
 
+// TestACallInFlightAsAnotherClusterTakesTheAddress: a node that stops answers the calls that
+// it has, while the next connection leads to another cluster. Its answer is not taken, for
+// it may be the other's, and the error does not say that nothing happened.
+func TestACallInFlightAsAnotherClusterTakesTheAddress(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		own, other := named(t, "own", 1), named(t, "other", 1)
+		line := &switchboard{to: own.nodes[0].addr}
+		cfg.Endpoints, cfg.Dial, cfg.Timeout, cfg.TryTimeout = []string{"node:7400"}, line.dial, 20*time.Second, 20*time.Second
+		c := connect(t, cfg)
+		if _, err := c.Next(t.Context(), "orders|"); err != nil {
+			t.Fatal(err)
+		}
+		begun, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		first := sync.OnceFunc(func() { close(begun) })
+		own.nodes[0].hook(func(context.Context, proto.Message) error {
+			first()
+			<-release
+			return nil
+		}, nil)
+		go func() {
+			_, err := c.Next(t.Context(), "orders|")
+			ended <- err
+		}()
+		<-begun
+		line.mu.Lock()
+		line.to = other.nodes[0].addr
+		line.mu.Unlock()
+		go own.nodes[0].server.GracefulStop()
+		for {
+			// Until the client hears that the node stops, it still calls that one.
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			_, err := c.Identity("orders").Get(ctx)
+			cancel()
+			if errors.Is(err, client.ErrOtherCluster) {
+				break
+			}
+		}
+		close(release)
+		err := <-ended
+		var e *client.Error
+		if !errors.Is(err, client.ErrOutcomeUnknown) || !errors.Is(err, client.ErrOtherCluster) || !errors.As(err, &e) || e.RequestID == "" {
+			t.Errorf("error %v", err)
+		}
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		if own.values["orders"] != 2 {
+			t.Errorf("its own cluster stands at %d", own.values["orders"])
+		}
+	})
+}
+
 // TestEndpointsOfTwoClusters: of the endpoints only those of the cluster that is meant
 // are called, whichever comes first and whichever leads.
 func TestEndpointsOfTwoClusters(t *testing.T) {

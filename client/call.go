@@ -49,6 +49,9 @@ type plan struct {
 	id *idnodev1.RequestId
 	// own says that the id was made for this call: no other call has ever sent it.
 	own bool
+	// changes says that the call changes something without an id: it may be repeated,
+	// because what it is about says what it has done already.
+	changes bool
 }
 
 // request is a request about a database.
@@ -68,6 +71,11 @@ func ask[Service any, Req request, Resp answer](ctx context.Context, c *Client, 
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
+// change makes a call that changes something and may be repeated without a request id.
+func change[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+	return invoke(ctx, c, plan{toLeader: true, changes: true}, m, req)
+}
+
 // once makes a call that counts once; the request id is already in req.
 func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client, o options, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
@@ -75,6 +83,9 @@ func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client,
 
 func invoke[Service any, Req request, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var got Resp
+	if err := sendable(req); err != nil {
+		return got, err
+	}
 	first := true
 	r := c.router(req.GetDatabase())
 	err := r.run(ctx, p, func(ctx context.Context, n *node, since *uint64) (err error) {
@@ -233,7 +244,7 @@ func (r *router) try(within *callTimeout, n *node, since *uint64, try func(conte
 	ctx, cancel := context.WithTimeout(within.present(), r.cfg.TryTimeout)
 	defer cancel()
 	err = try(ctx, n, since)
-	if foreign := r.stillOwn(within, n, dialled); foreign != nil {
+	if foreign := r.stillOwn(within, n, dialled, err); foreign != nil {
 		return foreign
 	}
 	return err
@@ -264,7 +275,7 @@ func (p *progress) note(n *node, err *Error) {
 	if err.Reason == reasonOverloaded {
 		p.overloads++
 	}
-	p.unknown = p.unknown || p.id != nil && err.effect() == effectUnknown
+	p.unknown = p.unknown || (p.id != nil || p.changes) && (err.Unknown || err.effect() == effectUnknown)
 }
 
 // allForeign says that as many tries as there are endpoints found only nodes of another

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -582,4 +583,36 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%+v is taken", cfg)
 		}
 	}
+}
+
+// TestWhatCannotBeSentIsRefused at once, with nothing sent and nothing in doubt. In a message
+// with other calls it would end their stream.
+func TestWhatCannotBeSentIsRefused(t *testing.T) {
+	both(t, func(t *testing.T, cfg client.Config) {
+		f := newCluster(t, 1)
+		cfg.Endpoints = f.addrs()
+		c := connect(t, cfg)
+		for name, bad := range map[string]string{"no UTF-8": "a\xff", "too large": strings.Repeat("a", 5<<20)} {
+			ctx, id := t.Context(), client.WithRequestID(bad)
+			_, err1 := c.Identity(bad).Next(ctx)
+			_, err2 := c.Identity("orders").Next(ctx, id)
+			_, err3 := c.Identity("orders").Next(ctx, client.WithSeparator(bad))
+			_, err4 := c.Identity("orders").Next(ctx, client.WithDatabase(bad))
+			_, err5 := c.Identity(bad).Seed(ctx, 1)
+			_, err6 := c.NextRange(ctx, bad, client.RangeRequest{})
+			_, err7 := c.ReturnRange(ctx, bad, client.Range{Low: 1, High: 32}, 1)
+			err8, err9 := c.Claim(ctx, bad), c.Release(ctx, bad)
+			_, err10 := c.NextN(ctx, bad, 1)
+			_, err11 := c.Identity(bad).Get(ctx)
+			_, err12 := c.Series("invoices").Take(ctx, client.NumberRequest{Keys: []string{bad}})
+			for i, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, err12} {
+				if !errors.Is(err, client.ErrInvalid) || errors.Is(err, client.ErrOutcomeUnknown) {
+					t.Errorf("%s, %d: %.200v", name, i+1, err)
+				}
+			}
+		}
+		if len(f.nodes[0].requests()) > 0 {
+			t.Error("something was sent")
+		}
+	})
 }

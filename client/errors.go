@@ -48,10 +48,10 @@ var (
 	// ErrNoEndpoint: no node could be reached. Nothing happened.
 	ErrNoEndpoint error = &kind{reason: reasonNoEndpoint, text: "no node can be reached"}
 	// ErrOtherCluster: the nodes that answer belong to another cluster than the client.
-	// Nothing happened in its own.
+	// Nothing happened in its own, unless the error is ErrOutcomeUnknown too.
 	ErrOtherCluster error = &kind{reason: reasonOtherCluster, text: "the node belongs to another cluster"}
 	// ErrOutcomeUnknown: the call may or may not have happened. The same call
-	// with Error.RequestID counts once.
+	// with Error.RequestID counts once; one about a series' numbers needs none.
 	ErrOutcomeUnknown error = &kind{reason: reasonUnknown, text: "the outcome is unknown"}
 	// ErrOverloaded: there are too many calls. Nothing happened.
 	ErrOverloaded error = &kind{reason: reasonOverloaded, text: "the node is overloaded"}

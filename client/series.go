@@ -87,7 +87,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 	if want.ExpiresIn != 0 {
 		req.ExpiresIn = durationpb.New(want.ExpiresIn)
 	}
-	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.TakeNumbers, req)
+	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.TakeNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -97,7 +97,7 @@ func (s Series) Take(ctx context.Context, want NumberRequest, opts ...Option) ([
 func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.ConfirmNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
+	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ConfirmNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -106,7 +106,7 @@ func (s Series) Confirm(ctx context.Context, numbers []DocumentNumber, opts ...O
 func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason string, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.VoidNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers), Reason: reason}
-	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.VoidNumbers, req)
+	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.VoidNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 
@@ -115,7 +115,7 @@ func (s Series) Void(ctx context.Context, numbers []DocumentNumber, reason strin
 func (s Series) Release(ctx context.Context, numbers []DocumentNumber, opts ...Option) ([]DocumentNumber, error) {
 	o := s.client.options(opts)
 	req := &idnodev1.ReleaseNumbersRequest{Database: o.database, Series: s.name, Keys: numberKeys(numbers)}
-	r, err := ask(ctx, s.client, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
+	r, err := change(ctx, s.client, idnodev1.SeriesServiceClient.ReleaseNumbers, req)
 	return documentNumbers(r.GetNumbers()), err
 }
 

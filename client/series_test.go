@@ -174,3 +174,44 @@ func TestNumbersAreEnded(t *testing.T) {
 		t.Errorf("an expired one: %v", err)
 	}
 }
+
+// TestALostAnswerAboutNumbersIsNotCalledNothing: a try that may have taken effect is told,
+// whatever the tries after it find. The document may have a number.
+func TestALostAnswerAboutNumbersIsNotCalledNothing(t *testing.T) {
+	of := []client.DocumentNumber{{Key: "a"}}
+	calls := map[string]func(context.Context, client.Series) error{
+		"take": func(ctx context.Context, s client.Series) error {
+			_, err := s.Take(ctx, client.NumberRequest{Keys: []string{"a"}})
+			return err
+		},
+		"confirm": func(ctx context.Context, s client.Series) error { _, err := s.Confirm(ctx, of); return err },
+		"void":    func(ctx context.Context, s client.Series) error { _, err := s.Void(ctx, of, "torn"); return err },
+		"release": func(ctx context.Context, s client.Series) error { _, err := s.Release(ctx, of); return err },
+	}
+	for name, call := range calls {
+		for later, then := range map[string]error{"no quorum": failure(codes.Unavailable, "NO_QUORUM", ""), "no answer": failure(codes.Unavailable, "", "")} {
+			t.Run(name+", then "+later, func(t *testing.T) {
+				t.Parallel()
+				f := newCluster(t, 1)
+				s := connect(t, client.Config{Endpoints: f.addrs(), Timeout: 300 * time.Millisecond}).Series("invoices")
+				if _, err := s.Take(t.Context(), client.NumberRequest{Keys: []string{"a"}}); err != nil {
+					t.Fatal(err)
+				}
+				f.nodes[0].hook(nil, func(context.Context, proto.Message) error {
+					f.nodes[0].hook(always(then), nil)
+					return failure(codes.Unavailable, "", "") // As gRPC says of a connection that broke.
+				})
+				err := call(t.Context(), s)
+				if !errors.Is(err, client.ErrOutcomeUnknown) || errors.Is(err, client.ErrNoEndpoint) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+	}
+	f := newCluster(t, 1)
+	s := connect(t, client.Config{Endpoints: f.addrs(), Timeout: 300 * time.Millisecond}).Series("invoices")
+	f.nodes[0].hook(always(failure(codes.Unavailable, "", "")), nil)
+	if _, err := s.Find(t.Context(), "a"); !errors.Is(err, client.ErrNoEndpoint) || errors.Is(err, client.ErrOutcomeUnknown) {
+		t.Errorf("a read: %v", err)
+	}
+}

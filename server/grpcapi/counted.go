@@ -43,6 +43,14 @@ func isOperators(method string) bool {
 		strings.HasPrefix(method, "/"+idnodev1.AdminService_ServiceDesc.ServiceName+"/")
 }
 
+// takeFor takes bytes for a call of a method.
+func takeFor(method string, to *budget.Connection, bytes int64) bool {
+	if isOperators(method) {
+		return to.TakeLast(bytes)
+	}
+	return to.Take(bytes)
+}
+
 // countedUnary counts what a call holds for its caller. The answer is encoded here, so
 // that it is counted until gRPC has sent it.
 func (l *requestLog) countedUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -64,11 +72,7 @@ func (l *requestLog) counted(ctx context.Context, to *budget.Connection, req any
 ) (any, error) {
 	if method != healthv1.Health_Check_FullMethodName {
 		bytes := callBytes + int64(proto.Size(req.(proto.Message))) + answerBytes(req)
-		take := to.Take
-		if isOperators(method) {
-			take = to.TakeLast
-		}
-		if !take(bytes) {
+		if !takeFor(method, to, bytes) {
 			return nil, l.refuse(service.ErrOverloaded)
 		}
 		defer to.Give(bytes)

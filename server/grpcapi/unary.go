@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -20,10 +21,16 @@ type publicServices struct{ server *Server }
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (p publicServices) RegisterService(desc *grpc.ServiceDesc, server any) {
-	for _, method := range desc.Methods {
-		p.server.unary["/"+desc.ServiceName+"/"+method.MethodName] = unary{server, method}
+	overGRPC := *desc
+	overGRPC.Methods = slices.Clone(desc.Methods)
+	for i, method := range desc.Methods {
+		name := "/" + desc.ServiceName + "/" + method.MethodName
+		p.server.unary[name] = unary{server, method}
+		if request := requestOf(desc, method.MethodName); repeats(request) {
+			overGRPC.Methods[i].Handler = p.server.log.inParts(name, request, method.Handler)
+		}
 	}
-	p.server.RegisterService(desc, server)
+	p.server.RegisterService(&overGRPC, server)
 }
 
 // Unary makes a call of a public method, by its full name, as gRPC's server makes it: its

@@ -117,6 +117,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner := withoutDoubleSlash(g.withCaller(r))
 	g.next.ServeHTTP(response, inner)
 	r.Pattern = inner.Pattern // The handler around this one asks which call it was.
+	if response.cut {
+		panic(http.ErrAbortHandler) // What was made is not told: it must not look whole.
+	}
 	if r.ProtoMajor > 1 {
 		// Of HTTP/2 a connection has many requests. What is written of this one's answer
 		// later, however small, would hold all of it without being counted.
@@ -199,6 +202,8 @@ type loggedResponse struct {
 	reason string
 	// held is the caller's; nil if nothing is counted.
 	held *budget.Connection
+	// cut says that there was no room for a part of the answer.
+	cut bool
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -220,6 +225,7 @@ func (w *loggedResponse) Write(b []byte) (int, error) {
 		return w.ResponseWriter.Write(b)
 	}
 	if !w.held.Take(more) {
+		w.cut = true
 		return 0, service.ErrOverloaded
 	}
 	defer w.held.Give(more)

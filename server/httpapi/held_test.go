@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/idnode/idnode/server/budget"
+	"github.com/idnode/idnode/server/service"
 )
 
 // slowReader is an answer that nobody reads before it is told to be. It takes what is
@@ -93,5 +94,46 @@ func TestUnreadAnswers(t *testing.T) {
 				t.Errorf("%d bytes are held when all was read", b.Held())
 			}
 		})
+	}
+}
+
+// TestAnAnswerWithoutRoom: a call was made, and there is no room for its answer. It must
+// not look like an empty answer, also if its handler takes no notice.
+func TestAnAnswerWithoutRoom(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 2 << 20, Connections: 1})
+	shop, others := b.Open("shop"), b.Open("others")
+	defer others.Close()
+	others.Unsent(2 << 20)
+	s := newWorld(t).newServer("A", Config{Held: func(net.Conn) *budget.Connection { return shop }}, "")
+	s.Handle("GET /some", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(make([]byte, 100<<10))
+	}))
+	served := httptest.NewUnstartedServer(s)
+	served.Config.ConnContext = s.http.ConnContext
+	served.Start()
+	defer served.Close()
+	answer, err := served.Client().Get(served.URL + "/some")
+	if err == nil {
+		answer.Body.Close()
+		t.Errorf("status %d, length %d", answer.StatusCode, answer.ContentLength)
+	}
+}
+
+// TestAListWithoutRoom: a page of names is counted before it is read, and a caller without
+// room hears it as an answer.
+func TestAListWithoutRoom(t *testing.T) {
+	b := budget.New(budget.Limits{Bytes: 2 * listBytes, Connections: 1})
+	shop := b.Open("shop")
+	c, _ := net.Pipe()
+	s := newWorld(t).newServer("A", Config{Held: func(net.Conn) *budget.Connection { return shop }}, "")
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connection{}, c), http.MethodGet, "/databases/default/debug/identities", nil)
+	r.Host = "127.0.0.1"
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), service.ReasonOverloaded) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are held", b.Held())
 	}
 }

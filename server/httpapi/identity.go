@@ -57,6 +57,10 @@ func (a *api) seedIdentity(w http.ResponseWriter, r *http.Request, p *params) er
 	return nil
 }
 
+// listBytes is what a page of the longest names holds, beside the part of the answer that it
+// becomes.
+const listBytes = service.MaxPageSize * 2 << 10
+
 // listIdentities writes all identities from start on, or pageSize of them, as
 // one object. It is written page by page: there may be a million.
 func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) error {
@@ -66,6 +70,13 @@ func (a *api) listIdentities(w http.ResponseWriter, r *http.Request, p *params) 
 	}
 	if p.err != nil {
 		return p.err
+	}
+	if counted, ok := w.(*loggedResponse); ok {
+		if !counted.held.Take(listBytes) {
+			a.refused(service.ReasonOverloaded, 1)
+			return service.ErrOverloaded
+		}
+		defer counted.held.Give(listBytes)
 	}
 	out := objectWriter{w: w, extend: a.extend}
 	for page, err := range a.identityPages(r.Context(), r.PathValue("db")) {

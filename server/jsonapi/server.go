@@ -22,8 +22,9 @@ import (
 const (
 	// maxBody bounds the body of a call, as it bounds those of all calls on the port.
 	maxBody = 64 << 10
-	// bodyCost is what a body holds for each of its bytes: itself, and its strings.
-	bodyCost = 2
+	// bodyCost is what a body holds for each of its bytes at worst, decoded and translated:
+	// the items of a list may have three bytes each.
+	bodyCost = 64
 )
 
 // Calls makes calls; grpcapi.Server does. Errors are gRPC statuses.

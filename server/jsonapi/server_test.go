@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -353,6 +354,29 @@ func TestNoRoomForACall(t *testing.T) {
 	if w.index != before+1 {
 		t.Errorf("%d operations were proposed, want 1", w.index-before)
 	}
+}
+
+// TestABodyOfManyParts: what is counted of a body is what it holds at worst when it is
+// decoded: nothing but items of a list, of three bytes each.
+func TestABodyOfManyParts(t *testing.T) {
+	const items = maxBody / 3
+	body := []byte(`{"tags":[` + strings.Repeat("{},", items-10) + "{}]}")
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, requests := heap(), make([]idnodev1.MergeClusterRequest, 10)
+	for i := range requests {
+		if err := decode(body, &requests[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := int64(heap()-before) / int64(len(requests)*len(body)); held >= bodyCost {
+		t.Errorf("a byte holds %d, and counts for %d", held, bodyCost)
+	}
+	runtime.KeepAlive(requests)
 }
 
 // TestRequestsAreLogged: with method, status and reason, in one line, without the body.

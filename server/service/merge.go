@@ -23,6 +23,8 @@ const (
 	MaxMergeBytes = 40_000
 	// MaxMergeTags is how many given tags one call has.
 	MaxMergeTags = 100
+	// maxRecordBytes is above what a group has room for.
+	maxRecordBytes = 64 << 10
 	// maxResumeBytes is how long the resume of an answer can be: a name and two
 	// numbers.
 	maxResumeBytes = docid.MaxNameBytes + 32
@@ -164,6 +166,9 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 	}
 	if err := m.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return 0, err
+	}
+	if len(req.Record) > maxRecordBytes {
+		return 0, &Error{Code: ResourceExhausted, Reason: ReasonQuota, Field: "record", Message: "the record is too large for the log"}
 	}
 	record := &raftlogv1.SeriesImport{}
 	if err := proto.Unmarshal(req.Record, record); err != nil {

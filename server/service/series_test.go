@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
@@ -17,6 +20,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -509,5 +513,27 @@ func TestANodeThatHasJustStarted(t *testing.T) {
 			caughtUp = true
 			wantError(t, call(), FailedPrecondition, ReasonFormatUnsupported, "")
 		})
+	}
+}
+
+// TestRecordsThatAreTooLarge: a record that no group of the log has room for is not decoded:
+// an empty number takes two bytes of it, and a hundred times as much when it is.
+func TestRecordsThatAreTooLarge(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	numbers := &raftlogv1.SeriesNumbersRecord{Name: "receipts"}
+	for range 1 << 17 {
+		numbers.Numbers = append(numbers.Numbers, &raftlogv1.SeriesStored{})
+	}
+	record, err := proto.Marshal(&raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: numbers}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = n.ImportSeries(t.Context(), ImportSeriesRequest{Record: record})
+	runtime.ReadMemStats(&after)
+	wantError(t, err, ResourceExhausted, ReasonQuota, "record")
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(len(record)) {
+		t.Errorf("%d bytes for a record of %d", taken, len(record))
 	}
 }

@@ -33,20 +33,22 @@ func listOf[S, T any](page service.Page[S], shown func(S) T) list[T] {
 	return l
 }
 
-// listRequest reads the parameters that all lists have: database, prefix, size,
-// token, and fresh, which asks for what the cluster knows rather than the node.
+// listRequest reads the parameters that all lists have: database, prefix, size, which is
+// no larger than the default, token, and fresh, which asks for what the cluster knows
+// rather than the node.
 func listRequest(r *http.Request) (service.ListRequest, error) {
 	q := r.URL.Query()
 	req := service.ListRequest{
-		Database: q.Get("database"), Prefix: q.Get("prefix"), PageToken: q.Get("token"), Consistency: consistency(q),
+		Database: q.Get("database"), Prefix: q.Get("prefix"), PageSize: service.DefaultPageSize, PageToken: q.Get("token"), Consistency: consistency(q),
 	}
 	if size := q.Get("size"); size != "" {
-		var err error
-		if req.PageSize, err = strconv.Atoi(size); err != nil {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
 			return req, &problem{
-				Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageSize, Field: "size", Message: "the size is no number",
+				Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageSize, Field: "size", Message: "the size is no number above 0",
 			}
 		}
+		req.PageSize = min(n, req.PageSize) // As JSON, a name can have 12,000 bytes.
 	}
 	return req, nil
 }
@@ -69,13 +71,13 @@ func (p *Page) may(r *http.Request, name string) string {
 func database(q url.Values) string { return cmp.Or(q.Get("database"), docid.DefaultDatabase) }
 
 func (p *Page) identities(r *http.Request) (any, error) {
-	return arranged(r, p.service.ListIdentities, orders[service.Identity]{
+	return arranged(p, r, p.service.ListIdentities, orders[service.Identity]{
 		"value": func(a, b service.Identity) int { return cmp.Compare(a.Value, b.Value) },
 	}, func(i service.Identity) item { return item{i.Name, i.Value, p.may(r, i.Name)} })
 }
 
 func (p *Page) hilos(r *http.Request) (any, error) {
-	return arranged(r, p.service.ListHiLo, orders[service.HiLo]{
+	return arranged(p, r, p.service.ListHiLo, orders[service.HiLo]{
 		"value": func(a, b service.HiLo) int { return cmp.Compare(a.Max, b.Max) },
 	}, func(h service.HiLo) item { return item{h.Tag, h.Max, p.may(r, h.Tag)} })
 }
@@ -87,7 +89,7 @@ type name struct {
 }
 
 func (p *Page) claims(r *http.Request) (any, error) {
-	return arranged(r, p.service.ListClaims, nil, func(id string) name { return name{id, p.may(r, id)} })
+	return arranged(p, r, p.service.ListClaims, nil, func(id string) name { return name{id, p.may(r, id)} })
 }
 
 func (p *Page) databases(r *http.Request) (any, error) {
@@ -108,7 +110,7 @@ type etag struct {
 }
 
 func (p *Page) etags(r *http.Request) (any, error) {
-	return arranged(r, p.service.ListOwnEtags, orders[service.OwnEtag]{
+	return arranged(p, r, p.service.ListOwnEtags, orders[service.OwnEtag]{
 		"last":     func(a, b service.OwnEtag) int { return cmp.Compare(a.Last, b.Last) },
 		"reserved": func(a, b service.OwnEtag) int { return cmp.Compare(a.Reserved, b.Reserved) },
 		"ceiling":  func(a, b service.OwnEtag) int { return cmp.Compare(a.Ceiling, b.Ceiling) },

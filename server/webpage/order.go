@@ -14,13 +14,16 @@ import (
 // is looked through for each page.
 const maxArranged = 10_000
 
+// maxArranging is how many lists are arranged at once: of the longest names, one takes 20 MB.
+const maxArranging = 4
+
 // orders are ways to arrange a list, beside that of names.
 type orders[S any] map[string]func(a, b S) int
 
 // arranged answers a list as the parameters sort and descending say: by names if there
 // are none, which is the order it has.
 func arranged[S, T any](
-	r *http.Request, fetch func(context.Context, service.ListRequest) (service.Page[S], error), by orders[S], shown func(S) T,
+	p *Page, r *http.Request, fetch func(context.Context, service.ListRequest) (service.Page[S], error), by orders[S], shown func(S) T,
 ) (any, error) {
 	req, err := listRequest(r)
 	if err != nil {
@@ -35,6 +38,10 @@ func arranged[S, T any](
 	if err != nil {
 		return nil, &problem{Status: http.StatusBadRequest, Reason: service.ReasonInvalidPageToken, Field: "token", Message: "the token is no place in an arranged list"}
 	}
+	defer p.arranging.Add(-1)
+	if p.arranging.Add(1) > maxArranging {
+		return nil, service.ErrOverloaded
+	}
 	all, err := whole(r.Context(), req, fetch)
 	if err != nil {
 		return nil, err
@@ -45,12 +52,8 @@ func arranged[S, T any](
 	if descending {
 		slices.Reverse(all)
 	}
-	size := req.PageSize
-	if size <= 0 || size > service.MaxPageSize {
-		size = service.DefaultPageSize
-	}
 	begin = min(begin, len(all))
-	end := min(begin+size, len(all))
+	end := min(begin+req.PageSize, len(all))
 	page := service.Page[S]{Items: all[begin:end]}
 	if end < len(all) {
 		page.NextPageToken = strconv.Itoa(end)

@@ -3,9 +3,14 @@ package webpage
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
+	"runtime"
+	"strings"
 	"testing"
 
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -61,5 +66,58 @@ func TestALongListIsNotArranged(t *testing.T) {
 	})
 	if p := problemOf(err); p.Reason != service.ReasonInvalidRequest || p.Field != "sort" || fetched != maxArranged {
 		t.Errorf("after %d: %v", fetched, err)
+	}
+}
+
+// TestFewListsAreArrangedAtOnce: each holds the whole of its list.
+func TestFewListsAreArrangedAtOnce(t *testing.T) {
+	const more = 3
+	p, r := New(Config{}), httptest.NewRequest(get, api+"identities?descending=true", nil)
+	begun, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	for range maxArranging + more {
+		go func() {
+			_, err := arranged(p, r, func(context.Context, service.ListRequest) (service.Page[int], error) {
+				begun <- struct{}{}
+				<-release
+				return service.Page[int]{}, nil
+			}, nil, func(i int) int { return i })
+			ended <- err
+		}()
+	}
+	for range maxArranging {
+		<-begun
+	}
+	for range more {
+		if err := <-ended; problemOf(err).Reason != service.ReasonOverloaded {
+			t.Errorf("one more: %v", err)
+		}
+	}
+	close(release)
+	for range maxArranging {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if left := p.arranging.Load(); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+}
+
+// TestPagesOfTheLongestNames: what a list of the page takes is in proportion to what is
+// counted of a request.
+func TestPagesOfTheLongestNames(t *testing.T) {
+	w := newWorld(t)
+	s := w.newServer(httpapi.Config{})
+	for i := range 300 {
+		w.Must(op.Envelope{Database: "default"}, &raftlogv1.IdentitySeed{Name: strings.Repeat("<", 1990) + fmt.Sprint(i), Value: 1})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	answer := send(s, get, api+"identities?size=1000", "")
+	runtime.ReadMemStats(&after)
+	var got list[name]
+	decodeJSON(t, answer, &got)
+	if taken := after.TotalAlloc - before.TotalAlloc; len(got.Items) != 100 || got.Next == "" || taken > 8<<20 {
+		t.Errorf("%d names in %d bytes", len(got.Items), taken)
 	}
 }

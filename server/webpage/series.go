@@ -20,7 +20,7 @@ type seriesRow struct {
 }
 
 func (p *Page) series(r *http.Request) (any, error) {
-	return arranged(r, p.service.ListSeries, orders[service.SeriesInfo]{
+	return arranged(p, r, p.service.ListSeries, orders[service.SeriesInfo]{
 		"keys": func(a, b service.SeriesInfo) int { return cmp.Compare(a.Keys, b.Keys) },
 	}, func(s service.SeriesInfo) seriesRow {
 		return seriesRow{Name: s.Name, Format: s.Definition.Format, Keys: s.Keys, Suspended: s.Suspended, May: p.may(r, s.Name)}

@@ -1,0 +1,95 @@
+package grpcapi
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/idnode/idnode/server/service"
+)
+
+const (
+	// partBytes is what a part of a request holds, decoded and translated, beside its text.
+	partBytes = 256
+	// maxParts is above what an operation of the log has room for.
+	maxParts = 1 << 15
+)
+
+var errParts = &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: "the request has more than 32768 parts"}
+
+// requestOf returns what the requests of a method are.
+func requestOf(desc *grpc.ServiceDesc, method string) protoreflect.MessageDescriptor {
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(desc.ServiceName).Append(protoreflect.Name(method)))
+	if err != nil {
+		panic(err) // The generated code registers it.
+	}
+	return found.(protoreflect.MethodDescriptor).Input()
+}
+
+// repeats says whether a message has parts that can come any number of times.
+func repeats(message protoreflect.MessageDescriptor) bool {
+	for i := range message.Fields().Len() {
+		f := message.Fields().Get(i)
+		if f.Cardinality() == protoreflect.Repeated || f.Message() != nil && repeats(f.Message()) {
+			return true
+		}
+	}
+	return false
+}
+
+// partsOf counts the parts of an encoded message, and theirs, up to the first that cannot
+// be decoded.
+func partsOf(encoded []byte, message protoreflect.MessageDescriptor) (parts int64) {
+	for len(encoded) > 0 {
+		number, kind, head := protowire.ConsumeTag(encoded)
+		if head < 0 {
+			return parts
+		}
+		value := encoded[head:]
+		size := protowire.ConsumeFieldValue(number, kind, value)
+		if size < 0 {
+			return parts
+		}
+		parts++
+		if f := message.Fields().ByNumber(number); f != nil && f.Message() != nil && kind == protowire.BytesType {
+			inner, _ := protowire.ConsumeBytes(value)
+			parts += partsOf(inner, f.Message())
+		}
+		encoded = value[size:]
+	}
+	return parts
+}
+
+// inParts returns the handler of a method whose requests repeat parts. A part may take two
+// bytes of a message, and a hundred times as much when it is decoded, which gRPC does before
+// an interceptor could count it. So the parts are counted, and room is taken for them, before
+// the request is decoded.
+func (l *requestLog) inParts(method string, request protoreflect.MessageDescriptor, handler grpc.MethodHandler) grpc.MethodHandler {
+	return func(server any, ctx context.Context, decode func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
+		var message received
+		if err := decode(&message); err != nil {
+			return nil, err
+		}
+		whole := message.whole()
+		defer whole.Free()
+		parts := partsOf(whole.ReadOnlyData(), request)
+		if parts > maxParts {
+			return nil, l.refuse(errParts)
+		}
+		to := connectionOf(ctx)
+		if !takeFor(method, to, parts*partBytes) {
+			return nil, l.refuse(service.ErrOverloaded)
+		}
+		defer to.Give(parts * partBytes)
+		return handler(server, ctx, func(m any) error {
+			if err := proto.Unmarshal(whole.ReadOnlyData(), m.(proto.Message)); err != nil {
+				return malformed(err)
+			}
+			return nil
+		}, around)
+	}
+}
