@@ -15,7 +15,8 @@
 // behind a gap are records like any other. Each has a CRC-32C over its place, its content
 // and the sum of the record before it, and each entry in it has one of its own, which is
 // checked at every read. Segments without an entry of the log are removed in the
-// background, oldest first, once the record that drops their entries is on disk.
+// background, oldest first, once the record that drops their entries is on disk, and the
+// name of the oldest segment that stays.
 //
 // # Beginning a segment
 //

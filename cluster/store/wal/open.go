@@ -249,6 +249,7 @@ func (l *Log) settle(found scanned) error {
 	if err := l.disk.Sync(); err != nil {
 		return err
 	}
+	l.named.Store(newest.number)
 	if err := l.putMark(l.held.last); err != nil {
 		return err
 	}
