@@ -57,7 +57,9 @@
 // A loss of power that sets back the mark (it does not survive in the system's memory)
 // together with damage to the very last record, or to all from one record above the mark
 // to the end: that looks like a torn write, and they are cut off. Without a loss of power,
-// or with a good record behind the damage, this does not happen. The mark is also synced soon after a segment begins, before segments
+// or with a good record behind the damage, this does not happen. If the loss of power also
+// sets back the name of the newest segment, damage to its header makes it look like a draft
+// that was never begun. The mark is also synced soon after a segment begins, before segments
 // are removed, and when the log is closed. Nor does the log detect that the whole folder,
 // mark included, was replaced by an older copy of itself: for that, its user keeps its
 // Position elsewhere.
