@@ -254,10 +254,16 @@ func (c *scope) settle(now int64, policy OnExpiry) {
 }
 
 // run returns the first of the lowest count consecutive numbers that can be given: free
-// ones, but for those kept, and numbers that were never given.
+// ones, but for those kept, and numbers that were never given. If the first maxLooked free
+// ones have no such run, these are the latter.
 func (c *scope) run(count int64, kept map[ref]bool) int64 {
 	var first, next int64
+	looked := 0
 	c.free.Scan(func(n int64) bool {
+		if looked++; looked > maxLooked {
+			next = first
+			return false
+		}
 		if kept[refOf(c.index, n)] {
 			return true
 		}

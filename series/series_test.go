@@ -286,6 +286,31 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
+// TestATakeLooksAtSoManyNumbers that were given back, and then takes new ones: a call for
+// several does not hold up others for a gap behind many of one number.
+func TestATakeLooksAtSoManyNumbers(t *testing.T) {
+	for alone, want := range map[int]int64{9_998: 2*9_998 + 1, 10_000: 25_001} {
+		s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+		fill(t, s, 0, 25_000)
+		release := func(i int) {
+			if _, err := s.Release(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range alone {
+			release(2 * i)
+		}
+		release(2 * alone)
+		release(2*alone + 1)
+		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"a", "b"}})[0].Number; got != want {
+			t.Errorf("behind %d numbers that stand alone: got %d, want %d", alone, got, want)
+		}
+		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"c"}})[0].Number; got != 1 {
+			t.Errorf("a call for one got %d", got)
+		}
+	}
+}
+
 // TestAListLooksAtSoManyNumbers, and goes on: a state that few have does not hold up others.
 func TestAListLooksAtSoManyNumbers(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}"})
