@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tidwall/btree"
@@ -226,10 +227,13 @@ func (c *scope) end(number int64, state State, reason string) {
 	})
 }
 
-// expired calls f for the numbers whose time has ended, and that were not judged yet,
-// until f returns false.
-func (c *scope) expired(now int64, f func(number int64) bool) {
-	c.deadlines.Scan(func(d deadline) bool { return d.at <= now && f(d.number) })
+// ended returns how many numbers there are whose time has ended, and that were not judged
+// yet.
+func (c *scope) ended(now int64) int64 {
+	return int64(sort.Search(c.deadlines.Len(), func(i int) bool {
+		d, _ := c.deadlines.GetAt(i)
+		return d.at > now
+	}))
 }
 
 // settle does what the time demands.
