@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -248,6 +249,59 @@ func TestAReleasedIDIsNotClaimedWhereItMayBeIssuedElsewhere(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestASeedDoesNotVisitTheClaimsAboveIt: anybody with the rights to claim and to seed would
+// hold up all entries by seeds of one name with many claims.
+func TestASeedDoesNotVisitTheClaimsAboveIt(t *testing.T) {
+	l := newMergeLog(t)
+	l.mustApplied(l.do(opClaimID("users/2")))
+	l.firsts("users", 3) // It steps over the claim: there is a mark.
+	for first := range 32 {
+		m := &raftlogv1.Merge{}
+		for i := range MaxMerge {
+			m.Claims = append(m.Claims, "users/"+itoa(int64(1_000_000+first*MaxMerge+i)))
+		}
+		l.merge(m)
+	}
+	took := measure(func() {
+		for i := range int64(5000) {
+			l.mustApplied(l.do(opSeed("users", 10+i, false, nil)))
+		}
+	})
+	if took.cpu > time.Second {
+		t.Errorf("5000 seeds below %d claims took %v", 32*MaxMerge, took)
+	}
+}
+
+// TestAMergeReachesTheClaimsUnderAllSeparators up to its value, and none beyond it.
+func TestAMergeReachesTheClaimsUnderAllSeparators(t *testing.T) {
+	l := newMergeLog(t)
+	ids := []string{"users#2", "users/2", "users/3", "users/9", "users~3", "users~9"}
+	for _, id := range ids {
+		l.mustApplied(l.do(opClaimID(id)))
+		l.mustApplied(l.do(opClaimID("user" + id[5:])))
+		l.mustApplied(l.do(opClaimID("userss" + id[5:])))
+	}
+	for _, name := range []string{"user", "users", "userss"} {
+		for _, separator := range []string{"#", "/", "~"} {
+			l.mustApplied(l.do(opSeed(name, 0, true, nil)))
+			next := &raftlogv1.IdentityNext{Name: name, Count: 12, Separator: separator}
+			l.mustApplied(l.do(&raftlogv1.Operation{Database: "db", Op: &raftlogv1.Operation_IdentityNext{IdentityNext: next}}))
+		}
+	}
+	l.merge(mergeIdentity("users", 3, false))
+	for _, id := range ids {
+		l.mustApplied(l.do(opReleaseID(id)))
+		if got, want := l.claimRefused(id), id[6] != '9'; got != want {
+			t.Errorf("the claim of %s was refused: %t", id, got)
+		}
+		l.mustApplied(l.do(opReleaseID("user" + id[5:])))
+		if l.claimRefused("user" + id[5:]) {
+			t.Errorf("the claim of user%s was refused", id[5:])
+		}
+	}
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 }
 
 // claimFirst claims an id that its identity has not come to.

@@ -49,18 +49,32 @@ func (s *claims) passedElsewhere(f foundIdentity, from, to int64) {
 		return
 	}
 	var passed []numberedItem
-	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, value: math.MinInt64}, func(n numberedItem) bool {
-		if n.db != f.db || n.name != f.name {
-			return false
-		}
-		if n.value >= from && n.value <= to {
+	// From separator to separator: a name may have millions of claims beyond to.
+	for separator := s.separatorFrom(f, 0); separator >= 0; separator = s.separatorFrom(f, separator+1) {
+		n := numberedItem{db: f.db, name: f.name, separator: separator, value: from}
+		for n.value = range s.numberedFrom(n) {
+			if n.value > to {
+				break
+			}
 			passed = append(passed, n)
 		}
-		return true
-	})
+	}
 	for _, n := range passed {
 		s.mayBeIssued(n)
 	}
+}
+
+// separatorFrom returns the first separator from a given one on under which there are
+// numbered ids of a name, or a negative number.
+func (s *claims) separatorFrom(f foundIdentity, from rune) (separator rune) {
+	separator = -1
+	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, separator: from, value: math.MinInt64}, func(n numberedItem) bool {
+		if n.db == f.db && n.name == f.name {
+			separator = n.separator
+		}
+		return false
+	})
+	return separator
 }
 
 // mayBeIssued takes its mark from a claim, or forgets a released id.

@@ -36,8 +36,7 @@ func (s *Series) summary(c *scope, now int64) Summary {
 		Open: c.count[Open] + c.lapsed, Overdue: c.lapsed,
 		Confirmed: c.count[Confirmed], Voided: c.count[Voided], Released: c.count[Released],
 	}
-	var ended int64
-	c.expired(now, func(int64) bool { ended++; return true })
+	ended := c.ended(now)
 	if s.definition.OnExpiry == ExpiryVoids {
 		x.Open -= ended
 		x.Voided += ended
@@ -127,9 +126,11 @@ func (s *Series) Find(now int64, text string) (Number, bool, error) {
 type Place struct {
 	scope  int
 	number int64
+	// lost is the next lost key, behind all scopes.
+	lost string
 }
 
-// VerifySome looks at up to limit numbers from a place on, as Verify does, and returns
+// VerifySome looks at up to limit numbers and lost keys from a place on, as Verify does, and returns
 // where to go on; false at the end. It compares the sums of the states with the scopes'
 // last numbers, and does not count again. The series may change between two calls.
 func (s *Series) VerifySome(at Place, limit int) (next Place, more bool, err error) {
@@ -151,7 +152,8 @@ func (s *Series) VerifySome(at Place, limit int) (next Place, more bool, err err
 	if at.scope < len(s.scopes) {
 		return at, true, nil
 	}
-	return at, false, s.verifyLost()
+	at.lost, more, err = s.verifyLost(at.lost, limit)
+	return at, more, err
 }
 
 // Verify finds the first number that is not in exactly one state, or that its key does not
@@ -168,18 +170,24 @@ func (s *Series) Verify() error {
 	if keys != s.index.len {
 		return &VerifyError{Detail: "does not exist, and a key has it"}
 	}
-	return s.verifyLost()
+	_, _, err := s.verifyLost("", s.lost.Len())
+	return err
 }
 
-// verifyLost finds a key that has a number, and none.
-func (s *Series) verifyLost() (err error) {
-	s.lost.Scan(func(key string, _ lostKey) bool {
+// verifyLost finds a key that has a number, and none, among up to limit from one on. It
+// returns the next one, and whether there is one.
+func (s *Series) verifyLost(from string, limit int) (next string, more bool, err error) {
+	s.lost.Ascend(from, func(key string, _ lostKey) bool {
+		if limit--; limit < 0 {
+			next, more = key, true
+			return false
+		}
 		if at := s.index.find(key); at != 0 {
 			err = &VerifyError{Scope: s.scopes[at.scope()].values, Number: at.number(), Detail: "is that of a key that has lost its number"}
 		}
 		return err == nil
 	})
-	return err
+	return next, more, err
 }
 
 // verify checks a scope, and counts its keys.

@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tidwall/btree"
@@ -226,10 +227,13 @@ func (c *scope) end(number int64, state State, reason string) {
 	})
 }
 
-// expired calls f for the numbers whose time has ended, and that were not judged yet,
-// until f returns false.
-func (c *scope) expired(now int64, f func(number int64) bool) {
-	c.deadlines.Scan(func(d deadline) bool { return d.at <= now && f(d.number) })
+// ended returns how many numbers there are whose time has ended, and that were not judged
+// yet.
+func (c *scope) ended(now int64) int64 {
+	return int64(sort.Search(c.deadlines.Len(), func(i int) bool {
+		d, _ := c.deadlines.GetAt(i)
+		return d.at > now
+	}))
 }
 
 // settle does what the time demands.
@@ -254,10 +258,16 @@ func (c *scope) settle(now int64, policy OnExpiry) {
 }
 
 // run returns the first of the lowest count consecutive numbers that can be given: free
-// ones, but for those kept, and numbers that were never given.
+// ones, but for those kept, and numbers that were never given. If the first maxLooked free
+// ones have no such run, these are the latter.
 func (c *scope) run(count int64, kept map[ref]bool) int64 {
 	var first, next int64
+	looked := 0
 	c.free.Scan(func(n int64) bool {
+		if looked++; looked > maxLooked {
+			next = first
+			return false
+		}
 		if kept[refOf(c.index, n)] {
 			return true
 		}

@@ -3,11 +3,13 @@ package series_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 )
@@ -283,6 +285,70 @@ func TestManyKeys(t *testing.T) {
 		if ok != (i >= all/2) || ok && n.Number != int64(i+1) {
 			t.Fatalf("key %d has %+v, %v", i, n, ok)
 		}
+	}
+}
+
+// TestATakeLooksAtSoManyNumbers that were given back, and then takes new ones: a call for
+// several does not hold up others for a gap behind many of one number.
+func TestATakeLooksAtSoManyNumbers(t *testing.T) {
+	for alone, want := range map[int]int64{9_998: 2*9_998 + 1, 10_000: 25_001} {
+		s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+		fill(t, s, 0, 25_000)
+		release := func(i int) {
+			if _, err := s.Release(1, []series.Bound{{Key: fmt.Sprintf("invoice-%08d", i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range alone {
+			release(2 * i)
+		}
+		release(2 * alone)
+		release(2*alone + 1)
+		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"a", "b"}})[0].Number; got != want {
+			t.Errorf("behind %d numbers that stand alone: got %d, want %d", alone, got, want)
+		}
+		if got := mustTake(t, s, 1, series.Request{Date: today, Keys: []string{"c"}})[0].Number; got != 1 {
+			t.Errorf("a call for one got %d", got)
+		}
+	}
+}
+
+// TestAReportCountsNoOverdueNumberByItself: nothing is applied while it counts.
+func TestAReportCountsNoOverdueNumberByItself(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}", ExpiresIn: 1})
+	fill(t, s, 0, 50_000)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := cputime.Thread()
+	for range 10_000 {
+		if all := s.Report(1<<40, 0, 10); all[0].Overdue != 50_000 || all[0].Open != 50_000 {
+			t.Fatalf("%+v", all)
+		}
+	}
+	if used = cputime.Thread() - used; used > time.Second {
+		t.Errorf("10,000 reports took %s of processor time", used)
+	}
+}
+
+// TestAVerificationGoesOnAmongLostKeys: it looks at no more of them at once than of numbers.
+func TestAVerificationGoesOnAmongLostKeys(t *testing.T) {
+	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
+	for i := range 30 {
+		key := []series.Bound{{Key: fmt.Sprint("key", i)}}
+		mustTake(t, s, 1, series.Request{Date: today, Keys: []string{key[0].Key}})
+		if _, err := s.Release(1, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pieces := 0
+	for at, more := (series.Place{}), true; more; pieces++ {
+		var err error
+		if at, more, err = s.VerifySome(at, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pieces != 3 {
+		t.Errorf("1 number and 29 lost keys in %d pieces", pieces)
 	}
 }
 

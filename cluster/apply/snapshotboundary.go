@@ -150,8 +150,9 @@ func (k *boundarySink) Cancel() error {
 }
 
 // Close implements raft.SnapshotSink. A snapshot of this node's own state is written
-// beside Raft's main goroutine, which may have installed a newer one meanwhile. The
-// library would take the older one for the newest.
+// beside Raft's main goroutine, which may have installed a newer one meanwhile, or may do
+// so while this one's files are synced. The library would take the older one for the
+// newest. The store does not: there the older one may stay.
 func (k *boundarySink) Close() error {
 	if !k.cancelled && k.store.beyond(k.end) {
 		return errors.Join(errOlderSnapshot, k.Cancel())
@@ -159,5 +160,11 @@ func (k *boundarySink) Close() error {
 	if err := k.SnapshotSink.Close(); err != nil || k.cancelled {
 		return err
 	}
-	return k.store.move(k.end)
+	if err := k.store.move(k.end); err != nil {
+		return err
+	}
+	if k.store.beyond(k.end) {
+		return errOlderSnapshot
+	}
+	return nil
 }

@@ -214,9 +214,22 @@ func TestACancelledSnapshotMovesNoBoundary(t *testing.T) {
 	}
 }
 
+// slowSink is a sink beside whose closing something else happens.
+type slowSink struct {
+	raft.SnapshotSink
+	meanwhile func() error
+}
+
+func (s slowSink) Close() error { return errors.Join(s.meanwhile(), s.SnapshotSink.Close()) }
+
 // TestASnapshotOvertakenByAnotherIsNotTaken: a node writes its own snapshot while a
-// newer one is installed.
+// newer one is installed, before the own one is closed or while it is.
 func TestASnapshotOvertakenByAnotherIsNotTaken(t *testing.T) {
+	t.Run("before", func(t *testing.T) { overtake(t, false) })
+	t.Run("while it is closed", func(t *testing.T) { overtake(t, true) })
+}
+
+func overtake(t *testing.T, late bool) {
 	s, err := NewBoundaryStore(openTestStore(t))
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +245,10 @@ func TestASnapshotOvertakenByAnotherIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := installed.Close(); err != nil {
+	if late {
+		sink := own.(*boundarySink)
+		sink.SnapshotSink = slowSink{sink.SnapshotSink, installed.Close}
+	} else if err := installed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := own.Close(); !errors.Is(err, errOlderSnapshot) {

@@ -38,7 +38,10 @@ func (f *Format) readTwoWays() error {
 		if at := queue[0]; at.differ && f.complete(at.one) && f.complete(at.other) {
 			return f.collision(reached, at)
 		}
-		for _, c := range letters {
+		for i, c := range letters {
+			if i >= anyLetters && !f.expects(queue[0].one, c) && !f.expects(queue[0].other, c) {
+				continue // Both take it as one of the first letters, or neither does.
+			}
 			for _, next := range f.both(queue[0], c) {
 				if _, ok := reached[next]; !ok {
 					reached[next] = step{queue[0], c}
@@ -50,6 +53,22 @@ func (f *Format) readTwoWays() error {
 	return nil
 }
 
+// anyLetters is how many of the letters stand for all that no literal text has.
+const anyLetters = 3
+
+// expects reports whether a byte may go on with a literal text.
+func (f *Format) expects(r reading, c byte) bool {
+	if r.part >= 0 && f.parts[r.part].is(r.length, c) {
+		return true
+	}
+	return r.part+1 < len(f.parts) && f.parts[r.part+1].is(0, c)
+}
+
+// is reports whether a part is a literal text with a byte at an index.
+func (p *part) is(index int, c byte) bool {
+	return p.kind == literal && index < len(p.text) && p.text[index] == c
+}
+
 // letters returns one of each kind of byte that parts tell apart. A 1 comes first, because
 // it is a month, a day and a week where it is repeated.
 func (f *Format) letters() []byte {
@@ -59,7 +78,7 @@ func (f *Format) letters() []byte {
 			letters = append(letters, p.text...)
 		}
 	}
-	slices.Sort(letters[3:])
+	slices.Sort(letters[anyLetters:])
 	return slices.Compact(letters)
 }
 

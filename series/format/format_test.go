@@ -3,12 +3,15 @@ package format_test
 import (
 	"errors"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/idnode/idnode/internal/cputime"
 	"github.com/idnode/idnode/series/format"
 )
 
@@ -312,5 +315,28 @@ func BenchmarkFormat(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = f.Format(20_000, []string{"BERLIN"}, 42)
+	}
+}
+
+// TestALiteralOfManyLettersIsQuick: which bytes it has does not matter where it is not
+// reached, and Define runs where other calls wait for it.
+func TestALiteralOfManyLettersIsQuick(t *testing.T) {
+	const letters = "QWERTYUIOPLKJHGFDSZXCVBNMqwertyuiopasdfghjkl"
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	quickest := func(literal string) time.Duration {
+		least := time.Hour
+		for range 5 {
+			used := cputime.Thread()
+			if _, err := format.Define("{a}{b}{c}{number:3}"+literal, format.ResetNever); err == nil {
+				t.Fatal("two values side by side")
+			}
+			least = min(least, cputime.Thread()-used)
+		}
+		return least
+	}
+	one, many := quickest(strings.Repeat("Q", len(letters))), quickest(letters)
+	if many > 3*one {
+		t.Errorf("%s of processor time with many letters, %s with one", many, one)
 	}
 }

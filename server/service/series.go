@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"sync"
@@ -53,6 +54,15 @@ func (n *numbers) defineSeries(ctx context.Context, req DefineSeriesRequest) (Va
 	}
 	if !n.zones.has(req.Definition.TimeZone) {
 		return Value{}, invalid(ReasonInvalidSeries, "definition.time_zone", "there is no zone %.80q", req.Definition.TimeZone)
+	}
+	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
+		return Value{}, err
+	}
+	// The state refuses such a format too. To find the two numbers may take long, and it is
+	// not to do that while everything else waits for it.
+	var collides *format.CollisionError
+	if _, err := format.Define(req.Definition.Format, req.Definition.Reset); errors.As(err, &collides) {
+		return Value{}, invalid(ReasonInvalidSeries, "definition.format", "%v", err)
 	}
 	return n.change(ctx, audit.EventSeriesDefine, database, name, req.Definition, "DefineSeries", &raftlogv1.SeriesDefine{
 		Name: name, Definition: op.SeriesDefinition(req.Definition), ExpectedVersion: req.ExpectedVersion,

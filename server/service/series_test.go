@@ -51,6 +51,15 @@ func bound(keys ...string) (all []series.Bound) {
 	return all
 }
 
+// TestAFormatWithTwoReadingsReachesNoLog: it may take the state long to find them, and
+// nothing else is applied meanwhile.
+func TestAFormatWithTwoReadingsReachesNoLog(t *testing.T) {
+	n := newSeriesNode(t, nil)
+	n.world.set(noQuorum)
+	_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "more", Definition: series.Definition{Format: "{a}{b}{number}"}})
+	wantError(t, err, InvalidArgument, ReasonInvalidSeries, "definition.format")
+}
+
 // TestANumberFromItsBeginToItsEnd: taken, confirmed, looked for, listed and verified.
 func TestANumberFromItsBeginToItsEnd(t *testing.T) {
 	n := newSeriesNode(t, nil)

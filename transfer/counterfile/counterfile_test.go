@@ -152,6 +152,20 @@ func TestRavenDBExport(t *testing.T) {
 	if _, err := read(t, counterfile.ReadRavenDB, packed.String()[:packed.Len()-20]); !errors.Is(err, counterfile.ErrForm) {
 		t.Errorf("packed and cut short: %v", err)
 	}
+	// A flipped bit may change a digit and leave the form; only the sum at the end tells.
+	damaged := packed.Bytes()
+	damaged[len(damaged)-8] ^= 1
+	if _, err := read(t, counterfile.ReadRavenDB, string(damaged)); !errors.Is(err, counterfile.ErrForm) {
+		t.Errorf("packed, with another sum: %v", err)
+	}
+	if _, err := read(t, counterfile.ReadRavenDB, export+export); !errors.Is(err, counterfile.ErrForm) {
+		t.Errorf("twice: %v", err)
+	}
+	// A program that writes JSON anew may write a slash so.
+	got, err = read(t, counterfile.ReadRavenDB, strings.ReplaceAll(export, "/", `\/`))
+	if err != nil || !slices.Equal(got, exported) {
+		t.Errorf("with other slashes: %v %v", got, err)
+	}
 }
 
 func TestRavenDBExportsThatAreNone(t *testing.T) {

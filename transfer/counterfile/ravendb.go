@@ -28,7 +28,11 @@ func ReadRavenDB(r io.Reader, each Each) error {
 	}
 	in := &ravenReader{json: json.NewDecoder(plain), each: each}
 	in.json.UseNumber()
-	if err := in.object(in.section); err != nil {
+	err = in.object(in.section)
+	if err == nil {
+		err = in.end()
+	}
+	if err != nil {
 		return readError(err)
 	}
 	return nil
@@ -120,6 +124,18 @@ func (r *ravenReader) expect(want json.Delim) error {
 	return nil
 }
 
+// end reads the end of the file: a packed one is compared with its sum there.
+func (r *ravenReader) end() error {
+	token, err := r.json.Token()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		err = badForm("there is %v behind its end", token)
+	}
+	return err
+}
+
 // skip steps over a value of any kind, however large.
 func (r *ravenReader) skip() error {
 	for depth := 0; ; {
@@ -152,7 +168,7 @@ func (r *ravenReader) document() error {
 	if err := r.json.Decode(&raw); err != nil {
 		return err
 	}
-	if !bytes.Contains(bytes.ToLower(raw), []byte(hiloPrefix)) {
+	if !bytes.Contains(bytes.ToLower(raw), []byte("hilo")) { // Its slashes may be written as \/.
 		return nil
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {

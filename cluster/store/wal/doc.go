@@ -15,7 +15,8 @@
 // behind a gap are records like any other. Each has a CRC-32C over its place, its content
 // and the sum of the record before it, and each entry in it has one of its own, which is
 // checked at every read. Segments without an entry of the log are removed in the
-// background, oldest first, once the record that drops their entries is on disk.
+// background, oldest first, once the record that drops their entries is on disk, and the
+// name of the oldest segment that stays.
 //
 // # Beginning a segment
 //
@@ -56,7 +57,9 @@
 // A loss of power that sets back the mark (it does not survive in the system's memory)
 // together with damage to the very last record, or to all from one record above the mark
 // to the end: that looks like a torn write, and they are cut off. Without a loss of power,
-// or with a good record behind the damage, this does not happen. The mark is also synced soon after a segment begins, before segments
+// or with a good record behind the damage, this does not happen. If the loss of power also
+// sets back the name of the newest segment, damage to its header makes it look like a draft
+// that was never begun. The mark is also synced soon after a segment begins, before segments
 // are removed, and when the log is closed. Nor does the log detect that the whole folder,
 // mark included, was replaced by an older copy of itself: for that, its user keeps its
 // Position elsewhere.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -62,6 +63,8 @@ type Log struct {
 	// otherwise it belongs to the holder of changing.
 	preparing task
 	next      *segment
+	// named is the number of the newest segment whose name is on disk.
+	named atomic.Uint64
 	// dropping removes segments; surplus are those still to be removed.
 	dropping task
 	surplus  []*segment
@@ -261,9 +264,10 @@ func (l *Log) Close() error {
 	defer l.changed()
 	err := l.cfg.Write("closing the log", func() error {
 		l.rest()
-		old := l.surplus
-		l.surplus = nil
-		l.drop(old)
+		if old := l.surplus; l.mayDrop() {
+			l.surplus = nil
+			l.drop(old)
+		}
 		return l.marker.sync()
 	})
 	l.rest() // Write does nothing after a failure.

@@ -141,8 +141,9 @@ func (l *Log) scan() (found scanned, err error) {
 }
 
 // adopt makes the draft that continues the log part of it: a loss of power may have
-// undone its rename. One without a header was never begun. One whose header cannot be
-// read may have acknowledged records, so it is not skipped.
+// undone its rename. One without a sound header counts as never begun; if the mark is in
+// it, scan reports it as missing. One whose header the system cannot read may have
+// acknowledged records, so it is not skipped.
 func (l *Log) adopt(drafts []string, found *scanned) error {
 	for _, name := range drafts {
 		if len(l.segments) == 0 || name != (&segment{number: l.newest().number + 1}).draft() {
@@ -249,6 +250,7 @@ func (l *Log) settle(found scanned) error {
 	if err := l.disk.Sync(); err != nil {
 		return err
 	}
+	l.named.Store(newest.number)
 	if err := l.putMark(l.held.last); err != nil {
 		return err
 	}

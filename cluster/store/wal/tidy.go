@@ -62,7 +62,7 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	l.end, l.chain = rec.end, rec.sum
 	err = l.putMark(next.last)
 	l.asked = l.preparing.try(func() { // Nothing is in flight since takeNext.
-		l.keepBegun()
+		l.keepBegun(s.number)
 		l.prepare(s.number + 1)
 	})
 	return rec, err
@@ -70,9 +70,10 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 
 // keepBegun makes the start of a segment durable. The next one is prepared only after
 // that, so at most one segment of the log is still a draft on disk.
-func (l *Log) keepBegun() {
+func (l *Log) keepBegun(number uint64) {
 	err := l.disk.Sync()
 	if err == nil {
+		l.named.Store(number)
 		err = l.marker.sync()
 	}
 	l.fail("beginning a segment", err)
@@ -128,8 +129,8 @@ func (l *Log) sizeOf(number uint64) int64 {
 }
 
 // dropSurplus starts the removal of the segments without an entry of the log, up to the
-// first that has one; the newest stays. While a removal runs it leaves them to the next
-// change.
+// first that has one; the newest stays. While a removal runs, or none may, it leaves them
+// to the next change.
 func (l *Log) dropSurplus() {
 	keep := l.newest()
 	if len(l.entries) > 0 {
@@ -139,10 +140,14 @@ func (l *Log) dropSurplus() {
 		l.surplus = append(l.surplus, l.segments[0])
 		l.segments = l.segments[1:]
 	}
-	if old := l.surplus; len(old) > 0 && l.dropping.try(func() { l.drop(old) }) {
+	if old := l.surplus; len(old) > 0 && l.mayDrop() && l.dropping.try(func() { l.drop(old) }) {
 		l.surplus = nil
 	}
 }
+
+// mayDrop reports whether the name of the oldest segment that stays is on disk. Without it
+// a loss of power could keep the removals, and leave a draft with no segment before it.
+func (l *Log) mayDrop() bool { return l.segments[0].number <= l.named.Load() }
 
 // drop removes unneeded segments, oldest first. They are no longer read: entries in them
 // are no longer found. One sync makes all removals durable; a loss of power before it may

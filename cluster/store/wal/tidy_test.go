@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,7 @@ func TestDroppingBesideAnAppend(t *testing.T) {
 	for i := uint64(1); len(l.segments) < 8; i++ {
 		must(t, l.StoreLogs(entries(i, i, 1)))
 	}
+	l.preparing.wait() // The name of the newest is on disk then.
 	_, last := l.held.first, l.held.last
 	must(t, l.DeleteRange(1, last-1))
 	names, _ := d.Names()
@@ -119,6 +121,32 @@ func TestDroppingBesideAnAppend(t *testing.T) {
 		if names, _ := c.Names(); len(names) > len(kept) {
 			t.Fatalf("%v were not removed", names)
 		}
+	}
+}
+
+// TestNoSegmentIsRemovedBeforeTheNameOfTheOneThatStays is on disk: a loss of power could
+// keep the removals and take back the name, and the log would have no segment.
+func TestNoSegmentIsRemovedBeforeTheNameOfTheOneThatStays(t *testing.T) {
+	d := newDisk(t)
+	l, err := open(late(), d)
+	must(t, err)
+	last := fill(t, l)
+	must(t, l.StoreLogs(entries(last+1, last+6, 1)))
+	must(t, l.DeleteRange(1, last))
+	d.left = 2 // The mark's sync and the removal, if there is one.
+	l.dropping.wait()
+	d.left = -1
+	m := model{}.after(op{logs: entries(1, last+6, 1)}).after(op{lo: 1, hi: last})
+	for seed := range uint64(16) {
+		if err := m.differs(mustOpen(t, d.powerLoss(rand.New(rand.NewPCG(seed, 2))))); err != nil {
+			t.Errorf("after a loss of power: %v", err)
+		}
+	}
+	l.preparing.wait()
+	must(t, l.StoreLogs(entries(last+7, last+7, 1)))
+	l.rest()
+	if _, err := d.Open(fmt.Sprintf(nameFormat, 1)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the segment without an entry is still there: %v", err)
 	}
 }
 
