@@ -153,5 +153,17 @@ func (c *Cluster) Etags(node []byte) *Etags {
 	return c.etags[string(node)]
 }
 
+// Ranges are those of a HiLo tag, by both folded names.
+func (c *Cluster) Ranges(database, tag string) *Ranges {
+	name := database + "\x00" + tag
+	if c.ranges[name] == nil {
+		c.ranges[name] = &Ranges{}
+	}
+	return c.ranges[name]
+}
+
+// Tags are those of the members.
+func (c *Cluster) Tags() *Tags { return &c.tags }
+
 // Applied is up to where any member has applied.
 func (c *Cluster) Applied() uint64 { return c.applied }

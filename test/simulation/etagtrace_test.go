@@ -2,11 +2,8 @@ package simulation
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/fsm/op"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/test/history"
 	"github.com/idnode/idnode/test/model"
 )
@@ -105,49 +102,4 @@ func (t *tracer) gaveEtags(at etagTicket, database string, blocks []history.Bloc
 		}
 		return nil
 	})
-}
-
-// recorded tells the model what an operation that took effect has the cluster record of a
-// node's etags.
-func (t *tracer) recorded(operation []byte, result *raftlogv1.Result) error {
-	o, err := op.Decode(operation)
-	switch {
-	case err != nil:
-		return nil // The state refuses it.
-	case o.Kind == op.KindMemberAnnounce:
-		return t.announced(result.GetMember())
-	case o.Kind == op.KindEtagRaise:
-		var raise raftlogv1.EtagRaise
-		if err := o.DecodePayload(&raise); err != nil {
-			return err
-		}
-		to := model.Counters{}
-		for _, r := range raise.GetRaise() {
-			if !slices.Contains(result.GetEtag().GetRefused(), r.GetDatabase()) {
-				to[r.GetDatabase()] = r.GetCeiling()
-			}
-		}
-		t.cluster.Etags(raise.GetNode()).Raised(to)
-	case o.Kind == op.KindEtagCleanStop:
-		var stop raftlogv1.EtagCleanStop
-		if err := o.DecodePayload(&stop); err != nil {
-			return err
-		}
-		last := model.Counters{}
-		for _, l := range stop.GetLast() {
-			if !slices.Contains(result.GetEtag().GetRefused(), l.GetDatabase()) {
-				last[l.GetDatabase()] = l.GetLast()
-			}
-		}
-		return t.cluster.Etags(stop.GetNode()).CleanStop(stop.GetStart(), last, stop.GetPartial())
-	}
-	return nil
-}
-
-func (t *tracer) announced(m *raftlogv1.MemberResult) error {
-	state, ceilings, last := m.GetEtags(), model.Counters{}, model.Counters{}
-	for _, d := range state.GetDatabases() {
-		ceilings[d.GetDatabase()], last[d.GetDatabase()] = d.GetCeiling(), d.GetLast()
-	}
-	return t.cluster.Etags(m.GetMember().GetId()).Announced(state.GetStart(), state.GetClean(), ceilings, last)
 }
