@@ -41,6 +41,9 @@ type Cluster struct {
 	responses map[uint64]uint64
 	// groups are the digests of what was applied under a number.
 	groups map[groupName]uint64
+	etags  map[string]*Etags
+	ranges map[string]*Ranges
+	tags   Tags
 }
 
 // groupName names one group.
@@ -106,6 +109,7 @@ func NewCluster() *Cluster {
 	return &Cluster{
 		members: map[string]*log{}, terms: map[uint64]*term{}, known: map[position]*written{},
 		decided: []position{{}}, responses: map[uint64]uint64{}, groups: map[groupName]uint64{},
+		etags: map[string]*Etags{}, ranges: map[string]*Ranges{},
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *Cluster) Apply(member string, index, digest uint64) error {
 
 // Answer is what a member's state answers to the groups of an entry, in order. The first
 // member that applies it shows what the groups are answered, others must agree.
-func (c *Cluster) Answer(index, digest uint64, groups []raftlog.Group, results []raftlog.GroupResult, effect func(i int)) error {
+func (c *Cluster) Answer(index, digest uint64, groups []raftlog.Group, results []raftlog.GroupResult, effect func(i int) error) error {
 	if before, known := c.responses[index]; known {
 		if before != digest {
 			return fmt.Errorf("answers entry %d otherwise than another", index)
@@ -115,8 +115,11 @@ func (c *Cluster) Answer(index, digest uint64, groups []raftlog.Group, results [
 		if err != nil {
 			return err
 		}
-		if took {
-			effect(i)
+		if !took {
+			continue
+		}
+		if err := effect(i); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -141,6 +144,26 @@ func (c *Cluster) name(g raftlog.Group) error {
 
 // Sessions are the open ones.
 func (c *Cluster) Sessions() *Sessions { return &c.sessions }
+
+// Etags are those of one node, by its raw id.
+func (c *Cluster) Etags(node []byte) *Etags {
+	if c.etags[string(node)] == nil {
+		c.etags[string(node)] = &Etags{}
+	}
+	return c.etags[string(node)]
+}
+
+// Ranges are those of a HiLo tag, by both folded names.
+func (c *Cluster) Ranges(database, tag string) *Ranges {
+	name := database + "\x00" + tag
+	if c.ranges[name] == nil {
+		c.ranges[name] = &Ranges{}
+	}
+	return c.ranges[name]
+}
+
+// Tags are those of the members.
+func (c *Cluster) Tags() *Tags { return &c.tags }
 
 // Applied is up to where any member has applied.
 func (c *Cluster) Applied() uint64 { return c.applied }

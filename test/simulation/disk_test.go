@@ -108,6 +108,8 @@ type disk struct {
 	random  *rand.Rand
 	durable *image
 	faults  diskFaults
+	// aged says that the etags are an older copy, which no process has read yet.
+	aged bool
 	// kept is an older copy of the etags, which the next process finds if back is
 	// set.
 	kept *etag.State
@@ -137,8 +139,8 @@ func (d *disk) change(change func(*diskFaults)) {
 func (d *disk) mount(died func(silent bool), lost func(index uint64)) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.turnBack()
-	return &session{disk: d, live: d.durable.clone(), died: died, lost: lost}
+	d.aged = d.turnBack() || d.aged
+	return &session{disk: d, live: d.durable.clone(), died: died, lost: lost, setBack: d.aged}
 }
 
 // setBack has the next process find an older copy of the etags.
@@ -149,20 +151,23 @@ func (d *disk) setBack() {
 }
 
 // turnBack sets the etags back if that is due, or keeps a copy of them now and
-// then.
-func (d *disk) turnBack() {
+// then. It reports whether they are those of an older copy.
+func (d *disk) turnBack() (back bool) {
 	switch {
 	case d.lost:
 		d.durable, d.kept, d.back, d.older, d.lost = newImage(), nil, false, nil, false
 	case d.older != nil:
 		d.durable, d.kept, d.back, d.older = d.older, nil, false, nil
+		return true
 	case d.back:
 		d.back = false
 		d.durable.etags = cloneEtags(*d.kept)
+		return true
 	case d.kept == nil || d.durable.etags.Clean || d.random.IntN(3) == 0:
 		copied := cloneEtags(d.durable.etags)
 		d.kept = &copied
 	}
+	return false
 }
 
 func cloneEtags(s etag.State) etag.State {
@@ -192,6 +197,8 @@ type session struct {
 	died func(silent bool)
 	// lost is called when an entry is missing from the middle of the log.
 	lost func(index uint64)
+	// setBack says that the process found older etags than its disk had.
+	setBack bool
 }
 
 // crash ends the session as if by a loss of power. Of the writes that were not

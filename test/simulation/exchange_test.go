@@ -24,7 +24,7 @@ func (c *client) exchange(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	s := pick(c.random, c.world.machines()...)
-	pending := map[uint64]history.Op{}
+	pending, ticket := map[uint64]history.Op{}, c.world.tracer.asksEtags(s)
 	stream, err := c.ids(s).Exchange(ctx)
 	if err == nil {
 		err = c.sendCalls(stream, s, pending)
@@ -32,7 +32,7 @@ func (c *client) exchange(ctx context.Context) {
 	for err == nil {
 		var r *idnodev1.ExchangeResponse
 		if r, err = stream.Recv(); err == nil {
-			c.takeReplies(r, pending)
+			c.takeReplies(r, pending, ticket)
 		}
 	}
 	for _, op := range pending { // The stream ended without their replies.
@@ -92,7 +92,7 @@ func (c *client) drawCall(s *server) (*idnodev1.Call, history.Op) {
 }
 
 // takeReplies records the calls that were answered.
-func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]history.Op) {
+func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]history.Op, ticket etagTicket) {
 	for _, reply := range r.GetReplies() {
 		op, asked := pending[reply.GetCorrelation()]
 		if !asked {
@@ -116,6 +116,7 @@ func (c *client) takeReplies(r *idnodev1.ExchangeResponse, pending map[uint64]hi
 			for _, b := range answer.Generate.GetBlocks() {
 				op.Blocks = append(op.Blocks, history.Block{First: b.GetFirst(), Last: b.GetLast()})
 			}
+			c.world.tracer.gaveEtags(ticket, op.Database, op.Blocks)
 		}
 		c.world.history.add(op)
 	}

@@ -107,7 +107,7 @@ func (s storage) SaveWitness(data []byte) error {
 }
 
 // OpenEtags implements node.Storage.
-func (s storage) OpenEtags(_ []byte, mustExist bool) (etag.Store, error) {
+func (s storage) OpenEtags(id []byte, mustExist bool) (etag.Store, error) {
 	err := s.read(func(i *image) error {
 		if mustExist && !i.hasEtags {
 			return errMissing
@@ -117,7 +117,7 @@ func (s storage) OpenEtags(_ []byte, mustExist bool) (etag.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return etagStore{s.session}, s.commit(func(i *image) { i.hasEtags = true })
+	return s.process.server.world.tracer.tracedEtags(s.process, id, etagStore{s.session}), s.commit(func(i *image) { i.hasEtags = true })
 }
 
 // raftStore is a session as a cluster.Store.

@@ -181,7 +181,9 @@ func (t *tracer) applied(p *process, index uint64, entry []byte, results []raftl
 		return // The node ends because of it.
 	}
 	t.take(p, "answers %d: %v", [3]any{index, told{decoded.Groups, results}}, func(string) error {
-		return t.cluster.Answer(index, digest(results), decoded.Groups, results, func(i int) { t.effect(index, results[i]) })
+		return t.cluster.Answer(index, digest(results), decoded.Groups, results, func(i int) error {
+			return t.effect(index, decoded.Groups[i].Operations, results[i])
+		})
 	})
 }
 
@@ -196,10 +198,10 @@ func digest(results []raftlog.GroupResult) uint64 {
 	return d.Sum64()
 }
 
-// effect notes what a group did: sessions that it opened and closed, and the values that
-// it gave.
-func (t *tracer) effect(index uint64, r raftlog.GroupResult) {
-	for _, data := range r.Results {
+// effect notes what a group did: sessions that it opened and closed, the values that it
+// gave, and what it recorded of etags.
+func (t *tracer) effect(index uint64, operations [][]byte, r raftlog.GroupResult) error {
+	for i, data := range r.Results {
 		result, err := op.DecodeResult(data)
 		if err != nil {
 			continue // It was refused.
@@ -209,8 +211,12 @@ func (t *tracer) effect(index uint64, r raftlog.GroupResult) {
 		}
 		if result.GetLogIndex() == index {
 			t.member(result.GetMember())
+			if err := t.recorded(operations[i], result); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func (t *tracer) member(m *raftlogv1.MemberResult) {

@@ -110,11 +110,13 @@ func (c *client) serverSide(ctx context.Context) {
 func (c *client) takeEtags(ctx context.Context, s *server, database string, count int64) {
 	s.ceilings.asked(database)
 	c.once(ctx, s, history.Op{Kind: history.Etag, Database: database}, func(ctx context.Context, s *server, op *history.Op) error {
+		ticket := c.world.tracer.asksEtags(s)
 		r, err := c.ids(s).Generate(ctx, &idnodev1.GenerateRequest{Database: op.Database, Template: "users/", Count: count, BlocksOnly: true})
 		op.Tag = r.GetNodeTag()
 		for _, b := range r.GetBlocks() {
 			op.Blocks = append(op.Blocks, history.Block{First: b.GetFirst(), Last: b.GetLast()})
 		}
+		c.world.tracer.gaveEtags(ticket, op.Database, op.Blocks)
 		return err
 	})
 }

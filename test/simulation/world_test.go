@@ -17,6 +17,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/node"
+	"github.com/idnode/idnode/test/model"
 )
 
 // world is everything of one seed.
@@ -146,6 +147,8 @@ type process struct {
 	stop    context.CancelFunc
 	// member is the Raft id of the node, once its store is open.
 	member string
+	// etags is what the model knows of them, once they are open; the tracer guards it.
+	etags *model.Etags
 	// gone is closed when the process has ended, for any reason.
 	gone     chan struct{}
 	goneOnce sync.Once
