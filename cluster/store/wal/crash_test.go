@@ -38,7 +38,8 @@ var story = []op{
 // play does the operations of the story until one fails, and returns the model
 // before that one, and after it; both are the same when all went well. Work in the
 // background that is late is done between two operations, or when it is needed.
-func play(t *testing.T, l *Log, random *rand.Rand) (before, after model) {
+func play(t *testing.T, l *Log, story []op, random *rand.Rand) (before, after model) {
+	t.Helper()
 	before = model{}
 	for _, o := range story {
 		for _, late := range []task{l.preparing, l.dropping} {
@@ -96,7 +97,7 @@ func crashEverywhere(t *testing.T, late bool) {
 		l, err := open(cfg, d)
 		must(t, err)
 		d.left, d.torn = calls, random.IntN(200)
-		before, after := play(t, l, random)
+		before, after := play(t, l, story, random)
 		finished := d.left != 0
 		reopen(t, calls, d.clone(), before, after)
 		for range 2 {
@@ -107,6 +108,58 @@ func crashEverywhere(t *testing.T, late bool) {
 		if finished {
 			t.Logf("crashed at %d calls", calls)
 			return
+		}
+	}
+}
+
+// drawStory returns appends and deletions in any order.
+func drawStory(random *rand.Rand) (story []op) {
+	first, last := uint64(1), uint64(0) // Of the log.
+	upTo := func() uint64 { return first + random.Uint64N(last-first+1) }
+	for term := range uint64(25) {
+		switch kind := random.IntN(10); {
+		case kind < 6 || last < first:
+			if last < first && random.IntN(2) == 0 { // As behind an installed snapshot.
+				first += random.Uint64N(50)
+				last = first - 1
+			}
+			logs := entries(last+1, last+1+random.Uint64N(8)*(1+random.Uint64N(3)), term)
+			story = append(story, op{logs: logs})
+			last += uint64(len(logs))
+		case kind < 7:
+			lo := upTo()
+			story = append(story, op{lo: lo, hi: last})
+			last = lo - 1
+		case kind < 9:
+			hi := upTo()
+			story = append(story, op{lo: first, hi: hi})
+			first = hi + 1
+		default:
+			story = append(story, op{lo: first, hi: last})
+			first = last + 1
+		}
+	}
+	return story
+}
+
+// TestCrashesInRandomStories: what is done in the background comes in any order, and power
+// is lost at any call.
+func TestCrashesInRandomStories(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		d, cfg := newDisk(t), late()
+		l, err := open(cfg, d)
+		must(t, err)
+		d.left, d.torn = random.IntN(150), random.IntN(200)
+		before, after := play(t, l, drawStory(random), random)
+		for range 6 {
+			l, err := open(testConfig(), d.powerLoss(random))
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if after.differs(l) != nil && before.differs(l) != nil {
+				t.Fatalf("seed %d: %v", seed, before.differs(l))
+			}
 		}
 	}
 }
