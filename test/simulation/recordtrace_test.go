@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/fsm/op"
@@ -12,10 +13,10 @@ import (
 
 // recorded tells the model what an operation that took effect did to HiLo tags, members,
 // and what the cluster records of etags.
-func (t *tracer) recorded(operation []byte, result *raftlogv1.Result) error {
+func (t *tracer) recorded(operation, answer []byte, result *raftlogv1.Result) error {
 	o, err := op.Decode(operation)
-	if err != nil {
-		return nil // The state refuses it.
+	if err != nil || t.remembered(o, answer) {
+		return nil // The state refuses it, or answers it as before.
 	}
 	switch o.Kind {
 	case op.KindHiLoNext:
@@ -56,6 +57,17 @@ func (t *tracer) recorded(operation []byte, result *raftlogv1.Result) error {
 		return withPayload(o, func(s *raftlogv1.EtagCleanStop) error { return t.stopped(s, result) })
 	}
 	return nil
+}
+
+// remembered reports whether an operation is answered as one with its request key before
+// it: it is a copy, and only the answer is given again.
+func (t *tracer) remembered(o op.Operation, answer []byte) bool {
+	if !o.Keyed {
+		return false
+	}
+	before, sum := t.requests[o.Request.Key], xxhash.Sum64(answer)
+	t.requests[o.Request.Key] = sum
+	return before == sum
 }
 
 // withPayload decodes an operation's payload for a judge.

@@ -35,6 +35,8 @@ type tracer struct {
 	ended   bool
 	// values are those that identities gave at a log index.
 	values map[uint64][]history.Block
+	// requests are digests of the newest answers by request key.
+	requests map[[16]byte]uint64
 }
 
 // step is one line of a trace. It is put into words only if it is shown.
@@ -48,7 +50,7 @@ type step struct {
 func newTracer(w *world) *tracer {
 	return &tracer{
 		world: w, began: time.Now(), cluster: model.NewCluster(), running: map[string]*process{}, names: map[string]string{},
-		values: map[uint64][]history.Block{},
+		values: map[uint64][]history.Block{}, requests: map[[16]byte]uint64{},
 	}
 }
 
@@ -211,7 +213,7 @@ func (t *tracer) effect(index uint64, operations [][]byte, r raftlog.GroupResult
 		}
 		if result.GetLogIndex() == index {
 			t.member(result.GetMember())
-			if err := t.recorded(operations[i], result); err != nil {
+			if err := t.recorded(operations[i], data, result); err != nil {
 				return err
 			}
 		}
