@@ -29,7 +29,8 @@ func (c *Client) Next(ctx context.Context, template string, opts ...Option) (str
 	return ids[0], nil
 }
 
-// NextN makes n ids from a template, 1 to 1,000,000 of them in one call.
+// NextN makes n ids from a template, 1 to 1,000,000 of them in one call; of GUIDs 10,000 at
+// most.
 func (c *Client) NextN(ctx context.Context, template string, n int, opts ...Option) ([]string, error) {
 	r, err := c.generate(ctx, template, n, false, opts)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestPagesOfTheLongestNames(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	var got list[name]
 	decodeJSON(t, answer, &got)
-	if taken := after.TotalAlloc - before.TotalAlloc; len(got.Items) != 100 || got.Next == "" || taken > 8<<20 {
+	if taken := after.TotalAlloc - before.TotalAlloc; len(got.Items) != 100 || got.Next == "" || taken > 16<<20 {
 		t.Errorf("%d names in %d bytes", len(got.Items), taken)
 	}
 }
