@@ -17,6 +17,7 @@ import functools
 import http.client
 import io
 import json
+import os
 import random
 import re
 import secrets
@@ -24,8 +25,9 @@ import ssl
 import threading
 import time
 import urllib.parse
+import weakref
 from collections import deque
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 __version__ = "0.1.0"
 __all__ = [
@@ -205,16 +207,15 @@ def _failure_of(status: int, body: bytes) -> _Failure:
     try:
         problem = json.loads(body)
         failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
-        details = [detail.get("debug") or {} for detail in problem.get("details", [])]
+        for detail in [detail.get("debug") or {} for detail in problem.get("details", [])]:
+            if detail.get("domain") == "idnode":
+                failure.reason = detail.get("reason", "")
+            for violation in detail.get("fieldViolations", []):
+                failure.field = violation.get("field", "")
+            if "retryDelay" in detail:
+                failure.pause = float(detail["retryDelay"].rstrip("s"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return failure
-    for detail in details:
-        if detail.get("domain") == "idnode":
-            failure.reason = detail.get("reason", "")
-        for violation in detail.get("fieldViolations", []):
-            failure.field = violation.get("field", "")
-        if "retryDelay" in detail:
-            failure.pause = float(detail["retryDelay"].rstrip("s"))
+        pass  # It is not a node that answers.
     return failure
 
 
@@ -223,20 +224,23 @@ class _Response(http.client.HTTPResponse):
 
     def __init__(self, sock: Any, *args: Any, end: float, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self.fp.close()
-        self.fp = io.BufferedReader(_Pieces(sock, end))
+        self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock, end))
 
 
 class _Pieces(io.RawIOBase):
-    def __init__(self, sock: Any, end: float) -> None:
-        self._sock, self._end = sock, end
+    def __init__(self, raw: io.RawIOBase, sock: Any, end: float) -> None:
+        self._raw, self._sock, self._end = raw, sock, end  # raw keeps the socket of an answer that ends the connection.
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: Any) -> int:
+    def readinto(self, into: Any) -> Optional[int]:
         self._sock.settimeout(max(self._end - time.monotonic(), 0.001))
-        return self._sock.recv_into(into)
+        return self._raw.readinto(into)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class _Node:
@@ -258,8 +262,8 @@ class _Node:
     def suspected(self) -> bool:
         return time.monotonic() < self.suspect_until
 
-    def call(self, method: str, request: Dict[str, Any], timeout: float) -> Dict[str, Any]:
-        """Makes one try. Raises _Failure."""
+    def call(self, method: str, request: Dict[str, Any], timeout: float, index: str = "logIndex") -> Dict[str, Any]:
+        """Makes one try. The answer has a log index, which is an int. Raises _Failure."""
         end = time.monotonic() + timeout
         connection = self._connection(timeout)
         kept = False
@@ -287,9 +291,11 @@ class _Node:
         if response.status != 200:
             raise _failure_of(response.status, body)
         try:
-            return json.loads(body)
-        except ValueError as error:
-            raise _Failure(f"{self.address}: the answer is not JSON", "internal") from error
+            answer = json.loads(body)
+            answer[index] = int(answer[index])
+            return answer
+        except (ValueError, TypeError, KeyError) as error:
+            raise _Failure(f"{self.address}: this is not an answer of a node", "internal") from error
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         while self._idle:
@@ -305,9 +311,8 @@ class _Node:
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        try:
-            connection.connect()
-        except OSError as error:  # Nothing was sent, so nothing happened.
+        error = _within(timeout, connection.connect)
+        if error:  # Nothing was sent, so nothing happened.
             connection.close()
             raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT") from error
         return connection
@@ -318,6 +323,26 @@ class _Node:
                 self._idle.pop()[0].close()
             except IndexError:
                 break
+
+
+def _within(timeout: float, connect: Callable[[], None]) -> Optional[Exception]:
+    """Connects in a thread: the look-up of a name has no timeout, and of many addresses each has the whole one."""
+    ended: List[Optional[Exception]] = []
+
+    def run() -> None:
+        try:
+            connect()
+            ended.append(None)
+        except Exception as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, name="idnode-connect", daemon=True)
+    try:
+        thread.start()
+        thread.join(timeout)
+    except RuntimeError:  # No thread can be started, as at the end of the program.
+        run()
+    return ended[0] if ended else TimeoutError("no connection in time")
 
 
 class _Router:
@@ -410,10 +435,10 @@ class _Router:
         if self.closed:
             return False
         try:
-            status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT)
+            status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT, "appliedIndex")
         except _Failure:
             return False
-        self.saw(int(status.get("appliedIndex", 0)), applied=True)  # Not every server is a node.
+        self.saw(status["appliedIndex"], applied=True)
         leads = status.get("hasQuorum") and status.get("leaderTag") and status["leaderTag"] == status.get("self", {}).get("tag")
         if leads:
             node.suspect_until = 0.0
@@ -500,10 +525,19 @@ class Client:
         if timeout <= 0 or try_timeout <= 0:
             raise ValueError("a timeout is above zero")
         self._database, self._timeout, self._try_timeout, self._label = database, timeout, try_timeout, label
+        self._endpoints, self._tls = list(endpoints), tls
         self._closing = False
-        self._router = _Router(list(endpoints), tls)
         self._handles: Dict[Tuple[str, str], HiLo] = {}
+        self._begin()
+        _clients.add(self)
+
+    def _begin(self) -> None:
+        """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
         self._lock = threading.Lock()
+        self._router = _Router(self._endpoints, self._tls)
+        self._router.closed = self._closing
+        for handle in self._handles.values():
+            handle._begin()
 
     def next(self, template: str, **options: Any) -> str:
         """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
@@ -683,7 +717,7 @@ class Client:
                 left = max(deadline - time.monotonic(), 0.001)
                 answer = node.call(method, request, min(self._try_timeout, left))
                 node.suspect_until = 0.0
-                self._router.saw(int(answer["logIndex"]))
+                self._router.saw(answer["logIndex"])
                 return answer
             except _Failure as failure:
                 last = failure
@@ -713,6 +747,18 @@ class Client:
             if not overloaded:
                 self._router.failed(node)
             time.sleep(pause)
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for client in list(_clients):
+        client._begin()
+
+
+if hasattr(os, "register_at_fork"):  # Not on Windows.
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _wire(request_id: RequestId) -> Dict[str, str]:
@@ -861,12 +907,17 @@ class HiLo:
     """
 
     def __init__(self, client: Client, tag: str, separator: str, first_size: int) -> None:
-        self._client, self._tag, self._separator = client, tag, separator
+        self._client, self._tag, self._separator, self._first_size = client, tag, separator, first_size
+        self._closed = self._returned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Holds no range. Also after a fork."""
         self._changed = threading.Condition()
         self._current: Optional[_Held] = None
         self._ahead: Optional[_Held] = None
-        self._fetching = self._closed = self._returned = False
-        self._request: Dict[str, Any] = {"size": first_size}  # The next one. It belongs to the fetch in progress.
+        self._fetching = False
+        self._request: Dict[str, Any] = {"size": self._first_size}  # The next one. It belongs to the fetch in progress.
         self._failures = 0
         self._error: Optional[Exception] = None  # That of the newest failure.
         self._pause, self._resume = _FETCH_PAUSE, 0.0

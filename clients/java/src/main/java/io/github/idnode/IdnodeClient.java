@@ -76,6 +76,7 @@ public final class IdnodeClient implements AutoCloseable {
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
   private static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
   private static final long LOOK_TIMEOUT = 1000 * MS;
+  private static final long TIMEOUT_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
   private static final long DISTRUST = 2000 * MS; // How long a node that failed is asked only if no other is left.
   private static final long FETCH_PAUSE = 100 * MS; // After a prefetch that failed.
   private static final long LONGEST_FETCH_PAUSE = 10_000 * MS;
@@ -352,7 +353,7 @@ public final class IdnodeClient implements AutoCloseable {
       node = router.route(toLeader, node);
       Failure last;
       try {
-        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()));
+        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()), "logIndex");
         node.suspectUntil = System.nanoTime();
         router.saw(answer.number("logIndex"), false);
         return answer;
@@ -731,18 +732,22 @@ public final class IdnodeClient implements AutoCloseable {
 
     boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
 
-    // Makes one try.
-    Answer call(String method, Map<String, Object> request, long timeout) throws Failure {
+    // Makes one try. The answer has the log index.
+    Answer call(String method, Map<String, Object> request, long timeout, String index) throws Failure {
       timeout = Math.max(timeout, MS);
-      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).header("Content-Type", "application/json")
-          .header("Connect-Timeout-Ms", String.valueOf(timeout / MS)).POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
+      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).timeout(Duration.ofNanos(timeout))
+          .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(timeout / MS))
+          .POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
       var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
       try {
-        var response = sent.get(timeout, TimeUnit.NANOSECONDS); // The time of an HttpRequest would end with the headers.
+        // The time of an HttpRequest ends with the headers. It comes first, since it tells whether there was a connection.
+        var response = sent.get(timeout + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
         if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
-        return new Answer(Json.object(response.body()));
+        var answer = new Answer(Json.object(response.body()));
+        answer.number(index);
+        return answer;
       } catch (IllegalArgumentException e) {
-        throw failure("the answer is not JSON", "internal", "");
+        throw failure("this is not an answer of a node", "internal", "");
       } catch (ExecutionException e) {
         var cause = e.getCause();
         // Nothing is sent before there is a connection, so nothing happened without one.
@@ -778,6 +783,7 @@ public final class IdnodeClient implements AutoCloseable {
 
     Router(List<String> addresses, SSLContext tls) {
       var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
+      builder.proxy(HttpClient.Builder.NO_PROXY); // A cluster is not reached through a web proxy.
       var http = (tls == null ? builder : builder.sslContext(tls)).build();
       nodes = addresses.stream().map(address -> new Node(address, tls != null, http)).toList();
     }
@@ -861,15 +867,15 @@ public final class IdnodeClient implements AutoCloseable {
       for (var node : Stream.concat(unsuspected, nodes.stream().filter(Node::suspected)).toList()) {
         try {
           if (closed) return null;
-          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT);
+          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT, "appliedIndex");
           saw(status.number("appliedIndex"), true);
           var tag = status.text("leaderTag");
           if (status.flag("hasQuorum") && !tag.isEmpty() && tag.equals(status.get("self").text("tag"))) {
             node.suspectUntil = System.nanoTime();
             return node;
           }
-        } catch (Failure | IllegalArgumentException e) {
-          // Not every server is a node. The next one may know.
+        } catch (Failure e) {
+          // The next one may know.
         }
       }
       return null;
@@ -1133,7 +1139,9 @@ public final class IdnodeClient implements AutoCloseable {
       }
       if (value instanceof List<?> list) return list.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
       if (!(value instanceof String string)) return String.valueOf(value);
-      return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", c) : String.valueOf((char) c))
+      // Half of a pair of characters would be sent as a question mark, so these are escaped too.
+      return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE
+              ? String.format("\\u%04x", c) : String.valueOf((char) c))
           .collect(Collectors.joining("", "\"", "\""));
     }
 
