@@ -113,19 +113,17 @@ class Failure extends Error {
   static of(status, body) {
     const codes = { 401: "unauthenticated", 403: "permission_denied", 404: "unimplemented" };
     const failure = new Failure(`HTTP status ${status}`, codes[status] ?? "unavailable");
-    let problem;
     try {
-      problem = JSON.parse(body);
+      const { code, message = "", details = [] } = JSON.parse(body);
+      if (typeof code !== "string") return failure;
+      Object.assign(failure, { code, message });
+      for (const { debug = {} } of details) {
+        if (debug.domain === "idnode") failure.reason = debug.reason;
+        for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
+        if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
+      }
     } catch {
-      return failure;
-    }
-    if (typeof problem?.code !== "string") return failure;
-    failure.code = problem.code;
-    failure.message = problem.message ?? "";
-    for (const { debug = {} } of problem.details ?? []) {
-      if (debug.domain === "idnode") failure.reason = debug.reason;
-      for (const violation of debug.fieldViolations ?? []) failure.field = violation.field;
-      if (debug.retryDelay) failure.pause = parseFloat(debug.retryDelay) * 1000;
+      // It is not a node that answers.
     }
     return failure;
   }
@@ -156,14 +154,16 @@ class Node {
     return now() < this.suspectUntil;
   }
 
-  // Makes one try. Rejects with a Failure.
-  async call(method, body, timeout) {
+  // Makes one try. The answer has a log index, which is a BigInt. Rejects with a Failure.
+  async call(method, body, timeout, index = "logIndex") {
     const { status, text } = await this.#post(`/idnode.v1.${method}`, JSON.stringify(body), Math.max(Math.ceil(timeout), 1));
     if (status !== 200) throw Failure.of(status, text);
     try {
-      return JSON.parse(text);
+      const answer = JSON.parse(text);
+      answer[index] = BigInt(answer[index]);
+      return answer;
     } catch {
-      throw new Failure(`${this.#url.host}: the answer is not JSON`, "internal");
+      throw new Failure(`${this.#url.host}: this is not an answer of a node`, "internal");
     }
   }
 
@@ -236,15 +236,15 @@ class Router {
   }
 
   // The newest log index before a call. It is looked for if none, or only an old one, is known.
-  async index(toLeader, counted) {
+  async index(deadline, toLeader, counted) {
     const old = now() - this.#newestAt > LOOK_AFTER;
-    return (toLeader && !this.#newest) || (counted && old) ? this.latest(LOOK_AGAIN) : this.#newest;
+    return (toLeader && !this.#newest) || (counted && old) ? this.latest(deadline, LOOK_AGAIN) : this.#newest;
   }
 
   // The same after a look, unless one is younger than age.
-  async latest(age) {
+  async latest(deadline, age) {
     this.#look(age);
-    if (this.#looking) await within(this.#looking, LOOK_TIMEOUT);
+    if (this.#looking) await within(this.#looking, Math.min(LOOK_TIMEOUT, deadline - now()));
     return this.#newest;
   }
 
@@ -281,9 +281,10 @@ class Router {
   // calls on to a leader that is no endpoint.
   async #leading() {
     for (const node of [...this.#nodes].sort((a, b) => a.suspected - b.suspected)) {
-      const status = this.closed ? undefined : await node.call("ClusterService/GetStatus", {}, LOOK_TIMEOUT).catch(() => undefined);
+      if (this.closed) break;
+      const status = await node.call("ClusterService/GetStatus", {}, LOOK_TIMEOUT, "appliedIndex").catch(() => undefined);
       if (!status) continue;
-      this.saw(BigInt(status.appliedIndex ?? 0), true); // Not every server is a node.
+      this.saw(status.appliedIndex, true);
       if (status.hasQuorum && status.leaderTag && status.leaderTag === status.self?.tag) {
         node.suspectUntil = 0;
         return node;
@@ -418,7 +419,7 @@ export class Client {
   // With own, no other call has sent the request id. For this module only.
   async _invoke(method, fields, { requestId, own = false, toLeader = true, deadline = Infinity } = {}) {
     deadline = Math.min(deadline, this._deadline());
-    const index = await this.#router.index(toLeader, requestId !== undefined);
+    const index = await this.#router.index(deadline, toLeader, requestId !== undefined);
     // The first try says it too: the network may hold it up until its retry was forgotten.
     if (requestId && requestId.since === undefined && index) requestId = { ...requestId, since: index };
     let node, told, last;
@@ -434,7 +435,7 @@ export class Client {
       try {
         const answer = await node.call(method, request, Math.min(this.#tryTimeout, deadline - now()));
         node.suspectUntil = 0;
-        this.#router.saw(BigInt(answer.logIndex));
+        this.#router.saw(answer.logIndex);
         return answer;
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
@@ -449,7 +450,7 @@ export class Client {
         // effect, and a copy of one that comes late names the old index.
         if (own && !unknown && last.reason === "REQUEST_ID_EXPIRED") {
           own = false;
-          const newest = await this.#router.latest(0);
+          const newest = await this.#router.latest(deadline, 0);
           if (newest > requestId.since) {
             [requestId, node, told] = [{ ...requestId, since: newest }, undefined, undefined];
             continue;

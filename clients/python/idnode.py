@@ -12,11 +12,13 @@ as JSON over HTTP. A Client is safe for concurrent use by threads; make one and 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import http.client
 import io
 import json
+import os
 import random
 import re
 import secrets
@@ -24,8 +26,9 @@ import ssl
 import threading
 import time
 import urllib.parse
+import weakref
 from collections import deque
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 __version__ = "0.1.0"
 __all__ = [
@@ -205,16 +208,15 @@ def _failure_of(status: int, body: bytes) -> _Failure:
     try:
         problem = json.loads(body)
         failure.code, failure.message = str(problem["code"]), str(problem.get("message", ""))
-        details = [detail.get("debug") or {} for detail in problem.get("details", [])]
+        for detail in [detail.get("debug") or {} for detail in problem.get("details", [])]:
+            if detail.get("domain") == "idnode":
+                failure.reason = detail.get("reason", "")
+            for violation in detail.get("fieldViolations", []):
+                failure.field = violation.get("field", "")
+            if "retryDelay" in detail:
+                failure.pause = float(detail["retryDelay"].rstrip("s"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return failure
-    for detail in details:
-        if detail.get("domain") == "idnode":
-            failure.reason = detail.get("reason", "")
-        for violation in detail.get("fieldViolations", []):
-            failure.field = violation.get("field", "")
-        if "retryDelay" in detail:
-            failure.pause = float(detail["retryDelay"].rstrip("s"))
+        pass  # It is not a node that answers.
     return failure
 
 
@@ -223,20 +225,23 @@ class _Response(http.client.HTTPResponse):
 
     def __init__(self, sock: Any, *args: Any, end: float, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self.fp.close()
-        self.fp = io.BufferedReader(_Pieces(sock, end))
+        self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock, end))
 
 
 class _Pieces(io.RawIOBase):
-    def __init__(self, sock: Any, end: float) -> None:
-        self._sock, self._end = sock, end
+    def __init__(self, raw: io.RawIOBase, sock: Any, end: float) -> None:
+        self._raw, self._sock, self._end = raw, sock, end  # raw keeps the socket of an answer that ends the connection.
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: Any) -> int:
+    def readinto(self, into: Any) -> Optional[int]:
         self._sock.settimeout(max(self._end - time.monotonic(), 0.001))
-        return self._sock.recv_into(into)
+        return self._raw.readinto(into)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class _Node:
@@ -258,8 +263,8 @@ class _Node:
     def suspected(self) -> bool:
         return time.monotonic() < self.suspect_until
 
-    def call(self, method: str, request: Dict[str, Any], timeout: float) -> Dict[str, Any]:
-        """Makes one try. Raises _Failure."""
+    def call(self, method: str, request: Dict[str, Any], timeout: float, index: str = "logIndex") -> Dict[str, Any]:
+        """Makes one try. The answer has a log index, which is an int. Raises _Failure."""
         end = time.monotonic() + timeout
         connection = self._connection(timeout)
         kept = False
@@ -287,9 +292,11 @@ class _Node:
         if response.status != 200:
             raise _failure_of(response.status, body)
         try:
-            return json.loads(body)
-        except ValueError as error:
-            raise _Failure(f"{self.address}: the answer is not JSON", "internal") from error
+            answer = json.loads(body)
+            answer[index] = int(answer[index])
+            return answer
+        except (ValueError, TypeError, KeyError) as error:
+            raise _Failure(f"{self.address}: this is not an answer of a node", "internal") from error
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         while self._idle:
@@ -305,9 +312,8 @@ class _Node:
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        try:
-            connection.connect()
-        except OSError as error:  # Nothing was sent, so nothing happened.
+        error = _within(timeout, connection.connect)
+        if error:  # Nothing was sent, so nothing happened.
             connection.close()
             raise _Failure(f"cannot reach {self.address}: {error}", "unavailable", "NO_ENDPOINT") from error
         return connection
@@ -318,6 +324,26 @@ class _Node:
                 self._idle.pop()[0].close()
             except IndexError:
                 break
+
+
+def _within(timeout: float, connect: Callable[[], None]) -> Optional[Exception]:
+    """Connects in a thread: the look-up of a name has no timeout, and of many addresses each has the whole one."""
+    ended: List[Optional[Exception]] = []
+
+    def run() -> None:
+        try:
+            connect()
+            ended.append(None)
+        except Exception as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, name="idnode-connect", daemon=True)
+    try:
+        thread.start()
+        thread.join(timeout)
+    except RuntimeError:  # No thread can be started, as at the end of the program.
+        run()
+    return ended[0] if ended else TimeoutError("no connection in time")
 
 
 class _Router:
@@ -402,22 +428,16 @@ class _Router:
     def _leading(self) -> Optional[_Node]:
         """Asks endpoint after endpoint, until one says of itself that it leads."""
         for node in sorted(self._given, key=_Node.suspected):
-            if self._ask(node):
-                return node
+            if self.closed:
+                break
+            with contextlib.suppress(_Failure):
+                status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT, "appliedIndex")
+                self.saw(status["appliedIndex"], applied=True)
+                leader = status.get("leaderTag")
+                if status.get("hasQuorum") and leader and leader == status.get("self", {}).get("tag"):
+                    node.suspect_until = 0.0
+                    return node
         return None  # The nodes hand calls on to a leader that is no endpoint.
-
-    def _ask(self, node: _Node) -> bool:
-        if self.closed:
-            return False
-        try:
-            status = node.call("ClusterService/GetStatus", {}, _LOOK_TIMEOUT)
-        except _Failure:
-            return False
-        self.saw(int(status.get("appliedIndex", 0)), applied=True)  # Not every server is a node.
-        leads = status.get("hasQuorum") and status.get("leaderTag") and status["leaderTag"] == status.get("self", {}).get("tag")
-        if leads:
-            node.suspect_until = 0.0
-        return bool(leads)
 
     def close(self) -> None:
         with self._lock:
@@ -500,10 +520,19 @@ class Client:
         if timeout <= 0 or try_timeout <= 0:
             raise ValueError("a timeout is above zero")
         self._database, self._timeout, self._try_timeout, self._label = database, timeout, try_timeout, label
+        self._endpoints, self._tls = list(endpoints), tls
         self._closing = False
-        self._router = _Router(list(endpoints), tls)
         self._handles: Dict[Tuple[str, str], HiLo] = {}
+        self._begin()
+        _clients.add(self)
+
+    def _begin(self) -> None:
+        """Also after a fork: the child has none of the threads, and the ranges and connections are its parent's."""
         self._lock = threading.Lock()
+        self._router = _Router(self._endpoints, self._tls)
+        self._router.closed = self._closing
+        for handle in self._handles.values():
+            handle._begin()
 
     def next(self, template: str, **options: Any) -> str:
         """Makes an id: ``users/`` a server-side id, ``users|`` an identity, empty a GUID, else the id itself.
@@ -513,8 +542,7 @@ class Client:
         return self.next_n(template, 1, **options)[0]
 
     def next_n(
-        self, template: str, n: int, *, separator: str = "", claim: bool = False,
-        request_id: AnyRequestId = "",
+        self, template: str, n: int, *, separator: str = "", claim: bool = False, request_id: AnyRequestId = "",
     ) -> List[str]:
         """Makes n ids, 1 to 1,000,000, from a template in one call.
 
@@ -614,15 +642,10 @@ class Client:
         with self._lock:
             self._closing, handles = True, list(self._handles.values())
         deadline = time.monotonic() + self._timeout
-        first: Optional[IdnodeError] = None
-        for handle in handles:
-            try:
-                handle._close(deadline)
-            except IdnodeError as error:
-                first = first or error
-        self._router.close()
-        if first:
-            raise first
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._router.close)
+            for handle in handles:
+                stack.callback(handle._close, deadline)
 
     def __enter__(self) -> "Client":
         return self
@@ -663,16 +686,16 @@ class Client:
         deadline = end if deadline is None else min(deadline, end)
         request = {**request, "database": self._database}
         index = self._router.index(deadline, to_leader, request_id is not None)
-        if request_id:
-            if request_id.since is None and index:
-                # The first try says it too: the network may hold it up until its retry was forgotten.
-                request_id = request_id._replace(since=index)
-            request["requestId"] = _wire(request_id)
+        if request_id and request_id.since is None and index:
+            # The first try says it too: the network may hold it up until its retry was forgotten.
+            request_id = request_id._replace(since=index)
         node: Optional[_Node] = None
         told: Optional[_Failure] = None
         tries = overloads = 0
         unknown = False
         while True:
+            if request_id:
+                request["requestId"] = _wire(request_id)
             try:
                 node = self._router.route(to_leader, node)
             except ClosedError:
@@ -683,7 +706,7 @@ class Client:
                 left = max(deadline - time.monotonic(), 0.001)
                 answer = node.call(method, request, min(self._try_timeout, left))
                 node.suspect_until = 0.0
-                self._router.saw(int(answer["logIndex"]))
+                self._router.saw(answer["logIndex"])
                 return answer
             except _Failure as failure:
                 last = failure
@@ -700,19 +723,26 @@ class Client:
                     own, newest = False, self._router.latest(deadline, 0)
                     if newest > request_id.since:
                         request_id, node, told = request_id._replace(since=newest), None, None
-                        request["requestId"] = _wire(request_id)
                         continue
-                request["requestId"] = _wire(request_id)
             overloads += overloaded
-            if not overloaded:
-                pause = _pause(tries - self._router.size)
-            else:
-                pause = max(last.pause, _FIRST_PAUSE)
+            pause = max(last.pause, _FIRST_PAUSE) if overloaded else _pause(tries - self._router.size)
             if effect == _REFUSED or overloads > _MAX_OVERLOADS or time.monotonic() + pause >= deadline:
                 raise told.error(unknown, request_id)
             if not overloaded:
                 self._router.failed(node)
             time.sleep(pause)
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for client in list(_clients):
+        client._begin()
+
+
+if hasattr(os, "register_at_fork"):  # Not on Windows.
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _wire(request_id: RequestId) -> Dict[str, str]:
@@ -748,9 +778,7 @@ class Identity:
         """Takes the next value."""
         return self.next_n(1, separator=separator, request_id=request_id)[0].first
 
-    def next_n(
-        self, n: int, *, separator: str = "", request_id: AnyRequestId = ""
-    ) -> List[Block]:
+    def next_n(self, n: int, *, separator: str = "", request_id: AnyRequestId = "") -> List[Block]:
         """Takes the next n values: one block, or several where claimed ids lie between."""
         _check_count(n)
         request = {"name": self._name, "count": n, "separator": separator}
@@ -763,8 +791,7 @@ class Identity:
         return int(self._client._invoke("IdsService/GetIdentity", request)["identity"]["value"])
 
     def seed(
-        self, value: int, *, force: bool = False, expected: Optional[int] = None,
-        request_id: AnyRequestId = "",
+        self, value: int, *, force: bool = False, expected: Optional[int] = None, request_id: AnyRequestId = "",
     ) -> int:
         """Raises the last value taken to value, and returns what it is now.
 
@@ -843,17 +870,6 @@ def _document_number(n: Dict[str, Any]) -> DocumentNumber:
     )
 
 
-class _Held:
-    """A range from which numbers are taken."""
-
-    def __init__(self, of: Range) -> None:
-        self.of, self.next = of, of.low
-        self.half = of.low + (of.high - of.low) // 2  # After it is taken, the next range is fetched.
-
-    def left(self) -> int:
-        return self.of.high - self.next + 1
-
-
 class HiLo:
     """Gives the ids of one collection, without a call for most of them. Made by Client.hilo, and meant to be shared.
 
@@ -861,12 +877,18 @@ class HiLo:
     """
 
     def __init__(self, client: Client, tag: str, separator: str, first_size: int) -> None:
-        self._client, self._tag, self._separator = client, tag, separator
+        self._client, self._tag, self._separator, self._first_size = client, tag, separator, first_size
+        self._closed = self._returned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Holds no range. Also after a fork."""
         self._changed = threading.Condition()
-        self._current: Optional[_Held] = None
-        self._ahead: Optional[_Held] = None
-        self._fetching = self._closed = self._returned = False
-        self._request: Dict[str, Any] = {"size": first_size}  # The next one. It belongs to the fetch in progress.
+        self._current: Optional[Range] = None
+        self._next = 0  # The next number of current.
+        self._ahead: Optional[Range] = None
+        self._fetching = False
+        self._request: Dict[str, Any] = {"size": self._first_size}  # The next one. It belongs to the fetch in progress.
         self._failures = 0
         self._error: Optional[Exception] = None  # That of the newest failure.
         self._pause, self._resume = _FETCH_PAUSE, 0.0
@@ -898,14 +920,14 @@ class HiLo:
             while True:
                 if self._closed:
                     raise ClosedError("the handle is closed", code="canceled", reason="CLIENT_CLOSED")
-                held = self._current
-                if held and held.left():
-                    first, held.next = held.next, min(held.next + n, held.of.high + 1)
-                    if held.next > held.half and time.monotonic() >= self._resume:
+                r, first = self._current, self._next
+                if r and first <= r.high:
+                    self._next = min(first + n, r.high + 1)
+                    if self._next > r.low + (r.high - r.low) // 2 and time.monotonic() >= self._resume:
                         self._fetch()
-                    return [HiLoNumber(i, held.of.prefix, held.of.node_tag) for i in range(first, held.next)]
+                    return [HiLoNumber(i, r.prefix, r.node_tag) for i in range(first, self._next)]
                 if self._ahead:
-                    self._current, self._ahead = self._ahead, None
+                    self._current, self._next, self._ahead = self._ahead, self._ahead.low, None
                 elif self._failures != failures and self._error:
                     raise copy.copy(self._error)  # Each caller gets an error, and traceback, of its own.
                 else:
@@ -940,7 +962,7 @@ class HiLo:
         """Notes how a fetch ended. The caller holds the lock."""
         self._fetching = False
         if got and not error:
-            self._ahead, self._pause = _Held(got), _FETCH_PAUSE
+            self._ahead, self._pause = got, _FETCH_PAUSE
         else:
             self._failures, self._error = self._failures + 1, error
             self._resume = time.monotonic() + self._pause * random.uniform(0.5, 1)
@@ -956,21 +978,17 @@ class HiLo:
             self._changed.notify_all()
             # A range that is on its way is given back too.
             self._changed.wait_for(lambda: not self._fetching, max(deadline - time.monotonic(), 0))
-            # Only the newest range of a tag can be given back, so the one ahead goes first.
-            held = [h for h in (self._ahead, self._current) if h and h.left()]
-        first: Optional[IdnodeError] = None
+            held = [(self._current, self._next)] if self._current and self._next <= self._current.high else []
+            held += [(self._ahead, self._ahead.low)] if self._ahead else []
         try:
-            for h in held:
-                try:
-                    self._client.return_range(self._tag, h.of, h.next - 1, _deadline=deadline)
-                except IdnodeError as error:
-                    first = first or error
+            # Only the newest range of a tag can be given back. The stack begins with the last, which is the one ahead.
+            with contextlib.ExitStack() as stack:
+                for r, unused in held:
+                    stack.callback(self._client.return_range, self._tag, r, unused - 1, _deadline=deadline)
         finally:
             with self._changed:
                 self._returned = True
                 self._changed.notify_all()
-        if first:
-            raise first
 
 
 # The words and rules are those of pluralize (MIT licence), by which the Go client names collections.

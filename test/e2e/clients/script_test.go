@@ -250,7 +250,13 @@ func (n httpNode) Unary(ctx context.Context, method string, _ *budget.Connection
 			if method != "/"+service.ServiceName+"/"+m.MethodName {
 				continue
 			}
-			answer, err := m.Handler(nil, ctx, decode, func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+			decoded := func(request any) error {
+				if err := decode(request); err != nil {
+					return n.Refuse(err)
+				}
+				return nil
+			}
+			answer, err := m.Handler(nil, ctx, decoded, func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 				return n.play(ctx, n.tag, method, request)
 			})
 			if err == errLost {

@@ -3,6 +3,8 @@ package clients
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,8 +12,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +59,78 @@ func TestADrippingAnswerIsGivenUp(t *testing.T) {
 			t.Errorf("the call took %s", took)
 		}
 	})
+}
+
+// TestCallsEndWithASilentNode has a node that takes connections and never answers. What a
+// client asks of it before a call, where the log is, is part of the call's time.
+func TestCallsEndWithASilentNode(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // Only then does the server notice that the client leaves.
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		var took time.Duration
+		for _, n := range []int{1, 10} { // The first call is not measured: a client begins slowly.
+			begin := time.Now()
+			r.task(t, task{
+				Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 100},
+				Calls: slices.Repeat([]call{{Call: "identity.next", Args: args{Name: "invoices"}}}, n),
+			})
+			var got []outcome
+			r.answer(t, &got)
+			took = time.Since(begin)
+		}
+		if took > 6*time.Second {
+			t.Errorf("ten calls of 0.1 s took %s", took)
+		}
+	})
+}
+
+// TestANodeThatWasNotReachedDidNothing has an endpoint at which no connection is ever
+// made, as that of a machine which is gone. The last try has less time than a connection.
+func TestANodeThatWasNotReachedDidNothing(t *testing.T) {
+	c := testCase{
+		Options: options{TimeoutMs: 2000, TryTimeoutMs: 500},
+		Calls:   []call{{Call: "identity.next", Args: args{Name: "invoices"}, Error: &failure{Type: "NoEndpoint", Reason: "NO_ENDPOINT"}}},
+	}
+	endpoints := []string{full(t)}
+	eachLanguage(t, func(t *testing.T, l language) {
+		r := l.start(t)
+		r.task(t, task{Endpoints: endpoints, Options: c.Options, Calls: c.Calls})
+		var got []outcome
+		r.answer(t, &got)
+		judge(t, c, newScript(c), got)
+	})
+	t.Run("go", func(t *testing.T) { judge(t, c, newScript(c), callGo(t, endpoints, c)) })
+}
+
+// full listens with a queue that is full: the system drops what asks for a connection.
+func full(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+	for range 10 {
+		conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	t.Fatal("the queue takes ten connections")
+	return ""
 }
 
 // TestARefusedCertificateDidNothing shows a client's certificate that the node does not

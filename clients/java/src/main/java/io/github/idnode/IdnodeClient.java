@@ -9,13 +9,11 @@ import java.net.http.HttpClient;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
 import java.security.KeyStore;
-import java.security.SecureRandom;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.security.spec.InvalidKeySpecException;
@@ -25,21 +23,18 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Function;
-import java.util.function.UnaryOperator;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -76,11 +71,11 @@ public final class IdnodeClient implements AutoCloseable {
   private static final long LOOK_SOON = 1000 * MS; // The same while no leader is known.
   private static final long LOOK_AGAIN = 200 * MS; // The least time between two looks, however much fails.
   private static final long LOOK_TIMEOUT = 1000 * MS;
+  private static final long TIMEOUT_SLACK = 100 * MS; // How much longer than its time a try may take at the most.
   private static final long DISTRUST = 2000 * MS; // How long a node that failed is asked only if no other is left.
   private static final long FETCH_PAUSE = 100 * MS; // After a prefetch that failed.
   private static final long LONGEST_FETCH_PAUSE = 10_000 * MS;
 
-  private static final SecureRandom RANDOM = new SecureRandom();
   private static final RequestId OWN = new RequestId("", null); // Stands for an id that the client makes.
 
   private final Config config;
@@ -275,10 +270,9 @@ public final class IdnodeClient implements AutoCloseable {
   public boolean returnRange(String tag, Range range, long last) { return returnRange(tag, range, last, deadline()); }
 
   private boolean returnRange(String tag, Range r, long last, long deadline) {
-    var numbers = Map.of("low", String.valueOf(r.low), "high", String.valueOf(r.high), "last", String.valueOf(last));
-    var request = new LinkedHashMap<String, Object>(numbers);
-    request.putAll(Map.of("tag", tag, "token", r.token));
-    return once("ReturnRange", request, new Options(), deadline).flag("returned");
+    var request = Map.of(
+        "tag", tag, "low", String.valueOf(r.low), "high", String.valueOf(r.high), "last", String.valueOf(last), "token", r.token);
+    return invoke("IdsService/ReturnRange", request, true, OWN, deadline).flag("returned");
   }
 
   /**
@@ -294,51 +288,48 @@ public final class IdnodeClient implements AutoCloseable {
     }
     var deadline = deadline();
     try {
-      closeAll(open.stream().map(handle -> () -> handle.close(deadline)));
+      runAll(open.stream().<Runnable>map(handle -> () -> handle.close(deadline)).toList());
     } finally {
       router.closed = true;
     }
   }
 
-  // Runs all, and throws the first exception after the last.
-  private static void closeAll(Stream<Runnable> closings) {
-    var failed = new ArrayList<IdnodeException>();
-    closings.forEach(closing -> {
+  // Runs all, also those after one that fails, and throws an exception of them.
+  private static void runAll(List<Runnable> closings) {
+    IdnodeException failed = null;
+    for (var closing : closings) {
       try {
         closing.run();
       } catch (IdnodeException e) {
-        failed.add(e);
+        failed = e;
       }
-    });
-    if (!failed.isEmpty()) throw failed.get(0);
+    }
+    if (failed != null) throw failed;
   }
 
   private long deadline() { return System.nanoTime() + config.timeout.toNanos(); }
 
   private Stream<Answer> pages(String method, String prefix, Options options) {
     var request = options.in(Map.of("prefix", prefix, "pageSize", 1000), "consistency");
-    Function<String, Answer> page = token -> {
-      request.put("pageToken", token);
-      return invoke("IdsService/" + method, request, true, null, deadline());
-    };
-    UnaryOperator<Answer> next = last -> last.text("nextPageToken").isEmpty() ? null : page.apply(last.text("nextPageToken"));
-    return Stream.iterate(page.apply(""), Objects::nonNull, next);
+    return Stream.iterate(ask("IdsService/" + method, request), Objects::nonNull, last -> {
+      request.put("pageToken", last.text("nextPageToken"));
+      return last.text("nextPageToken").isEmpty() ? null : ask("IdsService/" + method, request);
+    });
   }
+
+  // Makes a call without a request id: it changes nothing, or may be made again.
+  private Answer ask(String method, Map<String, Object> request) { return invoke(method, request, true, null, deadline()); }
 
   private Answer once(String method, Map<String, Object> request, Options options) {
-    return once(method, request, options, deadline());
-  }
-
-  private Answer once(String method, Map<String, Object> request, Options options, long deadline) {
-    return invoke("IdsService/" + method, request, true, options.requestId != null ? options.requestId : OWN, deadline);
+    return invoke("IdsService/" + method, request, true, options.requestId != null ? options.requestId : OWN, deadline());
   }
 
   // Makes tries at changing nodes until one gives a final answer or the time is over.
-  private Answer invoke(String method, Map<String, Object> fields, boolean toLeader, RequestId id, long deadline) {
-    var request = new LinkedHashMap<>(fields);
+  private Answer invoke(String method, Map<String, ?> fields, boolean toLeader, RequestId id, long deadline) {
+    var request = new LinkedHashMap<String, Object>(fields);
     request.put("database", config.database);
     var renewable = id == OWN; // No other call has sent its id.
-    if (renewable) id = new RequestId(randomId(), null);
+    if (renewable) id = new RequestId(UUID.randomUUID().toString(), null);
     var index = router.index(deadline, toLeader, id != null);
     // The first try says it too: the network may hold it up until its retry was forgotten.
     if (id != null && id.since == null && index > 0) id = new RequestId(id.id, index);
@@ -352,7 +343,7 @@ public final class IdnodeClient implements AutoCloseable {
       node = router.route(toLeader, node);
       Failure last;
       try {
-        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()));
+        var answer = node.call(method, request, Math.min(config.tryTimeout.toNanos(), deadline - System.nanoTime()), "logIndex");
         node.suspectUntil = System.nanoTime();
         router.saw(answer.number("logIndex"), false);
         return answer;
@@ -367,7 +358,7 @@ public final class IdnodeClient implements AutoCloseable {
         // The index named was forgotten before the first try came. A copy of that try which comes late names the old index.
         if (renewable && !unknown && last.problem.reason.equals("REQUEST_ID_EXPIRED") && router.latest(deadline, 0) > id.since) {
           renewable = false;
-          id = new RequestId(id.id, router.newest());
+          id = new RequestId(id.id, router.newest);
           node = null;
           told = null;
           continue;
@@ -407,23 +398,15 @@ public final class IdnodeClient implements AutoCloseable {
   }
 
   private static void checkCount(int n) {
-    if (n < 1) throw IdnodeException.of(new Problem("it must be at least 1", "invalid_argument", "INVALID_COUNT", "count"), false, null);
+    if (n < 1) throw new InvalidException(new Problem("it must be at least 1", "invalid_argument", "INVALID_COUNT", "count", null));
   }
 
   private static void checkId(String id) {
-    var problem = new Problem("an id must not begin with /", "invalid_argument", "INVALID_ID", "id");
-    if (id.startsWith("/")) throw IdnodeException.of(problem, false, null);
+    if (!id.startsWith("/")) return;
+    throw new InvalidException(new Problem("an id must not begin with /", "invalid_argument", "INVALID_ID", "id", null));
   }
 
-  private static IdnodeException internal(String message) {
-    return IdnodeException.of(new Problem(message, "internal", "", ""), false, null);
-  }
-
-  private static String randomId() {
-    var random = new byte[16];
-    RANDOM.nextBytes(random);
-    return HexFormat.of().formatHex(random);
-  }
+  private static IdnodeException internal(String message) { return new IdnodeException(new Problem(message, "internal", "")); }
 
   /** An identity in a listing: its folded name, and the last value taken. */
   public record Counter(String name, long value) {}
@@ -450,7 +433,7 @@ public final class IdnodeClient implements AutoCloseable {
     /** Reads the last value taken. Throws a {@link NotFoundException} if none ever was. Takes stale. */
     public long get(Options options) {
       var request = options.in(Map.of("name", name), "consistency");
-      return invoke("IdsService/GetIdentity", request, true, null, deadline()).get("identity").number("value");
+      return ask("IdsService/GetIdentity", request).get("identity").number("value");
     }
 
     /** Raises the last value taken to value, and returns what it is now. Takes force, expected and requestId. */
@@ -514,31 +497,30 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     /** Makes the numbers of documents final, or none. */
-    public List<DocumentNumber> confirm(List<Key> keys) { return numbers("ConfirmNumbers", bound(keys)); }
+    public List<DocumentNumber> confirm(List<Key> keys) { return numbers("ConfirmNumbers", Map.of("keys", bound(keys))); }
 
     /** Says that open numbers belong to no document, and why, in 1 to 128 bytes. */
     public List<DocumentNumber> voidNumbers(List<Key> keys, String reason) {
-      var request = bound(keys);
-      request.put("reason", reason);
-      return numbers("VoidNumbers", request);
+      return numbers("VoidNumbers", Map.of("keys", bound(keys), "reason", reason));
     }
 
     /** Gives open numbers back: another key may get them, or they are voided, as the series' policy says. */
-    public List<DocumentNumber> release(List<Key> keys) { return numbers("ReleaseNumbers", bound(keys)); }
+    public List<DocumentNumber> release(List<Key> keys) { return numbers("ReleaseNumbers", Map.of("keys", bound(keys))); }
 
     /** Reads the number of a key. Throws a {@link NotFoundException} if it has none. Takes stale. */
     public DocumentNumber find(String key, Options options) {
       var request = options.in(Map.of("series", name, "key", key), "consistency");
-      return DocumentNumber.of(invoke("SeriesService/WhoHas", request, true, null, deadline()).get("number"));
+      return DocumentNumber.of(ask("SeriesService/WhoHas", request).get("number"));
     }
 
-    private List<DocumentNumber> numbers(String method, Map<String, Object> request) {
+    private List<DocumentNumber> numbers(String method, Map<String, ?> fields) {
+      var request = new LinkedHashMap<String, Object>(fields);
       request.put("series", name);
-      return invoke("SeriesService/" + method, request, true, null, deadline()).list("numbers").map(DocumentNumber::of).toList();
+      return ask("SeriesService/" + method, request).list("numbers").map(DocumentNumber::of).toList();
     }
 
-    private static Map<String, Object> bound(List<Key> keys) {
-      return new LinkedHashMap<>(Map.of("keys", keys.stream().map(k -> Map.of("key", k.key, "number", String.valueOf(k.number))).toList()));
+    private static List<Map<String, String>> bound(List<Key> keys) {
+      return keys.stream().map(k -> Map.of("key", k.key, "number", String.valueOf(k.number))).toList();
     }
   }
 
@@ -564,27 +546,6 @@ public final class IdnodeClient implements AutoCloseable {
     public String toString() { return prefix + value + (nodeTag.isEmpty() ? "" : "-" + nodeTag); }
   }
 
-  // A range from which numbers are taken.
-  private static final class Held {
-    final Range of;
-    final long half; // After it is taken, the next range is fetched.
-    long next;
-    boolean empty;
-
-    Held(Range of) {
-      this.of = of;
-      next = of.low;
-      half = of.low + (of.high - of.low) / 2;
-    }
-
-    HiLoNumber take() {
-      var number = new HiLoNumber(next, of.prefix, of.nodeTag);
-      empty = next == of.high; // The next one may not be a long any more.
-      if (!empty) next++;
-      return number;
-    }
-  }
-
   /**
    * Gives the ids of one collection, without a call for most of them; meant to be shared. The next range is fetched in the
    * background once half of the current one is used.
@@ -593,7 +554,8 @@ public final class IdnodeClient implements AutoCloseable {
     private final String tag;
     private Map<String, Object> request; // The next one. It belongs to the fetch in progress.
     private long lastMax;
-    private Held current, ahead;
+    private Range current, ahead;
+    private long left; // How many numbers of current are not taken.
     private boolean fetching, closed, returned;
     private int failures;
     private IdnodeException error; // That of the newest failure.
@@ -617,19 +579,20 @@ public final class IdnodeClient implements AutoCloseable {
     public synchronized HiLoNumber next() {
       for (var before = failures; ; ) {
         if (closed) throw new ClosedException();
-        if (current != null && !current.empty) {
-          var number = current.take();
-          if (number.value >= current.half && System.nanoTime() - resume >= 0) fetch();
+        if (left > 0) {
+          var number = new HiLoNumber(current.high - --left, current.prefix, current.nodeTag);
+          if (number.value - current.low >= (current.high - current.low) / 2 && System.nanoTime() - resume >= 0) fetch();
           return number;
         }
         if (ahead != null) {
           current = ahead;
+          left = current.high - current.low + 1;
           ahead = null;
         } else if (failures != before) {
           throw error.again();
         } else {
           fetch();
-          if (!await(Long.MAX_VALUE)) throw IdnodeException.of(new Problem("interrupted", "canceled", "", ""), false, null);
+          if (!await(System.nanoTime() + Long.MAX_VALUE)) throw new IdnodeException(new Problem("interrupted", "canceled", ""));
         }
       }
     }
@@ -638,7 +601,7 @@ public final class IdnodeClient implements AutoCloseable {
     public void close() { close(deadline()); }
 
     private void close(long deadline) {
-      List<Held> held;
+      var unused = new ArrayList<Runnable>();
       synchronized (this) {
         if (closed) { // The first to close gives the numbers back; others wait for it.
           while (!returned && await(deadline)) {}
@@ -648,10 +611,12 @@ public final class IdnodeClient implements AutoCloseable {
         notifyAll();
         while (fetching && await(deadline)) {} // A range that is on its way is given back too.
         // Only the newest range of a tag can be given back, so the one ahead goes first.
-        held = Stream.of(ahead, current).filter(h -> h != null && !h.empty).toList();
+        Range newest = ahead, rest = current;
+        if (newest != null) unused.add(() -> returnRange(tag, newest, newest.low - 1, deadline));
+        if (left > 0) unused.add(() -> returnRange(tag, rest, rest.high - left, deadline));
       }
       try {
-        closeAll(held.stream().map(h -> () -> returnRange(tag, h.of, h.next - 1, deadline)));
+        runAll(unused);
       } finally {
         synchronized (this) {
           returned = true;
@@ -663,9 +628,9 @@ public final class IdnodeClient implements AutoCloseable {
     // False if the time is over or the thread is interrupted. The caller holds the lock.
     private boolean await(long deadline) {
       try {
-        var left = deadline == Long.MAX_VALUE ? deadline : deadline - System.nanoTime();
-        if (left > 0) TimeUnit.NANOSECONDS.timedWait(this, Math.max(left, MS));
-        return left > 0;
+        var time = deadline - System.nanoTime();
+        if (time > 0) TimeUnit.NANOSECONDS.timedWait(this, Math.max(time, MS));
+        return time > 0;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return false;
@@ -685,12 +650,10 @@ public final class IdnodeClient implements AutoCloseable {
       try {
         got = range(once("NextRange", request, new Options()));
         if (got.low < 1 || got.high < got.low || got.low <= lastMax && !got.fromReserve) {
-          failed = internal("a wrong range: " + got.low + " to " + got.high + " after " + lastMax);
+          throw internal("a wrong range: " + got.low + " to " + got.high + " after " + lastMax);
         }
-      } catch (IdnodeException e) {
-        failed = e;
-      } catch (RuntimeException e) { // The callers that wait must have it, whatever it is.
-        failed = internal(e.toString());
+      } catch (Throwable e) { // The callers that wait must have it, whatever it is: also that no thread could be started.
+        failed = e instanceof IdnodeException known ? known : internal(e.toString());
       }
       synchronized (this) {
         fetching = false;
@@ -700,7 +663,7 @@ public final class IdnodeClient implements AutoCloseable {
           request.remove("size");
           request.putAll(Map.of("lastSize", got.size, "lastMax", String.valueOf(lastMax)));
           if (!got.at.isEmpty()) request.put("lastRangeAt", got.at);
-          ahead = new Held(got);
+          ahead = got;
           pause = FETCH_PAUSE;
         } else {
           failures++;
@@ -731,18 +694,22 @@ public final class IdnodeClient implements AutoCloseable {
 
     boolean suspected() { return System.nanoTime() - suspectUntil < 0; }
 
-    // Makes one try.
-    Answer call(String method, Map<String, Object> request, long timeout) throws Failure {
+    // Makes one try. The answer has the log index.
+    Answer call(String method, Map<String, Object> request, long timeout, String index) throws Failure {
       timeout = Math.max(timeout, MS);
-      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).header("Content-Type", "application/json")
-          .header("Connect-Timeout-Ms", String.valueOf(timeout / MS)).POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
+      var post = HttpRequest.newBuilder(url.resolve("/idnode.v1." + method)).timeout(Duration.ofNanos(timeout))
+          .header("Content-Type", "application/json").header("Connect-Timeout-Ms", String.valueOf(timeout / MS))
+          .POST(HttpRequest.BodyPublishers.ofString(Json.text(request))).build();
       var sent = http.sendAsync(post, HttpResponse.BodyHandlers.ofString());
       try {
-        var response = sent.get(timeout, TimeUnit.NANOSECONDS); // The time of an HttpRequest would end with the headers.
+        // The time of an HttpRequest ends with the headers. It comes first, since it tells whether there was a connection.
+        var response = sent.get(timeout + TIMEOUT_SLACK, TimeUnit.NANOSECONDS);
         if (response.statusCode() != 200) throw Failure.of(response.statusCode(), response.body());
-        return new Answer(Json.object(response.body()));
+        var answer = new Answer(Json.object(response.body()));
+        answer.number(index);
+        return answer;
       } catch (IllegalArgumentException e) {
-        throw failure("the answer is not JSON", "internal", "");
+        throw failure("this is not an answer of a node", "internal", "");
       } catch (ExecutionException e) {
         var cause = e.getCause();
         // Nothing is sent before there is a connection, so nothing happened without one.
@@ -761,7 +728,7 @@ public final class IdnodeClient implements AutoCloseable {
     }
 
     private Failure failure(String message, String code, String reason) {
-      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason, ""), 0);
+      return new Failure(new Problem(url.getAuthority() + ": " + message, code, reason), 0);
     }
   }
 
@@ -771,13 +738,14 @@ public final class IdnodeClient implements AutoCloseable {
     volatile boolean closed;
     private Node leader;
     private int home; // The endpoint for calls that need no leader.
-    private long newest; // The newest log index of any answer.
-    private long newestAt = System.nanoTime() - LOOK_AFTER;
-    private CompletableFuture<Void> looking; // The look in progress.
+    volatile long newest; // The newest log index of any answer.
+    private volatile long newestAt = System.nanoTime() - LOOK_AFTER;
+    private CountDownLatch looking; // The look in progress.
     private long looked = System.nanoTime() - LOOK_AFTER;
 
     Router(List<String> addresses, SSLContext tls) {
       var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
+      builder.proxy(HttpClient.Builder.NO_PROXY); // A cluster is not reached through a web proxy.
       var http = (tls == null ? builder : builder.sslContext(tls)).build();
       nodes = addresses.stream().map(address -> new Node(address, tls != null, http)).toList();
     }
@@ -792,29 +760,23 @@ public final class IdnodeClient implements AutoCloseable {
 
     // The newest log index before a call. It is looked for if none, or only an old one, is known.
     long index(long deadline, boolean toLeader, boolean counted) {
-      synchronized (this) {
-        if (!(toLeader && newest == 0) && !(counted && System.nanoTime() - newestAt > LOOK_AFTER)) return newest;
-      }
-      return latest(deadline, LOOK_AGAIN);
+      var old = System.nanoTime() - newestAt > LOOK_AFTER;
+      return toLeader && newest == 0 || counted && old ? latest(deadline, LOOK_AGAIN) : newest;
     }
-
-    synchronized long newest() { return newest; }
 
     // The same after a look, unless one is younger than age.
     long latest(long deadline, long age) {
-      CompletableFuture<Void> look;
+      CountDownLatch look;
       synchronized (this) {
         look(age);
         look = looking;
       }
       try {
-        if (look != null) look.get(Math.max(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), 0), TimeUnit.NANOSECONDS);
+        if (look != null) look.await(Math.min(LOOK_TIMEOUT, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-      } catch (ExecutionException | TimeoutException e) {
-        // The call goes on without it.
       }
-      return newest();
+      return newest;
     }
 
     // The node for the next try: not that of the try before if there is another.
@@ -838,7 +800,7 @@ public final class IdnodeClient implements AutoCloseable {
     // Starts a look for the leader if the last one is older than age. The caller holds the lock.
     private void look(long age) {
       if (looking != null || closed || System.nanoTime() - looked < age) return;
-      var look = new CompletableFuture<Void>();
+      var look = new CountDownLatch(1);
       looked = System.nanoTime();
       background(() -> {
         Node found = null;
@@ -849,7 +811,7 @@ public final class IdnodeClient implements AutoCloseable {
             leader = found;
             looking = null;
           }
-          look.complete(null);
+          look.countDown();
         }
       }, "idnode-look");
       looking = look; // The thread needs the lock to end the look.
@@ -861,15 +823,15 @@ public final class IdnodeClient implements AutoCloseable {
       for (var node : Stream.concat(unsuspected, nodes.stream().filter(Node::suspected)).toList()) {
         try {
           if (closed) return null;
-          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT);
+          var status = node.call("ClusterService/GetStatus", Map.of(), LOOK_TIMEOUT, "appliedIndex");
           saw(status.number("appliedIndex"), true);
           var tag = status.text("leaderTag");
           if (status.flag("hasQuorum") && !tag.isEmpty() && tag.equals(status.get("self").text("tag"))) {
             node.suspectUntil = System.nanoTime();
             return node;
           }
-        } catch (Failure | IllegalArgumentException e) {
-          // Not every server is a node. The next one may know.
+        } catch (Failure e) {
+          // The next one may know.
         }
       }
       return null;
@@ -879,12 +841,13 @@ public final class IdnodeClient implements AutoCloseable {
   // What a failed try may have done.
   private enum Effect { NOTHING, UNKNOWN, REFUSED }
 
-  // What went wrong: a text for people, the gRPC status code in lower case, the API's name of the cause, and the field at fault.
-  private record Problem(String message, String code, String reason, String field) implements Serializable {}
+  // What went wrong: a text for people, and what an IdnodeException tells.
+  private record Problem(String message, String code, String reason, String field, RequestId requestId) implements Serializable {
+    Problem(String message, String code, String reason) { this(message, code, reason, "", null); }
+  }
 
   // A failed try.
   private static final class Failure extends Exception {
-    private static final Set<String> NOTHING = Set.of("OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT");
     final Problem problem;
     final long pause; // That the node asks for.
     final Effect effect;
@@ -905,7 +868,7 @@ public final class IdnodeClient implements AutoCloseable {
       } catch (IllegalArgumentException e) {
         answer = new Answer(Map.of());
       }
-      if (answer.text("code").isEmpty()) return new Failure(new Problem("HTTP status " + status, code, "", ""), 0);
+      if (answer.text("code").isEmpty()) return new Failure(new Problem("HTTP status " + status, code, ""), 0);
       String reason = "", field = "";
       long pause = 0;
       for (var detail : answer.list("details").map(d -> d.get("debug")).toList()) {
@@ -914,23 +877,23 @@ public final class IdnodeClient implements AutoCloseable {
         var delay = detail.text("retryDelay");
         if (delay.matches("[0-9.]+s")) pause = (long) (Double.parseDouble(delay.replace("s", "")) * 1000 * MS);
       }
-      return new Failure(new Problem(answer.text("message"), answer.text("code"), reason, field), pause);
+      return new Failure(new Problem(answer.text("message"), answer.text("code"), reason, field, null), pause);
     }
 
     private Effect effect() {
-      if (problem.reason.equals("OUTCOME_UNKNOWN")) return Effect.UNKNOWN;
-      if (NOTHING.contains(problem.reason)) return Effect.NOTHING;
-      if (!problem.reason.isEmpty()) {
-        return switch (problem.code) {
+      return switch (problem.reason) {
+        case "OUTCOME_UNKNOWN" -> Effect.UNKNOWN;
+        case "OVERLOADED", "TAG_NOT_ASSIGNED", "NOT_FORMED", "TAG_NOT_MEMBER", "CORRUPT" -> Effect.NOTHING;
+        case "" -> switch (problem.code) { // Not an answer of idnode's, or no answer at all.
+          case "unimplemented" -> Effect.NOTHING;
+          case "invalid_argument", "permission_denied", "unauthenticated" -> Effect.REFUSED;
+          default -> Effect.UNKNOWN;
+        };
+        default -> switch (problem.code) {
           case "unavailable" -> Effect.NOTHING;
           case "internal" -> Effect.UNKNOWN;
           default -> Effect.REFUSED;
         };
-      }
-      return switch (problem.code) { // Not an answer of idnode's, or no answer at all.
-        case "unimplemented" -> Effect.NOTHING;
-        case "invalid_argument", "permission_denied", "unauthenticated" -> Effect.REFUSED;
-        default -> Effect.UNKNOWN;
       };
     }
 
@@ -938,49 +901,47 @@ public final class IdnodeClient implements AutoCloseable {
       // A call whose repetition changes nothing that matters has no unknown outcome.
       var lost = problem.reason.isEmpty() && !problem.code.equals("canceled") && !unknown && effect == Effect.UNKNOWN;
       var reason = lost ? "NO_ENDPOINT" : problem.reason;
-      return IdnodeException.of(new Problem(problem.message, problem.code, reason, problem.field), unknown, id);
+      return IdnodeException.of(new Problem(problem.message, problem.code, reason, problem.field, id), unknown);
     }
   }
 
   /** Why a call failed. The subclasses tell the cases apart that a program can act on. */
   public static class IdnodeException extends RuntimeException {
     private final Problem problem;
-    private final RequestId requestId;
 
-    private IdnodeException(Problem p, RequestId requestId) {
+    private IdnodeException(Problem p) {
       super((p.reason.isEmpty() ? p.code : p.reason) + ": " + p.message + (p.field.isEmpty() ? "" : " (field " + p.field + ")"));
-      this.problem = p;
-      this.requestId = requestId;
+      problem = p;
     }
 
-    private static IdnodeException of(Problem p, boolean unknown, RequestId id) {
+    private static IdnodeException of(Problem p, boolean unknown) {
       return switch (unknown ? "OUTCOME_UNKNOWN" : p.reason) {
-        case "OUTCOME_UNKNOWN" -> new OutcomeUnknownException(p, id);
-        case "NO_QUORUM" -> new NoQuorumException(p, id);
-        case "NO_ENDPOINT" -> new NoEndpointException(p, id);
-        case "OVERLOADED" -> new OverloadedException(p, id);
-        case "STORAGE_FULL" -> new StorageFullException(p, id);
-        case "QUOTA" -> new QuotaException(p, id);
-        case "RATE_LIMITED" -> new RateLimitedException(p, id);
-        case "COUNTER_EXHAUSTED" -> new ExhaustedException(p, id);
-        case "CONCURRENCY" -> new ConcurrencyException(p, id);
-        case "ID_CLAIMED" -> new IdClaimedException(p, id);
-        case "KEY_CONFLICT" -> new KeyConflictException(p, id);
-        case "SERIES_SUSPENDED" -> new SeriesSuspendedException(p, id);
-        case "RESERVATION_EXPIRED" -> new ReservationExpiredException(p, id);
-        case "REQUEST_ID_REUSED" -> new RequestIdReusedException(p, id);
-        case "REQUEST_ID_EXPIRED" -> new RequestIdExpiredException(p, id);
-        case "PERMISSION_DENIED" -> new PermissionDeniedException(p, id);
+        case "OUTCOME_UNKNOWN" -> new OutcomeUnknownException(p);
+        case "NO_QUORUM" -> new NoQuorumException(p);
+        case "NO_ENDPOINT" -> new NoEndpointException(p);
+        case "OVERLOADED" -> new OverloadedException(p);
+        case "STORAGE_FULL" -> new StorageFullException(p);
+        case "QUOTA" -> new QuotaException(p);
+        case "RATE_LIMITED" -> new RateLimitedException(p);
+        case "COUNTER_EXHAUSTED" -> new ExhaustedException(p);
+        case "CONCURRENCY" -> new ConcurrencyException(p);
+        case "ID_CLAIMED" -> new IdClaimedException(p);
+        case "KEY_CONFLICT" -> new KeyConflictException(p);
+        case "SERIES_SUSPENDED" -> new SeriesSuspendedException(p);
+        case "RESERVATION_EXPIRED" -> new ReservationExpiredException(p);
+        case "REQUEST_ID_REUSED" -> new RequestIdReusedException(p);
+        case "REQUEST_ID_EXPIRED" -> new RequestIdExpiredException(p);
+        case "PERMISSION_DENIED" -> new PermissionDeniedException(p);
         default -> switch (p.code) {
-          case "not_found" -> new NotFoundException(p, id);
-          case "invalid_argument" -> new InvalidException(p, id);
-          default -> new IdnodeException(p, id);
+          case "not_found" -> new NotFoundException(p);
+          case "invalid_argument" -> new InvalidException(p);
+          default -> new IdnodeException(p);
         };
       };
     }
 
     // The same with a stack of the caller's own.
-    private IdnodeException again() { return of(problem, this instanceof OutcomeUnknownException, requestId); }
+    private IdnodeException again() { return of(problem, this instanceof OutcomeUnknownException); }
     /** The gRPC status code in lower case, for example {@code unavailable}. */
     public String code() { return problem.code; }
     /** The API's name of the cause, for example {@code ID_CLAIMED}; may be empty. */
@@ -988,102 +949,66 @@ public final class IdnodeClient implements AutoCloseable {
     /** The field of the request that is at fault; may be empty. */
     public String field() { return problem.field; }
     /** The same call with it counts once; null if the call had none. */
-    public RequestId requestId() { return requestId; }
+    public RequestId requestId() { return problem.requestId; }
   }
 
   /** A try of the call may have taken effect. Repeating it with {@link #requestId} counts once. */
-  public static final class OutcomeUnknownException extends IdnodeException {
-    private OutcomeUnknownException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class OutcomeUnknownException extends IdnodeException { OutcomeUnknownException(Problem p) { super(p); } }
 
   /** The cluster has no leader, or no majority. Nothing happened. */
-  public static final class NoQuorumException extends IdnodeException {
-    private NoQuorumException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class NoQuorumException extends IdnodeException { NoQuorumException(Problem p) { super(p); } }
 
   /** No node answered. Nothing happened. */
-  public static final class NoEndpointException extends IdnodeException {
-    private NoEndpointException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class NoEndpointException extends IdnodeException { NoEndpointException(Problem p) { super(p); } }
 
   /** There are too many calls. Nothing happened. */
-  public static final class OverloadedException extends IdnodeException {
-    private OverloadedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class OverloadedException extends IdnodeException { OverloadedException(Problem p) { super(p); } }
 
   /** A disk of the cluster is nearly full. Nothing happened. */
-  public static final class StorageFullException extends IdnodeException {
-    private StorageFullException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class StorageFullException extends IdnodeException { StorageFullException(Problem p) { super(p); } }
 
   /** A limit on names, claims or sizes is reached. Nothing happened. */
-  public static final class QuotaException extends IdnodeException {
-    private QuotaException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class QuotaException extends IdnodeException { QuotaException(Problem p) { super(p); } }
 
   /** The caller has reached a limit of its own. Nothing happened. */
-  public static final class RateLimitedException extends IdnodeException {
-    private RateLimitedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class RateLimitedException extends IdnodeException { RateLimitedException(Problem p) { super(p); } }
 
   /** The counter has no numbers left. */
-  public static final class ExhaustedException extends IdnodeException {
-    private ExhaustedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class ExhaustedException extends IdnodeException { ExhaustedException(Problem p) { super(p); } }
 
   /** An expected value is not the current one. */
-  public static final class ConcurrencyException extends IdnodeException {
-    private ConcurrencyException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class ConcurrencyException extends IdnodeException { ConcurrencyException(Problem p) { super(p); } }
 
   /** The id is claimed, or was issued by an identity. */
-  public static final class IdClaimedException extends IdnodeException {
-    private IdClaimedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class IdClaimedException extends IdnodeException { IdClaimedException(Problem p) { super(p); } }
 
   /** The document's key has a number of another date or scope. */
-  public static final class KeyConflictException extends IdnodeException {
-    private KeyConflictException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class KeyConflictException extends IdnodeException { KeyConflictException(Problem p) { super(p); } }
 
   /** The series was restored, and gives no numbers until somebody has looked into the books. */
-  public static final class SeriesSuspendedException extends IdnodeException {
-    private SeriesSuspendedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class SeriesSuspendedException extends IdnodeException { SeriesSuspendedException(Problem p) { super(p); } }
 
   /** The number's time ended, and another document has it. */
-  public static final class ReservationExpiredException extends IdnodeException {
-    private ReservationExpiredException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class ReservationExpiredException extends IdnodeException { ReservationExpiredException(Problem p) { super(p); } }
 
   /** The request id was used for another request. */
-  public static final class RequestIdReusedException extends IdnodeException {
-    private RequestIdReusedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class RequestIdReusedException extends IdnodeException { RequestIdReusedException(Problem p) { super(p); } }
 
   /** The cluster no longer knows whether the first try of the call happened. */
-  public static final class RequestIdExpiredException extends IdnodeException {
-    private RequestIdExpiredException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class RequestIdExpiredException extends IdnodeException { RequestIdExpiredException(Problem p) { super(p); } }
 
   /** The caller's certificate has no right to it. Nothing happened. */
-  public static final class PermissionDeniedException extends IdnodeException {
-    private PermissionDeniedException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class PermissionDeniedException extends IdnodeException { PermissionDeniedException(Problem p) { super(p); } }
 
   /** There is no such identity, counter or claim. */
-  public static final class NotFoundException extends IdnodeException {
-    private NotFoundException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class NotFoundException extends IdnodeException { NotFoundException(Problem p) { super(p); } }
 
   /** The request is wrong: {@link #field} says where, {@link #reason} why. */
-  public static final class InvalidException extends IdnodeException {
-    private InvalidException(Problem p, RequestId id) { super(p, id); }
-  }
+  public static final class InvalidException extends IdnodeException { InvalidException(Problem p) { super(p); } }
 
   /** The client, or the HiLo handle, was closed. */
   public static final class ClosedException extends IdnodeException {
-    private ClosedException() { super(new Problem("the client or the handle is closed", "canceled", "CLIENT_CLOSED", ""), null); }
+    private ClosedException() { super(new Problem("the client or the handle is closed", "canceled", "CLIENT_CLOSED")); }
   }
 
   // An object of JSON. What is not there reads as empty or false; a number must be there.
@@ -1133,7 +1058,9 @@ public final class IdnodeClient implements AutoCloseable {
       }
       if (value instanceof List<?> list) return list.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
       if (!(value instanceof String string)) return String.valueOf(value);
-      return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", c) : String.valueOf((char) c))
+      // Half of a pair of characters would be sent as a question mark, so these are escaped too.
+      return string.chars().mapToObj(c -> c < ' ' || c == '"' || c == '\\' || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE
+              ? String.format("\\u%04x", c) : String.valueOf((char) c))
           .collect(Collectors.joining("", "\"", "\""));
     }
 

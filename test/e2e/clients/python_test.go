@@ -1,0 +1,74 @@
+package clients
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// pythonProgram runs a program that has the client, and returns what it wrote.
+func pythonProgram(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	languages[0].need(t)
+	cmd := exec.Command("python3", append([]string{"-c", program}, args...)...)
+	cmd.Dir = filepath.Join(folder, "python")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestAForkedProcessHasRangesOfItsOwn forks a process that holds a range, in the middle of
+// it. The child takes none of its numbers, and does not give them back.
+func TestAForkedProcessHasRangesOfItsOwn(t *testing.T) {
+	const answer = `{"prefix":"users/","nodeTag":"A","rangeAt":"2026-01-01T00:00:00Z","size":"100","token":"AQ==",`
+	s := newScript(testCase{Server: []exchange{
+		{Method: "NextRange", Answer: json.RawMessage(answer + `"low":"1","high":"100","logIndex":"101"}`)},
+		{Method: "NextRange", Answer: json.RawMessage(answer + `"low":"101","high":"200","logIndex":"102"}`)},
+		{Method: "ReturnRange", Request: map[string]any{"low": "101", "high": "200", "last": "103"}},
+		{Method: "ReturnRange", Request: map[string]any{"low": "1", "high": "100", "last": "4"}},
+	}})
+	got := pythonProgram(t, `
+import os, sys, idnode
+client = idnode.Client([sys.argv[1]])
+users = client.hilo("users")
+print(users.next_id(), flush=True)
+child = os.fork()
+if child == 0:
+    with client:
+        print(*users.next_ids(3), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+with client:
+    print(*users.next_ids(3))
+`, s.serveHTTP(t, 1)...)
+	s.end(t)
+	if want := "users/1-A\nusers/101-A users/102-A users/103-A\nusers/2-A users/3-A users/4-A\n"; got != want {
+		t.Errorf("the processes took\n%swant\n%s", got, want)
+	}
+}
+
+// TestTheLookUpOfANameIsBounded looks a name up for much longer than a call may take.
+func TestTheLookUpOfANameIsBounded(t *testing.T) {
+	got := pythonProgram(t, `
+import socket, sys, time, idnode
+
+def look_up(*_, **__):
+    time.sleep(5)
+    raise socket.gaierror("there is no such name")
+
+socket.getaddrinfo = look_up
+begin = time.monotonic()
+try:
+    idnode.Client(["a.example:7402"], timeout=0.5).identity("invoices").next()
+except idnode.NoEndpointError:
+    print(time.monotonic() - begin < 3)
+`)
+	if got != "True\n" {
+		t.Errorf("the call ended in time: %s", got)
+	}
+}
