@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/client"
 )
 
@@ -103,13 +101,8 @@ func TestACallInFlightAsAnotherClusterTakesTheAddress(t *testing.T) {
 		if _, err := c.Next(t.Context(), "orders|"); err != nil {
 			t.Fatal(err)
 		}
-		begun, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		first := sync.OnceFunc(func() { close(begun) })
-		own.nodes[0].hook(func(context.Context, proto.Message) error {
-			first()
-			<-release
-			return nil
-		}, nil)
+		begun, release := own.nodes[0].hold()
+		ended := make(chan error, 1)
 		go func() {
 			_, err := c.Next(t.Context(), "orders|")
 			ended <- err
@@ -219,13 +212,7 @@ func TestAnswersOfANodeThatStops(t *testing.T) {
 		if _, err := c.Next(t.Context(), "orders|"); err != nil {
 			t.Fatal(err)
 		}
-		begun, release := make(chan struct{}), make(chan struct{})
-		first := sync.OnceFunc(func() { close(begun) })
-		own.nodes[0].hook(func(context.Context, proto.Message) error {
-			first()
-			<-release
-			return nil
-		}, nil)
+		begun, release := own.nodes[0].hold()
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls sync.WaitGroup
 		defer calls.Wait()

@@ -116,6 +116,18 @@ func (n *fakeNode) hook(before, after func(context.Context, proto.Message) error
 	n.before, n.after = before, after
 }
 
+// hold has the node keep all calls until release is closed. The first one closes begun.
+func (n *fakeNode) hold() (begun, release chan struct{}) {
+	begun, release = make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(begun) })
+	n.hook(func(context.Context, proto.Message) error {
+		first()
+		<-release
+		return nil
+	}, nil)
+	return begun, release
+}
+
 func (n *fakeNode) requests() []proto.Message {
 	n.nmu.Lock()
 	defer n.nmu.Unlock()

@@ -122,10 +122,8 @@ func notAdmitted(format string, args ...any) *refusal {
 func (s *State) Invited(hash []byte, tag string, now time.Time) *raftlogv1.Refusal {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if _, err := s.contents.invitations.find(hash, tag, now.UnixNano()); err != nil {
-		return &raftlogv1.Refusal{Reason: err.reason, Field: err.field, Detail: err.detail}
-	}
-	return nil
+	_, err := s.contents.invitations.find(hash, tag, now.UnixNano())
+	return err.message()
 }
 
 // put stores an invitation.

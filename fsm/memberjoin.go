@@ -41,18 +41,32 @@ func (c *contents) memberJoin(dst []byte, now moment, o *op.Operation) ([]byte, 
 	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
 }
 
-// joinAgain answers a node that is registered: a repeated call changes nothing. A removed
-// node does not come back, because the others have continued without it.
+// joinAgain answers a node that is registered: a repeated call changes nothing.
 func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
-	if have.GetRemoved() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id",
-			"the node was removed as %s; join with an empty data directory and a new tag", have.GetTag())
-	}
-	if m.GetTag() != "" && m.GetTag() != have.GetTag() {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
-			"the node is registered as %s", have.GetTag())
+	if err := checkAgain(have, m.GetTag()); err != nil {
+		return dst, err
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: have}), nil
+}
+
+// checkAgain refuses a node that was removed, because the others have continued without it,
+// and one that asks for another tag than it has.
+func checkAgain(have *raftlogv1.Member, tag string) *refusal {
+	switch {
+	case have.GetRemoved():
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id",
+			"the node was removed as %s; join with an empty data directory and a new tag", have.GetTag())
+	case tag != "" && tag != have.GetTag():
+		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag",
+			"the node is registered as %s", have.GetTag())
+	}
+	return nil
+}
+
+// JoinsAgain returns nil if a node that is registered may ask to join with a tag, empty for
+// the one that it has, and otherwise the state's refusal.
+func JoinsAgain(have *raftlogv1.Member, tag string) *raftlogv1.Refusal {
+	return checkAgain(have, tag).message()
 }
 
 // tagFor returns the tag of a new member: the one it wants, or the next one

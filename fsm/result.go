@@ -23,11 +23,17 @@ func refuse(reason raftlogv1.RefusalReason, field, format string, args ...any) *
 	return &refusal{reason: reason, field: field, detail: fmt.Sprintf(format, args...)}
 }
 
+// message is the refusal as a result has it; nil for none.
+func (r *refusal) message() *raftlogv1.Refusal {
+	if r == nil {
+		return nil
+	}
+	return &raftlogv1.Refusal{Reason: r.reason, Field: r.field, Detail: r.detail, SeriesNumber: r.number}
+}
+
 // appendRefused appends the whole result of an operation that was refused.
 func appendRefused(dst []byte, index uint64, r *refusal) []byte {
-	return op.AppendAnswer(op.AppendLogIndex(dst, index), &raftlogv1.Refusal{
-		Reason: r.reason, Field: r.field, Detail: r.detail, SeriesNumber: r.number,
-	})
+	return op.AppendAnswer(op.AppendLogIndex(dst, index), r.message())
 }
 
 // withoutWords returns the results, with refusals cut down to index and reason.

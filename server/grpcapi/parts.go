@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,7 +20,7 @@ const (
 	maxParts = 1 << 15
 )
 
-var errParts = &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: "the request has more than 32768 parts"}
+var errParts = &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: fmt.Sprintf("the request has more than %d parts", maxParts)}
 
 // requestOf returns what the requests of a method are.
 func requestOf(desc *grpc.ServiceDesc, method string) protoreflect.MessageDescriptor {

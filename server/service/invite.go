@@ -210,7 +210,7 @@ func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte
 	judge := func() (bool, error) {
 		for _, m := range i.state.Members() {
 			if bytes.Equal(m.GetId(), n.ID) {
-				return true, checkKnown(m, n)
+				return true, refusedAs(fsm.JoinsAgain(m, n.Tag))
 			}
 		}
 		return false, i.checkNewcomer(ctx, n, hash)
@@ -222,17 +222,6 @@ func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte
 		return false, err
 	}
 	return judge()
-}
-
-// checkKnown is judgeNewcomer for a node whose id is a member's.
-func checkKnown(m *raftlogv1.Member, n Newcomer) error {
-	switch {
-	case m.GetRemoved():
-		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, fmt.Sprintf("the node was removed as %s; join with an empty data directory and a new tag", m.GetTag()))
-	case n.Tag != "" && n.Tag != m.GetTag():
-		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, fmt.Sprintf("the node is registered as %s", m.GetTag()))
-	}
-	return nil
 }
 
 // checkNewcomer is judgeNewcomer for a node that is no member.
@@ -249,14 +238,19 @@ func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte
 	case !strict:
 		return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, tooOld(forTokens))
 	}
-	if refusal := i.state.Invited(hash, n.Tag, time.Now()); refusal != nil {
-		return &op.RefusedError{Refusal: refusal}
-	}
-	return nil
+	return refusedAs(i.state.Invited(hash, n.Tag, time.Now()))
 }
 
 // notAdmitted is a refusal as the state would word it, so that the newcomer need not
 // tell the two apart.
 func notAdmitted(reason raftlogv1.RefusalReason, detail string) error {
-	return &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: reason, Detail: detail}}
+	return refusedAs(&raftlogv1.Refusal{Reason: reason, Detail: detail})
+}
+
+// refusedAs is the error of a refusal; nil for none.
+func refusedAs(refusal *raftlogv1.Refusal) error {
+	if refusal == nil {
+		return nil
+	}
+	return &op.RefusedError{Refusal: refusal}
 }

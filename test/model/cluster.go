@@ -42,7 +42,7 @@ type Cluster struct {
 	// groups are the digests of what was applied under a number.
 	groups map[groupName]uint64
 	etags  map[string]*Etags
-	ranges map[string]*Ranges
+	ranges map[[2]string]*Ranges
 	tags   Tags
 }
 
@@ -109,7 +109,7 @@ func NewCluster() *Cluster {
 	return &Cluster{
 		members: map[string]*log{}, terms: map[uint64]*term{}, known: map[position]*written{},
 		decided: []position{{}}, responses: map[uint64]uint64{}, groups: map[groupName]uint64{},
-		etags: map[string]*Etags{}, ranges: map[string]*Ranges{},
+		etags: map[string]*Etags{}, ranges: map[[2]string]*Ranges{},
 	}
 }
 

@@ -155,7 +155,7 @@ func (c *Cluster) Etags(node []byte) *Etags {
 
 // Ranges are those of a HiLo tag, by both folded names.
 func (c *Cluster) Ranges(database, tag string) *Ranges {
-	name := database + "\x00" + tag
+	name := [2]string{database, tag}
 	if c.ranges[name] == nil {
 		c.ranges[name] = &Ranges{}
 	}
