@@ -19,25 +19,28 @@ import (
 )
 
 const (
-	// redialTimeout is how long a leader whose connections have ended has to answer a
-	// new one. A process that is gone is refused at once; a container that is gone does
-	// not answer at all.
+	// redialTimeout is how long a leader that is lost has to answer a new connection. A
+	// process that is gone is refused at once; a machine that is gone does not answer at
+	// all.
 	redialTimeout = 50 * time.Millisecond
+	// silenceLooks is how often in a lease a follower looks whether the leader is silent.
+	silenceLooks = 8
 	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
 	// moment later than this node.
 	lossAskEvery = 2 * time.Millisecond
-	// standTurn is how long a voter has to win the election before the next one stands.
+	// standTurn is how long a voter has to stand for election before the next one does.
 	standTurn = 50 * time.Millisecond
 )
 
-// leaderLoss begins an election at once when the leader's process has ended. The heartbeat
-// timeout would do the same later, so it only saves time, and it is careful: a leader that
-// lives must not be deposed.
+// leaderLoss begins an election at once when the leader is lost. Raft's heartbeat timeout
+// would do the same later: it is drawn anew each time, and each voter waits for its own. So
+// this only saves time, and it is careful: a leader that lives must not be deposed.
 //
-// The evidence: all connections from the leader have ended, it does not answer a new one,
+// The evidence: all connections from the leader have ended, or it was silent for its whole
+// lease, after which it does not lead on either; it does not answer a new connection,
 // and a majority of the voters, this one included, says the same of the same leader in
-// the same term. No quorum is left to such a leader. Voters stand one after another, those
-// with more entries first, so that no two split the votes and the first one wins.
+// the same term. No quorum is left to such a leader. Those with more entries stand first,
+// and none does once it hears of another, so that no two split the votes.
 type leaderLoss struct {
 	raft      *raft.Raft
 	transport *transport.Transport
@@ -50,30 +53,32 @@ type leaderLoss struct {
 	// priority is this node's own; with 0 it shall lead only if no other voter can.
 	priority uint32
 	// ask pings a member.
-	ask       func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
-	heartbeat time.Duration
-	log       *slog.Logger
-	// gone is the term of the newest leader that did not answer after its connections had
-	// ended.
-	gone atomic.Uint64
-	// stood is the newest term after which this node stood for election. Only run uses it.
-	stood uint64
+	ask              func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
+	heartbeat, lease time.Duration
+	log              *slog.Logger
+	// gone is the contact with the newest leader that was lost and did not answer, nil if
+	// none.
+	gone atomic.Pointer[transport.Contact]
+	// stood is the newest term after which this node stood for election.
+	stood atomic.Uint64
 }
 
-// run follows the leader's connections until ctx ends.
+// run follows the leader's connections and requests until ctx ends.
 func (l *leaderLoss) run(ctx context.Context) {
+	look := time.NewTicker(l.lease / silenceLooks)
+	defer look.Stop()
 	for {
 		select {
 		case <-l.transport.Lost():
-			l.check(ctx)
+		case <-look.C:
 		case <-ctx.Done():
 			return
 		}
+		l.check(ctx)
 	}
 }
 
-// check acts if the leader's connections have ended. It gives up when the heartbeat
-// timeout takes over.
+// check acts if the leader is lost. It gives up when the heartbeat timeout takes over.
 func (l *leaderLoss) check(ctx context.Context) {
 	lost := l.transport.Contact()
 	if !l.stillLost(lost) {
@@ -81,22 +86,36 @@ func (l *leaderLoss) check(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
 	defer cancel()
-	if l.answers(ctx, lost.Leader) {
-		return
+	if !l.dialled(lost) {
+		if l.answers(ctx, lost.Leader) {
+			return
+		}
+		l.gone.Store(&lost)
 	}
-	l.gone.Store(lost.Term)
-	if lost.Term > l.stood && l.stands() {
+	if lost.Term > l.stood.Load() && l.stands() {
 		l.succeed(ctx, lost)
 	}
 }
 
-// stillLost reports whether Raft here still follows the leader whose connections have
-// ended.
+// stillLost reports whether Raft here still follows a leader that is lost, and nothing of
+// it has arrived since.
 func (l *leaderLoss) stillLost(lost transport.Contact) bool {
 	now := l.transport.Contact()
 	_, follows := l.raft.LeaderWithID()
-	return lost.Term > 0 && !now.Connected && now.Term == lost.Term && now.Leader == lost.Leader &&
+	return lost.Term > 0 && l.lost(now) && now == lost &&
 		follows == lost.Leader && l.raft.State() == raft.Follower && l.raft.CurrentTerm() == lost.Term
+}
+
+// lost reports whether a leader has no connection to this node, or was silent for its whole
+// lease: it sends heartbeats several times in that time.
+func (l *leaderLoss) lost(c transport.Contact) bool {
+	return !c.Connected || time.Since(c.Heard) >= l.lease
+}
+
+// dialled reports whether a leader was dialled in vain since it was heard last.
+func (l *leaderLoss) dialled(c transport.Contact) bool {
+	gone := l.gone.Load()
+	return gone != nil && gone.Term == c.Term && gone.Heard.Equal(c.Heard)
 }
 
 // answers reports whether the leader answers a new connection.
@@ -105,16 +124,17 @@ func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) bool {
 	defer cancel()
 	answered, err := l.transport.Answers(ctx, leader)
 	if !answered {
-		l.log.Info("the leader's connections have ended, and it does not answer a new one", "leader", leader, "error", err)
+		l.log.Info("the leader is lost, and does not answer a new connection", "leader", leader, "error", err)
 	}
 	return answered
 }
 
-// stands reports whether this node would stand for election. A node that leadership is
+// stands reports whether this node would stand for election. One whose own timeout is
+// over stands already, as Raft has it. A node that leadership is
 // not handed to does not take it in haste either: the heartbeat timeout elects it if no
 // other voter can lead.
 func (l *leaderLoss) stands() bool {
-	return l.transport.MayStand() && l.priority > 0 && !l.full() && !l.slow() && l.votes()
+	return l.raft.State() == raft.Follower && l.transport.MayStand() && l.priority > 0 && !l.full() && !l.slow() && l.votes()
 }
 
 // votes reports whether this node is a voter.
@@ -132,7 +152,8 @@ func (l *leaderLoss) contact() *peerv1.LeaderContact {
 	}
 	return &peerv1.LeaderContact{
 		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
-		Gone: !c.Connected && l.gone.Load() == c.Term, LastIndex: l.raft.LastIndex(), Stands: l.stands(),
+		Gone: l.lost(c) && l.dialled(c), LastIndex: l.raft.LastIndex(), Stands: l.stands(),
+		Stood: l.stood.Load() == c.Term,
 	}
 }
 
@@ -144,7 +165,7 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
-	e := lossEvidence{term: lost.Term, heartbeat: l.heartbeat, self: string(l.self), voters: l.voters(), told: map[string]*peerv1.LeaderContact{}}
+	e := lossEvidence{term: lost.Term, lease: l.lease, self: string(l.self), voters: l.voters(), told: map[string]*peerv1.LeaderContact{}}
 	contacts := make(chan toldContact)
 	for _, m := range e.voters {
 		if !bytes.Equal(m.GetId(), l.self) && member.ServerID(m.GetId()) != lost.Leader {
@@ -170,7 +191,7 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 			continue
 		}
 		l.log.Info("the leader is gone: this node stands for election", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
-		l.stood = lost.Term
+		l.stood.Store(lost.Term)
 		l.transport.Stand(ctx, lost.Term)
 		return
 	}
@@ -197,23 +218,24 @@ func (l *leaderLoss) question(ctx context.Context, m *raftlogv1.Member, to chan<
 
 // lossEvidence is what the voters say of a leader that this node has lost.
 type lossEvidence struct {
-	term      uint64
-	heartbeat time.Duration
-	self      string
-	voters    []*raftlogv1.Member
+	term   uint64
+	lease  time.Duration
+	self   string
+	voters []*raftlogv1.Member
 	// told has what each voter said last, by raw Raft id, this node included.
 	told map[string]*peerv1.LeaderContact
 }
 
-// judge reports whether the leader is gone: no voter hears it, or knows a newer one, and a
-// majority has lost it and dialled it in vain. before is how many voters stand before
-// this node: those whose logs reach further, whose votes this node would not get, and of
-// equal ones those with lower tags.
-func (e lossEvidence) judge() (before int, gone bool) {
+// judge reports whether somebody must stand for election: no voter hears the leader, knows
+// a newer one or stands already, and a majority has lost the leader and dialled it in vain.
+// A candidate may need longer than its turn, because it writes the new term first. before
+// is how many voters stand before this node: those whose logs reach further, whose votes
+// this node would not get, and of equal ones those with lower tags.
+func (e lossEvidence) judge() (before int, vacant bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {
 		switch v := e.voter(string(m.GetId())); {
-		case v.GetTerm() > e.term, v.GetTerm() == e.term && e.hears(v.LeaderContact):
+		case v.GetTerm() > e.term, v.GetTerm() == e.term && (v.GetStood() || e.hears(v.LeaderContact)):
 			return 0, false
 		case v.GetTerm() < e.term || !v.GetGone():
 		default:
@@ -228,7 +250,7 @@ func (e lossEvidence) judge() (before int, gone bool) {
 
 // hears reports whether a voter hears the leader.
 func (e lossEvidence) hears(c *peerv1.LeaderContact) bool {
-	return c.GetConnected() && time.Duration(c.GetSilentMicros())*time.Microsecond < e.heartbeat
+	return c.GetConnected() && time.Duration(c.GetSilentMicros())*time.Microsecond < e.lease
 }
 
 func (e lossEvidence) voter(id string) lossVoter {

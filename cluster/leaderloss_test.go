@@ -22,9 +22,12 @@ var (
 	goneNoStand  = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
 	hearsIn5     = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, Stands: true, LastIndex: 10}
 	silentIn5    = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 900_000, Stands: true, LastIndex: 10}
+	goneSilent   = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 250_000, Gone: true, Stands: true, LastIndex: 10}
 	lostIn5      = &peerv1.LeaderContact{Term: 5, Stands: true, LastIndex: 10}
 	goneIn4      = &peerv1.LeaderContact{Term: 4, Gone: true, Stands: true, LastIndex: 10}
 	hearsIn6     = &peerv1.LeaderContact{Term: 6, Connected: true, Stands: true, LastIndex: 10}
+	stoodIn5     = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 10, Stood: true}
+	stoodIn4     = &peerv1.LeaderContact{Term: 4, Gone: true, Stands: true, LastIndex: 10, Stood: true}
 	lostIn6      = &peerv1.LeaderContact{Term: 6, Gone: true, Stands: true, LastIndex: 10}
 	saysNothing  *peerv1.LeaderContact
 	leaderItself = saysNothing
@@ -44,11 +47,15 @@ func TestLossEvidence(t *testing.T) {
 		{"this node's log reaches further", []*peerv1.LeaderContact{leaderItself, goneAt11, goneIn5}, true, 0},
 		{"the other hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn5}, false, 0},
 		{"the other is connected, and the leader paused", []*peerv1.LeaderContact{leaderItself, goneIn5, silentIn5}, false, 0},
+		{"the other is connected, and dialled the silent leader in vain", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSilent}, true, 0},
 		{"the other has not dialled it anew yet", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn5}, false, 0},
 		{"the other does not answer, or is of an older program", []*peerv1.LeaderContact{leaderItself, goneIn5, saysNothing}, false, 0},
 		{"the other lost an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn4}, false, 0},
 		{"the other has a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn6}, false, 0},
 		{"the other lost a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn6}, false, 0},
+		{"the other stands already", []*peerv1.LeaderContact{leaderItself, goneAt11, stoodIn5}, false, 0},
+		{"the other stood after an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, stoodIn4}, true, 0},
+		{"one of five stands already", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, stoodIn5}, false, 0},
 		{"the leader follows a newer one", []*peerv1.LeaderContact{hearsIn6, goneIn5, goneIn5}, false, 0},
 		{"two voters", []*peerv1.LeaderContact{leaderItself, goneIn5}, false, 0},
 		{"a majority of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, saysNothing}, true, 0},
@@ -57,7 +64,7 @@ func TestLossEvidence(t *testing.T) {
 		{"two of five reach further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11, goneIn5, goneAt11}, true, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := lossEvidence{term: 5, heartbeat: 250 * time.Millisecond, self: "B", told: map[string]*peerv1.LeaderContact{}}
+			e := lossEvidence{term: 5, lease: 200 * time.Millisecond, self: "B", told: map[string]*peerv1.LeaderContact{}}
 			for i, c := range tt.told {
 				tag := string(rune('A' + i))
 				e.voters = append(e.voters, &raftlogv1.Member{Id: []byte(tag), Tag: tag})
@@ -91,7 +98,7 @@ type paperLoss struct {
 	*paper
 	loss *leaderLoss
 	told *peerv1.LeaderContact
-	// meanwhile is called while the loss is followed; it may be nil.
+	// meanwhile is called while the loss is followed; nil waits for a second.
 	meanwhile func()
 }
 
@@ -115,7 +122,7 @@ func newPaperLoss(p *paper) *paperLoss {
 			}
 			return &peerv1.PingResponse{LeaderContact: l.told}, nil
 		},
-		heartbeat: 250 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+		heartbeat: 250 * time.Millisecond, lease: 200 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 	}
 	p.append("B", 2, 2, 1, 2)
 	return l
@@ -132,6 +139,17 @@ func (l *paperLoss) ends() {
 // breaks ends the leader's connections; it lives.
 func (l *paperLoss) breaks() { l.others["B"].CloseStreams() }
 
+// pauses has the leader's machine stand still: its connections stay.
+func (l *paperLoss) pauses() { l.network.listen("B") }
+
+// beatsLate has the leader send a heartbeat each 190 ms.
+func (l *paperLoss) beatsLate() {
+	for range 5 {
+		time.Sleep(190 * time.Millisecond)
+		l.append("B", 2, 2, 1, 2)
+	}
+}
+
 // flaps breaks the leader's connections ten times. Each time it is back after 20 ms.
 func (l *paperLoss) flaps() {
 	for range 10 {
@@ -139,6 +157,7 @@ func (l *paperLoss) flaps() {
 		time.Sleep(20 * time.Millisecond)
 		l.append("B", 2, 2, 1, 2)
 	}
+	time.Sleep(time.Second)
 }
 
 // elections runs until the heartbeat timeout would take over, and returns the requests
@@ -152,8 +171,9 @@ func (l *paperLoss) elections() []*raft.RequestVoteRequest {
 	}()
 	if l.meanwhile != nil {
 		l.meanwhile()
+	} else {
+		time.Sleep(time.Second)
 	}
-	time.Sleep(time.Second)
 	cancel()
 	<-done
 	return received[*raft.RequestVoteRequest](l.paper, "C")
@@ -172,6 +192,10 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true, LastIndex: 9}
 			l.ends()
 		}, true}, // The other one had its turn.
+		{"the leader ended, and the other stands, whose disk is slow", func(l *paperLoss) {
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true, LastIndex: 9, Stood: true}
+			l.ends()
+		}, false},
 		{"the leader's connections broke", (*paperLoss).breaks, false},
 		{"the leader ended for this node, and the other hears it", func(l *paperLoss) {
 			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
@@ -182,16 +206,22 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.ends()
 		}, false},
 		{"the leader's connections break again and again", func(l *paperLoss) { l.meanwhile = l.flaps }, false},
-		{"the leader is paused: it is silent, and its connections stand", func(*paperLoss) {}, false},
+		{"the leader is silent, and answers a new connection", func(*paperLoss) {}, false},
+		{"the leader is silent, and does not answer", (*paperLoss).pauses, true},
+		{"the leader is silent for this node, and the other hears it", func(l *paperLoss) {
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, SilentMicros: 20_000, Stands: true}
+			l.pauses()
+		}, false},
+		{"the leader was silent for less than its lease", func(l *paperLoss) {
+			l.pauses()
+			l.meanwhile = l.beatsLate
+		}, false},
 		{"a follower ended", func(l *paperLoss) {
 			l.append("C", 2, 2, 1, 2)
 			l.append("B", 2, 2, 1, 2)
 			l.others["C"].CloseStreams()
 		}, false},
-		{"this node closed the connections", func(l *paperLoss) {
-			l.self.Disconnect(paperID("B"))
-			l.ends()
-		}, false},
+		{"this node closed the connections", func(l *paperLoss) { l.self.Disconnect(paperID("B")) }, false},
 		{"there is another leader by now", func(l *paperLoss) {
 			l.ends()
 			l.append("C", 3, 2, 1, 2)
@@ -221,7 +251,7 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.ends()
 		}, false},
 		{"it has stood after this term", func(l *paperLoss) {
-			l.loss.stood = 2
+			l.loss.stood.Store(2)
 			l.ends()
 		}, false},
 	} {
@@ -240,6 +270,37 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestACandidateTellsOthersAtOnce: before its disk has the new term, so that nobody else
+// stands in the same term.
+func TestACandidateTellsOthersAtOnce(t *testing.T) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		l := newPaperLoss(p)
+		if l.loss.contact().GetStood() {
+			t.Error("it says that it stands, while it follows")
+		}
+		p.disk.slow(200 * time.Millisecond)
+		l.ends()
+		l.meanwhile = func() {
+			time.Sleep(100 * time.Millisecond)
+			if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetStood() {
+				t.Errorf("while it writes the new term: %v", c)
+			}
+			if asked := received[*raft.RequestVoteRequest](p, "C"); len(asked) > 0 {
+				t.Errorf("it asks for votes already: %v", asked)
+			}
+			time.Sleep(time.Second)
+		}
+		if got := l.elections(); len(got) != 1 {
+			t.Errorf("it asked for votes: %v", got)
+		}
+		p.disk.slow(0)
+		p.append("C", 4, 2, 1, 2)
+		if c := l.loss.contact(); c.GetTerm() != 4 || c.GetStood() {
+			t.Errorf("it still says so with another leader: %v", c)
+		}
+	})
 }
 
 // TestContactIsTold: what a voter answers of its contact with the leader.
@@ -261,6 +322,28 @@ func TestContactIsTold(t *testing.T) {
 		p.append("C", 3, 2, 1, 2)
 		if c := l.loss.contact(); c.GetTerm() != 3 || !c.GetConnected() || c.GetGone() {
 			t.Errorf("with another leader: %v", c)
+		}
+	})
+}
+
+// TestALeaderThatIsHeardAgainIsNotGone: also when it falls silent once more, until it has
+// been dialled in vain once more.
+func TestALeaderThatIsHeardAgainIsNotGone(t *testing.T) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		l := newPaperLoss(p)
+		l.told = nil
+		l.pauses()
+		l.elections()
+		if !l.loss.contact().GetGone() {
+			t.Error("a silent leader that does not answer is not gone")
+		}
+		p.append("B", 2, 2, 1, 2)
+		if l.loss.contact().GetGone() {
+			t.Error("a leader that is heard is gone")
+		}
+		time.Sleep(time.Second)
+		if l.loss.contact().GetGone() {
+			t.Error("a leader that is silent again is gone without a dial")
 		}
 	})
 }

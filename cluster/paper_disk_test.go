@@ -19,7 +19,7 @@ type paperDisk struct {
 	events    []string
 	// reading, if set, is called before an entry is read.
 	reading func(index uint64)
-	// latency is how long it takes to write entries.
+	// latency is how long it takes to write entries, or a number.
 	latency time.Duration
 }
 
@@ -42,7 +42,7 @@ func (d *paperDisk) forget() []string {
 	return events
 }
 
-// slow makes each write of entries take so long.
+// slow makes each write of entries, or of a number, take so long.
 func (d *paperDisk) slow(latency time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,6 +54,7 @@ func (d *paperDisk) Close() error                  { return nil }
 
 func (d *paperDisk) SetUint64(key []byte, value uint64) error {
 	d.record("%s=%d", key, value)
+	d.linger()
 	return d.InmemStore.SetUint64(key, value)
 }
 
@@ -64,11 +65,16 @@ func (d *paperDisk) Set(key, value []byte) error {
 
 func (d *paperDisk) StoreLogs(logs []*raft.Log) error {
 	d.record("log %d-%d", logs[0].Index, logs[len(logs)-1].Index)
+	d.linger()
+	return d.InmemStore.StoreLogs(logs)
+}
+
+// linger takes the time of a write. It is virtual.
+func (d *paperDisk) linger() {
 	d.mu.Lock()
 	latency := d.latency
 	d.mu.Unlock()
-	time.Sleep(latency) // The time is virtual.
-	return d.InmemStore.StoreLogs(logs)
+	time.Sleep(latency)
 }
 
 func (d *paperDisk) StoreLog(log *raft.Log) error { return d.StoreLogs([]*raft.Log{log}) }

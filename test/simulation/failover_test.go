@@ -1,0 +1,93 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+)
+
+// TestALostLeaderCostsOneElection: whether its process ends or its machine loses power, and
+// also if a sync takes longer than a voter's turn, the others follow the leader of the next
+// term. As no votes are split, what a fail-over takes is known.
+func TestALostLeaderCostsOneElection(t *testing.T) {
+	const (
+		times = 3
+		// syncs are those one after another: the candidate's term, a voter's term and vote,
+		// and the first entry and the identity at the leader and a follower, which may
+		// still write its vote when that entry arrives.
+		syncs = 8
+		// asking is for questions to voters, and for calls.
+		asking = 20 * time.Millisecond
+	)
+	for _, tt := range []struct {
+		disk   time.Duration
+		silent bool
+	}{
+		{400 * time.Microsecond, false},
+		{10 * time.Millisecond, false},
+		{100 * time.Millisecond, false},
+		{400 * time.Microsecond, true},
+		{10 * time.Millisecond, true},
+	} {
+		for _, nodes := range []int{3, 5} {
+			t.Run(fmt.Sprintf("disk=%v/silent=%v/nodes=%d", tt.disk, tt.silent, nodes), func(t *testing.T) {
+				inCluster(t, nodes, func(w *world, c *client) {
+					limit := syncs*tt.disk + asking
+					if tt.silent {
+						// A lease, until somebody looks, and a dial.
+						limit += w.plan.heartbeat*4/5 + 25*time.Millisecond + 50*time.Millisecond
+					}
+					for _, s := range w.founders() {
+						s.disk.change(func(f *diskFaults) { f.latency = tt.disk })
+					}
+					for range times {
+						if gap := c.loseLeader(t, tt.silent); gap > limit {
+							t.Errorf("the next identity came after %v, want at most %v", gap, limit)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// loseLeader kills the leader and returns how long after that another node gave an
+// identity. The leader is back when it returns.
+func (c *client) loseLeader(t *testing.T, silent bool) time.Duration {
+	t.Helper()
+	nodes := c.world.founders()
+	before := c.status(t, nodes[0])
+	i := slices.IndexFunc(nodes, func(s *server) bool { return s.tag() == before.GetLeaderTag() })
+	if i < 0 {
+		t.Fatalf("there is no leader: %v", before)
+	}
+	leader, other := nodes[i], nodes[(i+1)%len(nodes)]
+	release := leader.hold()
+	begin := time.Now()
+	leader.current().kill(silent)
+	for !c.take(c.world.ctx, other) {
+	}
+	gap := time.Since(begin)
+	if after := c.status(t, other); after.GetTerm() != before.GetTerm()+1 {
+		t.Errorf("term %d follows %d", after.GetTerm(), before.GetTerm())
+	}
+	release()
+	time.Sleep(settling)
+	return gap
+}
+
+// status is a node's own view.
+func (c *client) status(t *testing.T, s *server) *idnodev1.GetStatusResponse {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(c.world.ctx, time.Second)
+	defer cancel()
+	r, err := c.cluster(s).GetStatus(ctx, &idnodev1.GetStatusRequest{})
+	if err != nil {
+		t.Fatalf("node %s: %v", s.host, err)
+	}
+	return r
+}
