@@ -115,6 +115,7 @@ var bugs = []bug{
 	{name: "priority-zero-keeps-leading", others: test("cluster", "TestLeadershipReturnsByPriority")},
 	// A needless election breaks no promise, and nodes of the simulation close no connection as a process that ends does.
 	{name: "hint-without-asking", others: test("cluster", "TestLossEvidence")},
+	{name: "two-candidates", others: test(simulation, "TestALostLeaderCostsOneElection")},
 
 	// The log on disk.
 	{name: "log-not-synced", quick: true},
