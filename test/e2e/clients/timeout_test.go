@@ -48,15 +48,16 @@ func TestADrippingAnswerIsGivenUp(t *testing.T) {
 		begin := time.Now()
 		r.task(t, task{
 			Endpoints: []string{strings.TrimPrefix(server.URL, "http://")}, Options: options{TimeoutMs: 1000, TryTimeoutMs: 500},
-			Calls: []call{{Call: "identity.next", Args: args{Name: "invoices"}}},
+			Calls: slices.Repeat([]call{{Call: "identity.next", Args: args{Name: "invoices"}}}, 2),
 		})
 		var got []outcome
 		r.answer(t, &got)
-		if len(got) != 1 || got[0].Error == nil || got[0].Error.Type != "OutcomeUnknown" {
-			t.Errorf("the call ended with %+v", got[0].Error)
+		// A client begins slowly: its first call may end before there is a connection.
+		if len(got) != 2 || got[1].Error == nil || got[1].Error.Type != "OutcomeUnknown" {
+			t.Errorf("%d calls, the last ended with %+v", len(got), got[len(got)-1].Error)
 		}
-		if took := time.Since(begin); took > 7*time.Second {
-			t.Errorf("the call took %s", took)
+		if took := time.Since(begin); took > 9*time.Second {
+			t.Errorf("two calls of a second took %s", took)
 		}
 	})
 }
