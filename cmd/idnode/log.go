@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/server/node"
 )
@@ -42,6 +45,9 @@ runs.`,
 			each = func(e store.LogEntry) error { return printEntry(a.stdout, e) }
 		}
 		found, err := store.VerifyLog(args[0], each)
+		if errors.Is(err, store.ErrMissing) && !isDataDir(args[0]) {
+			return fmt.Errorf("%s is no data directory: it has neither %s nor a log", args[0], member.FileName)
+		}
 		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrMissing) {
 			return &endedError{err: &node.DataLossError{Dir: args[0], Err: err}}
 		}
@@ -51,6 +57,13 @@ runs.`,
 		return printLog(a.stdout, found)
 	})
 	return cmd
+}
+
+// isDataDir reports whether a node has written its record into a directory. A path with a
+// typing error must not lead to the removal of a node.
+func isDataDir(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, member.FileName))
+	return err == nil
 }
 
 func printEntry(w io.Writer, e store.LogEntry) error {

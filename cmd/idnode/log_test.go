@@ -53,6 +53,11 @@ func checkLogVerify(t *testing.T, kind store.LogKind) {
 	if err := os.Remove(filepath.Join(dir, "raft.db")); err != nil {
 		t.Fatal(err)
 	}
+	verify(exitFailed, "", "is no data directory")
+	record := filepath.Join(dir, "node.json")
+	if err := os.WriteFile(record, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	verify(exitDamaged, "", "missing")
 	if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
