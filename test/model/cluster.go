@@ -84,6 +84,8 @@ type log struct {
 	wrote End[uint64]
 	// voters are the entries of that kind.
 	voters []membership
+	// older says that the disk is an older copy of what the member had.
+	older bool
 }
 
 type slot struct {
@@ -134,19 +136,17 @@ func (c *Cluster) term(t uint64) *term {
 }
 
 // Start has a member's process begin with what is on its disk: all that was synced must
-// be there, and nothing that was not written. Of a disk that was set back nothing is said.
+// be there, and nothing that was not written. A disk may be set back to an older copy while
+// all other members are there and have seen more of it: its node must not vote, which is the
+// rule of spec/members.pml.
 func (c *Cluster) Start(member string, d Disk, setBack bool) error {
-	l := c.members[member]
-	if l == nil {
-		l = &log{entries: map[uint64]slot{}}
-		setBack = true
-	}
-	if !setBack {
+	l, known := c.members[member]
+	if known && !setBack {
 		if err := l.keeps(d); err != nil {
 			return err
 		}
 	}
-	found := &log{entries: map[uint64]slot{}, ends: d.SnapshotTerm}
+	found := &log{entries: map[uint64]slot{}, ends: d.SnapshotTerm, older: known && setBack}
 	found.Base, found.Applied = d.Index, 0
 	found.Length, found.Term = d.Index, d.Term
 	if d.Voters != nil {
@@ -250,6 +250,8 @@ func (c *Cluster) Hear(member string, to uint64) error {
 func (c *Cluster) Vote(member string, in uint64, candidate string) error {
 	l, t := c.members[member], c.term(in)
 	switch before, voted := t.votes[member]; {
+	case l.older:
+		return errors.New("votes with an older copy of its disk")
 	case in < l.Term:
 		return fmt.Errorf("votes in term %d, and is in %d", in, l.Term)
 	case voted && before != candidate:

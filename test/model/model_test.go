@@ -97,6 +97,9 @@ func TestStepsThatAreNotAllowed(t *testing.T) {
 				return c.Start("A", Disk{Term: 2, Entries: []Entry{{Index: 1, Term: 1}}}, false)
 			},
 		},
+		{"vote with an older copy of a disk", "votes with an older copy", func(c *Cluster) error {
+			return errors.Join(c.Start("B", Disk{Term: 1}, true), c.Hear("B", 9))
+		}, func(c *Cluster) error { return c.Vote("B", 9, "A") }},
 		{"forget a term in a crash", "forgot term 2", nil, func(c *Cluster) error { return c.Start("A", Disk{Term: 1}, false) }},
 		{
 			"have an entry that was never written", "never wrote it", nil,

@@ -33,6 +33,8 @@ type image struct {
 	snapshot *snapshot
 	hasEtags bool
 	etags    etag.State
+	// older says that the disk was set back to this.
+	older bool
 }
 
 // snapshot is one snapshot; it does not change any more.
@@ -262,6 +264,13 @@ func (s *session) wasHurt() bool {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	return s.hurt
+}
+
+// older says whether the process found an older copy of the whole disk.
+func (s *session) older() bool {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	return s.live.older
 }
 
 // read runs a reader of the live image.

@@ -88,5 +88,6 @@ func (d *disk) copy() *image {
 func (d *disk) putBack(copied *image) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	copied.older = true
 	d.older = copied
 }

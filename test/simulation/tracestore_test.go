@@ -28,7 +28,7 @@ func (t *tracer) traced(p *process, member string, store cluster.Store) (cluster
 	p.member, t.running[p.server.host], t.names[member] = member, p, p.server.host
 	t.mu.Unlock()
 	t.take(p, "starts in term %d with a log up to %d and a snapshot of %d", [3]any{disk.Term, lastOf(disk), disk.Index}, func(string) error {
-		return t.cluster.Start(member, disk, p.server.rewound.Load())
+		return t.cluster.Start(member, disk, p.session.older())
 	})
 	return &tracedStore{Store: store, process: p, tracer: t}, nil
 }
