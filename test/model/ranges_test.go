@@ -74,6 +74,27 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// A token lets one new directory in.
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		name, why, id, token string
+	}{
+		{"a token", "", "c", "fresh"},
+		{"a token that was used", "lets nobody in", "c", "used"},
+		{"a token that nobody made", "lets nobody in", "c", "other"},
+		{"no token", "", "c", ""},
+		{"a member again, with its token", "", "a", "used"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tags := &Tags{}
+			tags.Invite("used")
+			tags.Invite("fresh")
+			must(t, tags.Admit("a", "A", "used"))
+			judge(t, tags.Admit(tt.id, strings.ToUpper(tt.id), tt.token), tt.why)
+		})
+	}
+}
+
 // judge compares a step with why it is not allowed; an empty why is that it is.
 func judge(t *testing.T, err error, why string) {
 	t.Helper()

@@ -2,11 +2,31 @@ package model
 
 import "fmt"
 
-// Tags judges which directories have which tag: the rules of spec/joining.pml. The zero
-// value has none.
+// Tags judges which directories have which tag, and which tokens let them in: the rules of
+// spec/joining.pml. The zero value has none.
 type Tags struct {
 	owner, tag map[string]string // by tag, and by id
 	removed    map[string]bool
+	tokens     map[string]bool // that have let nobody in yet
+}
+
+// Invite has a token made that lets one directory in.
+func (t *Tags) Invite(token string) {
+	if t.tokens == nil {
+		t.tokens = map[string]bool{}
+	}
+	t.tokens[token] = true
+}
+
+// Admit has a directory join with a token; empty for none.
+func (t *Tags) Admit(id, tag, token string) error {
+	if _, known := t.tag[id]; !known && token != "" {
+		if !t.tokens[token] {
+			return fmt.Errorf("lets %x in by a token that lets nobody in, or has let another in", id)
+		}
+		delete(t.tokens, token)
+	}
+	return t.Join(id, tag)
 }
 
 // Join has a directory be a member with a tag, now or since before.

@@ -102,6 +102,7 @@ var bugs = []bug{
 	{name: "etag-without-ceiling"},
 	{name: "clean-stop-kept", others: test("fsm", "TestTranscripts")},
 	{name: "tag-given-again"},
+	{name: "token-kept"},
 
 	// Raft. A leader must be slow at the right moment: mostly some hundred seeds, at
 	// times more.

@@ -41,7 +41,11 @@ func (c *churn) run() {
 		}
 		switch {
 		case len(members) <= 2, len(members) < 6 && c.random.IntN(3) == 0:
-			c.join(c.world.add())
+			if c.random.IntN(2) == 0 {
+				c.joinByToken()
+			} else {
+				c.join(c.world.add(""))
+			}
 		case c.random.IntN(2) == 0:
 			if c.othersKnow(s) {
 				c.replace(s)
@@ -58,11 +62,12 @@ func (c *churn) pause() {
 	sleep(c.world.ctx, time.Duration(c.random.Int64N(int64(time.Second))))
 }
 
-// add puts a new machine into the world, which joins the cluster.
-func (w *world) add() *server {
+// add puts a new machine into the world, which joins the cluster; with a token, if that is
+// not empty.
+func (w *world) add(token string) *server {
 	w.mu.Lock()
 	s := newServer(w, len(w.servers))
-	s.join, s.nodeTag = true, "" // It takes the next one.
+	s.join, s.nodeTag, s.token = true, "", token // It takes the next tag.
 	w.servers = append(w.servers, s)
 	w.mu.Unlock()
 	w.running.Go(s.run)
@@ -96,6 +101,38 @@ func (c *churn) until(what string, done func(ctx context.Context) bool) bool {
 func (c *churn) join(s *server) {
 	c.until("the joining of "+s.host, func(ctx context.Context) bool { return c.votes(ctx, s) })
 	c.joined = max(c.joined, c.applied(s))
+}
+
+// joinByToken has two new machines ask to join with one token, and waits until the node of
+// one votes. The other's is not let in.
+func (c *churn) joinByToken() {
+	token := c.invite()
+	if token == "" {
+		return
+	}
+	first, second := c.world.add(token), c.world.add(token)
+	votes := c.until("the joining of "+first.host+" or "+second.host, func(ctx context.Context) bool {
+		if c.votes(ctx, second) {
+			first, second = second, first
+		}
+		return c.votes(ctx, first)
+	})
+	if votes {
+		c.joined = max(c.joined, c.applied(first))
+		second.left.Store(true)
+		second.off.Store(true)
+		second.current().kill(false)
+	}
+}
+
+// invite makes a token; empty if the world ends first.
+func (c *churn) invite() (token string) {
+	c.until("an invitation", func(ctx context.Context) bool {
+		r, err := c.client.cluster(pick(c.random, c.world.machines()...)).Invite(ctx, &idnodev1.InviteRequest{})
+		token = r.GetToken()
+		return err == nil
+	})
+	return token
 }
 
 // othersKnow says whether all other members know the newest voter. The Raft
@@ -202,11 +239,18 @@ func (s *server) joins() bool {
 	return s.join
 }
 
+// joinToken is what the machine's next process joins with; empty for none.
+func (s *server) joinToken() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token
+}
+
 // rejoin has the machine's next process join under a tag of its own.
 func (s *server) rejoin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.join, s.nodeTag = true, ""
+	s.join, s.nodeTag, s.token = true, "", ""
 	s.ceilings.forget()
 }
 
@@ -222,7 +266,7 @@ func (s *server) mayEnd(err error) bool {
 	if errors.Is(err, member.ErrDiverged) {
 		return s.changed.Load()
 	}
-	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) {
+	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) || s.joinToken() != "" && errors.Is(err, member.ErrNotAdmitted) {
 		return true
 	}
 	return s.left.Load() && (errors.Is(err, member.ErrRemoved) || s.wiped.Load() && errors.Is(err, member.ErrTagTaken))

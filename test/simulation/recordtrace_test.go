@@ -44,9 +44,16 @@ func (t *tracer) recorded(operation, answer []byte, result *raftlogv1.Result) er
 		})
 	case op.KindBootstrap:
 		return withPayload(o, t.bootstrapped)
+	case op.KindMemberInvite:
+		return withPayload(o, func(i *raftlogv1.MemberInvite) error {
+			t.cluster.Tags().Invite(string(i.GetTokenHash()))
+			return nil
+		})
 	case op.KindMemberJoin:
-		m := result.GetMember().GetMember()
-		return t.cluster.Tags().Join(string(m.GetId()), m.GetTag())
+		return withPayload(o, func(j *raftlogv1.MemberJoin) error {
+			m := result.GetMember().GetMember()
+			return t.cluster.Tags().Admit(string(m.GetId()), m.GetTag(), string(j.GetTokenHash()))
+		})
 	case op.KindMemberRemove:
 		t.cluster.Tags().Remove(string(result.GetMember().GetMember().GetId()))
 	case op.KindMemberAnnounce:

@@ -130,6 +130,8 @@ type server struct {
 	// there, and not to found one.
 	nodeTag string
 	join    bool
+	// token is what it joins with. Another machine may have the same.
+	token string
 }
 
 // tag is the tag of the machine's node.
@@ -291,6 +293,7 @@ func (p *process) config() *config.Config {
 	c.AdvertiseGRPC, c.AdvertiseRaft = c.GRPC, c.Raft
 	switch {
 	case s.joins():
+		c.JoinToken = s.joinToken()
 		for _, other := range s.world.machines() {
 			if other != s {
 				c.Join = append(c.Join, other.grpcAddress())
