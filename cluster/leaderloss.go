@@ -28,8 +28,11 @@ const (
 	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
 	// moment later than this node.
 	lossAskEvery = 2 * time.Millisecond
-	// standTurn is how long a voter has to stand for election before the next one does.
-	standTurn = 50 * time.Millisecond
+	// standTurn is how long a voter has to stand for election before the next one does,
+	// beyond two of the slowest answers: the first one may complete its evidence an answer
+	// later, and its word that it stands takes another. On a busy machine both take tens
+	// of milliseconds.
+	standTurn = 100 * time.Millisecond
 )
 
 // leaderLoss begins an election at once when the leader is lost. Raft's heartbeat timeout
@@ -81,7 +84,7 @@ func (l *leaderLoss) run(ctx context.Context) {
 // check acts if the leader is lost. It gives up when the heartbeat timeout takes over.
 func (l *leaderLoss) check(ctx context.Context) {
 	lost := l.transport.Contact()
-	if !l.stillLost(lost) {
+	if !l.stillLost(lost) || !l.votes() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
@@ -153,7 +156,7 @@ func (l *leaderLoss) contact() *peerv1.LeaderContact {
 	return &peerv1.LeaderContact{
 		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
 		Gone: l.lost(c) && l.dialled(c), LastIndex: l.raft.LastIndex(), Stands: l.stands(),
-		Stood: l.stood.Load() == c.Term,
+		Stood: l.stood.Load() == c.Term && l.lost(c),
 	}
 }
 
@@ -174,10 +177,12 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 	}
 	began, tick := time.Now(), time.NewTicker(lossAskEvery)
 	defer tick.Stop()
+	var vacant time.Time // since when the evidence is complete
+	var slowest time.Duration
 	for {
 		select {
 		case c := <-contacts:
-			e.told[c.id] = c.contact
+			e.told[c.id], slowest = c.contact, max(slowest, c.took)
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -187,12 +192,20 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 		}
 		e.told[e.self] = l.contact()
 		before, ok := e.judge()
-		if !ok || time.Since(began) < time.Duration(before)*standTurn {
+		if !ok {
+			vacant = time.Time{}
 			continue
 		}
-		l.log.Info("the leader is gone: this node stands for election", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
+		if vacant.IsZero() {
+			vacant = time.Now()
+		}
+		if time.Since(vacant) < time.Duration(before)*(standTurn+2*slowest) {
+			continue
+		}
 		l.stood.Store(lost.Term)
 		l.transport.Stand(ctx, lost.Term)
+		// Not before: the log may block, and Raft be a leader by then.
+		l.log.Info("the leader is gone: this node stands for election", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
 		return
 	}
 }
@@ -201,14 +214,17 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 type toldContact struct {
 	id      string
 	contact *peerv1.LeaderContact
+	// took is how long the answer took.
+	took time.Duration
 }
 
 // question asks a voter for its contact with the leader, again and again until ctx ends.
 func (l *leaderLoss) question(ctx context.Context, m *raftlogv1.Member, to chan<- toldContact) {
 	for ctx.Err() == nil {
+		asked := time.Now()
 		if reply, err := l.ask(ctx, m); err == nil {
 			select {
-			case to <- toldContact{string(m.GetId()), reply.GetLeaderContact()}:
+			case to <- toldContact{string(m.GetId()), reply.GetLeaderContact(), time.Since(asked)}:
 			case <-ctx.Done():
 			}
 		}

@@ -347,3 +347,90 @@ func TestALeaderThatIsHeardAgainIsNotGone(t *testing.T) {
 		}
 	})
 }
+
+// TestAVoterBeforeThisOneHasItsTurn: also if it notices the loss late, or its answers are
+// slow; its turn begins when the evidence is complete.
+func TestAVoterBeforeThisOneHasItsTurn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// notices is when C knows that the leader is gone; it stands 3 ms after that, and
+		// its answers take roundTrip.
+		notices, roundTrip time.Duration
+	}{
+		{"at once", 0, 0},
+		{"it notices late", 120 * time.Millisecond, 0},
+		{"its answers are slow", 0, 100 * time.Millisecond},
+		{"both", 60 * time.Millisecond, 60 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+				l := newPaperLoss(p)
+				began := time.Now()
+				l.loss.ask = func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error) {
+					if m.GetTag() != "C" {
+						return nil, errors.New("no answer")
+					}
+					sleep(ctx, tt.roundTrip/2)
+					since := time.Since(began)
+					contact := &peerv1.LeaderContact{
+						Term: 2, Stands: true, LastIndex: 9, Gone: since >= tt.notices, Stood: since >= tt.notices+tt.roundTrip+3*time.Millisecond,
+					}
+					sleep(ctx, tt.roundTrip/2)
+					return &peerv1.PingResponse{LeaderContact: contact}, ctx.Err()
+				}
+				l.ends()
+				if got := l.elections(); len(got) > 0 {
+					t.Errorf("it stood beside C: %+v", got)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestALeaderThatIsHeardAgainIsNotDeposed: its heartbeats are answered while Raft writes an
+// entry, so that it leads on. Then Raft must not find that it shall stand.
+func TestALeaderThatIsHeardAgainIsNotDeposed(t *testing.T) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		l := newPaperLoss(p)
+		p.disk.slow(400 * time.Millisecond)
+		go p.append("B", 2, 2, 1, 2, entry(3, 2))
+		l.pauses()
+		answered := 0
+		l.meanwhile = func() {
+			time.Sleep(290 * time.Millisecond)
+			if l.loss.stood.Load() != 2 {
+				t.Error("it does not stand while the leader is silent: this test proves nothing")
+			}
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
+			for range 8 {
+				var r raft.AppendEntriesResponse
+				beat := &raft.AppendEntriesRequest{RPCHeader: paperHeader("B"), Term: 2}
+				if err := p.others["B"].NetworkTransport.AppendEntries(paperID("A"), "", beat, &r); err == nil && r.Success {
+					answered++
+				}
+				time.Sleep(25 * time.Millisecond)
+			}
+		}
+		if got := l.elections(); len(got) > 0 || answered < 5 {
+			t.Errorf("it stood after %d heartbeats that were answered: %+v", answered, got)
+		}
+		synctest.Wait()
+	})
+}
+
+// TestStandingIsToldWhileTheLeaderIsLost: a leader that is heard again may be lost again
+// in the same term, and then another voter shall stand.
+func TestStandingIsToldWhileTheLeaderIsLost(t *testing.T) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		l := newPaperLoss(p)
+		l.loss.stood.Store(2)
+		if l.loss.contact().GetStood() {
+			t.Error("it says that it stands while it hears the leader")
+		}
+		time.Sleep(l.loss.lease)
+		if !l.loss.contact().GetStood() {
+			t.Error("it does not say that it stands")
+		}
+	})
+}

@@ -63,7 +63,8 @@ func (t *Transport) MayStand() bool {
 // Stand makes this node's Raft begin an election at once, as after a TimeoutNow request
 // of a leader: without a pre-vote, and voters do not mind a leader that they know. The
 // caller must be sure that the leader of term is gone. Nothing happens if Raft has got,
-// or gets next, a request of a newer term, or a snapshot, or if MayStand is false.
+// or gets next, a request of a newer term, or a snapshot, or if MayStand is false, or if
+// the leader is heard again before Raft has got to it.
 func (t *Transport) Stand(ctx context.Context, term uint64) {
 	if !t.MayStand() {
 		return
@@ -93,9 +94,12 @@ func (i *inbound) stand(term uint64) {
 // withdraw takes back a candidacy that Raft has not taken yet, once there is a request of
 // a newer term.
 func (i *inbound) withdraw() {
-	if i.candidacy == nil || i.newest <= i.candidacy.term {
-		return
+	if i.candidacy != nil && i.newest > i.candidacy.term {
+		i.dropCandidacy()
 	}
+}
+
+func (i *inbound) dropCandidacy() {
 	i.queue = slices.DeleteFunc(i.queue, i.isCandidacy)
 	i.candidacy = nil
 }

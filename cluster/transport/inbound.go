@@ -130,6 +130,9 @@ func (i *inbound) leads(term uint64, id []byte) {
 		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader finds the term alone.
 		i.led.Store(term)
 	}
+	if i.candidacy != nil && term >= i.candidacy.term {
+		i.dropCandidacy() // Its heartbeats are answered while Raft writes: it leads on.
+	}
 	i.newest = max(i.newest, term)
 }
 
