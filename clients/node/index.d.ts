@@ -62,11 +62,11 @@ export interface ClientOptions {
   database?: string;
   /** Options of tls.connect: ca, cert, key and the like. */
   tls?: import("node:tls").ConnectionOptions;
-  /** Bounds every call with all its tries, in milliseconds; 10,000 by default. */
+  /** Bounds every call with all its tries, in milliseconds below 2^31; 10,000 by default. */
   timeout?: number;
   /** Kept with each HiLo range, for people who ask whose a number is; at most 64 bytes. */
   label?: string;
-  /** Bounds one try at one node, in milliseconds; 3,000 by default. */
+  /** Bounds one try at one node, in milliseconds below 2^31; 3,000 by default. */
   tryTimeout?: number;
 }
 

@@ -319,7 +319,8 @@ export class Client {
 
   constructor(endpoints, { database = "", tls, timeout = 10_000, tryTimeout = 3000, label = "" } = {}) {
     if (!Array.isArray(endpoints) || endpoints.length === 0) throw new TypeError("endpoints is a list of at least one address");
-    if (!(timeout > 0 && tryTimeout > 0)) throw new RangeError("a timeout is above zero");
+    // A longer timer of Node's fires at once.
+    if (![timeout, tryTimeout].every((time) => time > 0 && time < 2 ** 31)) throw new RangeError("a timeout is above zero and below 2^31 ms");
     this.#database = database;
     this.#timeout = timeout;
     this.#tryTimeout = tryTimeout;
