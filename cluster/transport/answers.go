@@ -3,7 +3,10 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"sync"
+	"syscall"
 
 	"github.com/hashicorp/raft"
 )
@@ -125,11 +128,31 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 
 // RequestVote implements raft.Transport.
 func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
-	err := t.NetworkTransport.RequestVote(id, target, args, resp)
+	err := t.afresh(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {
 		t.acknowledged(id, resp.Term, 0, 0)
 	}
 	return err
+}
+
+// afresh sends a request again as long as the connection it went by had ended. The library
+// (v1.7.3) keeps idle connections, learns only by using one that it leads to a member's
+// former process, and does not ask for the vote again: after a member's restart that costs
+// the election. A vote or a pre-vote may be asked for twice.
+func (t *Transport) afresh(request func() error) error {
+	err := request()
+	for range t.stream.cfg.MaxPool {
+		if !endedConnection(err) {
+			break
+		}
+		err = request()
+	}
+	return err
+}
+
+// endedConnection reports whether an error means that a connection had ended.
+func endedConnection(err error) bool {
+	return !errors.Is(err, errNoAnswer) && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
 }
 
 // acknowledged reports what an answer proves of a member's disk. An answer to a pre-vote

@@ -1,7 +1,11 @@
 package transport
 
 import (
+	"context"
 	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -54,5 +58,114 @@ func TestMajorityOfAnswers(t *testing.T) {
 				t.Error("an answer wakes nobody who waits for one")
 			}
 		})
+	}
+}
+
+// TestAVoteIsAskedForAgainOverANewConnection: idle connections lead to a process of the
+// member that has ended.
+func TestAVoteIsAskedForAgainOverANewConnection(t *testing.T) {
+	ca := newAuthority(t)
+	for _, tt := range []struct {
+		name    string
+		ask     func(from, to *Transport, refusal error) error
+		secured bool
+	}{
+		{"vote", askVote, false},
+		{"vote with TLS", askVote, true},
+		{"pre-vote", askPreVote, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBook()
+			begin := func(tag string) *Transport {
+				if tt.secured {
+					return start(t, b, tag, ca.secured(tag))
+				}
+				return start(t, b, tag, nil)
+			}
+			from, to := begin("A"), begin("B")
+			fillPool(t, from, to)
+			if err := to.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.ask(from, begin("B"), nil); err != nil {
+				t.Errorf("the member's new process: %v", err)
+			}
+		})
+	}
+}
+
+// TestAVoteThatIsRefusedIsAskedForOnce: an answer is an answer, and a member that is down
+// is not dialled again.
+func TestAVoteThatIsRefusedIsAskedForOnce(t *testing.T) {
+	var dials atomic.Int64
+	b := newBook()
+	from := start(t, b, "A", func(c *Config) {
+		c.DialContext = func(ctx context.Context, address string) (net.Conn, error) {
+			dials.Add(1)
+			return DialTCP(ctx, address)
+		}
+	})
+	to := start(t, b, "B", nil)
+	refusal := errors.New("not now")
+	if err := askVote(from, to, refusal); err == nil || err.Error() != refusal.Error() {
+		t.Errorf("the error of a refused vote is %v", err)
+	}
+	if err := askVote(from, to, nil); err != nil {
+		t.Errorf("it was asked for twice: %v", err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dials.Store(0)
+	if err := askVote(from, to, nil); err == nil || dials.Load() != 1 {
+		t.Errorf("the vote of a member that is down: %v, after %d dials", err, dials.Load())
+	}
+}
+
+// fillPool opens as many connections as are kept.
+func fillPool(t *testing.T, from, to *Transport) {
+	t.Helper()
+	var asking sync.WaitGroup
+	for range DefaultMaxPool {
+		asking.Go(func() {
+			if err := from.RequestVote(raft.ServerID(idOf("B")), "", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var waiting []raft.RPC
+	for range DefaultMaxPool {
+		waiting = append(waiting, <-to.Consumer())
+	}
+	for _, rpc := range waiting {
+		rpc.Respond(&raft.RequestVoteResponse{}, nil)
+	}
+	asking.Wait()
+}
+
+// askVote asks for a vote, which to answers with an error or grants.
+func askVote(from, to *Transport, refusal error) error {
+	return answering(to, &raft.RequestVoteResponse{Granted: true}, refusal, func() error {
+		return from.RequestVote(raft.ServerID(idOf("B")), "", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{})
+	})
+}
+
+// askPreVote does the same for a pre-vote.
+func askPreVote(from, to *Transport, refusal error) error {
+	return answering(to, &raft.RequestPreVoteResponse{Granted: true}, refusal, func() error {
+		return from.RequestPreVote(raft.ServerID(idOf("B")), "", &raft.RequestPreVoteRequest{Term: 1}, &raft.RequestPreVoteResponse{})
+	})
+}
+
+// answering has a node answer one request that a call makes.
+func answering(to *Transport, answer any, refusal error, call func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case rpc := <-to.Consumer():
+		rpc.Respond(answer, refusal)
+		return <-done
+	case err := <-done:
+		return err
 	}
 }

@@ -132,5 +132,5 @@ func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 	if !t.inbound.gate.open() {
 		return errNotGreeted
 	}
-	return t.NetworkTransport.RequestPreVote(id, target, args, resp)
+	return t.afresh(func() error { return t.NetworkTransport.RequestPreVote(id, target, args, resp) })
 }

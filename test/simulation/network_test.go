@@ -7,12 +7,13 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // Errors of connections, as callers of a socket see them.
 var (
-	errReset   = errors.New("connection reset by peer")
+	errReset   = syscall.ECONNRESET
 	errRefused = errors.New("connection refused")
 	errInUse   = errors.New("address already in use")
 )
@@ -85,6 +86,13 @@ func (n *network) wakeAll() {
 	for c := range n.conns {
 		c.in.wake()
 	}
+}
+
+// stretch has bytes travel for so long at least from here on.
+func (n *network) stretch(latency time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.latency = latency
 }
 
 // reset breaks connections between two hosts, all or some of them.
