@@ -196,8 +196,9 @@ type Config struct {
 	// nil without TLS. Other members show them.
 	Version         string
 	CertificateEnds func() time.Time
-	// Stats are what the node did in its last seconds; nil sends none. It is called
-	// about once a second for each member, and must be quick.
+	// Stats are what the node did in its last seconds; nil sends none. It is called for
+	// each ping of a member, about once a second and every few milliseconds while the
+	// leader is lost, and must be quick.
 	Stats func() Stats
 }
 

@@ -232,7 +232,7 @@ func (e *engine) watch() {
 	e.leaderLoss = &leaderLoss{
 		raft: e.raft, transport: e.transport, self: n.record.id(), voters: e.configuration.votingMembers,
 		full: n.space.below.Load, slow: func() bool { return n.disk.slow(time.Now()) }, priority: *c.LeaderPriority,
-		ask: p.ask, heartbeat: c.Timings.Heartbeat, lease: c.Timings.Lease, log: n.log,
+		ask: p.ask, roundTrip: e.pinger.roundTrip, heartbeat: c.Timings.Heartbeat, lease: c.Timings.Lease, log: n.log,
 	}
 	e.quorumWatch = &quorumWatch{
 		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,

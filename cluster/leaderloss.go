@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// redialTimeout is how long a leader that is lost has to answer a new connection. A
-	// process that is gone is refused at once; a machine that is gone does not answer at
-	// all.
-	redialTimeout = 50 * time.Millisecond
+	// A leader that is lost has so long, and so many round trips, to answer a new
+	// connection: TCP, TLS and the greeting take one each. A process that is gone is
+	// refused at once; a machine that is gone does not answer at all.
+	redialTimeout    = 50 * time.Millisecond
+	redialRoundTrips = 4
 	// silenceLooks is how often in a lease a follower looks whether the leader is silent.
 	silenceLooks = 8
 	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
@@ -40,7 +41,7 @@ const (
 // this only saves time, and it is careful: a leader that lives must not be deposed.
 //
 // The evidence: all connections from the leader have ended, or it was silent for its whole
-// lease, after which it does not lead on either; it does not answer a new connection,
+// lease, after which it soon does not lead on either; it does not answer a new connection,
 // and a majority of the voters, this one included, says the same of the same leader in
 // the same term. No quorum is left to such a leader. Those with more entries stand first,
 // and none does once it hears of another, so that no two split the votes.
@@ -56,7 +57,10 @@ type leaderLoss struct {
 	// priority is this node's own; with 0 it shall lead only if no other voter can.
 	priority uint32
 	// ask pings a member.
-	ask              func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
+	ask func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
+	// roundTrip returns how long a member's newest answer to a ping took, by raw Raft id;
+	// 0 if there was none.
+	roundTrip        func(id []byte) time.Duration
 	heartbeat, lease time.Duration
 	log              *slog.Logger
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
@@ -90,10 +94,13 @@ func (l *leaderLoss) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
 	defer cancel()
 	if !l.dialled(lost) {
-		if l.answers(ctx, lost.Leader) {
+		answers, err := l.answers(ctx, lost.Leader)
+		if answers {
 			return
 		}
-		l.gone.Store(&lost)
+		if before := l.gone.Swap(&lost); before == nil || before.Term != lost.Term {
+			l.log.Info("the leader is lost, and does not answer a new connection", "leader", lost.Leader, "error", err)
+		}
 	}
 	if lost.Term > l.stood.Load() && l.stands() {
 		l.succeed(ctx, lost)
@@ -110,7 +117,8 @@ func (l *leaderLoss) stillLost(lost transport.Contact) bool {
 }
 
 // lost reports whether a leader has no connection to this node, or was silent for its whole
-// lease: it sends heartbeats several times in that time.
+// lease. With a lease of less than a fifth of the heartbeat timeout that happens to one that
+// lives; it answers a new connection.
 func (l *leaderLoss) lost(c transport.Contact) bool {
 	return !c.Connected || time.Since(c.Heard) >= l.lease
 }
@@ -122,14 +130,14 @@ func (l *leaderLoss) dialled(c transport.Contact) bool {
 }
 
 // answers reports whether the leader answers a new connection.
-func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) bool {
-	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
-	defer cancel()
-	answered, err := l.transport.Answers(ctx, leader)
-	if !answered {
-		l.log.Info("the leader is lost, and does not answer a new connection", "leader", leader, "error", err)
+func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
+	timeout := redialTimeout
+	if id, err := member.ParseID(string(leader)); err == nil {
+		timeout = max(timeout, redialRoundTrips*l.roundTrip(id[:]))
 	}
-	return answered
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return l.transport.Answers(ctx, leader)
 }
 
 // stands reports whether this node would stand for election. One whose own timeout is
@@ -245,8 +253,8 @@ type lossEvidence struct {
 // judge reports whether somebody must stand for election: no voter hears the leader, knows
 // a newer one or stands already, and a majority has lost the leader and dialled it in vain.
 // A candidate may need longer than its turn, because it writes the new term first. before
-// is how many voters stand before this node: those whose logs reach further, whose votes
-// this node would not get, and of equal ones those with lower tags.
+// is how many voters stand before this node: those whose logs reach further, which do not
+// vote for a shorter log of the same last term, and of equal ones those with lower tags.
 func (e lossEvidence) judge() (before int, vacant bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {

@@ -122,6 +122,7 @@ func newPaperLoss(p *paper) *paperLoss {
 			}
 			return &peerv1.PingResponse{LeaderContact: l.told}, nil
 		},
+		roundTrip: func([]byte) time.Duration { return 0 },
 		heartbeat: 250 * time.Millisecond, lease: 200 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 	}
 	p.append("B", 2, 2, 1, 2)
@@ -141,6 +142,30 @@ func (l *paperLoss) breaks() { l.others["B"].CloseStreams() }
 
 // pauses has the leader's machine stand still: its connections stay.
 func (l *paperLoss) pauses() { l.network.listen("B") }
+
+// isFar has a new connection to the leader take 80 ms.
+func (l *paperLoss) isFar() {
+	const roundTrip = 80 * time.Millisecond
+	l.loss.roundTrip = func([]byte) time.Duration { return roundTrip }
+	leader := l.network["B"]
+	l.network.listen("B")
+	far := l.network["B"]
+	go func() {
+		for {
+			select {
+			case c := <-far.conns:
+				time.AfterFunc(roundTrip, func() {
+					select {
+					case leader.conns <- c:
+					case <-leader.done:
+					}
+				})
+			case <-leader.done:
+				return
+			}
+		}
+	}()
+}
 
 // beatsLate has the leader send a heartbeat each 190 ms.
 func (l *paperLoss) beatsLate() {
@@ -197,6 +222,14 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.ends()
 		}, false},
 		{"the leader's connections broke", (*paperLoss).breaks, false},
+		{"the leader's connections broke, and it is far away", func(l *paperLoss) {
+			l.isFar()
+			l.breaks()
+		}, false},
+		{"the leader is silent, and is far away", func(l *paperLoss) {
+			l.isFar()
+			l.pauses()
+		}, true},
 		{"the leader ended for this node, and the other hears it", func(l *paperLoss) {
 			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
 			l.ends()

@@ -44,6 +44,8 @@ type memberPinger struct {
 	replies map[string]*peerv1.PingResponse
 	// commits are this node's commit index when each reply came.
 	commits map[string]uint64
+	// took is how long each member's newest answer took.
+	took map[string]time.Duration
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
 	silent     map[string]time.Time
@@ -65,7 +67,7 @@ type round struct {
 // newMemberPinger returns p, which has what it needs, with no answers yet.
 func newMemberPinger(p *memberPinger) *memberPinger {
 	p.replies, p.silent, p.divergence = map[string]*peerv1.PingResponse{}, map[string]time.Time{}, apply.NewDivergence()
-	p.commits = map[string]uint64{}
+	p.commits, p.took = map[string]uint64{}, map[string]time.Duration{}
 	return p
 }
 
@@ -143,7 +145,7 @@ func (p *memberPinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.P
 		return
 	}
 	delete(p.silent, id)
-	p.replies[id], p.commits[id] = reply, p.raft.CommitIndex()
+	p.replies[id], p.commits[id], p.took[id] = reply, p.raft.CommitIndex(), time.Since(sent)
 	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
@@ -163,6 +165,13 @@ func (p *memberPinger) progressOf(id []byte) (reply *peerv1.PingResponse, behind
 	reply, ok = p.replies[string(id)]
 	commit := p.commits[string(id)]
 	return reply, commit - min(commit, reply.GetAppliedIndex()), ok
+}
+
+// roundTrip returns how long the member's newest answer took; 0 if there was none.
+func (p *memberPinger) roundTrip(id []byte) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took[string(id)]
 }
 
 // silentSince returns since when the member has not answered; zero if it answers, or was

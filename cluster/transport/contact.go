@@ -37,9 +37,10 @@ func (t *Transport) Contact() Contact {
 // ended at its other end. Values do not add up.
 func (t *Transport) Lost() <-chan struct{} { return t.stream.conns.lost }
 
-// Answers reports whether a process answers at a member's address, with whatever it says.
-// It dials anew. Without an answer it returns false when the dial fails, and at the end
-// of ctx.
+// Answers reports whether a member's process answers the greeting of a new connection, a
+// refusal included. It returns false with the cause for everything else: a dial or a TLS
+// handshake that fails, a connection that is closed, another node's answer, a member that
+// the Directory does not know, and the end of ctx.
 func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error) {
 	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
 	if !ok {
