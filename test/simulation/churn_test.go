@@ -207,7 +207,8 @@ func (c *churn) replace(s *server) {
 	c.join(s)
 }
 
-// refused waits until a node without its data ended because its tag is another's.
+// refused waits until a node without its data ended because its tag, or its token, is
+// another's.
 func (c *churn) refused(s *server) {
 	c.until("the refusal of "+s.host, func(ctx context.Context) bool {
 		r, err := c.client.cluster(s).GetStatus(ctx, &idnodev1.GetStatusRequest{})
@@ -218,7 +219,8 @@ func (c *churn) refused(s *server) {
 		p := s.current()
 		select {
 		case <-p.gone:
-			return errors.Is(p.failure(), member.ErrTagTaken)
+			// With a token it asks to be let in again, but that let it in before.
+			return errors.Is(p.failure(), member.ErrTagTaken) || s.joinToken() != "" && errors.Is(p.failure(), member.ErrNotAdmitted)
 		default:
 			return status.Code(err) == 0 && r.GetAppliedIndex() > 0 // It serves, which the judge will notice.
 		}
