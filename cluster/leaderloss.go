@@ -58,8 +58,8 @@ type leaderLoss struct {
 	priority uint32
 	// ask pings a member.
 	ask func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
-	// roundTrip returns how long a member's newest answer to a ping took, by raw Raft id;
-	// 0 if there was none.
+	// roundTrip returns about how long a member's answers to pings take, by raw Raft id; 0
+	// if there was none.
 	roundTrip        func(id []byte) time.Duration
 	heartbeat, lease time.Duration
 	log              *slog.Logger
@@ -91,11 +91,9 @@ func (l *leaderLoss) check(ctx context.Context) {
 	if !l.stillLost(lost) || !l.votes() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
-	defer cancel()
 	if !l.dialled(lost) {
 		answers, err := l.answers(ctx, lost.Leader)
-		if answers {
+		if answers || ctx.Err() != nil {
 			return
 		}
 		if before := l.gone.Swap(&lost); before == nil || before.Term != lost.Term {
@@ -103,6 +101,8 @@ func (l *leaderLoss) check(ctx context.Context) {
 		}
 	}
 	if lost.Term > l.stood.Load() && l.stands() {
+		ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
+		defer cancel()
 		l.succeed(ctx, lost)
 	}
 }

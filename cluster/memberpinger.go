@@ -44,7 +44,8 @@ type memberPinger struct {
 	replies map[string]*peerv1.PingResponse
 	// commits are this node's commit index when each reply came.
 	commits map[string]uint64
-	// took is how long each member's newest answer took.
+	// took is how long each member's newest answer took, and at most twice as long as the
+	// one before: a busy machine answers late now and then, which makes no way longer.
 	took map[string]time.Duration
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
@@ -145,7 +146,12 @@ func (p *memberPinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.P
 		return
 	}
 	delete(p.silent, id)
-	p.replies[id], p.commits[id], p.took[id] = reply, p.raft.CommitIndex(), time.Since(sent)
+	p.replies[id], p.commits[id] = reply, p.raft.CommitIndex()
+	took := time.Since(sent)
+	if before, ok := p.took[id]; ok {
+		took = min(took, 2*before)
+	}
+	p.took[id] = took
 	p.heard(id, apply.StateAt{Index: reply.GetStateIndex(), Hash: reply.GetStateHash()})
 }
 
@@ -167,7 +173,7 @@ func (p *memberPinger) progressOf(id []byte) (reply *peerv1.PingResponse, behind
 	return reply, commit - min(commit, reply.GetAppliedIndex()), ok
 }
 
-// roundTrip returns how long the member's newest answer took; 0 if there was none.
+// roundTrip returns about how long the member's answers take; 0 if there was none.
 func (p *memberPinger) roundTrip(id []byte) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

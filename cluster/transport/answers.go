@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
-	"syscall"
 
 	"github.com/hashicorp/raft"
 )
@@ -150,9 +150,19 @@ func (t *Transport) afresh(request func() error) error {
 	return err
 }
 
-// endedConnection reports whether an error means that a connection had ended.
+// endedConnection reports whether a request failed because its connection had ended, and
+// not for want of a new connection or of time, or by the member's answer.
 func endedConnection(err error) bool {
-	return !errors.Is(err, errNoAnswer) && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+	var codec interface{ Cause() error } // The codec's errors of a connection have no Unwrap.
+	if errors.As(err, &codec) {
+		err = codec.Cause()
+	}
+	var dial *dialError
+	if errors.As(err, &dial) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	var broken *net.OpError
+	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
 // acknowledged reports what an answer proves of a member's disk. An answer to a pre-vote

@@ -3,9 +3,12 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -62,36 +65,85 @@ func TestMajorityOfAnswers(t *testing.T) {
 }
 
 // TestAVoteIsAskedForAgainOverANewConnection: idle connections lead to a process of the
-// member that has ended.
+// member that has ended, or to its machine before that lost power.
 func TestAVoteIsAskedForAgainOverANewConnection(t *testing.T) {
 	ca := newAuthority(t)
 	for _, tt := range []struct {
 		name    string
 		ask     func(from, to *Transport, refusal error) error
 		secured bool
+		// read and write are the errors of a connection whose other end is gone.
+		read, write error
 	}{
-		{"vote", askVote, false},
-		{"vote with TLS", askVote, true},
-		{"pre-vote", askPreVote, false},
+		{"vote", askVote, false, io.EOF, nil},
+		{"vote with TLS", askVote, true, io.EOF, nil},
+		{"pre-vote", askPreVote, false, io.EOF, syscall.EPIPE},
+		{"vote, and the machine is up again and resets the connection", askVote, false, syscall.ECONNRESET, nil},
+		{"the same with TLS", askVote, true, syscall.ECONNRESET, nil},
+		{"vote, and the machine has not answered for long", askVote, false, syscall.ETIMEDOUT, syscall.ETIMEDOUT},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			var gone atomic.Bool
 			b := newBook()
 			begin := func(tag string) *Transport {
-				if tt.secured {
-					return start(t, b, tag, ca.secured(tag))
-				}
-				return start(t, b, tag, nil)
+				return start(t, b, tag, func(c *Config) {
+					if tt.secured {
+						ca.secured(tag)(c)
+					}
+					c.DialContext = func(ctx context.Context, address string) (net.Conn, error) {
+						conn, err := DialTCP(ctx, address)
+						if err != nil || gone.Load() {
+							return conn, err
+						}
+						return lostConn{conn, &gone, tt.read, tt.write}, nil
+					}
+				})
 			}
 			from, to := begin("A"), begin("B")
 			fillPool(t, from, to)
 			if err := to.Close(); err != nil {
 				t.Fatal(err)
 			}
+			gone.Store(true)
 			if err := tt.ask(from, begin("B"), nil); err != nil {
 				t.Errorf("the member's new process: %v", err)
 			}
 		})
 	}
+}
+
+// lostConn is a connection whose use fails, or writes into the void, once its other end is
+// gone.
+type lostConn struct {
+	net.Conn
+	gone        *atomic.Bool
+	read, write error
+}
+
+func (c lostConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && c.gone.Load() {
+		return 0, c.failure("read", c.read)
+	}
+	return n, err
+}
+
+func (c lostConn) Write(b []byte) (int, error) {
+	switch {
+	case !c.gone.Load():
+		return c.Conn.Write(b)
+	case c.write == nil:
+		return len(b), nil
+	}
+	return 0, c.failure("write", c.write)
+}
+
+// failure is an error as package net returns it.
+func (c lostConn) failure(op string, err error) error {
+	if errors.Is(err, io.EOF) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, err)}
 }
 
 // TestAVoteThatIsRefusedIsAskedForOnce: an answer is an answer, and a member that is down

@@ -48,8 +48,11 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 	}
 	open, err := t.stream.greet(ctx, peer, forProbe)
 	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return refused.Status != WrongTarget && refused.Status != WrongCluster, err
+	}
 	if err != nil {
-		return errors.As(err, &refused), err
+		return false, err
 	}
 	return true, open.raw.Close()
 }

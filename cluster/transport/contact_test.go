@@ -53,7 +53,7 @@ func TestTheEndOfALeaderIsNoticed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsAnAnswer: whoever refuses a greeting runs.
+// TestARefusalIsAnAnswer: whoever refuses a greeting runs, unless it is another node.
 func TestARefusalIsAnAnswer(t *testing.T) {
 	b, others := newBook(), newBook()
 	start(t, others, "A", nil)
@@ -65,6 +65,11 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 	}
 	if answers, err := follower.Answers(t.Context(), raft.ServerID(idOf("C"))); answers || !errors.Is(err, ErrUnknownPeer) {
 		t.Errorf("a node that nobody knows: %v, %v", answers, err)
+	}
+	b.put(Peer{ID: idOf("D"), Tag: "D", Address: a.Address})
+	var refused *RefusedError
+	if answers, err := follower.Answers(t.Context(), raft.ServerID(idOf("D"))); answers || !errors.As(err, &refused) {
+		t.Errorf("another node at the address: %v, %v", answers, err)
 	}
 }
 

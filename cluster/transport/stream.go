@@ -178,8 +178,17 @@ func (s *stream) Addr() net.Addr { return raftAddr(s.local.String()) }
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, min(timeout, s.cfg.DialTimeout))
 	defer cancel()
-	return s.dial(ctx, string(address))
+	c, err := s.dial(ctx, string(address))
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return c, nil
 }
+
+// dialError is the error of a new connection for the library.
+type dialError struct{ error }
+
+func (e *dialError) Unwrap() error { return e.error }
 
 type raftAddr string
 

@@ -13,7 +13,7 @@ import (
 
 // Errors of connections, as callers of a socket see them.
 var (
-	errReset   = syscall.ECONNRESET
+	errReset   = &net.OpError{Op: "read", Net: "simulated", Err: syscall.ECONNRESET}
 	errRefused = errors.New("connection refused")
 	errInUse   = errors.New("address already in use")
 )
