@@ -90,7 +90,7 @@ func (r *nodeRecord) refuses() error {
 	case now.SetBack != "" && !r.cfg.TrustData:
 		return setBackError(now.SetBack)
 	case now.Tag != "" && r.cfg.Tag != "" && now.Tag != r.cfg.Tag:
-		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: a tag belongs to one data directory permanently", now.Tag, r.cfg.Tag)
+		return fmt.Errorf("cluster: the data directory belongs to node %s, not %s: %w", now.Tag, r.cfg.Tag, member.ErrOtherNode)
 	}
 	return nil
 }

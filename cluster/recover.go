@@ -86,6 +86,13 @@ func Recover(ctx context.Context, r Recovery) error {
 	return nil
 }
 
+// CheckSurvivors refuses survivors that cannot be the members of a new cluster: this node
+// is not among them, or one is no member that the record knows.
+func CheckSurvivors(record *member.Record, keep []string) error {
+	_, err := Recovery{Keep: keep}.servers(record)
+	return err
+}
+
 // servers is Raft's configuration of the survivors, as far as the record knows.
 func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 	if !record.InCluster() {

@@ -32,6 +32,9 @@ var (
 	// ErrSetBack means that the data directory is an older copy of itself: other nodes,
 	// or the directory's own records, know of more than it has.
 	ErrSetBack = errors.New("the data directory was set back to an older copy")
+	// ErrOtherNode means that the node was started under another tag than the data
+	// directory's.
+	ErrOtherNode = errors.New("a tag belongs to one data directory permanently")
 	// ErrRemoved means the node was removed from its cluster.
 	ErrRemoved = errors.New("this node was removed from the cluster")
 )

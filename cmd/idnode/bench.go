@@ -61,6 +61,12 @@ folder is started first, and ended afterwards.
 	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
 	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-store=wal; several allowed")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
+		switch {
+		case f.Changed("cluster") && (o.cluster < 1 || o.cluster > maxDevNodes):
+			return usagef("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
+		case f.Changed("cluster") && f.Changed("endpoint"):
+			return usagef("--cluster starts a cluster of its own: leave out --endpoint")
+		}
 		return o.run(ctx, a, s)
 	})
 }
@@ -97,9 +103,6 @@ func (o *benchOptions) run(ctx context.Context, a *app, s *clusterClient) error 
 
 // check refuses nonsense before anything is started or dialled.
 func (o *benchOptions) check() error {
-	if o.cluster < 0 || o.cluster > maxDevNodes {
-		return fmt.Errorf("--cluster must be 1 to %d, not %d", maxDevNodes, o.cluster)
-	}
 	if len(o.serveFlags) > 0 && o.cluster == 0 {
 		return errors.New("--serve-flag goes only with --cluster")
 	}

@@ -129,7 +129,7 @@ func (o *devOptions) check() error {
 		return usagef("--nodes must be 1 to %d, not %d", maxDevNodes, o.nodes)
 	}
 	if o.basePort < 1 || o.basePort+10*(o.nodes-1)+2 > 65535 {
-		return usagef("--base-port must leave room for %d nodes below 65536, %d does not", o.nodes, o.basePort)
+		return usagef("--base-port must be 1 to %d with --nodes %d, not %d", 65535-2-10*(o.nodes-1), o.nodes, o.basePort)
 	}
 	return nil
 }

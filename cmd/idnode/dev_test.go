@@ -182,7 +182,7 @@ func TestDevWrongUsage(t *testing.T) {
 	}{
 		{"dev --nodes 0", "--nodes must be 1 to 9"},
 		{"dev --nodes 10", "--nodes must be 1 to 9"},
-		{"dev --base-port 65530", "--base-port must leave room"},
+		{"dev --base-port 65530", "--base-port must be 1 to 65513 with --nodes 3"},
 		{"dev --log-level loud", "the log level must be"},
 		{"dev --data-dir " + kept, "holds a cluster of 2 nodes: use --nodes 2"},
 	}

@@ -25,6 +25,10 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 	c := &devCluster{specs: specs}
 	for _, spec := range specs {
 		flags := append(spec.flags(specs), patientNodes...)
+		// The data may know the others at the ports of another --base-port.
+		for _, other := range specs {
+			flags = append(flags, "--dial", other.tag+"="+other.raft, "--dial-peer", other.tag+"="+other.grpc)
+		}
 		if runtime.GOOS == "windows" {
 			flags = append(flags, "--log-store=bolt") // The other one renames open files, which Windows does not.
 		}

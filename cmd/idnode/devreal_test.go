@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// TestDevForReal runs a whole cluster twice over the same data: it comes back,
-// and its counters go on.
+// TestDevForReal runs a whole cluster twice over the same data, at other ports: it comes
+// back, and its counters go on.
 func TestDevForReal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	base := freeBasePort(t, 3)
 	for i, identity := range []string{"users/1\n", "users/4\n"} {
+		base := freeBasePort(t, 3)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		out := &stopWhenReady{stop: stop}
 		var stderr strings.Builder

@@ -26,7 +26,7 @@ func endCode(err error) int {
 	var refused *op.RefusedError
 	isOne := func(target error) bool { return errors.Is(err, target) }
 	switch {
-	case isOne(config.ErrAlone), isOne(config.ErrUnguarded):
+	case isOne(config.ErrAlone), isOne(config.ErrUnguarded), isOne(member.ErrOtherNode):
 		return exitUsage
 	case errors.As(err, &damaged):
 		return exitDamaged

@@ -62,7 +62,7 @@ func exportForm(given, path string) (transfer.Form, error) {
 	if transfer.Form(given) == transfer.SeriesCSV {
 		return transfer.SeriesCSV, nil
 	}
-	return formOf(given, path)
+	return formOf(given, path, "ravendb, csv or series")
 }
 
 // exportCluster takes a backup that does not stay, and exports that: the counters

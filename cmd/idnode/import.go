@@ -21,13 +21,13 @@ func registerForm(f *pflag.FlagSet, form *string) {
 	f.StringVar(form, "form", "", "form of the file: ravendb or csv; by its name unless given (.csv is csv)")
 }
 
-// formOf returns the form of a file.
-func formOf(given, path string) (transfer.Form, error) {
+// formOf returns the form of a file that is read or written in one of the forms.
+func formOf(given, path, forms string) (transfer.Form, error) {
 	switch form := transfer.Form(given); {
 	case form == transfer.RavenDB || form == transfer.CSV:
 		return form, nil
 	case given != "":
-		return "", usagef("--form must be %s or %s, not %q", transfer.RavenDB, transfer.CSV, given)
+		return "", usagef("--form must be %s, not %q", forms, given)
 	case strings.EqualFold(filepath.Ext(path), ".csv"):
 		return transfer.CSV, nil
 	}
@@ -62,7 +62,7 @@ be changed, and changes nothing.`,
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be changed")
 	sure.register(cmd.Flags())
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		form, err := formOf(form, args[0])
+		form, err := formOf(form, args[0], "ravendb or csv")
 		if err != nil {
 			return err
 		}

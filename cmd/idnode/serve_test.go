@@ -76,6 +76,7 @@ func TestServe(t *testing.T) {
 			return fmt.Errorf("log entry 7: %w", &raftlog.UnknownFormatError{What: "log entry", Format: 9, Known: 8})
 		}, exitRefused, "idnode: log entry 7: log entry has format 9, this binary knows formats up to 8: upgrade it\n"},
 		{"unguarded", func(context.Context) error { return config.ErrUnguarded }, exitUsage, "idnode: " + config.ErrUnguarded.Error() + "\n"},
+		{"another node's data directory", func(context.Context) error { return fmt.Errorf("cluster: %w", member.ErrOtherNode) }, exitUsage, "idnode: cluster: " + member.ErrOtherNode.Error() + "\n"},
 		{"alone by a slip", func(context.Context) error { return config.ErrAlone }, exitUsage, "idnode: " + config.ErrAlone.Error() + "\n"},
 		{"a deadline inside", func(context.Context) error { return context.DeadlineExceeded }, exitFailed, "idnode: context deadline exceeded\n"},
 	}

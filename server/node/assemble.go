@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"slices"
 
@@ -258,7 +259,11 @@ func (n *Node) openAudit() (service.Auditor, error) {
 		return nil, nil
 	}
 	log, err := audit.Open(n.cfg.Audit)
-	if err != nil {
+	var inaccessible *fs.PathError
+	switch {
+	case errors.As(err, &inaccessible):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%w; see 'idnode audit verify', keep the file, and begin another", err)
 	}
 	n.audit = log

@@ -54,8 +54,12 @@ func Open(o Options) (*Recovery, error) {
 	return &Recovery{Options: o, Record: record}, nil
 }
 
-// Check refuses while the old cluster lives, or may.
+// Check refuses members of which the directory knows nothing, and while the old cluster
+// lives, or may.
 func (r *Recovery) Check(found []Probe) error {
+	if err := cluster.CheckSurvivors(r.Record, r.Keep); err != nil {
+		return err
+	}
 	clusterID := hex.EncodeToString(r.Record.ClusterID)
 	voters, reachable := 0, 0
 	for _, m := range r.Record.Members {

@@ -34,9 +34,13 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 		bOpen      bool
 		lost       []string
 		recovering bool
+		keep       []string // A alone if there is none.
 		want       string
 	}{
 		{name: "nobody answers"},
+		{name: "without this node", keep: []string{"B"}, want: "is that of node A, which is not among those"},
+		{name: "with an address in place of a tag", keep: []string{"A", "B=127.0.0.1:1"}, want: "there is no member B=127.0.0.1:1"},
+		{name: "with a removed member", keep: []string{"A", "D"}, want: "there is no member D"},
 		{name: "a majority answers", b: self(id, "B"), want: "a majority is there: 2 of 3 voters"},
 		{name: "after a crash in the middle the others run as they are", b: self(id, "B"), recovering: true, want: "node B runs at"},
 		{name: "a watcher answers", c: self(id, "W"), want: "node W runs at"},
@@ -51,7 +55,11 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 				b.RaftAddress = here
 			}
 			w := &raftlogv1.Member{Tag: "W", Watcher: true, GrpcAddress: "127.0.0.1:2", RaftAddress: "127.0.0.1:2"}
-			r := &Recovery{Options: Options{Lost: tt.lost}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
+			keep := tt.keep
+			if keep == nil {
+				keep = []string{"A"}
+			}
+			r := &Recovery{Options: Options{Keep: keep, Lost: tt.lost}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
 				{Tag: "A", Voter: true},
 				b, w,
 				{Tag: "C", Voter: true, GrpcAddress: "127.0.0.1:3", RaftAddress: "127.0.0.1:3"},
