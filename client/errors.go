@@ -178,7 +178,7 @@ func invalid(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return invalidField(bad.Reason, bad.Field, bad.Detail)
+	return invalidField(bad.Reason, bad.Field, bad.Error())
 }
 
 func invalidField(reason, field, message string) *Error {

@@ -2,6 +2,9 @@ package node
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/idnode/idnode/server/config"
@@ -20,6 +23,15 @@ func TestAloneAfterAnUpgrade(t *testing.T) {
 			t.Fatalf("a node that begins a cluster alone, with the peers %v: %v", peers, err)
 		}
 	}
+	data := c.DataDir
+	c.DataDir = filepath.Join(data, "new")
+	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrAlone) {
+		t.Errorf("without a data directory: %v", err)
+	}
+	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it left a data directory: %v", err)
+	}
+	c.DataDir = data
 	c.SingleNode = true
 	n := run(t, c)
 	n.ready()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -30,6 +31,9 @@ import (
 // assemble makes the parts, from the ground floor up. What it has made when it
 // fails is released by its caller.
 func (n *Node) assemble() error {
+	if err := n.checkFirstStart(); err != nil {
+		return err
+	}
 	var err error
 	if n.certs, err = loadCertificates(n.cfg, n.log, n.clusterID); err != nil {
 		return err
@@ -72,6 +76,18 @@ func (n *Node) assemble() error {
 		return err
 	}
 	return n.openMetrics()
+}
+
+// checkFirstStart refuses a node without a data directory before it makes one. Where there
+// is one, openCluster knows more.
+func (n *Node) checkFirstStart() error {
+	if n.storage != nil {
+		return nil
+	}
+	if _, err := os.Stat(n.cfg.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return n.cfg.CheckFirstStart()
 }
 
 func (n *Node) openCluster() error {
