@@ -129,7 +129,7 @@ func (l *leaderLoss) dialled(c transport.Contact) bool {
 	return gone != nil && gone.Term == c.Term && gone.Heard.Equal(c.Heard)
 }
 
-// answers reports whether the leader answers a new connection.
+// answers reports whether the leader answers a new connection; the error says why not.
 func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
 	timeout := redialTimeout
 	if id, err := member.ParseID(string(leader)); err == nil {

@@ -148,7 +148,7 @@ func (p *memberPinger) keep(m *raftlogv1.Member, sent time.Time, reply *peerv1.P
 	delete(p.silent, id)
 	p.replies[id], p.commits[id] = reply, p.raft.CommitIndex()
 	took := time.Since(sent)
-	if before, ok := p.took[id]; ok {
+	if before := p.took[id]; before > 0 {
 		took = min(took, 2*before)
 	}
 	p.took[id] = took
