@@ -79,9 +79,6 @@ type Config struct {
 
 	// TLSCert, TLSKey and TLSCA are PEM files.
 	TLSCert, TLSKey, TLSCA string
-	// AcceptOldNodeCertificates takes certificates of nodes that name the tag as a
-	// DNS name alone, as releases before the URI of nodes made them.
-	AcceptOldNodeCertificates bool
 	// Admin holds names of client certificates: as long as there are no roles,
 	// dangerous calls are kept to them.
 	Admin []string

@@ -66,7 +66,6 @@ func groups(c *Config) []group {
 			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", &c.TLSCert},
 			{"tls-key", "key file (PEM)", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
-			{"accept-old-node-certificates", "accept certificates of nodes without that URI, which have the tag as a DNS name; only until all are replaced", &c.AcceptOldNodeCertificates},
 			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles; several allowed", &c.Admin},
 			{"open-to-all-certificates", "keep nothing from any certificate of the CA as long as there are no roles; with TLS, a node needs this, admin, or roles", &c.OpenToAllCertificates},
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},

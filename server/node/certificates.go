@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -29,8 +28,6 @@ type certificates struct {
 	// clusterID is empty before the cluster is known: when the own certificate is first
 	// read, for one.
 	clusterID func() string
-	// old holds the tags of which acceptOld has warned.
-	old sync.Map
 }
 
 // loadCertificates returns nil for a node without TLS.
@@ -56,26 +53,14 @@ func (c *certificates) check(leaf *x509.Certificate) error {
 		return fmt.Errorf("the certificate %s does not name node %s: other nodes would refuse it: %w", c.cfg.TLSCert, tag, err)
 	}
 	if err := c.nodes().Check(leaf, tag); err != nil {
-		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one, and docs/operations.md says how to change over from older ones", c.cfg.TLSCert, tag, err)
+		return fmt.Errorf("the certificate %s is not that of node %s, and other nodes would refuse it: %w; 'idnode certs' makes one", c.cfg.TLSCert, tag, err)
 	}
 	return nil
 }
 
 // nodes tells the certificates of nodes from others.
 func (c *certificates) nodes() tlsconf.Nodes {
-	nodes := tlsconf.Nodes{Cluster: c.clusterID}
-	if c.cfg.AcceptOldNodeCertificates {
-		nodes.Plain = c.acceptOld
-	}
-	return nodes
-}
-
-// acceptOld warns of a certificate that is accepted for the time of an upgrade
-// only, once for each tag.
-func (c *certificates) acceptOld(tag string) {
-	if _, told := c.old.LoadOrStore(tag, true); !told {
-		c.log.Warn("a node's certificate does not say that it is one, and is accepted because of accept-old-node-certificates: replace it, and take that setting away", "tag", tag)
-	}
+	return tlsconf.Nodes{Cluster: c.clusterID}
 }
 
 // certificatesEvery is the time between two looks at the certificate files. They are

@@ -21,14 +21,10 @@ type Nodes struct {
 	// Cluster returns the id of the own cluster, in hexadecimal digits; empty as
 	// long as there is none: a node of any cluster then is a node.
 	Cluster func() string
-	// Plain, if not nil, also takes certificates of releases before this rule, which
-	// name the tag as a DNS name alone, and gets the tag of each.
-	Plain func(tag string)
 }
 
 // The errors of Check.
 var (
-	errNoNode  = errors.New("it is no node's")
 	errUsages  = errors.New("it is not for server and client authentication, both by name")
 	errUnproof = errors.New("no certificate was verified")
 )
@@ -45,30 +41,20 @@ func (n Nodes) Peer(state tls.ConnectionState, tag string) error {
 // Check returns nil if a certificate is that of the node with a tag, or of any node
 // if tag is empty, in the own cluster. Case does not matter in tags.
 func (n Nodes) Check(cert *x509.Certificate, tag string) error {
-	err := n.named(cert, tag)
-	if err == nil && !(listsUsage(cert, x509.ExtKeyUsageServerAuth) && listsUsage(cert, x509.ExtKeyUsageClientAuth)) {
-		err = errUsages
-	}
-	if err == nil || n.Plain == nil || !servesToo(cert) {
+	if err := n.named(cert, tag); err != nil {
 		return err
 	}
-	// One that says which node it is, but wrongly, is no older one.
-	plain, asked := plainTags(cert), strings.ToUpper(tag)
-	if asked == "" && len(plain) > 0 {
-		asked = plain[0]
+	if !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+		return errUsages
 	}
-	if errors.Is(err, errNoNode) && slices.Contains(plain, asked) {
-		n.Plain(asked)
-		return nil
-	}
-	return err
+	return nil
 }
 
 // named returns nil if a certificate's URIs name the node.
 func (n Nodes) named(cert *x509.Certificate, tag string) error {
 	names := nodeNames(cert)
 	if len(names) == 0 {
-		return fmt.Errorf("%w: none of its names is a URI %s", errNoNode, NodeURI("*", tag))
+		return fmt.Errorf("it is no node's: none of its names is a URI %s", NodeURI("*", tag))
 	}
 	own := ""
 	if n.Cluster != nil {
@@ -111,26 +97,4 @@ func nodeNames(cert *x509.Certificate) []nodeName {
 		}
 	}
 	return names
-}
-
-func listsUsage(cert *x509.Certificate, usage x509.ExtKeyUsage) bool {
-	return slices.Contains(cert.ExtKeyUsage, usage)
-}
-
-// servesToo says whether a certificate may be a server's. A node's always may,
-// since others dial it; a client's that has the name of a node is still none.
-func servesToo(cert *x509.Certificate) bool {
-	none := len(cert.ExtKeyUsage) == 0 && len(cert.UnknownExtKeyUsage) == 0
-	return none || listsUsage(cert, x509.ExtKeyUsageServerAuth) || listsUsage(cert, x509.ExtKeyUsageAny)
-}
-
-// plainTags returns the node tags, in capitals, that a certificate has as DNS names.
-func plainTags(cert *x509.Certificate) []string {
-	var tags []string
-	for _, name := range cert.DNSNames {
-		if isTag(name) {
-			tags = append(tags, strings.ToUpper(name))
-		}
-	}
-	return tags
 }

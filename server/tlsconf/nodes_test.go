@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,46 +73,6 @@ func TestOnlyANodesCertificateMakesANode(t *testing.T) {
 	}
 	if err := (tlsconf.Nodes{Cluster: func() string { return "" }}).Check(certificate(t, "idnode://"+own+"/node/B", serves, calls), "B"); err != nil {
 		t.Errorf("before there is a cluster: %v", err)
-	}
-}
-
-// TestOldCertificatesOfNodes: where they are accepted, they are told of, and one
-// that says which node it is has no say by its other names.
-func TestOldCertificatesOfNodes(t *testing.T) {
-	var told []string
-	nodes := tlsconf.Nodes{Plain: func(tag string) { told = append(told, tag) }}
-	for names, is := range map[string]bool{
-		"b": true, "idnode-b B": true, "spiffe://x/y B": true, "idnode://*/node/C B": false, "C": false, "localhost": false, "": false,
-	} {
-		told = nil
-		for _, usages := range [][]x509.ExtKeyUsage{{}, {serves}, {serves, calls}, {x509.ExtKeyUsageAny}} {
-			if err := nodes.Check(certificate(t, names, usages...), "B"); (err == nil) != is {
-				t.Errorf("%q for %v: %v", names, usages, err)
-			}
-		}
-		if (len(told) == 4) != is {
-			t.Errorf("%q: told of %v", names, told)
-		}
-		if err := nodes.Check(certificate(t, names, calls), "B"); err == nil {
-			t.Errorf("%q for a client alone is a node's", names)
-		}
-	}
-	told = nil
-	if err := nodes.Check(certificate(t, "idnode://*/node/B B", serves, calls), "B"); err != nil || told != nil {
-		t.Errorf("a new certificate: %v, told of %v", err, told)
-	}
-}
-
-// TestAnOldCertificateIsToldOfByTheTagAskedFor, whatever other short names it has; by
-// its first where any node will do.
-func TestAnOldCertificateIsToldOfByTheTagAskedFor(t *testing.T) {
-	var told []string
-	nodes := tlsconf.Nodes{Plain: func(tag string) { told = append(told, tag) }}
-	for _, tag := range []string{"B", "b", "A", ""} {
-		must(t, nodes.Check(certificate(t, "a b", serves, calls), tag))
-	}
-	if want := []string{"B", "B", "A", "A"}; !slices.Equal(told, want) {
-		t.Errorf("told of %v, want %v", told, want)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestAStrangersCertificateMakesNoMember(t *testing.T) {
 	for _, name := range []string{"shop", "many"} {
 		n := c.Stranger(t, "SHOP", "--join", c.Nodes[0].GRPC)
 		n.Certify(name)
-		n.Start(t, "--accept-old-node-certificates") // Its own rules are its own.
+		n.Start(t)
 		ends(t, n, "certificate")
 		asks := peerv1.NewPeerServiceClient(harness.DialAs(t, c.Nodes[1].GRPC, certs, name).Conn)
 		d := newcomer("SHOP")

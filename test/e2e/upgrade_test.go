@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/server/tlsconf"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -290,57 +289,4 @@ func (u *upgrade) numbers(t *testing.T, last *harness.Node) {
 			t.Errorf("node %s: %v, %v", n.Tag, res, err)
 		}
 	}
-}
-
-// TestUpgradeOfNodeCertificates takes a cluster of the release before, with that
-// release's certificates and roles, to this one, and then to certificates that say
-// they are nodes'. Nothing is refused but the old certificates, once the setting for
-// them is gone.
-func TestUpgradeOfNodeCertificates(t *testing.T) {
-	tier.Long(t)
-	old, accept := harness.OldProgram(t, oldCommit), "--accept-old-node-certificates"
-	certs := harness.CertificatesBy(t, old, nil, "A", "B", "C")
-	c := harness.StartCluster(t, harness.Config{Program: old, Certs: certs})
-	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER), harness.Role("caller", "client", idnodev1.Right_RIGHT_GENERATE))
-	ledger := harness.NewLedger(t)
-	restart := func(n *harness.Node, flags ...string) {
-		n.Process.Stop(t)
-		n.Start(t, flags...)
-		c.WaitReady(t)
-		for _, n := range c.Nodes {
-			take(t, n, ledger, "orders")
-		}
-	}
-	first := c.Nodes[2]
-	first.Process.Stop(t)
-	first.Program = harness.Binary(t)
-	first.Start(t)
-	ends(t, first, "docs/operations.md says how to change over")
-	first.Start(t, accept)
-	for _, n := range c.Nodes {
-		n.Program = harness.Binary(t)
-		restart(n, accept)
-		if n == c.Nodes[0] && !strings.Contains(n.Process.Output(), "a node's certificate does not say that it is one") {
-			t.Errorf("node %s accepts old certificates without a warning:\n%s", n.Tag, n.Process.Tail(40))
-		}
-	}
-	if err := tlsconf.MakeCerts(certs, tlsconf.MakeOptions{Nodes: []string{"A", "B"}, Overwrite: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range c.Nodes[:2] {
-		restart(n, accept) // The one with the old certificate is still a member.
-	}
-	last := c.Nodes[2]
-	last.Process.Stop(t)
-	last.Start(t)
-	ends(t, last, "is not that of node C")
-	if err := tlsconf.MakeCerts(certs, tlsconf.MakeOptions{Nodes: []string{"C"}, Overwrite: true}); err != nil {
-		t.Fatal(err)
-	}
-	last.Start(t)
-	c.WaitReady(t)
-	for _, n := range c.Nodes[:2] {
-		restart(n)
-	}
-	c.Agree(t)
 }

@@ -21,12 +21,6 @@ func Certificates(t testing.TB, tags ...string) string {
 // CertificatesWith does the same for further clients too.
 func CertificatesWith(t testing.TB, clients []string, tags ...string) string {
 	t.Helper()
-	return CertificatesBy(t, Binary(t), clients, tags...)
-}
-
-// CertificatesBy does the same with the given program.
-func CertificatesBy(t testing.TB, program string, clients []string, tags ...string) string {
-	t.Helper()
 	dir := t.TempDir()
 	args := []string{"certs", dir}
 	for _, tag := range tags {
@@ -35,7 +29,7 @@ func CertificatesBy(t testing.TB, program string, clients []string, tags ...stri
 	for _, name := range clients {
 		args = append(args, "--client", name)
 	}
-	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(Binary(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("idnode certs: %v\n%s", err, out)
 	}
 	return dir
