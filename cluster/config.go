@@ -15,46 +15,47 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultHeartbeat         = 250 * time.Millisecond
-	DefaultElection          = 250 * time.Millisecond
-	DefaultLease             = 200 * time.Millisecond
-	DefaultCommit            = 20 * time.Millisecond
-	DefaultSnapshotInterval  = 60 * time.Second
-	DefaultSnapshotThreshold = 16384
-	DefaultSnapshotBytes     = 64 << 20
-	DefaultTrailingLogs      = 8192
-	DefaultLeaderWait        = 2 * time.Second
-	DefaultStallLimit        = 3 * time.Second
-	DefaultSlowLimit         = 500 * time.Millisecond
-	DefaultLogStore          = "auto"
-	DefaultLeaderPriority    = 1
-	DefaultPromoteAfter      = 2 * time.Second
-	DefaultFreeBytes         = 64 << 20
-	DefaultLinger            = 8 * time.Millisecond
-	DefaultCallLimit         = 2100 * time.Millisecond
+	DefaultHeartbeat        = 250 * time.Millisecond
+	DefaultSnapshotInterval = 60 * time.Second
+	DefaultSnapshotBytes    = 64 << 20
+	DefaultStallLimit       = 3 * time.Second
+	DefaultLogStore         = "auto"
+	DefaultLeaderPriority   = 1
+	DefaultPromoteAfter     = 2 * time.Second
+	DefaultFreeBytes        = 64 << 20
+	DefaultLinger           = 8 * time.Millisecond
+	DefaultCallLimit        = 2100 * time.Millisecond
 )
 
-// Timings are Raft's. Zero values get defaults.
+const (
+	// entryReplay is what an entry costs at a start besides its bytes, in bytes.
+	entryReplay = 4 << 10
+	// reasonTime is what is left of a call for its error after LeaderWait.
+	reasonTime = 100 * time.Millisecond
+)
+
+// Timings are Raft's. A zero Heartbeat means DefaultHeartbeat; the others follow from it.
 type Timings struct {
 	// Heartbeat is how long a follower waits for the leader before it starts an election,
 	// up to twice as long. At least 20 ms.
 	Heartbeat time.Duration
 	// Election bounds one round of an election, and a leadership transfer. At
-	// least Heartbeat.
+	// least Heartbeat, which is the default.
 	Election time.Duration
 	// Lease is how long a leader leads without contact with a quorum. At most Heartbeat,
-	// so that an old leader stops before a new one starts.
+	// so that an old leader stops before a new one starts; by default four fifths of it.
 	Lease time.Duration
-	// Commit is how soon an idle leader tells followers of a new commit index.
-	// It must be shorter than Heartbeat.
+	// Commit is how soon an idle leader tells followers of a new commit index. It must be
+	// shorter than Heartbeat. Reads on followers wait for it, so it is 20 ms by default,
+	// and a quarter of Heartbeat if that is less.
 	Commit time.Duration
 }
 
 func (t Timings) withDefaults() Timings {
 	t.Heartbeat = cmp.Or(t.Heartbeat, DefaultHeartbeat)
-	t.Election = cmp.Or(t.Election, max(DefaultElection, t.Heartbeat))
-	t.Lease = cmp.Or(t.Lease, min(DefaultLease, t.Heartbeat))
-	t.Commit = cmp.Or(t.Commit, min(DefaultCommit, t.Heartbeat/4))
+	t.Election = cmp.Or(t.Election, t.Heartbeat)
+	t.Lease = cmp.Or(t.Lease, t.Heartbeat*4/5)
+	t.Commit = cmp.Or(t.Commit, min(20*time.Millisecond, t.Heartbeat/4))
 	return t
 }
 
@@ -134,23 +135,29 @@ type Config struct {
 	// TLS is nil for plain connections.
 	TLS *TLS
 
-	Timings           Timings
-	SnapshotInterval  time.Duration
-	SnapshotThreshold uint64
+	Timings Timings
 	// SnapshotBytes is how much may be applied before a snapshot is taken, however few
 	// the entries: one entry of a busy cluster holds a thousand calls, and a node that
 	// starts replays the entries after its newest snapshot.
 	SnapshotBytes int64
-	TrailingLogs  uint64
+	// SnapshotThreshold is how many entries may be applied before one is taken, which is
+	// considered every SnapshotInterval. 0 means as many as are SnapshotBytes at
+	// entryReplay each.
+	SnapshotThreshold uint64
+	SnapshotInterval  time.Duration
+	// TrailingLogs is how many entries a snapshot leaves for slow followers; 0 means half
+	// of SnapshotThreshold.
+	TrailingLogs uint64
 	// Now is the clock that a leader writes into entries; nil means time.Now.
 	Now func() time.Time
-	// LeaderWait is how long a call waits without a leader.
+	// LeaderWait is how long a call waits without a leader; 0 means so much less than
+	// Commit.CallLimit that its caller still gets the reason.
 	LeaderWait time.Duration
 	// StallLimit is how long a write to the log may take before the process is ended: a
 	// leader with a stalled disk would stay leader permanently.
 	StallLimit time.Duration
 	// SlowLimit is how long a write for which Raft waits may be in flight before this node
-	// gives leadership away. It should be well below StallLimit.
+	// gives leadership away; 0 means a sixth of StallLimit.
 	SlowLimit time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest that
 	// has caught up, and with 0 this node leads only if no other voter can. nil means
@@ -223,12 +230,11 @@ type CommitConfig struct {
 func (c Config) withDefaults() (Config, error) {
 	c.Timings = c.Timings.withDefaults()
 	c.SnapshotInterval = cmp.Or(c.SnapshotInterval, DefaultSnapshotInterval)
-	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, DefaultSnapshotThreshold)
 	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, DefaultSnapshotBytes)
-	c.TrailingLogs = cmp.Or(c.TrailingLogs, DefaultTrailingLogs)
-	c.LeaderWait = cmp.Or(c.LeaderWait, DefaultLeaderWait)
+	c.SnapshotThreshold = cmp.Or(c.SnapshotThreshold, uint64(max(1, c.SnapshotBytes/entryReplay)))
+	c.TrailingLogs = cmp.Or(c.TrailingLogs, max(1, c.SnapshotThreshold/2))
 	c.StallLimit = cmp.Or(c.StallLimit, DefaultStallLimit)
-	c.SlowLimit = cmp.Or(c.SlowLimit, DefaultSlowLimit)
+	c.SlowLimit = cmp.Or(c.SlowLimit, c.StallLimit/6)
 	if c.LeaderPriority == nil {
 		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
 	}
@@ -236,6 +242,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
 	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)
+	c.LeaderWait = cmp.Or(c.LeaderWait, c.Commit.CallLimit-reasonTime)
 	c.Commit.Linger = max(0, cmp.Or(c.Commit.Linger, DefaultLinger))
 	c.LogFormat = cmp.Or(c.LogFormat, raftlog.FormatVersion)
 	if c.Logger == nil {

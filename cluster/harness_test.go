@@ -95,7 +95,7 @@ func patient(c *cluster.Config) {
 
 // defaultLimits is for tests that measure how long a call waits.
 func defaultLimits(c *cluster.Config) {
-	c.LeaderWait, c.Commit.CallLimit = cluster.DefaultLeaderWait, cluster.DefaultCallLimit
+	c.LeaderWait, c.Commit.CallLimit = 0, cluster.DefaultCallLimit
 }
 
 func logger(t *testing.T, tag string) *slog.Logger {

@@ -146,10 +146,7 @@ func (o *devOptions) folder() (dir string, remove func() error, err error) {
 
 // patientNodes are the timeouts of dev's nodes. No leader is lost here, and a busy laptop,
 // or one whose disk stalls for a moment, must not look like a lost leader.
-var patientNodes = []string{
-	"--heartbeat-timeout", "1s", "--election-timeout", "1s", "--leader-lease-timeout", "900ms",
-	"--leader-wait", "4s", "--call-timeout", "4500ms", "--storage-watchdog", "30s", "--storage-slow", "10s",
-}
+var patientNodes = []string{"--heartbeat-timeout", "1s", "--call-timeout", "4500ms", "--storage-watchdog", "1m"}
 
 // devNode is one node of the cluster, before it runs.
 type devNode struct {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/server/config"
 )
 
@@ -23,17 +24,19 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 		return nil, err
 	}
 	c := &devCluster{specs: specs}
+	// The data may know the others at the ports of another --base-port.
+	tuning := failpoint.Tuning{Dial: map[string]string{}, DialPeer: map[string]string{}}
+	for _, spec := range specs {
+		tuning.Dial[spec.tag], tuning.DialPeer[spec.tag] = spec.raft, spec.grpc
+	}
 	for _, spec := range specs {
 		flags := append(spec.flags(specs), patientNodes...)
-		// The data may know the others at the ports of another --base-port.
-		for _, other := range specs {
-			flags = append(flags, "--dial", other.tag+"="+other.raft, "--dial-peer", other.tag+"="+other.grpc)
-		}
 		if runtime.GOOS == "windows" {
 			flags = append(flags, "--log-store=bolt") // The other one renames open files, which Windows does not.
 		}
 		cfg, err := configOf(flags)
 		if err == nil {
+			cfg.Tuning = tuning
 			err = c.add(newServer, cfg, log.With("node", spec.tag))
 		}
 		if err != nil {

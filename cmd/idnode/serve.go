@@ -49,8 +49,8 @@ than this program reads; 2: it has no roles and names no administrators, its lis
 peers only names itself, or its data directory is another node's. Those need a person;
 with --stay-down the process then waits until it is stopped.
 
-Every flag can also come from the environment (--leader-wait is
-IDNODE_LEADER_WAIT) and from a YAML file (--config FILE, key leader-wait). A flag
+Every flag can also come from the environment (--call-timeout is
+IDNODE_CALL_TIMEOUT) and from a YAML file (--config FILE, key call-timeout). A flag
 wins over the environment, that over the file, and that over the default. Several
 values are given by repeating the flag, or with commas between them.`,
 		Example: `  idnode serve --tag A --data-dir a --grpc 127.0.0.1:7400 --raft 127.0.0.1:7401 \

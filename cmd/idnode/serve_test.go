@@ -204,8 +204,8 @@ func TestServeWrongUsage(t *testing.T) {
 }
 
 func TestPrintConfig(t *testing.T) {
-	got := commandEnv(t, []string{"IDNODE_LEADER_WAIT=1500ms"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
-	if got.code != exitOK || !strings.Contains(got.stdout, "leader-wait: 1.5s\n") || !strings.Contains(got.stdout, "tag: A\n") {
+	got := commandEnv(t, []string{"IDNODE_CALL_TIMEOUT=1500ms"}, "serve", "--tag", "A", "--data-dir", "d", "--print-config")
+	if got.code != exitOK || !strings.Contains(got.stdout, "call-timeout: 1.5s\n") || !strings.Contains(got.stdout, "tag: A\n") {
 		t.Errorf("%+v", got)
 	}
 }

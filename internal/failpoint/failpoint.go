@@ -1,5 +1,5 @@
-// Package failpoint lets tests kill this program at a chosen place, and give it a
-// wrong clock.
+// Package failpoint lets tests kill this program at a chosen place, give it a wrong
+// clock, and change what no setting changes.
 //
 // A point is a place between two steps after which a crash leaves something
 // behind that the next start must cope with:
@@ -9,11 +9,13 @@
 //	failpoint.Hit(failpoint.LogAfter)
 //
 // A program built without the build tag failpoint has none of this: Hit does
-// nothing, Now is time.Now, and no variable of the environment changes that. Built
-// with the tag, FAILPOINT names a point and the how-manieth hit of it kills the
-// process, as in log-before:3, and FAILPOINT_CLOCK a file that says by how much the
-// clock is wrong, as in -1h.
+// nothing, Now is time.Now, Tuned is empty, and no variable of the environment changes
+// that. Built with the tag, FAILPOINT names a point and the how-manieth hit of it kills
+// the process, as in log-before:3, FAILPOINT_CLOCK a file that says by how much the clock
+// is wrong, as in -1h, and FAILPOINT_TUNING is a Tuning as JSON.
 package failpoint
+
+import "time"
 
 // Point is a place at which the program can be killed.
 type Point string
@@ -60,4 +62,21 @@ var All = []Point{
 	TermBefore, TermAfter, VoteBefore, VoteAfter, LogBefore, LogAfter, DeleteBefore, DeleteAfter,
 	ApplyBefore, ApplyAfter, AnswerBefore, SnapshotBefore, SnapshotWritten, SnapshotAfter,
 	RestoreBefore, RestoreAfter, EtagBefore, EtagAfter, RecordBefore, RecordAfter,
+}
+
+// Tuning is what no setting changes, and tests do. A zero value leaves the node's own.
+type Tuning struct {
+	// Dial and DialPeer are where a node reaches others on their Raft and gRPC ports, by
+	// tag.
+	Dial, DialPeer map[string]string
+	// SnapshotInterval, SnapshotThreshold, TrailingLogs and LeaderWait are those of
+	// cluster.Config.
+	SnapshotInterval                time.Duration
+	SnapshotThreshold, TrailingLogs uint64
+	LeaderWait                      time.Duration
+	// EtagBlock is etag.Config's BlockSize, StartWait that of etags.Config.
+	EtagBlock uint64
+	StartWait time.Duration
+	// CallerConnections bounds the connections of one caller.
+	CallerConnections int
 }

@@ -3,6 +3,7 @@
 package failpoint
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -54,4 +55,14 @@ func Now() time.Time {
 		panic(err)
 	}
 	return now.Add(wrong)
+}
+
+// Tuned is what the environment changes.
+func Tuned() (t Tuning) {
+	if text := os.Getenv("FAILPOINT_TUNING"); text != "" {
+		if err := json.Unmarshal([]byte(text), &t); err != nil {
+			panic(err)
+		}
+	}
+	return t
 }

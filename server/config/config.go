@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // Config is the configuration of one node. Durations are bounded below and
@@ -73,9 +74,6 @@ type Config struct {
 	// ServerPrefix, if not empty, goes into the prefix of this node's ranges
 	// instead of its tag.
 	ServerPrefix string
-	// Dial and DialPeer override, by tag, where this node reaches others on
-	// their Raft port and on their gRPC port.
-	Dial, DialPeer map[string]string
 
 	// TLSCert, TLSKey and TLSCA are PEM files.
 	TLSCert, TLSKey, TLSCA string
@@ -91,32 +89,18 @@ type Config struct {
 	// Insecure allows listening without TLS on more than loopback.
 	Insecure bool
 
-	// HeartbeatTimeout is how long a follower waits for its leader,
-	// ElectionTimeout how long a candidate waits for votes, LeaderLeaseTimeout
-	// how long a leader goes on without its quorum. Lease ≤ heartbeat ≤
-	// election: a leader must have given up before the others elect another.
-	HeartbeatTimeout, ElectionTimeout, LeaderLeaseTimeout time.Duration
-	// CommitTimeout is how long followers may not know of the newest commit
-	// when nothing follows it.
-	CommitTimeout time.Duration
-	// SnapshotInterval is how often a snapshot is considered,
-	// SnapshotThreshold after how many log entries one is taken.
-	SnapshotInterval  time.Duration
-	SnapshotThreshold uint64
-	// SnapshotBytes is after how many bytes of log entries one is taken, however
-	// few they are.
+	// HeartbeatTimeout is how long a follower waits for its leader. Raft's other timeouts
+	// follow from it; see cluster.Timings.
+	HeartbeatTimeout time.Duration
+	// SnapshotBytes is how many bytes of log entries a start replays at most, so that a
+	// snapshot is taken after them; one entry counts as 4 KiB at least.
 	SnapshotBytes int64
-	// TrailingLogs is how many log entries a snapshot leaves for slow followers.
-	TrailingLogs uint64
 
 	// RavenDBExactNumbers says that all clients of RavenDB's HTTP calls read whole
 	// numbers above 2^53 exactly, so that they may have HiLo ranges there.
 	RavenDBExactNumbers bool
 
-	// LeaderWait is how long a call waits for a leader.
-	LeaderWait time.Duration
-	// CallTimeout bounds every call, also one with a later deadline. It is above
-	// LeaderWait, so that a call without a leader still gets the reason.
+	// CallTimeout bounds every call, also one with a later deadline.
 	CallTimeout time.Duration
 
 	// ReserveFor is for how long HiLo ranges go on at the usual rate while the node is
@@ -140,31 +124,26 @@ type Config struct {
 	// without TLS an address.
 	MaxCallerConnections int
 
-	// EtagBlockSize is how many etags one durable write reserves.
-	EtagBlockSize uint64
 	// LogStore is what keeps the Raft log: bolt, or wal, which needs one sync for
 	// each append instead of two. A data directory keeps the one it began with; auto
 	// is that, and wal in a new one.
 	LogStore string
 	// StorageWatchdog is how long one write to the log may take before the
-	// process ends. It is above ElectionTimeout, so that slow is not yet dead.
+	// process ends. It is above HeartbeatTimeout, so that slow is not yet dead. A leader
+	// gives leadership away after a sixth of it.
 	StorageWatchdog time.Duration
-	// StorageSlow is how long one write to the log may be in flight before a leader
-	// gives leadership away, and the node does not get it. It is below
-	// StorageWatchdog.
-	StorageSlow time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest, and
 	// with 0 the node leads only if no other voter can.
 	LeaderPriority int
 	// StorageLowMark is how many bytes must be free on the disk for operations
 	// to be proposed.
 	StorageLowMark int64
-	// StartWait is how long a start waits for the cluster before server-side
-	// ids go on from this node's own disk.
-	StartWait time.Duration
 
 	// LogLevel is debug, info, warn or error; LogFormat text or json.
 	LogLevel, LogFormat string
+
+	// Tuning is no setting: tests have one, and 'idnode dev' says where its nodes are.
+	Tuning failpoint.Tuning
 }
 
 // Default returns the configuration where nothing is given. The parts that are
@@ -175,16 +154,9 @@ func Default() Config {
 		Raft: "127.0.0.1:7401",
 		HTTP: "127.0.0.1:7402",
 
-		HeartbeatTimeout:   250 * time.Millisecond,
-		ElectionTimeout:    250 * time.Millisecond,
-		LeaderLeaseTimeout: 200 * time.Millisecond,
-		CommitTimeout:      20 * time.Millisecond,
-		SnapshotInterval:   time.Minute,
-		SnapshotThreshold:  16_384,
-		SnapshotBytes:      64 << 20,
-		TrailingLogs:       8_192,
+		HeartbeatTimeout: 250 * time.Millisecond,
+		SnapshotBytes:    64 << 20,
 
-		LeaderWait:  2 * time.Second,
 		CallTimeout: 2100 * time.Millisecond,
 
 		MaxMessageBytes:      4 << 20,
@@ -195,13 +167,10 @@ func Default() Config {
 		MaxHeldBytes:         64 << 20,
 		MaxCallerConnections: 1_024,
 
-		EtagBlockSize:   65_536,
 		LogStore:        "auto",
 		StorageWatchdog: 3 * time.Second,
 		LeaderPriority:  1,
-		StorageSlow:     500 * time.Millisecond,
 		StorageLowMark:  64 << 20,
-		StartWait:       5 * time.Second,
 
 		AuditLevel: string(audit.Changes),
 		LogLevel:   "info",

@@ -64,15 +64,15 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	path := writeFile(t, "data-dir: /file\nleader-wait: 1s\nlog-level: debug\nmax-in-flight: 7\n"+
+	path := writeFile(t, "data-dir: /file\ncall-timeout: 1s\nlog-level: debug\nmax-in-flight: 7\n"+
 		"peer: {A: \"a:1\", Z: \"z:1\"}\n")
 	c := mustLoad(t,
-		[]string{"--tag=A", "--config", path, "--leader-wait=1500ms", "--peer=A=a:3", "--peer=B=b:3"},
+		[]string{"--tag=A", "--config", path, "--call-timeout=1500ms", "--peer=A=a:3", "--peer=B=b:3"},
 		[]string{
-			"IDNODE_LEADER_WAIT=2s", "IDNODE_LOG_LEVEL=warn", "IDNODE_TAG=Q", "IDNODE_PEER=A=a:2,C=c:2",
+			"IDNODE_CALL_TIMEOUT=2s", "IDNODE_LOG_LEVEL=warn", "IDNODE_TAG=Q", "IDNODE_PEER=A=a:2,C=c:2",
 			"IDNODE_ENDPOINTS=x:1", "HOME=/root", "IDNODE_CONFIG=/nowhere",
 		})
-	got := []any{c.Tag, c.DataDir, c.LeaderWait, c.LogLevel, c.MaxInFlight, c.LogFormat, c.Peer}
+	got := []any{c.Tag, c.DataDir, c.CallTimeout, c.LogLevel, c.MaxInFlight, c.LogFormat, c.Peer}
 	want := []any{"A", "/file", 1500 * time.Millisecond, "warn", 7, "text", map[string]string{"A": "a:3", "B": "b:3"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -80,8 +80,8 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestEnvironmentNamesTheFile(t *testing.T) {
-	path := writeFile(t, "tag: A\ndata-dir: /file\nstart-wait: 9s\njoin:\n")
-	if c := mustLoad(t, nil, []string{"IDNODE_CONFIG=" + path}); c.DataDir != "/file" || c.StartWait != 9*time.Second {
+	path := writeFile(t, "tag: A\ndata-dir: /file\ncall-timeout: 9s\njoin:\n")
+	if c := mustLoad(t, nil, []string{"IDNODE_CONFIG=" + path}); c.DataDir != "/file" || c.CallTimeout != 9*time.Second {
 		t.Errorf("%+v", c)
 	}
 }
@@ -127,15 +127,15 @@ func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 		file    string
 		want    []string
 	}{
-		"unknown variable":        {environ: []string{"IDNODE_LEADER_WIAT=1s"}, want: []string{"IDNODE_LEADER_WIAT"}},
+		"unknown variable":        {environ: []string{"IDNODE_CALL_TIMEUOT=1s"}, want: []string{"IDNODE_CALL_TIMEUOT"}},
 		"two unknown variables":   {environ: []string{"IDNODE_B=1", "IDNODE_A"}, want: []string{"variable IDNODE_A\nenvironment: unknown variable IDNODE_B"}},
-		"unknown key":             {file: "leader-wiat: 1s", want: []string{"idnode.yaml", "leader-wiat"}},
+		"unknown key":             {file: "call-timeuot: 1s", want: []string{"idnode.yaml", "call-timeuot"}},
 		"two unknown keys":        {file: "b: 1\na: 1", want: []string{"key a", "key b"}},
 		"file names a file":       {file: "config: x.yaml", want: []string{"config"}},
-		"bad variable":            {environ: []string{"IDNODE_LEADER_WAIT=soon"}, want: []string{"IDNODE_LEADER_WAIT", "soon"}},
+		"bad variable":            {environ: []string{"IDNODE_CALL_TIMEOUT=soon"}, want: []string{"IDNODE_CALL_TIMEOUT", "soon"}},
 		"bad number in the file":  {file: "max-in-flight: many", want: []string{"idnode.yaml", "max-in-flight"}},
-		"duration without a unit": {file: "leader-wait: 2", want: []string{"leader-wait", "such as 500ms"}},
-		"list for one value":      {file: "leader-wait: [1s]", want: []string{"leader-wait"}},
+		"duration without a unit": {file: "call-timeout: 2", want: []string{"call-timeout", "such as 500ms"}},
+		"list for one value":      {file: "call-timeout: [1s]", want: []string{"call-timeout"}},
 		"nested too deep":         {file: "peer: {A: {x: y}}", want: []string{"peer"}},
 		"fraction":                {file: "max-in-flight: 1.5", want: []string{"max-in-flight"}},
 		"peer without tag":        {flags: []string{"--peer=host:1"}, want: []string{"--peer", "host:1"}},
@@ -207,11 +207,10 @@ func TestAccepted(t *testing.T) {
 		"TLS":                     with(with(alone, certs...), "--grpc=10.0.0.1:1"),
 		"TLS without CA, alone":   with(alone, "--tls-cert=c", "--tls-key=k"),
 		"two ports yet to come":   with(alone, "--grpc=127.0.0.1:0", "--raft=127.0.0.1:0"),
-		"equal timeouts":          with(alone, "--leader-lease-timeout=50ms", "--heartbeat-timeout=50ms", "--election-timeout=50ms"),
+		"a quick leader":          with(alone, "--heartbeat-timeout=20ms", "--storage-watchdog=300ms"),
 		"server prefix":           with(alone, "--server-prefix=NorthServer"),
-		"dial":                    with(alone, "--dial=B=x:1", "--dial-peer=B=y:1"),
 		"a reserve for a day":     with(alone, "--reserve-for=24h"),
-		"hardly a mark or a wait": with(alone, "--storage-low-mark=1", "--start-wait=1ms", "--leader-wait=1ms"),
+		"hardly a mark or a wait": with(alone, "--storage-low-mark=1", "--call-timeout=200ms"),
 	} {
 		if _, err := load(t, flags, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -303,8 +302,6 @@ func TestRefused(t *testing.T) {
 		"server prefix with slash":   {with(alone, "--server-prefix=a/b"), "server-prefix"},
 		"server prefix with pipe":    {with(alone, "--server-prefix=a|"), "server-prefix"},
 		"long server prefix":         {with(alone, "--server-prefix="+strings.Repeat("x", 129)), "server-prefix"},
-		"dial without port":          {with(alone, "--dial=B=x"), "dial"},
-		"dial-peer with a bad tag":   {with(alone, "--dial-peer=b=x:1"), "dial-peer"},
 		"grpc without port":          {with(alone, "--grpc=127.0.0.1"), "grpc"},
 		"grpc empty":                 {with(alone, "--grpc="), "grpc"},
 		"raft empty":                 {with(alone, "--raft="), "raft"},
@@ -335,33 +332,18 @@ func TestRefused(t *testing.T) {
 		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},
 		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1,B=b:1"), "tls-ca"},
 		"TLS, open Raft, no CA":      {with(alone, "--tls-cert=c", "--tls-key=k", "--raft=10.0.0.1:1"), "tls-ca"},
-		"lease above heartbeat":      {with(alone, "--leader-lease-timeout=251ms"), "leader-lease-timeout"},
-		"election below heartbeat":   {with(alone, "--election-timeout=249ms"), "election-timeout"},
 		"heartbeat too short":        {with(alone, "--heartbeat-timeout=19ms"), "heartbeat-timeout"},
-		"election too short":         {with(alone, "--election-timeout=0s"), "election-timeout"},
-		"lease too short":            {with(alone, "--leader-lease-timeout=-1s"), "leader-lease-timeout"},
-		"commit too short":           {with(alone, "--commit-timeout=0s"), "commit-timeout"},
-		"commit not below heartbeat": {with(alone, "--commit-timeout=250ms"), "commit-timeout"},
-		"snapshot interval":          {with(alone, "--snapshot-interval=1ms"), "snapshot-interval"},
-		"snapshot bytes":             {with(alone, "--snapshot-bytes=1023"), "snapshot-bytes"},
-		"snapshot threshold":         {with(alone, "--snapshot-threshold=0"), "snapshot-threshold"},
+		"snapshot bytes":             {with(alone, "--snapshot-bytes=65535"), "snapshot-bytes"},
 		"leader priority":            {with(alone, "--leader-priority=-1"), "leader-priority"},
 		"leader priority too great":  {with(alone, "--leader-priority=1001"), "leader-priority"},
 		"log format not known":       {with(alone, "--max-log-format=99"), "max-log-format"},
-		"trailing logs":              {with(alone, "--trailing-logs=0"), "trailing-logs"},
-		"leader wait":                {with(alone, "--leader-wait=-1s"), "leader-wait"},
-		"no leader wait":             {with(alone, "--leader-wait=0s"), "leader-wait"},
-		"call not above leader wait": {with(alone, "--call-timeout=2s"), "call-timeout"},
-		"call too short":             {with(alone, "--call-timeout=99ms", "--leader-wait=1ms"), "call-timeout"},
+		"call too short":             {with(alone, "--call-timeout=199ms"), "call-timeout"},
 		"handshake":                  {with(alone, "--handshake-timeout=0s"), "handshake-timeout"},
-		"watchdog below election":    {with(alone, "--storage-watchdog=200ms"), "storage-watchdog"},
-		"slow storage too soon":      {with(alone, "--storage-slow=49ms"), "storage-slow"},
-		"slow as late as watchdog":   {with(alone, "--storage-slow=3s"), "storage-slow"},
+		"watchdog below heartbeat":   {with(alone, "--heartbeat-timeout=3s"), "storage-watchdog"},
 		"log store":                  {with(alone, "--log-store=paper"), "log-store"},
 		"reserve too long":           {with(alone, "--reserve-for=24h1s"), "reserve-for"},
 		"reserve too short":          {with(alone, "--reserve-for=999ms"), "reserve-for"},
 		"reserve negative":           {with(alone, "--reserve-for=-1s"), "reserve-for"},
-		"start wait":                 {with(alone, "--start-wait=0s"), "start-wait"},
 		"message too small":          {with(alone, "--max-message-bytes=100"), "max-message-bytes"},
 		"message below a full group": {with(alone, "--max-message-bytes=65536"), "max-message-bytes"},
 		"message too large":          {with(alone, "--max-message-bytes=99999999"), "max-message-bytes"},
@@ -369,7 +351,6 @@ func TestRefused(t *testing.T) {
 		"headers":                    {with(alone, "--max-header-bytes=0"), "max-header-bytes"},
 		"in flight":                  {with(alone, "--max-in-flight=0"), "max-in-flight"},
 		"message beyond its room":    {with(alone, "--max-held-bytes=8388608", "--max-message-bytes=4194304"), "max-held-bytes"},
-		"etag block":                 {with(alone, "--etag-block-size=0"), "etag-block-size"},
 		"low mark":                   {with(alone, "--storage-low-mark=0"), "storage-low-mark"},
 		"log level":                  {with(alone, "--log-level=loud"), "log-level"},
 		"audit level":                {with(alone, "--audit=f", "--audit-level=all"), "audit-level"},
@@ -406,7 +387,7 @@ func reread(t *testing.T, c *config.Config) *config.Config {
 func TestPrintedConfigurationReadsBack(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"alone": alone,
-		"peers": with(alone, "--insecure", "--grpc=0.0.0.0:1", "--peer=A=a:1,B=b:1,C=c:1", "--dial=B=[::1]:9", "--http="),
+		"peers": with(alone, "--insecure", "--grpc=0.0.0.0:1", "--peer=A=a:1,B=b:1,C=c:1", "--http="),
 		"joins": {"--data-dir=/a: b # 'c' \"d\"", "--join=a:1,b:2", "--watcher", "--call-timeout=1m30s", "--server-prefix=true"},
 	} {
 		c := mustLoad(t, flags, nil)

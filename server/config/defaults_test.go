@@ -6,9 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/idnode/idnode/cluster"
-	"github.com/idnode/idnode/etag"
 	"github.com/idnode/idnode/server/config"
-	"github.com/idnode/idnode/server/etags"
 	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -20,23 +18,13 @@ import (
 func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want := config.Default()
 	want.HeartbeatTimeout = cluster.DefaultHeartbeat
-	want.ElectionTimeout = cluster.DefaultElection
-	want.LeaderLeaseTimeout = cluster.DefaultLease
-	want.CommitTimeout = cluster.DefaultCommit
-	want.SnapshotInterval = cluster.DefaultSnapshotInterval
 	want.SnapshotBytes = cluster.DefaultSnapshotBytes
-	want.SnapshotThreshold = cluster.DefaultSnapshotThreshold
-	want.TrailingLogs = cluster.DefaultTrailingLogs
-	want.LeaderWait = cluster.DefaultLeaderWait
 	want.LogStore = cluster.DefaultLogStore
 	want.StorageWatchdog = cluster.DefaultStallLimit
-	want.StorageSlow = cluster.DefaultSlowLimit
 	want.LeaderPriority = cluster.DefaultLeaderPriority
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout
 	want.MaxInFlight = service.DefaultMaxInFlight
-	want.StartWait = etags.DefaultStartWait
-	want.EtagBlockSize = etag.DefaultBlockSize
 	want.MaxMessageBytes = grpcapi.DefaultMaxMessageBytes
 	want.MaxConcurrentStreams = grpcapi.DefaultMaxStreams
 	want.MaxHeaderBytes = grpcapi.DefaultMaxHeaderBytes

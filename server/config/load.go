@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/idnode/idnode/internal/failpoint"
 )
 
 // Load puts the configuration together from flags (of AddFlags, parsed), the
@@ -38,6 +40,7 @@ func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 		return nil, err
 	}
 	c := Default()
+	c.Tuning = failpoint.Tuned()
 	if err := c.apply(fromFlags(fs), variables, inFile); err != nil {
 		return nil, err
 	}

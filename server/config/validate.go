@@ -14,12 +14,9 @@ import (
 	"github.com/idnode/idnode/raftlog"
 )
 
-// minTimeout is the least that a Raft timeout may be, and minHeartbeat the least of a
-// heartbeat. Below it, the scheduling of a busy machine alone looks like a lost leader.
-const (
-	minTimeout   = 10 * time.Millisecond
-	minHeartbeat = 2 * minTimeout
-)
+// minHeartbeat is the least that a heartbeat timeout may be. Below it, the scheduling of a
+// busy machine alone looks like a lost leader.
+const minHeartbeat = 20 * time.Millisecond
 
 // problems gathers what is wrong, so that one run shows all of it.
 type problems struct{ list []error }
@@ -105,8 +102,6 @@ func (c *Config) checkRole(p *problems) {
 		p.add("watcher", "goes only with join or standby: a cluster needs voters to begin")
 	}
 	checkMap(p, "peer", c.Peer)
-	checkMap(p, "dial", c.Dial)
-	checkMap(p, "dial-peer", c.DialPeer)
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
 		p.add("peer", "this node's own tag %q is not among them", c.Tag)
 	}
@@ -275,67 +270,26 @@ func (c *Config) checkTLS(p *problems) {
 
 func (c *Config) checkRaft(p *problems) {
 	between(p, "heartbeat-timeout", c.HeartbeatTimeout, minHeartbeat, time.Minute)
-	between(p, "election-timeout", c.ElectionTimeout, minTimeout, time.Minute)
-	between(p, "leader-lease-timeout", c.LeaderLeaseTimeout, minTimeout, time.Minute)
-	between(p, "commit-timeout", c.CommitTimeout, time.Millisecond, time.Minute)
 	between(p, "leader-priority", c.LeaderPriority, 0, 1000)
-	between(p, "snapshot-interval", c.SnapshotInterval, minTimeout, 24*time.Hour)
-	between(p, "snapshot-threshold", c.SnapshotThreshold, 1, 1<<32)
-	between(p, "snapshot-bytes", c.SnapshotBytes, 1<<10, 1<<40)
+	between(p, "snapshot-bytes", c.SnapshotBytes, 64<<10, 1<<40)
 	between(p, "max-log-format", c.MaxLogFormat, 0, raftlog.FormatVersion)
-	between(p, "trailing-logs", c.TrailingLogs, 1, 1<<32)
-}
-
-// timeout is a timeout with its name.
-type timeout struct {
-	name string
-	time.Duration
 }
 
 // checkOrder checks how the timeouts relate to one another.
 func (c *Config) checkOrder(p *problems) {
-	lease := timeout{"leader-lease-timeout", c.LeaderLeaseTimeout}
-	heartbeat := timeout{"heartbeat-timeout", c.HeartbeatTimeout}
-	election := timeout{"election-timeout", c.ElectionTimeout}
-	commit := timeout{"commit-timeout", c.CommitTimeout}
-	watchdog := timeout{"storage-watchdog", c.StorageWatchdog}
-	slow := timeout{"storage-slow", c.StorageSlow}
-	wait := timeout{"leader-wait", c.LeaderWait}
-	call := timeout{"call-timeout", c.CallTimeout}
-	for _, o := range []struct {
-		low, high timeout
-		equal     bool // The two may be equal.
-		blamed    timeout
-		because   string
-	}{
-		{lease, heartbeat, true, lease, "a leader must have given up before the others elect another"},
-		{heartbeat, election, true, election, "votes take as long as heartbeats"},
-		{commit, heartbeat, false, commit, "followers would take an idle leader for a lost one"},
-		{election, watchdog, false, watchdog, "a slow disk is not yet a dead one"},
-		{slow, watchdog, false, slow, "the process would end before leadership is handed over"},
-		{wait, call, false, call, "a call without a leader must still hear why"},
-	} {
-		must := "must be below"
-		if o.equal {
-			must = "must not be above"
-		}
-		if o.low.Duration > o.high.Duration || o.low.Duration == o.high.Duration && !o.equal {
-			p.add(o.blamed.name, "%s (%v) %s %s (%v): %s", o.low.name, o.low.Duration, must, o.high.name, o.high.Duration, o.because)
-		}
+	if c.HeartbeatTimeout >= c.StorageWatchdog {
+		p.add("storage-watchdog", "heartbeat-timeout (%v) must be below storage-watchdog (%v): a slow disk is not yet a dead one", c.HeartbeatTimeout, c.StorageWatchdog)
 	}
 }
 
 // checkWaits refuses 0 everywhere: the parts take it for "the default".
 func (c *Config) checkWaits(p *problems) {
-	between(p, "leader-wait", c.LeaderWait, time.Millisecond, time.Minute)
-	between(p, "call-timeout", c.CallTimeout, 100*time.Millisecond, 10*time.Minute)
+	between(p, "call-timeout", c.CallTimeout, 200*time.Millisecond, 10*time.Minute)
 	if c.ReserveFor != 0 {
 		between(p, "reserve-for", c.ReserveFor, time.Second, 24*time.Hour)
 	}
 	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
-	between(p, "storage-watchdog", c.StorageWatchdog, 100*time.Millisecond, 10*time.Minute)
-	between(p, "storage-slow", c.StorageSlow, 50*time.Millisecond, 10*time.Minute)
-	between(p, "start-wait", c.StartWait, time.Millisecond, 10*time.Minute)
+	between(p, "storage-watchdog", c.StorageWatchdog, 300*time.Millisecond, 10*time.Minute)
 }
 
 func (c *Config) checkLimits(p *problems) {
@@ -351,7 +305,6 @@ func (c *Config) checkLimits(p *problems) {
 		p.add("max-held-bytes", "%d is less than four times max-message-bytes (%d): the largest message would never find room", c.MaxHeldBytes, c.MaxMessageBytes)
 	}
 	between(p, "max-caller-connections", c.MaxCallerConnections, 1, 1<<20)
-	between(p, "etag-block-size", c.EtagBlockSize, 1, 1<<30)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
 	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
 }

@@ -92,21 +92,19 @@ func (n *Node) checkFirstStart() error {
 
 func (n *Node) openCluster() error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.DialPeer, DialContext: n.peerDialer(),
+		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.Tuning.DialPeer, DialContext: n.peerDialer(),
 		Traceparent: n.tracing.Traceparent(), Logger: n.log,
 	})
-	c := n.cfg
+	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: c.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
-		Timings: cluster.Timings{
-			Heartbeat: c.HeartbeatTimeout, Election: c.ElectionTimeout, Lease: c.LeaderLeaseTimeout, Commit: c.CommitTimeout,
-		},
-		SnapshotInterval: c.SnapshotInterval, SnapshotThreshold: c.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: c.TrailingLogs,
-		Now: n.now, LeaderWait: c.LeaderWait, StallLimit: c.StorageWatchdog, SlowLimit: c.StorageSlow, LeaderPriority: new(uint32(c.LeaderPriority)), MinFreeBytes: uint64(c.StorageLowMark),
+		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
+		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: tuned.TrailingLogs,
+		Now: n.now, LeaderWait: tuned.LeaderWait, StallLimit: c.StorageWatchdog, LeaderPriority: new(uint32(c.LeaderPriority)), MinFreeBytes: uint64(c.StorageLowMark),
 		StateMachine: n.stateMachine(), TakeSnapshot: func() cluster.Snapshot { return n.state.Snapshot() }, Registry: n.state,
 		Peers: n.pool, Logger: n.log, OnAnnounce: n.announced, OnRemoved: n.disconnect, Commit: cluster.CommitConfig{CallLimit: c.CallTimeout}, Events: n.tracing.Cluster(n.metrics.Cluster()),
 	})
@@ -230,12 +228,12 @@ func (n *Node) openEtags() error {
 	if err != nil {
 		return err
 	}
-	n.counters, err = etag.Open(store, etag.Config{BlockSize: n.cfg.EtagBlockSize, MaxDatabases: n.maxDatabases, Logger: n.log})
+	n.counters, err = etag.Open(store, etag.Config{BlockSize: n.cfg.Tuning.EtagBlock, MaxDatabases: n.maxDatabases, Logger: n.log})
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
 	n.keeper = etags.NewKeeper(etags.Config{
-		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.StartWait, Standing: n.cluster.Standing, Logger: n.log,
+		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.Tuning.StartWait, Standing: n.cluster.Standing, Logger: n.log,
 	})
 	return nil
 }

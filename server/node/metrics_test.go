@@ -31,7 +31,7 @@ func configs(t *testing.T, tags ...string) map[string]*config.Config {
 		c.GRPC, c.Raft, c.HTTP = freeport.For(t), freeport.For(t), freeport.For(t)
 		c.AdvertiseGRPC, c.AdvertiseRaft, c.AdvertiseHTTP = c.GRPC, c.Raft, c.HTTP
 		// Nobody loses an election to a busy machine.
-		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = time.Second, time.Second, time.Second
+		c.HeartbeatTimeout = time.Second
 		peers[tag], all[tag] = c.GRPC, &c
 	}
 	for _, c := range all {
@@ -239,7 +239,7 @@ func TestScrapeOfOneNode(t *testing.T) {
 func TestScrapeAfterMore(t *testing.T) {
 	tier.Long(t)
 	c := configs(t, "A")["A"]
-	c.SnapshotInterval, c.SnapshotThreshold = 100*time.Millisecond, 1
+	c.Tuning.SnapshotInterval, c.Tuning.SnapshotThreshold = 100*time.Millisecond, 1
 	n := run(t, c)
 	n.ready()
 	n.until("a snapshot", func() bool { return n.scrape()["idnode_snapshots_written_total"] > 0 })

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -18,7 +20,7 @@ import (
 // program either, and the others go on and count it for the alarm.
 func TestDivergedNodeEnds(t *testing.T) {
 	tier.Long(t)
-	c := harness.StartCluster(t, harness.Config{Flags: []string{"--snapshot-threshold", "10", "--snapshot-interval", "500ms"}})
+	c := harness.StartCluster(t, harness.Config{Tuning: failpoint.Tuning{SnapshotThreshold: 10, SnapshotInterval: 500 * time.Millisecond}})
 	diverged, others := c.Nodes[2], c.Nodes[:2]
 	load := harness.StartLoad(harness.NewLedger(t), others, "orders", 2, changed)
 	defer load.Stop()

@@ -127,7 +127,7 @@ func TestJoin(t *testing.T) {
 // joined lets a node join a new cluster, and says whether a call failed meanwhile.
 func joined(t *testing.T) error {
 	t.Helper()
-	c := harness.StartCluster(t, harness.Config{Flags: snapshotOften})
+	c := harness.StartCluster(t, harness.Config{Tuning: snapshotOften})
 	ledger := harness.NewLedger(t)
 	load := harness.StartLoad(ledger, c.Nodes, "orders", 4, 10*time.Second)
 	defer load.Stop()

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/edge"
 	"github.com/idnode/idnode/test/e2e/harness"
@@ -17,14 +18,14 @@ import (
 
 // snapshotOften makes nodes take snapshots after a few entries, and keep so
 // few entries that a node which missed some needs a snapshot.
-var snapshotOften = []string{"--snapshot-threshold", "8", "--snapshot-interval", "1s", "--trailing-logs", "4"}
+var snapshotOften = failpoint.Tuning{SnapshotThreshold: 8, SnapshotInterval: time.Second, TrailingLogs: 4}
 
 // TestRetry loses the answer of calls after they were committed and repeats
 // them with the same request id through everything that can happen in
 // between: the answer must be the same every time.
 func TestRetry(t *testing.T) {
 	tier.Long(t)
-	c := harness.StartCluster(t, harness.Config{Flags: snapshotOften})
+	c := harness.StartCluster(t, harness.Config{Tuning: snapshotOften})
 	calls := lostCalls(t, c)
 	same := func(when string, nodes ...*harness.Node) {
 		t.Helper()

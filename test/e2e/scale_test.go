@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -43,7 +44,7 @@ const (
 
 // snapshotSteadily makes a node take a snapshot four to eight seconds after the
 // last, and keep so few entries that others need it.
-var snapshotSteadily = []string{"--snapshot-interval", "4s", "--snapshot-threshold", "1", "--trailing-logs", "64"}
+var snapshotSteadily = failpoint.Tuning{SnapshotThreshold: 1, SnapshotInterval: 4 * time.Second, TrailingLogs: 64}
 
 // scaleNames is how many names of each kind are made.
 func scaleNames(t *testing.T) int {
@@ -77,7 +78,7 @@ func callRange(tag string) *idnodev1.Call {
 func TestScale(t *testing.T) {
 	tier.Long(t)
 	n := scaleNames(t)
-	c := harness.StartCluster(t, harness.Config{Direct: true, Flags: []string{"--snapshot-interval", "24h"}})
+	c := harness.StartCluster(t, harness.Config{Direct: true, Tuning: failpoint.Tuning{SnapshotInterval: 24 * time.Hour}})
 	few := costPerIdentity(t, c, 1)
 	seed(t, c, n)
 	many := costPerIdentity(t, c, n)
@@ -161,7 +162,8 @@ func withSnapshots(t *testing.T, c *harness.Cluster, n *harness.Node) {
 	t.Helper()
 	n.Process.Stop(t)
 	begin := time.Now()
-	n.Start(t, snapshotSteadily...)
+	n.Tuning = snapshotSteadily
+	n.Start(t)
 	n.WaitReady(t)
 	harness.Eventually(t, maxReplay, "node "+n.Tag+" has read its log", func(context.Context) error {
 		if behind := statusOf(t, c.Leader(t)).AppliedIndex - statusOf(t, n).AppliedIndex; behind > 0 {
@@ -222,7 +224,7 @@ func restart(t *testing.T, c *harness.Cluster, n *harness.Node) {
 	})
 	n.Process.Kill()
 	begin := time.Now()
-	n.Start(t, snapshotSteadily...)
+	n.Start(t)
 	n.WaitReady(t)
 	took := time.Since(begin)
 	t.Logf("a killed node was ready after %v", took)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -42,7 +43,7 @@ func startOld(t *testing.T) *upgrade {
 	t.Helper()
 	u := &upgrade{old: harness.OldProgram(t, oldCommit), new: harness.Binary(t)}
 	u.c = harness.StartCluster(t, harness.Config{
-		Program: u.old, Flags: []string{"--snapshot-threshold", "50", "--snapshot-interval", "1s", "--trailing-logs", "20"},
+		Program: u.old, Tuning: failpoint.Tuning{SnapshotThreshold: 50, SnapshotInterval: time.Second, TrailingLogs: 20},
 	})
 	u.Run = harness.Record(t, u.c, 4*time.Second, nil)
 	u.traffic = u.Start(t, 10*time.Second)

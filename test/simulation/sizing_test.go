@@ -70,11 +70,9 @@ func (e expense) since(before expense) expense {
 // sizedPlan is a cluster with the program's own configuration and no fault, on a quick
 // network and disks that sync in 0.2 to 0.4 ms.
 func sizedPlan(nodes int) plan {
-	c := config.Default()
 	return plan{
 		seed: 1, nodes: nodes, wal: true, latency: 100 * time.Microsecond, diskLatency: 400 * time.Microsecond,
-		snapshotInterval: c.SnapshotInterval, snapshotThreshold: c.SnapshotThreshold, trailingLogs: c.TrailingLogs,
-		etagBlock: c.EtagBlockSize, startWait: c.StartWait, leaderWait: c.LeaderWait, heartbeat: c.HeartbeatTimeout,
+		heartbeat: config.Default().HeartbeatTimeout,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/node"
 	"github.com/idnode/idnode/test/model"
@@ -307,9 +308,10 @@ func (p *process) config() *config.Config {
 	default:
 		c.SingleNode = true
 	}
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = plan.heartbeat, plan.heartbeat, plan.heartbeat*4/5
-	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = plan.snapshotInterval, plan.snapshotThreshold, plan.trailingLogs
-	c.EtagBlockSize, c.StartWait, c.LeaderWait = plan.etagBlock, plan.startWait, plan.leaderWait
-	c.ReserveFor = plan.reserve
+	c.HeartbeatTimeout, c.ReserveFor = plan.heartbeat, plan.reserve
+	c.Tuning = failpoint.Tuning{
+		SnapshotInterval: plan.snapshotInterval, SnapshotThreshold: plan.snapshotThreshold, TrailingLogs: plan.trailingLogs,
+		EtagBlock: plan.etagBlock, StartWait: plan.startWait, LeaderWait: plan.leaderWait,
+	}
 	return &c
 }

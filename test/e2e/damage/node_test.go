@@ -13,6 +13,7 @@ import (
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -66,9 +67,10 @@ type ward struct {
 func startWard(t *testing.T, log string, random *rand.Rand) *ward {
 	t.Helper()
 	w := &ward{log: log, random: random, counts: map[string]int{}, ledger: harness.NewLedger(t)}
-	w.c = harness.StartCluster(t, harness.Config{Flags: []string{
-		"--log-store", log, "--snapshot-threshold", "100", "--snapshot-interval", "500ms", "--trailing-logs", "50",
-	}})
+	w.c = harness.StartCluster(t, harness.Config{
+		Flags:  []string{"--log-store", log},
+		Tuning: failpoint.Tuning{SnapshotThreshold: 100, SnapshotInterval: 500 * time.Millisecond, TrailingLogs: 50},
+	})
 	live(t, w.c, w.ledger)
 	return w
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 )
@@ -37,9 +38,10 @@ type past struct {
 func makePast(t *testing.T, log string) *past {
 	t.Helper()
 	p := &past{Log: log, Last: map[string]string{}, Older: map[string][]string{}, Contents: map[string]string{}}
-	c := harness.StartCluster(t, harness.Config{Flags: []string{
-		"--log-store", log, "--snapshot-threshold", "100", "--snapshot-interval", "500ms", "--trailing-logs", "50",
-	}})
+	c := harness.StartCluster(t, harness.Config{
+		Flags:  []string{"--log-store", log},
+		Tuning: failpoint.Tuning{SnapshotThreshold: 100, SnapshotInterval: 500 * time.Millisecond, TrailingLogs: 50},
+	})
 	ledger := harness.NewLedger(t)
 	for range rounds {
 		live(t, c, ledger)

@@ -258,7 +258,7 @@ func TestRecoveriesThatAreCutShort(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			a.again(t)
 			recover := []string{"recover", "--data-dir", a.DataDir, "--members", "A", "--skip-ahead", "1000", "--yes"}
-			cut := exec.CommandContext(t.Context(), harness.FailpointBinary(t), recover...)
+			cut := exec.CommandContext(t.Context(), harness.Binary(t), recover...)
 			cut.Env = append(os.Environ(), "FAILPOINT="+point)
 			if out, err := cut.CombinedOutput(); err == nil || cut.ProcessState.Exited() {
 				t.Fatalf("it was not killed: %v %s", err, out)

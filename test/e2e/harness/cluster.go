@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/test/e2e/edge"
@@ -33,6 +35,8 @@ type Config struct {
 	// Direct leaves the relays out, so that nodes reach each other where they
 	// say they are.
 	Direct bool
+	// Tuning is what no flag changes.
+	Tuning failpoint.Tuning
 }
 
 // Cluster is a set of idnode processes with a relay on every directed edge
@@ -57,8 +61,10 @@ type Node struct {
 	Process    *Process
 	// Program is the program of its next start; that of the cluster if empty.
 	Program string
-	// Env are further variables of its environment, for its next start.
-	Env []string
+	// Env are further variables of its environment, and Tuning what no flag changes, for
+	// its next start; first that of the cluster.
+	Env    []string
+	Tuning failpoint.Tuning
 	*Client
 	cluster *Cluster
 	index   int
@@ -97,7 +103,7 @@ func NewCluster(t testing.TB, cfg Config) *Cluster {
 	c.dir = t.TempDir()
 	for i := range cfg.Size {
 		tag := string(rune('A' + i))
-		n := &Node{Tag: tag, DataDir: filepath.Join(c.dir, tag), cluster: c, index: i}
+		n := &Node{Tag: tag, DataDir: filepath.Join(c.dir, tag), Tuning: cfg.Tuning, cluster: c, index: i}
 		n.Move(t)
 		c.Nodes = append(c.Nodes, n)
 	}
@@ -134,12 +140,9 @@ func (n *Node) Args() []string {
 	if n.place == nil && n.cluster.cfg.Size == 1 {
 		args = append(args, "--single-node")
 	}
-	for j, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
-		if n.place == nil {
+	if n.place == nil {
+		for _, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
 			args = append(args, "--peer", peer.Tag+"="+peer.GRPC)
-		}
-		if e := n.cluster.edges[[2]int{n.index, j}]; e != nil {
-			args = append(args, "--dial", peer.Tag+"="+e[0].Addr(), "--dial-peer", peer.Tag+"="+e[1].Addr())
 		}
 	}
 	if certs := n.cluster.cfg.Certs; certs != "" {
@@ -167,7 +170,24 @@ func (n *Node) Start(t testing.TB, flags ...string) {
 	if program == "" {
 		program = Binary(t)
 	}
-	n.Process = startProcess(t, program, n.Env, n.DataDir+".log", append(n.Args(), flags...))
+	n.Process = startProcess(t, program, append(slices.Clone(n.Env), n.tuning(t)), n.DataDir+".log", append(n.Args(), flags...))
+}
+
+// tuning is the variable that changes the node by its Tuning, and leads it over the relays.
+func (n *Node) tuning(t testing.TB) string {
+	t.Helper()
+	tuned := n.Tuning
+	tuned.Dial, tuned.DialPeer = map[string]string{}, map[string]string{}
+	for j, peer := range n.cluster.Nodes[:n.cluster.cfg.Size] {
+		if e := n.cluster.edges[[2]int{n.index, j}]; e != nil {
+			tuned.Dial[peer.Tag], tuned.DialPeer[peer.Tag] = e[0].Addr(), e[1].Addr()
+		}
+	}
+	text, err := json.Marshal(tuned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "FAILPOINT_TUNING=" + string(text)
 }
 
 // WaitReady waits until the node says that it serves.

@@ -33,7 +33,7 @@ func (c *Cluster) Stranger(t testing.TB, tag string, place ...string) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{Tag: tag, DataDir: filepath.Join(dir, "data"), cluster: c, index: -1, place: append([]string{}, place...)}
+	n := &Node{Tag: tag, DataDir: filepath.Join(dir, "data"), Tuning: c.cfg.Tuning, cluster: c, index: -1, place: append([]string{}, place...)}
 	n.Move(t)
 	return n
 }

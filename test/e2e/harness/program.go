@@ -22,21 +22,15 @@ var programs struct {
 	built map[string]string
 }
 
-// Binary is the path of the idnode program under test. IDNODE_E2E_BINARY names
-// a program to use instead of building one.
+// Binary is the path of the idnode program under test. It has failpoints: package
+// internal/failpoint says what can be done to it. IDNODE_E2E_BINARY names another such
+// program to use instead of building one.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("IDNODE_E2E_BINARY"); path != "" {
 		return path
 	}
 	return program(t, "plain")
-}
-
-// FailpointBinary is the path of a program that can be killed at chosen places,
-// and given a wrong clock: package internal/failpoint says how.
-func FailpointBinary(t testing.TB) string {
-	t.Helper()
-	return program(t, "failpoint", "-tags", "grpcnotrace,failpoint")
 }
 
 // MutantBinary is the path of a program that has a planted bug: package
@@ -109,7 +103,7 @@ func shared(root, path string, flags []string) error {
 	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", "grpcnotrace,failpoint", "-ldflags", "-s -w", "-o", kept}, flags, []string{"./cmd/idnode"})...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build idnode: %w\n%s", err, out)

@@ -24,7 +24,7 @@ const (
 // are restarted meanwhile. No id depends on a clock, and a range is as large as ever.
 func TestF17WrongClocks(t *testing.T) {
 	tier.Long(t)
-	c := harness.NewCluster(t, harness.Config{Program: harness.FailpointBinary(t)})
+	c := harness.NewCluster(t, harness.Config{})
 	for _, n := range c.Nodes {
 		n.Env = []string{"FAILPOINT_CLOCK=" + clockFile(n)}
 		setClock(t, 0, n)

@@ -82,7 +82,7 @@ func killAll(c *harness.Cluster) {
 // them, again and again: what was not synced is gone from their disks, and nothing
 // that was acknowledged.
 func TestF14PowerLost(t *testing.T) {
-	c := harness.NewCluster(t, harness.Config{Flags: snapshotOften})
+	c := harness.NewCluster(t, harness.Config{Tuning: snapshotOften})
 	c.OwnDisks(t)
 	for _, n := range c.Nodes {
 		n.Start(t)

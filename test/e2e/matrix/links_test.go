@@ -16,10 +16,7 @@ import (
 
 // wideArea are the settings that docs/operations.md gives for links that the defaults
 // do not stand.
-var wideArea = []string{
-	"--heartbeat-timeout=1500ms", "--election-timeout=1500ms", "--leader-lease-timeout=1200ms",
-	"--leader-wait=8s", "--call-timeout=10s",
-}
+var wideArea = []string{"--heartbeat-timeout=1500ms", "--call-timeout=10s"}
 
 // TestLinks serves over a link that the defaults do not stand, with the settings for
 // such links. IDNODE_E2E_LINKS=all measures the table of docs/operations.md.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
@@ -14,14 +15,14 @@ import (
 
 // snapshotOften makes nodes take snapshots after a few entries, and keep so few
 // that a node which missed some needs a snapshot.
-var snapshotOften = []string{"--snapshot-threshold", "20", "--snapshot-interval", "1s", "--trailing-logs", "4"}
+var snapshotOften = failpoint.Tuning{SnapshotThreshold: 20, SnapshotInterval: time.Second, TrailingLogs: 4}
 
 // TestF20SnapshotUnderLoad lets a follower miss more entries than the log keeps,
 // again and again, while the leader is killed as it sends the snapshot; then an
 // empty node joins. All have the same state in the end.
 func TestF20SnapshotUnderLoad(t *testing.T) {
 	tier.Long(t)
-	r := start(t, harness.Config{Flags: snapshotOften}, deadline)
+	r := start(t, harness.Config{Tuning: snapshotOften}, deadline)
 	for i := range r.cycles(t, 3, 100) {
 		leader := r.c.Leader(t)
 		behind := r.c.Others(leader)[i%2]

@@ -125,10 +125,10 @@ var clusters = []struct {
 	faults []fault
 }{
 	{"three nodes", func(t *testing.T) harness.Config {
-		return harness.Config{Flags: snapshotOften, Program: harness.FailpointBinary(t)}
+		return harness.Config{Tuning: snapshotOften}
 	}, slices.Concat(faults, inside)},
 	{"five nodes with TLS", func(t *testing.T) harness.Config {
-		return harness.Config{Size: 5, Flags: snapshotOften, Certs: harness.Certificates(t, "A", "B", "C", "D", "E")}
+		return harness.Config{Size: 5, Tuning: snapshotOften, Certs: harness.Certificates(t, "A", "B", "C", "D", "E")}
 	}, faults},
 }
 

@@ -37,9 +37,9 @@ var seldom = []failpoint.Point{
 // acknowledged stays, and a vote is given once.
 func TestF04KilledAtPoints(t *testing.T) {
 	tier.Long(t)
-	r := start(t, harness.Config{
-		Program: harness.FailpointBinary(t), Flags: append([]string{"--etag-block-size", "64"}, snapshotOften...),
-	}, deadline)
+	tuned := snapshotOften
+	tuned.EtagBlock = 64
+	r := start(t, harness.Config{Tuning: tuned}, deadline)
 	// Inside the Raft library's snapshots there are no points.
 	var calls []string
 	if harness.CanTrace() {

@@ -32,7 +32,7 @@ const (
 // is refused, and the rest goes on.
 func TestF18Shortage(t *testing.T) {
 	tier.Long(t)
-	c := harness.NewCluster(t, harness.Config{Flags: append([]string{"--max-in-flight", fmt.Sprint(fewCalls)}, snapshotOften...)})
+	c := harness.NewCluster(t, harness.Config{Flags: []string{"--max-in-flight", fmt.Sprint(fewCalls)}, Tuning: snapshotOften})
 	for _, n := range c.Nodes {
 		n.Env = []string{"GOMEMLIMIT=" + littleMemory, "GOGC=5", "GOMAXPROCS=1"}
 		n.Start(t)
