@@ -34,7 +34,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitn
 	}
 	c := transport.Config{
 		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
-		Witness: disks, Voters: disks.electorate, OlderPeers: func() bool { return cfg.Registry.Format() < progressFormat },
+		Witness: disks, Voters: disks.electorate,
 		Dial: cfg.DialRaft, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 	}
 	if cfg.TLS != nil {

@@ -16,15 +16,11 @@ import (
 const (
 	// witnessEvery is how often the members' progress is written.
 	witnessEvery = time.Second
-	// progressFormat is the log format from which every member's program sends its
-	// progress.
-	progressFormat = 3
 	// trustedStarts is more starts than any directory has had.
 	trustedStarts = 1 << 32
 )
 
-// keyStarts is where the store has the number of the node's starts. Older programs leave
-// it unchanged.
+// keyStarts is where the store has the number of the node's starts.
 var keyStarts = []byte("IdnodeStarts")
 
 // diskWitness is the progress of this node's disk, and the seen progress of the others'.

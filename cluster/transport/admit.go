@@ -5,12 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"sync"
 	"time"
-
-	"github.com/idnode/idnode/cluster/witness"
 )
 
 // admit runs both handshakes on an accepted connection and returns the connection to use
@@ -28,16 +27,16 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 		return nil, "", err
 	}
 	g, err := readGreeting(conn)
-	if err == nil && g.progress == nil && s.cfg.Witness != nil && !s.cfg.OlderPeers() {
-		err = errNotOurs
+	if errors.As(err, new(versionError)) {
+		tellVersion(conn)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the greeting: %w", err)
 	}
 	status, why := s.judge(ctx, g, state)
 	a := answer{status: status, id: s.local, instance: s.instance}
-	if g.progress != nil {
-		a.progress = s.progress(status)
+	if status == OK { // Others need not know.
+		a.progress = s.cfg.Witness.Own()
 	}
 	if _, err := conn.Write(a.encode()); err != nil {
 		return nil, "", err
@@ -49,6 +48,14 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 		return nil, "", nil
 	}
 	return conn, g.dialler.String(), conn.SetDeadline(time.Time{})
+}
+
+// tellVersion answers a greeting of another version of the handshake. It reads on: a
+// connection that is closed with unread bytes may lose the answer.
+func tellVersion(conn net.Conn) {
+	if _, err := conn.Write([]byte(opening)); err == nil {
+		_, _ = io.CopyN(io.Discard, conn, maxOtherGreeting)
+	}
 }
 
 // badGreetingError is the reason why a greeting was refused.
@@ -100,35 +107,10 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	if g.purpose == forProbe {
 		return OK, nil
 	}
-	if err := s.accept(g.dialler, g.instance, g.progress); err != nil {
+	if err := s.cfg.Witness.Accept(g.dialler.String(), g.instance.number(), g.progress); err != nil {
 		return SetBack, err
 	}
 	return OK, nil
-}
-
-// accept returns nil if a process at the other end of a handshake may be the member.
-func (s *stream) accept(member id, process instance, p *witness.Progress) error {
-	switch {
-	case s.cfg.Witness == nil:
-		return nil
-	case p == nil:
-		s.cfg.Witness.Met(member.String(), process.number())
-		return nil
-	}
-	return s.cfg.Witness.Accept(member.String(), process.number(), *p)
-}
-
-// progress returns this node's progress for an answer; none for unknown nodes, and none
-// without a witness.
-func (s *stream) progress(status Status) *witness.Progress {
-	switch {
-	case s.cfg.Witness == nil:
-		return nil
-	case status != OK:
-		return &witness.Progress{}
-	}
-	own := s.cfg.Witness.Own()
-	return &own
 }
 
 // identify checks whether a dialler is the member that it claims to be.

@@ -168,9 +168,7 @@ func endedConnection(err error) bool {
 // acknowledged reports what an answer proves of a member's disk. An answer to a pre-vote
 // proves nothing: its term is on no disk.
 func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64) {
-	if w := t.stream.cfg.Witness; w != nil {
-		w.Acknowledged(string(id), term, match, committed)
-	}
+	t.stream.cfg.Witness.Acknowledged(string(id), term, match, committed)
 }
 
 // Mark returns the current mark, for AwaitMajority.

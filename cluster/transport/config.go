@@ -41,9 +41,6 @@ const (
 	probeTimeout = 250 * time.Millisecond
 	// refusalLogEvery is how often the same refusal is logged.
 	refusalLogEvery = 10 * time.Second
-	// olderFor is how long a node that did not know the handshake's second version is
-	// dialled with the first.
-	olderFor = 10 * time.Second
 )
 
 // Peer is a present or former member in the Directory.
@@ -72,8 +69,6 @@ type Witness interface {
 	// Accept returns nil if a process may be the member: its disk has everything that
 	// the member was seen to have.
 	Accept(id string, process uint64, p witness.Progress) error
-	// Met learns of a process that did not send its progress.
-	Met(id string, process uint64)
 	// Acknowledged records what a member's message proves of its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }
@@ -87,16 +82,11 @@ type Config struct {
 	ClusterID []byte
 	LocalID   string
 	Directory Directory
-	// Witness may be nil: then connections are opened as by older programs, and a member
-	// whose disk was set back is not detected.
-	Witness Witness
+	Witness   Witness
 	// Voters, if set, returns the voters, and delays this process's votes until it and
 	// the voters that have accepted it are a majority. So a member that saw more of its
 	// disk has refused it before.
 	Voters func() []raft.ServerID
-	// OlderPeers reports whether other members may run a program that knows only the
-	// handshake's first version. Nil means yes.
-	OlderPeers func() bool
 	// Dial overrides a node's Address, by tag.
 	Dial map[string]string
 
@@ -139,9 +129,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.OnRefused == nil {
 		c.OnRefused = func(Peer, Status) {}
 	}
-	if c.OlderPeers == nil {
-		c.OlderPeers = func() bool { return true }
-	}
 	if c.DialContext == nil {
 		c.DialContext = DialTCP
 	}
@@ -153,8 +140,8 @@ func (c Config) withDefaults() (Config, error) {
 
 func (c Config) validate() error {
 	switch {
-	case c.Listener == nil || c.Directory == nil || c.Logger == nil:
-		return errors.New("transport: Listener, Directory and Logger are required")
+	case c.Listener == nil || c.Directory == nil || c.Witness == nil || c.Logger == nil:
+		return errors.New("transport: Listener, Directory, Witness and Logger are required")
 	case len(c.ClusterID) != idBytes:
 		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), idBytes)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):

@@ -140,7 +140,7 @@ func TestStandingIsCheckedWhereRequestsArrive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				from := make(chan raft.RPC)
-				i := newInbound(from, &sync.WaitGroup{})
+				i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				tr := &Transport{inbound: i, stream: &stream{ctx: ctx, conns: newConns()}}

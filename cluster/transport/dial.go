@@ -5,9 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -18,11 +16,20 @@ var ErrUnknownPeer = errors.New("the table of members does not know this node")
 type RefusedError struct {
 	By     Peer
 	Status Status
+	// why says more, or is nil.
+	why error
 }
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("node %s at %s refused the connection: %s", e.By.Tag, e.By.Address, e.Status)
+	return fmt.Sprintf("node %s at %s refused the connection: %s", e.By.Tag, e.By.Address, e.reason())
+}
+
+func (e *RefusedError) reason() string {
+	if e.why != nil {
+		return e.why.Error()
+	}
+	return e.Status.String()
 }
 
 // dial opens a connection for Raft to the member with the given id.
@@ -55,7 +62,7 @@ func (s *stream) noteRefusal(err error) {
 	}
 	if s.refused.allow(refused.By.ID + refused.Status.String()) {
 		s.cfg.Logger.Warn("a node refused our Raft connection",
-			"tag", refused.By.Tag, "address", refused.By.Address, "status", refused.Status.String())
+			"tag", refused.By.Tag, "address", refused.By.Address, "status", refused.reason())
 	}
 	s.cfg.OnRefused(refused.By, refused.Status)
 }
@@ -73,49 +80,6 @@ func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, er
 	if err != nil {
 		return greeted{}, err
 	}
-	open, err := s.greetAsKnown(ctx, peer, greeting{purpose: why, cluster: s.cluster, dialler: s.local, target: target, instance: s.instance})
-	if err == nil && why != forProbe {
-		s.greeted.add(target)
-	}
-	return open, err
-}
-
-// greetAsKnown greets with the newest version of the handshake that the node knows.
-func (s *stream) greetAsKnown(ctx context.Context, peer Peer, g greeting) (greeted, error) {
-	if s.cfg.Witness == nil {
-		return s.greetWith(ctx, peer, g.older())
-	}
-	if s.cfg.OlderPeers() && s.older.is(g.target) {
-		open, err := s.greetWith(ctx, peer, g.older())
-		if !errors.Is(err, errNoAnswer) {
-			return open, err
-		}
-		// The node knows the second version. It was not ready when it closed the
-		// connection, or has been upgraded since.
-		s.older.remove(g.target)
-	}
-	own := s.cfg.Witness.Own()
-	g.progress = &own
-	open, err := s.greetWith(ctx, peer, g)
-	if !errors.Is(err, errNoAnswer) || !s.cfg.OlderPeers() {
-		return open, err
-	}
-	// An older program closes a connection with an unknown opening. So does a port whose
-	// server is not ready; but only once.
-	first, err := s.greetWith(ctx, peer, g.older())
-	if err != nil {
-		return first, err
-	}
-	if open, err = s.greetWith(ctx, peer, g); errors.Is(err, errNoAnswer) {
-		s.older.add(g.target)
-		return first, nil
-	}
-	_ = first.raw.Close()
-	return open, err
-}
-
-// greetWith greets with one version of the handshake.
-func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted, error) {
 	raw, err := s.cfg.DialContext(ctx, s.addressOf(peer))
 	if err != nil {
 		return greeted{}, fmt.Errorf("dialling %s: %w", peer.Tag, err)
@@ -123,7 +87,7 @@ func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted,
 	setKeepAlive(raw)
 	// A timeout, or the end of the transport, ends every wait here.
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	conn, a, err := s.introduce(ctx, raw, peer, g)
+	conn, a, err := s.introduce(ctx, raw, peer, greeting{why, s.cluster, s.local, target, s.instance, s.cfg.Witness.Own()})
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -131,11 +95,11 @@ func (s *stream) greetWith(ctx context.Context, peer Peer, g greeting) (greeted,
 		_ = raw.Close()
 		return greeted{}, err
 	}
+	if why != forProbe {
+		s.greeted.add(target)
+	}
 	return greeted{conn: conn, raw: raw, answer: a}, nil
 }
-
-// errNoAnswer means that a node closed the connection when it was greeted.
-var errNoAnswer = errors.New("it closed the connection")
 
 // DialTCP is how connections are opened unless Config.DialContext says otherwise. It
 // looks the name up again each time: in a cluster of containers the address behind a name
@@ -163,9 +127,10 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 		return nil, answer{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	}
 	a, err := readAnswer(conn)
+	var other versionError
 	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return nil, a, fmt.Errorf("greeting %s: %w: %w", peer.Tag, errNoAnswer, err)
+	case errors.As(err, &other):
+		return nil, a, &RefusedError{By: peer, Status: OtherVersion, why: other}
 	case err != nil:
 		return nil, a, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	case a.status != OK:
@@ -176,7 +141,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if g.purpose == forProbe {
 		return conn, a, nil
 	}
-	if err := s.accept(a.id, a.instance, a.progress); err != nil {
+	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.progress); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	return conn, a, nil

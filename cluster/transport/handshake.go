@@ -15,17 +15,28 @@ const (
 	idBytes       = 16
 	instanceBytes = 8
 	progressBytes = 1 + 4*8
-	// magic ends with the version of the handshake: the first, of older programs, or the
-	// second, which adds the sender's progress.
-	magic         = "idnraft\x01"
-	magicProgress = "idnraft\x02"
+	// version is that of the handshake. A node refuses those that speak another.
+	version = 1
+	// magic and the version begin the greeting and the answer, in every version.
+	magic   = "idnraft"
+	opening = magic + string(rune(version))
 
-	greetingBytes = len(magic) + 1 + 3*idBytes + instanceBytes
-	answerBytes   = len(magic) + 1 + idBytes + instanceBytes
+	greetingBytes = len(opening) + 1 + 3*idBytes + instanceBytes + progressBytes
+	answerBytes   = len(opening) + 1 + idBytes + instanceBytes + progressBytes
+	// maxOtherGreeting is the length up to which greetings of other versions are read.
+	maxOtherGreeting = 4096
 )
 
 // errNotOurs means that the other side does not speak this handshake.
-var errNotOurs = errors.New("not an idnode Raft port, or another version of it")
+var errNotOurs = errors.New("not an idnode Raft port")
+
+// versionError is the version of the handshake that the other side speaks.
+type versionError byte
+
+// Error implements error.
+func (v versionError) Error() string {
+	return fmt.Sprintf("it speaks version %d of the handshake, this program %d", byte(v), version)
+}
 
 // Status is the answer to a greeting. Its values are on the wire: they are never
 // renumbered.
@@ -48,9 +59,11 @@ const (
 	// Impostor means that another process answers at the dialler's address under
 	// the dialler's id.
 	Impostor
-	// SetBack means that the dialler's disk has lost data that it was seen to have. It is
-	// sent only to a dialler that greets with its progress.
+	// SetBack means that the dialler's disk has lost data that it was seen to have.
 	SetBack
+	// OtherVersion means that the node dialled speaks another version of the handshake,
+	// which it told instead of a status.
+	OtherVersion
 )
 
 var statusTexts = [...]string{
@@ -62,6 +75,7 @@ var statusTexts = [...]string{
 	WrongCertificate: "the certificate names another node",
 	Impostor:         "another process has the same id",
 	SetBack:          "the data directory was set back to an older copy",
+	OtherVersion:     "another version of the handshake",
 }
 
 // String returns the status in words.
@@ -105,7 +119,7 @@ const (
 	// answer.
 	forProbe
 	// forAcceptance asks to be accepted as a member that has started; the connection is
-	// closed after the answer. It exists in the second version of the handshake.
+	// closed after the answer.
 	forAcceptance
 )
 
@@ -114,20 +128,11 @@ type greeting struct {
 	purpose                  purpose
 	cluster, dialler, target id
 	instance                 instance
-	// progress is nil in the first version of the handshake.
-	progress *witness.Progress
-}
-
-// older returns the greeting in the first version of the handshake.
-func (g greeting) older() greeting {
-	if g.progress = nil; g.purpose == forAcceptance {
-		g.purpose = forProbe
-	}
-	return g
+	progress                 witness.Progress
 }
 
 func (g greeting) encode() []byte {
-	b := append(opening(g.progress), byte(g.purpose))
+	b := append([]byte(opening), byte(g.purpose))
 	b = append(b, g.cluster[:]...)
 	b = append(b, g.dialler[:]...)
 	b = append(b, g.target[:]...)
@@ -137,21 +142,21 @@ func (g greeting) encode() []byte {
 
 // readGreeting reads exactly one greeting, and no byte after it.
 func readGreeting(r io.Reader) (g greeting, err error) {
-	b, progress, err := readFrame(r, greetingBytes)
+	b, err := readFrame(r, greetingBytes)
 	if err != nil {
 		return g, err
 	}
-	g.progress = progress
 	g.purpose = purpose(b[0])
-	if g.purpose > forAcceptance || g.purpose == forAcceptance && progress == nil {
+	if g.purpose > forAcceptance {
 		return g, errNotOurs
 	}
 	b = b[1:]
 	b = b[copy(g.cluster[:], b):]
 	b = b[copy(g.dialler[:], b):]
 	b = b[copy(g.target[:], b):]
-	copy(g.instance[:], b)
-	return g, nil
+	b = b[copy(g.instance[:], b):]
+	g.progress, err = decodeProgress(b)
+	return g, err
 }
 
 // answer is what the node dialled says.
@@ -159,42 +164,31 @@ type answer struct {
 	status   Status
 	id       id
 	instance instance
-	// progress is nil in the first version of the handshake.
-	progress *witness.Progress
+	// progress is empty unless status is OK.
+	progress witness.Progress
 }
 
 func (a answer) encode() []byte {
-	b := append(opening(a.progress), byte(a.status))
+	b := append([]byte(opening), byte(a.status))
 	b = append(b, a.id[:]...)
 	b = append(b, a.instance[:]...)
 	return appendProgress(b, a.progress)
 }
 
 func readAnswer(r io.Reader) (a answer, err error) {
-	b, progress, err := readFrame(r, answerBytes)
+	b, err := readFrame(r, answerBytes)
 	if err != nil {
 		return a, err
 	}
-	a.progress = progress
 	a.status = Status(b[0])
 	b = b[1:]
 	b = b[copy(a.id[:], b):]
-	copy(a.instance[:], b)
-	return a, nil
+	b = b[copy(a.instance[:], b):]
+	a.progress, err = decodeProgress(b)
+	return a, err
 }
 
-// opening returns what a frame begins with.
-func opening(p *witness.Progress) []byte {
-	if p == nil {
-		return []byte(magic)
-	}
-	return []byte(magicProgress)
-}
-
-func appendProgress(b []byte, p *witness.Progress) []byte {
-	if p == nil {
-		return b
-	}
+func appendProgress(b []byte, p witness.Progress) []byte {
 	trusted := byte(0)
 	if p.Trusted {
 		trusted = 1
@@ -206,35 +200,30 @@ func appendProgress(b []byte, p *witness.Progress) []byte {
 	return b
 }
 
-func decodeProgress(b []byte) (*witness.Progress, error) {
+func decodeProgress(b []byte) (p witness.Progress, err error) {
 	if b[0] > 1 {
-		return nil, errNotOurs
+		return p, errNotOurs
 	}
-	p := &witness.Progress{Trusted: b[0] == 1}
+	p.Trusted = b[0] == 1
 	for i, n := range []*uint64{&p.Starts, &p.Last, &p.Term, &p.Committed} {
 		*n = binary.BigEndian.Uint64(b[1+8*i:])
 	}
 	return p, nil
 }
 
-// readFrame reads a frame of the given length in the first version of the handshake, and
-// returns what follows its magic, and the progress that the second version adds. Other
-// protocols are refused by their first eight bytes, with which a magic would be complete.
-func readFrame(r io.Reader, length int) ([]byte, *witness.Progress, error) {
-	b := make([]byte, length+progressBytes)
-	if _, err := io.ReadFull(r, b[:len(magic)]); err != nil {
-		return nil, nil, err
+// readFrame reads a frame of the given length, and returns what follows its opening.
+// Other protocols and versions are refused by their first eight bytes.
+func readFrame(r io.Reader, length int) ([]byte, error) {
+	b := make([]byte, length)
+	if _, err := io.ReadFull(r, b[:len(opening)]); err != nil {
+		return nil, err
 	}
-	switch string(b[:len(magic)]) {
-	case magic:
-		_, err := io.ReadFull(r, b[len(magic):length])
-		return b[len(magic):length], nil, err
-	case magicProgress:
-		if _, err := io.ReadFull(r, b[len(magic):]); err != nil {
-			return nil, nil, err
-		}
-		p, err := decodeProgress(b[length:])
-		return b[len(magic):length], p, err
+	switch {
+	case string(b[:len(magic)]) != magic:
+		return nil, errNotOurs
+	case b[len(magic)] != version:
+		return nil, versionError(b[len(magic)])
 	}
-	return nil, nil, errNotOurs
+	_, err := io.ReadFull(r, b[len(opening):])
+	return b[len(opening):], err
 }

@@ -60,7 +60,7 @@ func listen(t testing.TB) net.Listener {
 func start(t testing.TB, b *book, tag string, change func(*Config)) *Transport {
 	t.Helper()
 	cfg := Config{
-		Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b,
+		Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {

@@ -48,14 +48,14 @@ type inbound struct {
 	// work counts what runs beside run.
 	work *sync.WaitGroup
 	// conns are this node's connections.
-	conns *conns
-	// witness and gate may be nil.
+	conns   *conns
 	witness Witness
-	gate    *gate
+	// gate may be nil.
+	gate *gate
 }
 
-func newInbound(from <-chan raft.RPC, work *sync.WaitGroup) *inbound {
-	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, candidacies: make(chan uint64)}
+func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound {
+	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, candidacies: make(chan uint64), witness: w}
 }
 
 // run passes requests on until ctx ends.
@@ -146,7 +146,7 @@ func (i *inbound) leader() (term uint64, heard time.Time) {
 // witnessed reports what a request proves of a leader's disk. In its own term a leader's
 // log never loses its end.
 func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
-	if i.witness != nil && len(r.ID) > 0 {
+	if len(r.ID) > 0 {
 		i.witness.Acknowledged(string(r.ID), r.Term, r.PrevLogEntry+uint64(len(r.Entries)), r.LeaderCommitIndex)
 	}
 }

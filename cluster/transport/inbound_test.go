@@ -15,7 +15,7 @@ import (
 // another release may.
 func startBare(t testing.TB, b *book, tag string) *raft.NetworkTransport {
 	t.Helper()
-	cfg, err := Config{Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Logger: discard}.withDefaults()
+	cfg, err := Config{Listener: listen(t), ClusterID: testCluster, LocalID: idOf(tag), Directory: b, Witness: newDisk(trusted), Logger: discard}.withDefaults()
 	must(t, err)
 	b.put(Peer{ID: cfg.LocalID, Tag: tag, Address: cfg.Listener.Addr().String()})
 	bare := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -91,7 +91,7 @@ func TestCommitIndexIsBoundedByTheEntriesSent(t *testing.T) {
 // Raft takes none, and reach it in their order.
 func TestRequestsAreSeenWhileRaftIsBusy(t *testing.T) {
 	from := make(chan raft.RPC)
-	i := newInbound(from, &sync.WaitGroup{})
+	i := newInbound(from, &sync.WaitGroup{}, newDisk(trusted))
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

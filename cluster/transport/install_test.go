@@ -122,7 +122,7 @@ func TestHeartbeatsAreAnsweredDuringAnInstall(t *testing.T) {
 
 // TestHeartbeatsBehindASnapshotAreAnswered: they arrived before Raft took it.
 func TestHeartbeatsBehindASnapshotAreAnswered(t *testing.T) {
-	i := newInbound(nil, &sync.WaitGroup{})
+	i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
 	i.inspect(raft.RPC{Command: &raft.InstallSnapshotRequest{RPCHeader: header("B"), Term: 3, LastLogIndex: 10, LastLogTerm: 2}})
 	i.queue = nil // Raft took the question.
 	i.answered(raft.RPCResponse{Response: &raft.AppendEntriesResponse{Term: 3}})
@@ -170,7 +170,7 @@ func TestNoHeartbeatIsAnsweredAfterARequestOfANewerTerm(t *testing.T) {
 		"a vote of the same term":   {&raft.RequestVoteRequest{RPCHeader: header("C"), Term: 3}, true},
 		"a pre-vote, not of a term": {&raft.RequestPreVoteRequest{RPCHeader: header("C"), Term: 4}, true},
 	} {
-		i := newInbound(nil, &sync.WaitGroup{})
+		i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
 		i.inspect(raft.RPC{Command: &raft.InstallSnapshotRequest{RPCHeader: header("B"), Term: 3, LastLogIndex: 10, LastLogTerm: 2}})
 		i.inspect(raft.RPC{Command: tt.request})
 		i.answered(raft.RPCResponse{Response: &raft.AppendEntriesResponse{Term: 3}})
@@ -304,7 +304,7 @@ func newReading(t *testing.T, size int64) reading {
 	own, _ := r.conns.add(here, here, idOf("B"), true)
 	other, _ := net.Pipe()
 	r.conns.add(other, other, idOf("C"), true)
-	i := newInbound(r.from, &sync.WaitGroup{})
+	i := newInbound(r.from, &sync.WaitGroup{}, newDisk(trusted))
 	i.conns = r.conns
 	go i.run(t.Context())
 	r.from <- raft.RPC{

@@ -30,7 +30,7 @@ func mustID(t testing.TB, s string) id {
 
 // greetingOf is what the member with one tag says when it dials another.
 func greetingOf(t testing.TB, from, to string) greeting {
-	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), nil}
+	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), trusted}
 }
 
 // connect opens a bare connection with a deadline.
@@ -104,8 +104,7 @@ func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 		"a forged vote":   vote,
 		"half a greeting": greetingOf(t, "B", "A").encode()[:20],
 		"a huge frame":    bytes.Repeat([]byte{0xff}, 1<<20),
-		"a later version": append([]byte("idnraft\x03"), make([]byte, greetingBytes)...),
-		"another purpose": append([]byte(magic), bytes.Repeat([]byte{9}, greetingBytes)...),
+		"another purpose": append([]byte(opening), bytes.Repeat([]byte{9}, greetingBytes)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, a)
@@ -294,9 +293,9 @@ func (a *authority) trusted(cfg *Config) {
 func FuzzFrames(f *testing.F) {
 	f.Add(greeting{purpose: forProbe}.encode())
 	f.Add(answer{status: Removed}.encode())
-	f.Add(greeting{progress: &witness.Progress{Starts: 1, Trusted: true}}.encode())
-	f.Add(answer{progress: &witness.Progress{Last: 7}}.encode())
-	f.Add([]byte(magic))
+	f.Add(greeting{progress: trusted}.encode())
+	f.Add(answer{progress: witness.Progress{Last: 7}}.encode())
+	f.Add([]byte(opening))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, g.encode()) {
 			t.Errorf("%x was read as %+v", b, g)
@@ -310,6 +309,7 @@ func FuzzFrames(f *testing.F) {
 func TestConfigIsValidated(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"no directory":      func(c *Config) { c.Directory = nil },
+		"no witness":        func(c *Config) { c.Witness = nil },
 		"short cluster id":  func(c *Config) { c.ClusterID = []byte("x") },
 		"bad local id":      func(c *Config) { c.LocalID = "A" },
 		"half TLS":          func(c *Config) { c.ServerTLS = func() (*tls.Config, error) { return nil, nil } },
@@ -319,7 +319,7 @@ func TestConfigIsValidated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := listen(t)
-			cfg := Config{Listener: l, ClusterID: testCluster, LocalID: idOf("A"), Directory: newBook(), Logger: discard}
+			cfg := Config{Listener: l, ClusterID: testCluster, LocalID: idOf("A"), Directory: newBook(), Witness: newDisk(trusted), Logger: discard}
 			change(&cfg)
 			if tr, err := New(cfg); err == nil {
 				_ = tr.Close()

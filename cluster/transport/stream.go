@@ -24,9 +24,7 @@ type stream struct {
 	// refusals limits the lines about connections that this node refuses, and refused those
 	// about its own, which strangers must not hold back.
 	refusals, refused *limiter
-	// older are the nodes that did not know the second version of the handshake, and
-	// greeted those that have accepted this process.
-	older   *older
+	// greeted are the nodes that have accepted this process.
 	greeted *greetedNodes
 	// setBack means that a member has seen more of this process's disk than it has.
 	setBack atomic.Bool
@@ -49,7 +47,7 @@ func newStream(cfg Config) *stream {
 		cfg: cfg, cluster: id(cfg.ClusterID), local: local, instance: newInstance(),
 		conns:   newConns(),
 		pending: newPending(cfg.MaxPending),
-		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), older: newOlder(), greeted: newGreetedNodes(),
+		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),
 		ready: make(chan net.Conn),
 		ctx:   ctx, cancel: cancel,
 	}

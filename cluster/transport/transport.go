@@ -53,9 +53,9 @@ func New(cfg Config) (*Transport, error) {
 	})
 	t := &Transport{
 		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
-		inbound: newInbound(network.Consumer(), &s.work), installer: newInstaller(cfg, s),
+		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s),
 	}
-	t.inbound.conns, t.inbound.witness, t.inbound.gate = s.conns, cfg.Witness, newGate(s)
+	t.inbound.conns, t.inbound.gate = s.conns, newGate(s)
 	t.inbound.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID), Addr: []byte(Address(raft.ServerID(cfg.LocalID)))}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t, nil

@@ -76,7 +76,7 @@ func TestAbstentionEndsEarlyIfNobodyElseLeads(t *testing.T) {
 // TestWhenALeaderWasHeard: requests of leaders that are none any more do not count.
 func TestWhenALeaderWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := newInbound(nil, &sync.WaitGroup{})
+		i := newInbound(nil, &sync.WaitGroup{}, newDisk(trusted))
 		begun := time.Now()
 		for _, tt := range []struct {
 			command any

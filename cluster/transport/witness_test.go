@@ -3,8 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +24,9 @@ func (d *disk) Own() witness.Progress {
 	defer d.mu.Unlock()
 	return d.own
 }
+
+// trusted is a disk that every member accepts.
+var trusted = witness.Progress{Starts: 1, Trusted: true}
 
 func newDisk(own witness.Progress) *disk { return &disk{Witness: witness.New(nil), own: own} }
 
@@ -59,116 +60,6 @@ func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	third := start(t, b, "B", func(c *Config) { c.Witness = newDisk(after) })
 	if err := third.Greet(t.Context(), raft.ServerID(idOf("A"))); err != nil {
 		t.Error("an operator vouches for it:", err)
-	}
-}
-
-// TestAnOlderProgramIsDialledAsItKnows: it closes a connection that opens with the
-// second version of the handshake. Where no member runs one, nobody is dialled so, or
-// accepted.
-func TestAnOlderProgramIsDialledAsItKnows(t *testing.T) {
-	b := newBook()
-	port := listen(t)
-	t.Cleanup(func() { _ = port.Close() })
-	b.put(Peer{ID: idOf("B"), Tag: "B", Address: port.Addr().String()})
-	go serveOlder(t, port)
-	again := listen(t)
-	t.Cleanup(func() { _ = again.Close() })
-	go serveOlder(t, again)
-	older := true
-	a := start(t, b, "A", func(c *Config) {
-		c.Witness, c.OlderPeers = newDisk(witness.Progress{Starts: 1}), func() bool { return older }
-	})
-	for range 2 {
-		if err := a.Greet(t.Context(), raft.ServerID(idOf("B"))); err != nil {
-			t.Error("an older program is not reached:", err)
-		}
-	}
-	// An older program dials.
-	dials := start(t, b, "C", nil)
-	if err := dials.Greet(t.Context(), raft.ServerID(idOf("A"))); err != nil {
-		t.Error("an older program is refused:", err)
-	}
-	// The node is started with a program that accepts no older one any more.
-	_ = port.Close()
-	start(t, b, "B", func(c *Config) {
-		c.Witness, c.OlderPeers = newDisk(witness.Progress{Starts: 1}), func() bool { return false }
-	})
-	if err := a.Greet(t.Context(), raft.ServerID(idOf("B"))); err != nil {
-		t.Error("a node that knows the second version by now is not reached:", err)
-	}
-	older = false
-	if err := dials.Greet(t.Context(), raft.ServerID(idOf("A"))); err == nil {
-		t.Error("a node that does not tell its progress is accepted where all do")
-	}
-	b.put(Peer{ID: idOf("B"), Tag: "B", Address: again.Addr().String()})
-	if err := a.Greet(t.Context(), raft.ServerID(idOf("B"))); err == nil {
-		t.Error("a node is dialled without progress where all tell it")
-	}
-}
-
-// closesFirst is a port behind which nothing is ready when it is dialled first.
-type closesFirst struct {
-	net.Listener
-	once *sync.Once
-}
-
-// Accept implements net.Listener.
-func (l closesFirst) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err == nil {
-		l.once.Do(func() {
-			_ = conn.Close()
-			conn, err = l.Listener.Accept()
-		})
-	}
-	return conn, err
-}
-
-// TestANodeThatIsNotReadyIsNoOlderProgram: it closes the first greeting as an older
-// program does, and compares the next one.
-func TestANodeThatIsNotReadyIsNoOlderProgram(t *testing.T) {
-	for name, greet := range map[string]func(*Transport) error{
-		"greeting": func(a *Transport) error { return a.Greet(t.Context(), raft.ServerID(idOf("B"))) },
-		"dialling": func(a *Transport) error {
-			conn, err := a.stream.dial(t.Context(), idOf("B"))
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBook()
-			seen := newDisk(witness.Progress{Starts: 1})
-			start(t, b, "B", func(c *Config) { c.Witness, c.Listener = seen, closesFirst{c.Listener, &sync.Once{}} })
-			a := start(t, b, "A", func(c *Config) { c.Witness = newDisk(witness.Progress{Starts: 7}) })
-			if err := greet(a); err != nil {
-				t.Fatal(err)
-			}
-			if a.stream.older.is(mustID(t, idOf("B"))) {
-				t.Error("it is taken for an older program")
-			}
-			if known, _ := seen.Known(); known[idOf("A")].Starts != 7 {
-				t.Errorf("it has not compared the disk of who greeted: %+v", known)
-			}
-		})
-	}
-}
-
-// serveOlder answers greetings as a program from before the second version.
-func serveOlder(t *testing.T, port net.Listener) {
-	for {
-		conn, err := port.Accept()
-		if err != nil {
-			return
-		}
-		b := make([]byte, len(magic))
-		if _, err := io.ReadFull(conn, b); err == nil && string(b) == magic {
-			if _, err := io.ReadFull(conn, make([]byte, greetingBytes-len(magic))); err == nil {
-				_, _ = conn.Write(answer{status: OK, id: mustID(t, idOf("B")), instance: newInstance()}.encode())
-			}
-		}
-		_ = conn.Close()
 	}
 }
 

@@ -35,9 +35,7 @@ type Progress struct {
 //     nothing.
 type Seen struct {
 	// Process is the random number of the process that was compared last.
-	Process uint64 `json:"process"`
-	// Unsure means that a later process did not send its progress.
-	Unsure    bool   `json:"unsure,omitempty"`
+	Process   uint64 `json:"process"`
 	Starts    uint64 `json:"starts"`
 	Term      uint64 `json:"term"`
 	Committed uint64 `json:"committed"`
@@ -87,7 +85,6 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 	defer w.mu.Unlock()
 	s := w.of(id)
 	if s.Process == process {
-		s.Unsure = false
 		return nil
 	}
 	if p.Trusted {
@@ -97,35 +94,18 @@ func (w *Witness) Accept(id string, process uint64, p Progress) error {
 		return err
 	}
 	w.changes++
-	s.Process, s.Starts, s.Unsure = process, p.Starts, false
+	s.Process, s.Starts = process, p.Starts
 	s.Term, s.Committed = max(s.Term, p.Term), max(s.Committed, p.Committed)
 	return nil
 }
 
-// Met learns of a process that did not send its progress: one of an older program, or one
-// taken for such. Its acknowledgements do not count until it, or the one accepted last,
-// has been compared.
-func (w *Witness) Met(id string, process uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s := w.of(id); s.Process != process {
-		s.Unsure = true
-	}
-}
-
 // Acknowledged records what a member's message proves: that its disk has the term, the
 // entries up to match under the leader of that term, and the committed ones up to
-// committed. The process that sent it was accepted, or one before it. Where none was ever
-// accepted, as during an upgrade from a program that does not greet with its progress, it
-// does not count: the first greeting may have been written earlier. The same holds after
-// Met.
+// committed. The process that sent it was accepted, or one before it.
 func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.of(id)
-	if s.Process == 0 || s.Unsure {
-		return
-	}
 	before := *s
 	s.Term, s.Committed = max(s.Term, term), max(s.Committed, committed)
 	switch {

@@ -68,20 +68,6 @@ func TestAGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
 	}
 }
 
-// TestTheFirstGreetingThatArrivesLateIsNoAlarm: during an upgrade, the process
-// acknowledged entries on a connection without progress after it wrote the greeting.
-func TestTheFirstGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
-	w := New(nil)
-	w.Acknowledged("b", 3, 9, 9)
-	if err := w.Accept("b", 1, Progress{Starts: 1, Last: 5, Term: 2}); err != nil {
-		t.Error(err)
-	}
-	w.Acknowledged("b", 3, 9, 9)
-	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 5, Term: 3}); err == nil {
-		t.Error("the second process has less, and is accepted")
-	}
-}
-
 func TestADamagedRecordIsEmpty(t *testing.T) {
 	written := Record{ClusterID: []byte{1}, Committed: 12, Members: map[string]Seen{"b": {Starts: 3}}}
 	data, err := written.Encode()
@@ -100,29 +86,5 @@ func TestADamagedRecordIsEmpty(t *testing.T) {
 	}
 	if _, err := Decode(nil, []byte{1}); err != nil {
 		t.Errorf("none: %v", err)
-	}
-}
-
-// TestAnUpgradedMemberIsNotSetBack: a restarted member is dialled as an older program is,
-// and acknowledges entries, before its own greeting arrives, which it wrote before.
-func TestAnUpgradedMemberIsNotSetBack(t *testing.T) {
-	w := New(nil)
-	if err := w.Accept("b", 1, Progress{Starts: 1, Last: 10, Term: 2}); err != nil {
-		t.Fatal(err)
-	}
-	w.Acknowledged("b", 2, 12, 12)
-	w.Met("b", 2)
-	w.Acknowledged("b", 2, 14, 13)
-	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 13, Term: 2}); err != nil {
-		t.Error(err)
-	}
-	w.Met("b", 1) // A handshake with the process before, which ends late.
-	if err := w.Accept("b", 2, Progress{Starts: 2, Last: 13, Term: 2}); err != nil {
-		t.Error(err)
-	}
-	w.Acknowledged("b", 2, 15, 15)
-	w.Met("b", 3)
-	if err := w.Accept("b", 3, Progress{Starts: 3, Last: 14, Term: 2}); err == nil {
-		t.Error("what was acknowledged before an older program was met is forgotten")
 	}
 }

@@ -304,8 +304,8 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	const magic = "idnraft\x02"
-	hello := []byte(magic + "\x00") // the purpose: Raft's messages
+	const opening = "idnraft\x01"
+	hello := []byte(opening + "\x00") // the purpose: Raft's messages
 	for _, part := range []string{g.cluster, g.dialler, g.target} {
 		raw, err := hex.DecodeString(part)
 		if err != nil || len(raw) != 16 {
@@ -318,11 +318,11 @@ func (g greeting) say(t *testing.T, addr string, cfg *tls.Config, name string) t
 	if _, err := conn.Write(append(append(hello, "instance"...), progress...)); err != nil {
 		t.Fatal(err)
 	}
-	answer := make([]byte, len(magic)+1)
+	answer := make([]byte, len(opening)+1)
 	if _, err := io.ReadFull(conn, answer); err != nil {
 		t.Fatal(err)
 	}
-	return transport.Status(answer[len(magic)])
+	return transport.Status(answer[len(opening)])
 }
 
 // TestRaftPortRefuses: a dialler that says that it is a living member, or names

@@ -6,36 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
-
-// older are nodes whose program knows only the handshake's first version.
-type older struct {
-	mu    sync.Mutex
-	until map[id]time.Time
-}
-
-func newOlder() *older { return &older{until: map[id]time.Time{}} }
-
-func (o *older) add(node id) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.until[node] = time.Now().Add(olderFor)
-}
-
-func (o *older) remove(node id) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.until, node)
-}
-
-func (o *older) is(node id) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return time.Now().Before(o.until[node])
-}
 
 // greetedNodes are those that this process has greeted, and that have accepted it.
 type greetedNodes struct {
