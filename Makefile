@@ -15,13 +15,16 @@ ENDPOINTS = 127.0.0.1:7400 127.0.0.1:7410 127.0.0.1:7420
 # The targets below run every test that they name, but for `make test`.
 export TEST_TIER = all
 
-.PHONY: build packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
+.PHONY: build reproducible packages-test test check simulate replay fmt generate up image certs down clean release fuzz-short chaos clients invoicing matrix damage mutants explore stress
 
 build: ## the program, in bin/
 	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o bin/idnode ./cmd/idnode
 
 release: ## what is published, in dist/: archives, packages for linux, bills of materials, sums
 	.ci/release "$(VERSION)" dist
+
+reproducible: ## a release is built twice, by different means, and must be the same
+	.ci/reproducible
 
 packages-test: ## the deb is installed, upgraded and removed in a container
 	.ci/package-test
@@ -35,7 +38,7 @@ check: ## what CI does, all tests among it
 # How many plans `make simulate` draws.
 SEEDS ?= 2000
 simulate: ## whole nodes in virtual time: SEEDS plans, or one SEED with its log
-	cd test/simulation && go test -count=1 -timeout $(if $(SEED),0,30m) -run 'TestSeeds$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+	cd test/simulation && go test -count=1 -timeout $(if $(SEED),0,1h) -run 'TestSeeds$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
 replay: ## one SEED of the simulation, in WebAssembly: every run is the same
 	GOOS=wasip1 GOARCH=wasm go test -c -o .cache/simulation.wasm ./test/simulation
@@ -90,9 +93,11 @@ fuzz-short: ## every fuzz test for a moment
 fmt: ## format all Go files
 	go tool -modfile=tools/go.mod gofumpt -l -w .
 
-generate: ## the Go code of the proto files, and docs/openapi.yaml
+generate: ## the Go code of the proto files, and docs/openapi.yaml, if buf has nothing to say against them
+	go tool -modfile=tools/go.mod buf lint
 	go tool -modfile=tools/go.mod buf generate
 	go tool -modfile=tools/go.mod buf generate --template buf.gen.openapi.yaml --path proto/idnode/v1
+	.ci/sums > proto/generated.sum
 
 image: build ## the container image idnode:local
 	mkdir -p deploy/data

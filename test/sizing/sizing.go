@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,16 +19,29 @@ type Table map[string]map[string]float64
 // Read returns the table of the page that has this head over its first column.
 func Read(t testing.TB, head string) Table {
 	t.Helper()
-	_, self, _, _ := runtime.Caller(0)
-	page, err := os.ReadFile(filepath.Join(filepath.Dir(self), "..", "..", "docs", "sizing.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := parse(string(page), head)
+	table := parse(readPage(t), head)
 	if len(table) == 0 {
 		t.Fatalf("docs/sizing.md has no figures under %q", head)
 	}
 	return table
+}
+
+// readPage returns the text of docs/sizing.md. A test runs in the folder of its package, somewhere
+// below the folder of go.mod.
+func readPage(t testing.TB) string {
+	t.Helper()
+	for root := "."; ; root = filepath.Join(root, "..") {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			text, err := os.ReadFile(filepath.Join(root, "docs", "sizing.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		if at, err := filepath.Abs(root); err != nil || at == "/" {
+			t.Fatal("no go.mod above the test's folder")
+		}
+	}
 }
 
 // parse finds a table by the head of its first column. Cells that are no number are left
