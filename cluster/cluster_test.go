@@ -544,33 +544,6 @@ func roleOf(s *server, tag string) cluster.Role {
 	return cluster.RoleNone
 }
 
-// TestInvite lets a waiting node in as a watcher.
-func TestInvite(t *testing.T) {
-	t.Parallel()
-	n := startNetwork(t, 1)
-	w := newServer(t, "")
-	w.open(func(c *cluster.Config) { c.Standby = true })
-	n.servers = append(n.servers, w)
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		w.start()
-	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	m, err := n.servers[0].node.Invite(ctx, w.grpc, "W", "", true)
-	if err != nil {
-		t.Fatalf("Invite: %v", err)
-	}
-	if m.GetTag() != "W" || !m.GetWatcher() {
-		t.Errorf("invited: %v, want watcher W", m)
-	}
-	<-started
-	w.tag = "W"
-	w.mustNext("users")
-	eventually(t, "watcher", func() bool { return roleOf(w, "W") == cluster.RoleWatcher })
-}
-
 // TestLastVoterStays refuses to remove the only voter.
 func TestLastVoterStays(t *testing.T) {
 	t.Parallel()

@@ -116,16 +116,13 @@ type Config struct {
 	// Advertise is where others reach this node.
 	Advertise Addresses
 	// PeerList lists the first members' gRPC addresses by tag, this node included,
-	// the same on all of them. Empty: the node joins, waits, or is a cluster of
-	// one.
+	// the same on all of them. Empty: the node joins, or is a cluster of one.
 	PeerList map[string]string
 	// Join lists gRPC addresses of members to join through.
 	Join []string
 	// JoinToken returns the token to join with, and is called only on a join; nil means
 	// none.
 	JoinToken func() (string, error)
-	// Standby makes a node without a cluster wait for an invitation.
-	Standby bool
 	// Watcher makes the node a member that never votes.
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
@@ -282,15 +279,9 @@ func (c Config) validate() error {
 
 // validateEntry checks how the node gets into its cluster.
 func (c Config) validateEntry() error {
-	ways := 0
-	for _, way := range []bool{len(c.PeerList) > 0, len(c.Join) > 0, c.Standby} {
-		if way {
-			ways++
-		}
-	}
 	switch {
-	case ways > 1:
-		return errors.New("cluster: a node has a list of peers, or joins, or waits for an invitation: only one of these")
+	case len(c.PeerList) > 0 && len(c.Join) > 0:
+		return errors.New("cluster: a node has a list of peers or joins, not both")
 	case len(c.PeerList) > 0 && c.PeerList[c.Tag] == "":
 		return fmt.Errorf("cluster: the list of peers does not name this node (tag %q)", c.Tag)
 	}

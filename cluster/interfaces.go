@@ -44,7 +44,6 @@ type Registry interface {
 type Peers interface {
 	Hello(ctx context.Context, tag, address string, req *peerv1.HelloRequest) (*peerv1.HelloResponse, error)
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
-	Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
 	// Awake tells that the node has just called this one, so that it can be reached.
 	Awake(tag, address string)

@@ -74,12 +74,9 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = newSlowDisk(n.log)
 	n.standing.log = n.log
-	n.starter = &starter{
-		cfg: cfg, record: n.record, roster: n.roster, log: n.log, done: n.lifecycle.done,
-		invitations: make(chan member.Invitation),
-	}
+	n.starter = &starter{cfg: cfg, record: n.record, roster: n.roster, log: n.log}
 	n.peerSide = &PeerSide{
-		cfg: cfg, record: n.record, roster: n.roster, space: n.space, disk: n.disk, starter: n.starter, engine: n.engine,
+		cfg: cfg, record: n.record, roster: n.roster, space: n.space, disk: n.disk, engine: n.engine,
 	}
 	return n
 }

@@ -14,13 +14,12 @@ import (
 // PeerSide answers the calls of other nodes. Whether a caller may make them is decided
 // where the connection is accepted. It is safe for concurrent use, from Open on.
 type PeerSide struct {
-	cfg     Config
-	record  *nodeRecord
-	roster  *roster
-	space   *space
-	disk    *slowDisk
-	starter *starter
-	engine  func() (*engine, error)
+	cfg    Config
+	record *nodeRecord
+	roster *roster
+	space  *space
+	disk   *slowDisk
+	engine func() (*engine, error)
 }
 
 // ClusterID returns the id of the node's cluster; empty before it has one.
@@ -116,11 +115,6 @@ func (p *PeerSide) Admit(ctx context.Context, join *raftlogv1.MemberJoin, princi
 		return nil, err
 	}
 	return e.membership.admit(ctx, join, principal)
-}
-
-// HandleInvite lets a waiting node join and returns what it became.
-func (p *PeerSide) HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	return p.starter.invite(ctx, req)
 }
 
 // HandleMayRemove reports whether a member may be removed, if this node leads.

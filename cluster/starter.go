@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/internal/outcome"
-	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -20,10 +18,6 @@ type starter struct {
 	record *nodeRecord
 	roster *roster
 	log    *slog.Logger
-	// done is closed when the node has ended.
-	done <-chan struct{}
-	// invitations hands an accepted invitation to standBy.
-	invitations chan member.Invitation
 	// problem is why there is no place yet; nil once there is one.
 	problem atomic.Pointer[error]
 }
@@ -58,8 +52,6 @@ func (s *starter) seek(ctx context.Context) (member.Place, error) {
 		return member.FirstStart{Self: self, Peers: s.cfg.PeerList, Greeter: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
 	case len(s.cfg.Join) > 0:
 		return s.join(ctx, self, tell)
-	case s.cfg.Standby:
-		return s.standBy(ctx)
 	case s.cfg.Watcher:
 		return member.Place{}, errors.New("a watcher cannot be a cluster of one")
 	}
@@ -79,72 +71,6 @@ func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(er
 		}
 	}
 	return member.Join{Self: self, Addresses: s.cfg.Join, Token: token, Joiner: s.cfg.Peers, Logger: s.log, Tell: tell}.Run(ctx)
-}
-
-// standBy waits for an invitation that leads to a place.
-func (s *starter) standBy(ctx context.Context) (member.Place, error) {
-	s.log.Info("waiting for an invitation")
-	for {
-		select {
-		case invitation := <-s.invitations:
-			place, err := s.follow(ctx, invitation)
-			if err == nil {
-				return place, nil
-			}
-			s.log.Warn("an invitation failed", "through", invitation.Address, "error", err)
-		case <-ctx.Done():
-			return member.Place{}, fmt.Errorf("waiting for an invitation: %w", context.Cause(ctx))
-		}
-	}
-}
-
-// follow accepts an invitation and answers it. The place is recorded before the answer,
-// so that the inviting node never learns of a member that then forgets it is one.
-func (s *starter) follow(ctx context.Context, invitation member.Invitation) (member.Place, error) {
-	ctx, cancel := context.WithTimeout(ctx, inviteTimeout)
-	defer cancel()
-	self := s.record.member()
-	if invitation.Tag != "" {
-		self.Tag = invitation.Tag
-	}
-	self.Watcher = self.Watcher || invitation.Watcher
-	place, err := member.Join{Self: self, Addresses: []string{invitation.Address}, Token: invitation.Token, Joiner: s.cfg.Peers, Logger: s.log}.Run(ctx)
-	if err == nil {
-		err = s.settle(place)
-	}
-	answer := member.InvitationAnswer{Err: err}
-	for _, m := range place.Members {
-		if m.GetTag() == place.Tag {
-			answer.Member = m
-		}
-	}
-	invitation.Answer <- answer
-	return place, err
-}
-
-// errNotWaiting means that an invited node does not wait for an invitation.
-var errNotWaiting = errors.New("this node does not wait for an invitation: it was not started for that, or has a cluster already")
-
-// invite lets a waiting node join and returns what it became.
-func (s *starter) invite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	if !s.cfg.Standby || s.record.get().InCluster() {
-		return nil, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID, errNotWaiting.Error())
-	}
-	answer := make(chan member.InvitationAnswer, 1)
-	invitation := member.Invitation{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher(), Token: req.GetToken(), Answer: answer}
-	select {
-	case s.invitations <- invitation:
-	case <-ctx.Done():
-		return nil, outcome.NewNotApplied(outcome.Starting, errNotWaiting)
-	case <-s.done:
-		return nil, outcome.NewNotApplied(outcome.Stopping, nil)
-	}
-	select {
-	case a := <-answer:
-		return &peerv1.InviteResponse{Member: a.Member}, a.Err
-	case <-ctx.Done():
-		return nil, outcome.NewUnknown(outcome.Deadline, ctx.Err())
-	}
 }
 
 // warnings returns why there is no place yet.

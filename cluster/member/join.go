@@ -115,22 +115,3 @@ func (j Join) refusal(address string, err error) error {
 func lasting(reason raftlogv1.RefusalReason) bool {
 	return reason != raftlogv1.RefusalReason_REFUSAL_REASON_NOT_FORMED
 }
-
-// Invitation asks a waiting node to join.
-type Invitation struct {
-	// Address is a member's gRPC address, Tag the tag to ask for; empty leaves
-	// it to the node. Watcher makes it a member that never votes.
-	Address string
-	Tag     string
-	Watcher bool
-	// Token admits the node; empty if it needs none.
-	Token string
-	// Answer takes the outcome; it has room for it.
-	Answer chan<- InvitationAnswer
-}
-
-// InvitationAnswer is the outcome of an invitation.
-type InvitationAnswer struct {
-	Member *raftlogv1.Member
-	Err    error
-}

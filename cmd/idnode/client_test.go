@@ -139,13 +139,6 @@ func TestCommands(t *testing.T) {
 			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
 		},
 		{
-			"cluster join h:1 --tag D --watcher",
-			&idnodev1.JoinResponse{Member: member},
-			&idnodev1.JoinRequest{Address: "h:1", Tag: "D", Watcher: true},
-			"A\n",
-			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
-		},
-		{
 			"cluster invite --tag D --watcher --for 10m",
 			&idnodev1.InviteResponse{Token: "SECRET", LogIndex: 3},
 			&idnodev1.InviteRequest{Tag: "D", Watcher: true, ValidFor: durationpb.New(10 * time.Minute)},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,7 +19,7 @@ func newClusterCommand(a *app) *cobra.Command {
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
-	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterInviteCommand(a), newClusterJoinCommand(a), newClusterRemoveCommand(a),
+	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterInviteCommand(a), newClusterRemoveCommand(a),
 		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
 		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
@@ -130,29 +129,6 @@ func allMembers(ctx context.Context, s *clusterClient, removed, stale bool) ([]*
 			return all, err
 		}
 	}
-}
-
-func newClusterJoinCommand(a *app) *cobra.Command {
-	var msg idnodev1.JoinRequest
-	cmd := &cobra.Command{
-		Use:   "join HOST:PORT",
-		Short: "Take in a node that was started with --standby and waits",
-		Long: `Takes in the node that waits at this gRPC address and prints its tag. It gets the
-tag it asks for, or the next free one, unless --tag names one. A node that joins by
-itself needs a token, where there are roles: see invite.`,
-		Example: "  idnode cluster join 10.0.0.4:7400 --tag D",
-		Args:    cobra.ExactArgs(1),
-	}
-	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag it shall have: one to four letters A to Z")
-	cmd.Flags().BoolVar(&msg.Watcher, "watcher", false, "it shall never vote")
-	return a.client(cmd, func(ctx context.Context, s *clusterClient, args []string) error {
-		if _, _, err := net.SplitHostPort(args[0]); err != nil {
-			return usagef("the address must be HOST:PORT, not %q", args[0])
-		}
-		msg.Address = args[0]
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Join, &msg)
-		return s.out.value(err, res.GetMember(), res.GetMember().GetTag())
-	})
 }
 
 func newClusterRemoveCommand(a *app) *cobra.Command {

@@ -56,8 +56,6 @@ type Config struct {
 	// SingleNode says that a list of peers which names no other node is meant: this one is
 	// a cluster by itself, until others join.
 	SingleNode bool
-	// Standby makes a node without a cluster wait until one takes it in.
-	Standby bool
 	// Watcher makes a node that joins a member that never votes.
 	Watcher bool
 	// MaxLogFormat, if not 0, is the newest log format that the node says it

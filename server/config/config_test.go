@@ -113,10 +113,10 @@ func TestKeysOfAMapping(t *testing.T) {
 
 // TestEmptyVariable: nothing is a value too, which wins over the file.
 func TestEmptyVariable(t *testing.T) {
-	path := writeFile(t, "http: 127.0.0.1:9\nstandby: true\ntag: A\njoin: [b:1]")
-	c := mustLoad(t, []string{"--data-dir=/data", "--config", path, "--standby=false"}, []string{"IDNODE_HTTP=", "IDNODE_TAG="})
-	if c.HTTP != "" || c.Tag != "" || c.Standby || len(c.Join) != 1 {
-		t.Errorf("HTTP %q, tag %q, standby %v, join %v", c.HTTP, c.Tag, c.Standby, c.Join)
+	path := writeFile(t, "http: 127.0.0.1:9\nwatcher: true\ntag: A\njoin: [b:1]")
+	c := mustLoad(t, []string{"--data-dir=/data", "--config", path, "--watcher=false"}, []string{"IDNODE_HTTP=", "IDNODE_TAG="})
+	if c.HTTP != "" || c.Tag != "" || c.Watcher || len(c.Join) != 1 {
+		t.Errorf("HTTP %q, tag %q, watcher %v, join %v", c.HTTP, c.Tag, c.Watcher, c.Join)
 	}
 }
 
@@ -198,9 +198,7 @@ func TestAccepted(t *testing.T) {
 		"peers":                   with(alone, "--peer=A=127.0.0.1:1,B=b:1"),
 		"joins with a tag":        with(alone, "--join=b:1", "--join=c:1"),
 		"joins without a tag":     {"--data-dir=/data", "--join=b:1"},
-		"standby":                 {"--data-dir=/data", "--standby"},
 		"watcher":                 {"--data-dir=/data", "--join=b:1", "--watcher"},
-		"watcher on standby":      {"--data-dir=/data", "--standby", "--watcher"},
 		"localhost":               with(alone, "--grpc=LOCALHOST:1"),
 		"IPv6 loopback":           with(alone, "--grpc=[::1]:1"),
 		"insecure":                with(alone, "--grpc=10.0.0.1:1", "--insecure"),
@@ -237,7 +235,7 @@ func TestAloneOnPurpose(t *testing.T) {
 	}
 	for name, flags := range map[string][]string{
 		"on purpose": with(self, "--single-node"), "no list, on purpose": with(alone, "--single-node"),
-		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"), "stands by": with(alone, "--standby"),
+		"two peers": with(alone, "--peer=A=a:1,B=b:1"), "joins": with(alone, "--join=b:1"),
 	} {
 		if err := mustLoad(t, flags, nil).CheckFirstStart(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -289,13 +287,10 @@ func TestRefused(t *testing.T) {
 		"own tag not among peers":    {with(alone, "--peer=B=b:1"), "peer"},
 		"alone, with other peers":    {with(alone, "--single-node", "--peer=A=a:1,B=b:1"), "single-node"},
 		"alone, and joins":           {with(alone, "--single-node", "--join=b:1"), "single-node"},
-		"alone, and stands by":       {with(alone, "--single-node", "--standby"), "single-node"},
 		"bad tag among peers":        {with(alone, "--peer=A=a:1,b2=b:1"), "peer"},
 		"bad address among peers":    {with(alone, "--peer=A=a,B=b:1"), "peer"},
 		"two peers at one address":   {with(alone, "--peer=A=a:1,B=a:1"), "peer"},
 		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1,B=b:1"), "peer"},
-		"join and standby":           {with(alone, "--standby", "--join=b:1"), "join"},
-		"peer and standby":           {with(alone, "--standby", "--peer=A=a:1,B=b:1"), "peer"},
 		"join at a bad address":      {with(alone, "--join=b"), "join"},
 		"watcher alone":              {with(alone, "--watcher"), "watcher"},
 		"watcher among peers":        {with(alone, "--watcher", "--peer=A=a:1,B=b:1"), "watcher"},

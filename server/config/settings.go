@@ -44,7 +44,6 @@ func groups(c *Config) []group {
 			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", &c.Join},
 			{"join-token", "token to join by, from 'idnode cluster invite', or @FILE that holds it", &c.JoinToken},
 			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer names no other", &c.SingleNode},
-			{"standby", "wait until a cluster takes this node in ('idnode cluster join')", &c.Standby},
 			{"watcher", "never vote; only for a node that joins", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", &c.MaxLogFormat},
 			{"trust-data", "start from a data directory that was set back to an older copy; only where nothing newer is left, and for one start", &c.TrustData},

@@ -59,11 +59,10 @@ func (c *Config) checkIdentity(p *problems) {
 	if c.DataDir == "" {
 		p.add("data-dir", "no folder is given")
 	}
-	joins := len(c.Join) > 0 || c.Standby
 	switch {
 	case c.Tag != "":
 		p.check("tag", docid.ValidateNodeTag(c.Tag))
-	case !joins:
+	case len(c.Join) == 0:
 		p.add("tag", "only a node that joins may leave its tag to the cluster")
 	case c.TLS():
 		p.add("tag", "with TLS a node must name its tag, because its certificate does")
@@ -84,22 +83,11 @@ func checkServerPrefix(prefix string) error {
 	return docid.ValidateTag(prefix, docid.DefaultSeparator)
 }
 
-// checkRole sees to it that a node comes to its cluster in one way: with its
-// peers, by joining, by waiting to be taken in, or alone.
+// checkRole checks the way in which the node comes to its cluster: with its peers, by
+// joining, or alone. Load has made one way of peer and join.
 func (c *Config) checkRole(p *problems) {
-	var given []string
-	// Load has made one way of peer and join, if it could.
-	for name, on := range map[string]bool{"peer": len(c.Peer) > 0, "join": len(c.Join) > 0, "standby": c.Standby} {
-		if on {
-			given = append(given, name)
-		}
-	}
-	slices.Sort(given)
-	if len(given) > 1 {
-		p.add(given[0], "cannot go together with %s", strings.Join(given[1:], " and "))
-	}
-	if c.Watcher && len(c.Join) == 0 && !c.Standby {
-		p.add("watcher", "goes only with join or standby: a cluster needs voters to begin")
+	if c.Watcher && len(c.Join) == 0 {
+		p.add("watcher", "goes only with join: a cluster needs voters to begin")
 	}
 	checkMap(p, "peer", c.Peer)
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
@@ -114,8 +102,8 @@ func (c *Config) checkRole(p *problems) {
 
 // checkAlone keeps single-node to where it can be meant.
 func (c *Config) checkAlone(p *problems) {
-	if c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0 || c.Standby) {
-		p.add("single-node", "contradicts other peers, join and standby: it is for a node that begins a cluster alone")
+	if c.SingleNode && (len(c.Peer) > 1 || len(c.Join) > 0) {
+		p.add("single-node", "contradicts other peers and join: it is for a node that begins a cluster alone")
 	}
 }
 
@@ -144,8 +132,7 @@ func (c *Config) CheckGuard(roles bool) error {
 // the node from being one by itself because the others were left out by a slip: each of
 // them would give the same ids. A node that is in a cluster has nothing to begin.
 func (c *Config) CheckFirstStart() error {
-	begins := len(c.Join) == 0 && !c.Standby
-	if begins && len(c.Peer) <= 1 && !c.SingleNode {
+	if len(c.Join) == 0 && len(c.Peer) <= 1 && !c.SingleNode {
 		return ErrAlone
 	}
 	return c.CheckGuard(false)
@@ -261,7 +248,7 @@ func (c *Config) checkTLS(p *problems) {
 		return
 	}
 	// Without a CA no stranger can be told from a member on the Raft port.
-	if len(c.Peer)+len(c.Join) > 0 || c.Standby {
+	if len(c.Peer)+len(c.Join) > 0 {
 		p.add("tls-ca", "needed for TLS between nodes")
 	} else if !isLoopback(c.Raft) {
 		p.add("tls-ca", "needed, or raft must listen on loopback")

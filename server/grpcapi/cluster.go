@@ -93,14 +93,6 @@ func (s clusterServer) ListMembers(ctx context.Context, req *idnodev1.ListMember
 	}, nil
 }
 
-func (s clusterServer) Join(ctx context.Context, req *idnodev1.JoinRequest) (*idnodev1.JoinResponse, error) {
-	m, err := s.service.Join(ctx, service.JoinRequest{Address: req.GetAddress(), Tag: req.GetTag(), Watcher: req.GetWatcher()})
-	if err != nil {
-		return nil, statusError(err)
-	}
-	return &idnodev1.JoinResponse{Member: member(m)}, nil
-}
-
 func (s clusterServer) Invite(ctx context.Context, req *idnodev1.InviteRequest) (*idnodev1.InviteResponse, error) {
 	res, err := s.service.Invite(ctx, service.InviteRequest{Tag: req.GetTag(), Watcher: req.GetWatcher(), For: req.GetValidFor().AsDuration()})
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/idnode/idnode/internal/logbuffer"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/peer"
 	"github.com/idnode/idnode/server/service"
@@ -116,10 +115,6 @@ func (b *backend) Status() service.ClusterStatus {
 		ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A",
 		Term: 3, HasQuorum: true, CommitIndex: 9,
 	}
-}
-
-func (b *backend) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
-	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B", Watcher: true}, nil
 }
 
 func (b *backend) Remove(context.Context, string, bool, *string) (uint64, error) { return 5, nil }

@@ -132,10 +132,6 @@ func (p place) Status() service.ClusterStatus {
 	return status
 }
 
-func (place) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
-	return nil, errors.ErrUnsupported
-}
-
 func (place) Remove(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }

@@ -64,7 +64,6 @@ var requests = map[string]string{
 
 	cluster + "GetStatus":          `{}`,
 	cluster + "ListMembers":        `{}`,
-	cluster + "Join":               `{"address":"b:7400","tag":"B"}`,
 	cluster + "Invite":             `{"tag":"B","validFor":"60s"}`,
 	cluster + "Remove":             `{"tag":"A"}`,
 	cluster + "TransferLeadership": `{}`,

@@ -100,7 +100,7 @@ func (n *Node) openCluster() error {
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Standby: c.Standby, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
 		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: c.SnapshotBytes, TrailingLogs: tuned.TrailingLogs,

@@ -72,11 +72,6 @@ func voterTags(members []cluster.MemberStatus) []string {
 	return tags
 }
 
-// Join implements service.Cluster.
-func (v clusterView) Join(ctx context.Context, req service.JoinRequest, token string) (*raftlogv1.Member, error) {
-	return v.node.Invite(ctx, req.Address, req.Tag, token, req.Watcher)
-}
-
 // peerSide is what other nodes ask of this one.
 type peerSide struct {
 	*cluster.PeerSide

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/idnode/idnode/internal/freeport"
 	"github.com/idnode/idnode/test/tier"
 )
 
@@ -35,7 +36,7 @@ func TestHostNamesOfANodeThatStarts(t *testing.T) {
 // TestHostNamesOfANodeWithoutACluster: it cannot tell which names are the cluster's.
 func TestHostNamesOfANodeWithoutACluster(t *testing.T) {
 	c := configs(t, "A")["A"]
-	c.Standby, c.AdvertiseHTTP = true, "a.example:7402"
+	c.Peer, c.Join, c.AdvertiseHTTP = nil, []string{freeport.For(t)}, "a.example:7402"
 	n := run(t, c)
 	for host, want := range map[string]int{"a.example": http.StatusOK, "ids.example": http.StatusServiceUnavailable} {
 		if got := n.status(host); got != want {

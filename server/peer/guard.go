@@ -62,7 +62,7 @@ func (g *Guard) check(ctx context.Context, method string) error {
 	}
 	caller := introductionOf(ctx)
 	switch method {
-	case peerv1.PeerService_Hello_FullMethodName, peerv1.PeerService_Join_FullMethodName, peerv1.PeerService_Invite_FullMethodName:
+	case peerv1.PeerService_Hello_FullMethodName, peerv1.PeerService_Join_FullMethodName:
 		// The caller, or this node, is no member yet.
 		return g.certified(ctx, caller.Tag)
 	}

@@ -78,10 +78,6 @@ func (n *fakeNode) HandleJoin(_ context.Context, req *peerv1.JoinRequest) (*peer
 	return &peerv1.JoinResponse{Member: req.GetMember()}, n.answer
 }
 
-func (n *fakeNode) HandleInvite(context.Context, *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	return &peerv1.InviteResponse{}, n.answer
-}
-
 func (n *fakeNode) HandleMayRemove(context.Context, *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error) {
 	return &peerv1.MayRemoveResponse{}, nil
 }

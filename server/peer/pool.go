@@ -205,11 +205,6 @@ func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRe
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }
 
-// Invite asks a waiting node to join.
-func (p *Pool) Invite(ctx context.Context, tag, address string, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Invite)
-}
-
 // Transfer asks the leader to hand over.
 func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)

@@ -28,7 +28,6 @@ type Node interface {
 	HandleReadIndex(ctx context.Context) (uint64, error)
 	HandlePing(ctx context.Context, caller []byte, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
 	HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
-	HandleInvite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error)
 	HandleTransfer(ctx context.Context, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)
 	HandleMayRemove(ctx context.Context, req *peerv1.MayRemoveRequest) (*peerv1.MayRemoveResponse, error)
 }
@@ -93,12 +92,6 @@ func (s *Server) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*pe
 // Ping implements the service.
 func (s *Server) Ping(ctx context.Context, req *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	response, err := s.node.HandlePing(ctx, introductionOf(ctx).ID, req)
-	return response, encode(err)
-}
-
-// Invite implements the service.
-func (s *Server) Invite(ctx context.Context, req *peerv1.InviteRequest) (*peerv1.InviteResponse, error) {
-	response, err := s.node.HandleInvite(ctx, req)
 	return response, encode(err)
 }
 

@@ -81,8 +81,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	// The roles come last: with them, who takes a node in makes a token for it too.
-	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"join", audit.EventJoin}, {"remove", audit.EventRemove}, {"set roles", audit.EventRoles}} {
+	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"invite", audit.EventInvite}, {"remove", audit.EventRemove}, {"set roles", audit.EventRoles}} {
 		name, want := made[0], made[1]
 		if err := useCases[name].make(ctx, n); err != nil {
 			t.Fatal(err)
@@ -173,7 +172,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	n, a := newAuditedNode(t)
 	a.fail = errors.New("the disk is full")
 	before := n.world.proposals()
-	for _, name := range []string{"seed by force", "delete", "forget", "setting", "join", "remove", "set roles"} {
+	for _, name := range []string{"seed by force", "delete", "forget", "setting", "invite", "remove", "set roles"} {
 		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
 	}
 	if n.world.proposals() != before || n.cluster.asked != "" {

@@ -160,10 +160,6 @@ var useCases = map[string]struct {
 		_, err := n.UpdateSetting(ctx, "max-claims", 7)
 		return err
 	}},
-	"join": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.Join(ctx, JoinRequest{Address: "h:1"})
-		return err
-	}},
 	"invite": {rights.Cluster, func(ctx context.Context, n node) error {
 		_, err := n.Invite(ctx, InviteRequest{Tag: "D"})
 		return err
@@ -196,7 +192,7 @@ var useCases = map[string]struct {
 
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
-	"guid", "databases", "own etags", "reserves", "setting", "join", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+	"guid", "databases", "own etags", "reserves", "setting", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {

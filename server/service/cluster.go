@@ -3,9 +3,7 @@ package service
 import (
 	"context"
 	"encoding/hex"
-	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/idnode/idnode/access/audit"
@@ -138,8 +136,6 @@ func (c ClusterStatus) Furthest() uint64 {
 // *outcome.Error, or carry the state's refusal in a method Refused.
 type Cluster interface {
 	Status() ClusterStatus
-	// Join takes in a node that waits, by a token unless that is empty.
-	Join(ctx context.Context, req JoinRequest, token string) (*raftlogv1.Member, error)
 	// Remove removes a member, in the name of principal unless that is nil, and
 	// returns the index of the log entry. Without force it is refused if too few
 	// voters would answer afterwards.
@@ -174,7 +170,6 @@ type members struct {
 	*calls
 	*proposer
 	*reader
-	invitations *invitations
 	cluster     Cluster
 	callTimeout time.Duration
 	version     string
@@ -280,53 +275,6 @@ func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page
 	return cut(c, found, index, func(k *raftlogv1.Member) (string, Member) { return k.GetTag(), memberOf(k, status) }), nil
 }
 
-// JoinRequest names the node to take in.
-type JoinRequest struct {
-	// Address is the gRPC address of the waiting node, host:port.
-	Address string
-	// Tag is the tag it shall have; empty for the one it asks for, or the next.
-	Tag string
-	// Watcher says that it shall never vote.
-	Watcher bool
-}
-
-// Join takes a waiting node into the cluster.
-func (m *members) Join(ctx context.Context, req JoinRequest) (Member, error) {
-	member, err := m.join(ctx, req)
-	return member, m.finish(ctx, "Join", err)
-}
-
-func (m *members) join(ctx context.Context, req JoinRequest) (Member, error) {
-	if err := checkAddress(req.Address); err != nil {
-		return Member{}, err
-	}
-	if req.Tag != "" {
-		if err := checkNodeTag(req.Tag); err != nil {
-			return Member{}, err
-		}
-	}
-	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return Member{}, err
-	}
-	ctx, cancel := m.boundedChange(ctx)
-	defer cancel()
-	var joined Member
-	err := m.audited(ctx, audit.Record{Event: audit.EventJoin, Name: req.Tag, After: req}, func() (change, error) {
-		token, err := m.invitations.tokenFor(ctx, req)
-		if err != nil {
-			return change{}, err
-		}
-		defer m.invitations.expected.expect(req.Tag)()
-		newcomer, err := m.cluster.Join(ctx, req, token)
-		if err != nil {
-			return change{}, proposalError(err, false)
-		}
-		joined = memberOf(newcomer, m.cluster.Status())
-		return change{after: joined}, nil
-	})
-	return joined, err
-}
-
 // Remove removes a member for good and returns the index of the log entry. Without
 // force it is refused if too few voters would answer afterwards.
 func (m *members) Remove(ctx context.Context, tag string, force bool) (uint64, error) {
@@ -398,8 +346,8 @@ func (m *members) transfer(ctx context.Context, tag string) (string, error) {
 	return leader, nil
 }
 
-// changeTimeout bounds a change of the membership: a node that is invited has to
-// find its place, fetch the state, and answer.
+// changeTimeout bounds a removal and a transfer: a leader that is removed hands over
+// first.
 const changeTimeout = 20 * time.Second
 
 func (m *members) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -409,18 +357,6 @@ func (m *members) boundedChange(ctx context.Context) (context.Context, context.C
 func checkNodeTag(tag string) error {
 	if err := docid.ValidateNodeTag(tag); err != nil {
 		return badForm(err, "tag")
-	}
-	return nil
-}
-
-// maxAddressBytes is the length of the longest address; a host name has at most
-// 255 bytes.
-const maxAddressBytes = 512
-
-func checkAddress(address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number == 0 || host == "" || len(address) > maxAddressBytes {
-		return invalid(ReasonInvalidAddress, "address", "the address is not host:port")
 	}
 	return nil
 }

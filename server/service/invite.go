@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -51,8 +50,6 @@ type invitations struct {
 	*proposer
 	*reader
 	cluster Cluster
-	// expected are the nodes that Join has asked to come.
-	expected expected
 	// refusals bounds the lines about nodes that are not taken in: whoever has a node's
 	// certificate can ask without end.
 	refusals rate.Sometimes
@@ -105,48 +102,6 @@ type invited struct {
 }
 
 func shownToken(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
-
-// tokenFor returns the token by which a waiting node can join; empty where no token
-// is needed, or the log format knows none. Then the caller admits the node itself.
-func (i *invitations) tokenFor(ctx context.Context, req JoinRequest) (string, error) {
-	if i.state.Format() < fsm.StrictFormat || !i.state.Roles().Table.Set() && !i.guarded {
-		return "", nil
-	}
-	res, err := i.invite(ctx, InviteRequest{Tag: req.Tag, Watcher: req.Watcher, For: 2 * changeTimeout})
-	return res.Token, err
-}
-
-// expected are the tags of the nodes that this one asks to join, each as often as it
-// asks. Below StrictFormat there are no tokens by which to know these nodes when they
-// come; no other member keeps anybody out then.
-type expected struct {
-	mu   sync.Mutex
-	tags map[string]int
-}
-
-// expect lets nodes with a tag in, or with any if it is empty, until done is called.
-func (e *expected) expect(tag string) (done func()) {
-	e.add(tag, 1)
-	return func() { e.add(tag, -1) }
-}
-
-func (e *expected) add(tag string, n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.tags == nil {
-		e.tags = map[string]int{}
-	}
-	if e.tags[tag] += n; e.tags[tag] == 0 {
-		delete(e.tags, tag)
-	}
-}
-
-// has says whether a node with the tag is expected.
-func (e *expected) has(tag string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.tags[tag] > 0 || e.tags[""] > 0
-}
 
 // Newcomer is a node that asks for membership by itself.
 type Newcomer struct {
@@ -228,8 +183,6 @@ func (i *invitations) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte
 func (i *invitations) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
 	strict := i.state.Format() >= fsm.StrictFormat
 	switch {
-	case hash == nil && !strict && i.expected.has(n.Tag):
-		return nil
 	case hash == nil:
 		if err := i.authorize(ctx, rights.Cluster, "", ""); err != nil {
 			return notAdmitted(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))

@@ -192,55 +192,6 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 	}
 }
 
-// TestAWaitingNodeIsGivenAToken where it needs one.
-func TestAWaitingNodeIsGivenAToken(t *testing.T) {
-	w := newWorld(t)
-	n := newNode(t, w, nil)
-	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1"}); err != nil || n.cluster.token != "" {
-		t.Errorf("without roles: token %q, %v", n.cluster.token, err)
-	}
-	w.raiseFormat(fsm.StrictFormat)
-	n.setRoles(t, everything())
-	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: "D"}); err != nil {
-		t.Fatal(err)
-	}
-	hash := sha256.Sum256([]byte(n.cluster.token))
-	if w.state.Invited(hash[:], "D", time.Now()) != nil {
-		t.Errorf("it was given %q", n.cluster.token)
-	}
-}
-
-// TestAWaitingNodeJoinsBelowTheFormatOfTokens, as it did before there were tokens: the
-// node that was asked is let in while it is asked, and no other.
-func TestAWaitingNodeJoinsBelowTheFormatOfTokens(t *testing.T) {
-	w := newWorld(t)
-	w.newFormat()
-	n := newNode(t, w, nil)
-	n.setRoles(t, everything())
-	for tag, want := range map[string]bool{"D": true, "": true, "E": false} {
-		n.cluster.joining = func() {
-			if taken, err := n.admit("dns:d", ""); (err == nil) != want || (taken.times == 1) != want {
-				t.Errorf("D asks while %q is let in: %+v, %v", tag, taken, err)
-			}
-		}
-		if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: tag}); err != nil || n.cluster.token != "" {
-			t.Errorf("token %q, %v", n.cluster.token, err)
-		}
-		if taken, err := n.admit("dns:d", ""); err == nil || taken.times > 0 {
-			t.Errorf("D asks when nobody is let in any more: %+v", taken)
-		}
-	}
-	w.raiseFormat(fsm.StrictFormat)
-	n.cluster.joining = func() {
-		if taken, err := n.admit("dns:d", ""); err == nil || taken.times > 0 {
-			t.Errorf("D asks without the token that it was given: %+v", taken)
-		}
-	}
-	if _, err := n.Join(as("ops"), JoinRequest{Address: "h:1", Tag: "D"}); err != nil || n.cluster.token == "" {
-		t.Errorf("token %q, %v", n.cluster.token, err)
-	}
-}
-
 // TestARefusalOfTheStateIsRecordedAsOne, and passed on.
 func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	n, a := newAuditedNode(t)

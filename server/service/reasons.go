@@ -32,7 +32,6 @@ const (
 	ReasonInvalidSetting     = "INVALID_SETTING"
 	ReasonInvalidFloor       = "INVALID_FLOOR"
 	ReasonInvalidMerge       = "INVALID_MERGE"
-	ReasonInvalidAddress     = "INVALID_ADDRESS"
 	ReasonInvalidCorrelation = "INVALID_CORRELATION"
 	ReasonInvalidTimeout     = "INVALID_TIMEOUT"
 	ReasonInvalidRoles       = "INVALID_ROLES"

@@ -220,22 +220,21 @@ func New(cfg Config) (*Service, error) {
 	reader := &reader{auth: auth, audit: audit, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
 	identities := &identities{calls, proposer, reader}
 	claims := &claims{calls, proposer, reader}
-	invitations := &invitations{
-		calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster, refusals: rate.Sometimes{First: 10, Interval: time.Second},
-	}
 	return &Service{
-		calls:       calls,
-		ids:         &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
-		identities:  identities,
-		ranges:      &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
-		claims:      claims,
-		numbers:     &numbers{calls: calls, proposer: proposer, reader: reader},
-		databases:   &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
-		merges:      &merges{calls, proposer, reader},
-		backups:     &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
-		invitations: invitations,
+		calls:      calls,
+		ids:        &ids{calls: calls, proposer: proposer, identities: identities, claims: claims, etags: cfg.Etags, tag: tag},
+		identities: identities,
+		ranges:     &ranges{calls: calls, proposer: proposer, reader: reader, tag: tag, serverPrefix: cfg.ServerPrefix, reserves: cfg.Reserves, ownReserves: cfg.OwnReserves},
+		claims:     claims,
+		numbers:    &numbers{calls: calls, proposer: proposer, reader: reader},
+		databases:  &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
+		merges:     &merges{calls, proposer, reader},
+		backups:    &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
+		invitations: &invitations{
+			calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster, refusals: rate.Sometimes{First: 10, Interval: time.Second},
+		},
 		members: &members{
-			calls: calls, proposer: proposer, reader: reader, invitations: invitations,
+			calls: calls, proposer: proposer, reader: reader,
 			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
 		},
 		roles:    &roles{calls, proposer, reader},

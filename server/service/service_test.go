@@ -171,10 +171,6 @@ func TestClusterCalls(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	member, err := n.Join(ctx, JoinRequest{Address: "b:7400", Tag: "B"})
-	if err != nil || member.Tag != "B" || n.cluster.asked != "join b:7400 B" {
-		t.Errorf("%+v %v, asked %q", member, err, n.cluster.asked)
-	}
 	if index, err := n.Remove(ctx, "B", false); err != nil || index != 7 || n.cluster.asked != "remove B" {
 		t.Errorf("%d %v, asked %q", index, err, n.cluster.asked)
 	}
@@ -185,13 +181,7 @@ func TestClusterCalls(t *testing.T) {
 		t.Errorf("%s %v, asked %q", leader, err, n.cluster.asked)
 	}
 	n.cluster.asked = ""
-	for _, address := range []string{"", "b", "b:", ":7400", "b:0", "b:70000", "b:http"} {
-		_, err := n.Join(ctx, JoinRequest{Address: address})
-		wantError(t, err, InvalidArgument, ReasonInvalidAddress, "address")
-	}
-	_, err = n.Join(ctx, JoinRequest{Address: "b:1", Tag: "b"})
-	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
-	_, err = n.Remove(ctx, "RAFT", false)
+	_, err := n.Remove(ctx, "RAFT", false)
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 	_, err = n.Transfer(ctx, "ABCDE")
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")

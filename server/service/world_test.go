@@ -14,7 +14,6 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -111,24 +110,10 @@ func (w *world) proposals() int {
 type fakeCluster struct {
 	status ClusterStatus
 	asked  string
-	token  string
 	err    error
-	// joining, if set, is called while a node is asked to join.
-	joining func()
 }
 
 func (c *fakeCluster) Status() ClusterStatus { return c.status }
-
-func (c *fakeCluster) Join(_ context.Context, req JoinRequest, token string) (*raftlogv1.Member, error) {
-	c.asked, c.token = "join "+req.Address+" "+req.Tag, token
-	if c.joining != nil {
-		c.joining()
-	}
-	if c.err != nil {
-		return nil, c.err
-	}
-	return &raftlogv1.Member{Id: []byte("node-b----------"), Tag: "B"}, nil
-}
 
 func (c *fakeCluster) Remove(_ context.Context, tag string, force bool, principal *string) (uint64, error) {
 	c.asked = "remove " + tag

@@ -124,10 +124,6 @@ func (w *world) Status() service.ClusterStatus {
 	return status
 }
 
-func (*world) Join(context.Context, service.JoinRequest, string) (*raftlogv1.Member, error) {
-	return nil, errors.ErrUnsupported
-}
-
 func (w *world) Remove(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
 	if force {
 		w.t.Error("a member is removed by force")

@@ -222,51 +222,6 @@ func TestWatcher(t *testing.T) {
 	c.Agree(t)
 }
 
-// TestStandby: a node that waits is taken in by a call to any member, with the
-// tag and the role the call says.
-func TestStandby(t *testing.T) {
-	tier.Long(t)
-	c := harness.StartCluster(t, harness.Config{})
-	ledger := harness.NewLedger(t)
-	member := c.Others(c.Leader(t))[0]
-	ctx, cancel := context.WithTimeout(context.Background(), 2*changed)
-	defer cancel()
-	for _, invited := range []struct {
-		req  *idnodev1.JoinRequest
-		tag  string
-		role idnodev1.Role
-	}{
-		{&idnodev1.JoinRequest{}, "D", idnodev1.Role_ROLE_FOLLOWER},
-		{&idnodev1.JoinRequest{Tag: "ZA", Watcher: true}, "ZA", idnodev1.Role_ROLE_WATCHER},
-	} {
-		n := c.Add(t, "", "--standby")
-		n.Start(t)
-		invited.req.Address = n.GRPC
-		var got *idnodev1.JoinResponse
-		harness.Eventually(t, changed, "the waiting node is taken in", func(ctx context.Context) (err error) {
-			// Until the process listens, the call fails and changes nothing.
-			got, err = member.Cluster.Join(ctx, invited.req)
-			return err
-		})
-		if got.Member.GetTag() != invited.tag {
-			t.Errorf("the invited node became %q, want %s", got.Member.GetTag(), invited.tag)
-		}
-		n.Settled(t)
-		awaitRole(t, member, n.Tag, invited.role)
-		take(t, n, ledger, "orders")
-		etags(t, n, ledger, 1)
-
-		// It no longer waits; and no node can be taken in twice.
-		if _, err := member.Cluster.Join(ctx, invited.req); status.Code(err) != codes.InvalidArgument {
-			t.Errorf("inviting a member again: %v", err)
-		}
-	}
-	if _, err := member.Cluster.Join(ctx, &idnodev1.JoinRequest{Address: "nowhere"}); harness.Reason(err) != "INVALID_ADDRESS" {
-		t.Errorf("inviting a bad address: %v", err)
-	}
-	c.Agree(t)
-}
-
 // TestRemove: a removed node ends by itself and says why, also when it is
 // started again, and its tag is never given again.
 func TestRemove(t *testing.T) {

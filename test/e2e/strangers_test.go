@@ -131,9 +131,6 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	awaitVote(t, c.Nodes[0], "D")
 	turnedAway("E", "a node has joined by it", through(c.Nodes[0], "--join-token", token))
 
-	e := c.Add(t, "E", "--standby")
-	e.Start(t)
-	takeIn(t, c.Nodes[0], e)
 	f := c.Add(t, "F", through(c.Nodes[0])...)
 	f.Start(t)
 	f.Settled(t)
@@ -142,7 +139,7 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	d.Env = nil // A member needs its token no more.
 	d.Start(t)
 	d.WaitReady(t)
-	hasMembers(t, c, "A", "B", "C", "D", "E", "F")
+	hasMembers(t, c, "A", "B", "C", "D", "F")
 }
 
 // invite makes a token through n. A try whose answer is lost leaves one that no node
@@ -155,20 +152,6 @@ func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) (token s
 		return err
 	})
 	return token
-}
-
-// takeIn takes in a node that waits, asking n. A try that is cut short may have begun
-// it: the node goes on by itself, and waits no more.
-func takeIn(t *testing.T, n, waiting *harness.Node) {
-	t.Helper()
-	harness.Eventually(t, changed, "node "+waiting.Tag+" is taken in", func(ctx context.Context) error {
-		if _, err := roleOf(ctx, n, waiting.Tag); err == nil {
-			return nil
-		}
-		_, err := n.Cluster.Join(ctx, &idnodev1.JoinRequest{Address: waiting.GRPC, Tag: waiting.Tag})
-		return err
-	})
-	waiting.WaitReady(t)
 }
 
 // TestARemovedMembersConnectionsEnd: a member that does not end by itself when it is

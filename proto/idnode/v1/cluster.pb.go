@@ -820,116 +820,6 @@ func (x *ListMembersResponse) GetLogIndex() uint64 {
 	return 0
 }
 
-// JoinRequest names the node to take in.
-type JoinRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The gRPC address of the waiting node.
-	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// The tag it shall have; empty for the one it asks for, or the next free.
-	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
-	// It shall never vote.
-	Watcher       bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *JoinRequest) Reset() {
-	*x = JoinRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *JoinRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*JoinRequest) ProtoMessage() {}
-
-func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
-func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *JoinRequest) GetAddress() string {
-	if x != nil {
-		return x.Address
-	}
-	return ""
-}
-
-func (x *JoinRequest) GetTag() string {
-	if x != nil {
-		return x.Tag
-	}
-	return ""
-}
-
-func (x *JoinRequest) GetWatcher() bool {
-	if x != nil {
-		return x.Watcher
-	}
-	return false
-}
-
-// JoinResponse is the node taken in.
-type JoinResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new member.
-	Member        *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *JoinResponse) Reset() {
-	*x = JoinResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *JoinResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*JoinResponse) ProtoMessage() {}
-
-func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
-func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *JoinResponse) GetMember() *Member {
-	if x != nil {
-		return x.Member
-	}
-	return nil
-}
-
 // InviteRequest describes the node that a token lets in.
 type InviteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -945,7 +835,7 @@ type InviteRequest struct {
 
 func (x *InviteRequest) Reset() {
 	*x = InviteRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +847,7 @@ func (x *InviteRequest) String() string {
 func (*InviteRequest) ProtoMessage() {}
 
 func (x *InviteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +860,7 @@ func (x *InviteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteRequest.ProtoReflect.Descriptor instead.
 func (*InviteRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *InviteRequest) GetTag() string {
@@ -1009,7 +899,7 @@ type InviteResponse struct {
 
 func (x *InviteResponse) Reset() {
 	*x = InviteResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +911,7 @@ func (x *InviteResponse) String() string {
 func (*InviteResponse) ProtoMessage() {}
 
 func (x *InviteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +924,7 @@ func (x *InviteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InviteResponse.ProtoReflect.Descriptor instead.
 func (*InviteResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *InviteResponse) GetToken() string {
@@ -1072,7 +962,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +974,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +987,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RemoveRequest) GetTag() string {
@@ -1125,7 +1015,7 @@ type RemoveResponse struct {
 
 func (x *RemoveResponse) Reset() {
 	*x = RemoveResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1027,7 @@ func (x *RemoveResponse) String() string {
 func (*RemoveResponse) ProtoMessage() {}
 
 func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1040,7 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
 func (*RemoveResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemoveResponse) GetLogIndex() uint64 {
@@ -1171,7 +1061,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1073,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1086,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransferLeadershipRequest) GetTag() string {
@@ -1217,7 +1107,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1119,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1132,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TransferLeadershipResponse) GetLeaderTag() string {
@@ -1269,7 +1159,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1171,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1184,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Setting) GetKey() string {
@@ -1336,7 +1226,7 @@ type ListSettingsRequest struct {
 
 func (x *ListSettingsRequest) Reset() {
 	*x = ListSettingsRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1238,7 @@ func (x *ListSettingsRequest) String() string {
 func (*ListSettingsRequest) ProtoMessage() {}
 
 func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1251,7 @@ func (x *ListSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ListSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListSettingsRequest) GetConsistency() Consistency {
@@ -1384,7 +1274,7 @@ type ListSettingsResponse struct {
 
 func (x *ListSettingsResponse) Reset() {
 	*x = ListSettingsResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1286,7 @@ func (x *ListSettingsResponse) String() string {
 func (*ListSettingsResponse) ProtoMessage() {}
 
 func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1299,7 @@ func (x *ListSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSettingsResponse.ProtoReflect.Descriptor instead.
 func (*ListSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListSettingsResponse) GetSettings() []*Setting {
@@ -1439,7 +1329,7 @@ type UpdateSettingRequest struct {
 
 func (x *UpdateSettingRequest) Reset() {
 	*x = UpdateSettingRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1341,7 @@ func (x *UpdateSettingRequest) String() string {
 func (*UpdateSettingRequest) ProtoMessage() {}
 
 func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1354,7 @@ func (x *UpdateSettingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateSettingRequest) GetKey() string {
@@ -1494,7 +1384,7 @@ type UpdateSettingResponse struct {
 
 func (x *UpdateSettingResponse) Reset() {
 	*x = UpdateSettingResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1396,7 @@ func (x *UpdateSettingResponse) String() string {
 func (*UpdateSettingResponse) ProtoMessage() {}
 
 func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1409,7 @@ func (x *UpdateSettingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateSettingResponse) GetSetting() *Setting {
@@ -1556,7 +1446,7 @@ type RoleGrant struct {
 
 func (x *RoleGrant) Reset() {
 	*x = RoleGrant{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1458,7 @@ func (x *RoleGrant) String() string {
 func (*RoleGrant) ProtoMessage() {}
 
 func (x *RoleGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1471,7 @@ func (x *RoleGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleGrant.ProtoReflect.Descriptor instead.
 func (*RoleGrant) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RoleGrant) GetDatabase() string {
@@ -1635,7 +1525,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1537,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1550,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AccessRole) GetName() string {
@@ -1702,7 +1592,7 @@ type CallerLimit struct {
 
 func (x *CallerLimit) Reset() {
 	*x = CallerLimit{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1604,7 @@ func (x *CallerLimit) String() string {
 func (*CallerLimit) ProtoMessage() {}
 
 func (x *CallerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1617,7 @@ func (x *CallerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
 func (*CallerLimit) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CallerLimit) GetPrincipals() []string {
@@ -1771,7 +1661,7 @@ type RoleTable struct {
 
 func (x *RoleTable) Reset() {
 	*x = RoleTable{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1673,7 @@ func (x *RoleTable) String() string {
 func (*RoleTable) ProtoMessage() {}
 
 func (x *RoleTable) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1686,7 @@ func (x *RoleTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleTable.ProtoReflect.Descriptor instead.
 func (*RoleTable) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RoleTable) GetRoles() []*AccessRole {
@@ -1824,7 +1714,7 @@ type GetRolesRequest struct {
 
 func (x *GetRolesRequest) Reset() {
 	*x = GetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1726,7 @@ func (x *GetRolesRequest) String() string {
 func (*GetRolesRequest) ProtoMessage() {}
 
 func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1739,7 @@ func (x *GetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesRequest.ProtoReflect.Descriptor instead.
 func (*GetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetRolesRequest) GetConsistency() Consistency {
@@ -1874,7 +1764,7 @@ type GetRolesResponse struct {
 
 func (x *GetRolesResponse) Reset() {
 	*x = GetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +1776,7 @@ func (x *GetRolesResponse) String() string {
 func (*GetRolesResponse) ProtoMessage() {}
 
 func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +1789,7 @@ func (x *GetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRolesResponse.ProtoReflect.Descriptor instead.
 func (*GetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetRolesResponse) GetTable() *RoleTable {
@@ -1937,7 +1827,7 @@ type SetRolesRequest struct {
 
 func (x *SetRolesRequest) Reset() {
 	*x = SetRolesRequest{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +1839,7 @@ func (x *SetRolesRequest) String() string {
 func (*SetRolesRequest) ProtoMessage() {}
 
 func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[25]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +1852,7 @@ func (x *SetRolesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesRequest.ProtoReflect.Descriptor instead.
 func (*SetRolesRequest) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetRolesRequest) GetTable() *RoleTable {
@@ -1990,7 +1880,7 @@ type SetRolesResponse struct {
 
 func (x *SetRolesResponse) Reset() {
 	*x = SetRolesResponse{}
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +1892,7 @@ func (x *SetRolesResponse) String() string {
 func (*SetRolesResponse) ProtoMessage() {}
 
 func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_idnode_v1_cluster_proto_msgTypes[26]
+	mi := &file_idnode_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +1905,7 @@ func (x *SetRolesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRolesResponse.ProtoReflect.Descriptor instead.
 func (*SetRolesResponse) Descriptor() ([]byte, []int) {
-	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetRolesResponse) GetLogIndex() uint64 {
@@ -2096,13 +1986,7 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x13ListMembersResponse\x12+\n" +
 	"\amembers\x18\x01 \x03(\v2\x11.idnode.v1.MemberR\amembers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"S\n" +
-	"\vJoinRequest\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
-	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
-	"\awatcher\x18\x03 \x01(\bR\awatcher\"9\n" +
-	"\fJoinResponse\x12)\n" +
-	"\x06member\x18\x01 \x01(\v2\x11.idnode.v1.MemberR\x06member\"s\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"s\n" +
 	"\rInviteRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x18\n" +
 	"\awatcher\x18\x02 \x01(\bR\awatcher\x126\n" +
@@ -2194,11 +2078,10 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\fRIGHT_BACKUP\x10\b\x12\x11\n" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
-	"2\xef\x05\n" +
+	"2\xb6\x05\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
-	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x127\n" +
-	"\x04Join\x12\x16.idnode.v1.JoinRequest\x1a\x17.idnode.v1.JoinResponse\x12=\n" +
+	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12=\n" +
 	"\x06Invite\x12\x18.idnode.v1.InviteRequest\x1a\x19.idnode.v1.InviteResponse\x12=\n" +
 	"\x06Remove\x12\x18.idnode.v1.RemoveRequest\x1a\x19.idnode.v1.RemoveResponse\x12a\n" +
 	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12O\n" +
@@ -2220,7 +2103,7 @@ func file_idnode_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_idnode_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_idnode_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_idnode_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                          // 0: idnode.v1.Role
 	(Right)(0),                         // 1: idnode.v1.Right
@@ -2230,78 +2113,73 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*StateCounts)(nil),                // 5: idnode.v1.StateCounts
 	(*ListMembersRequest)(nil),         // 6: idnode.v1.ListMembersRequest
 	(*ListMembersResponse)(nil),        // 7: idnode.v1.ListMembersResponse
-	(*JoinRequest)(nil),                // 8: idnode.v1.JoinRequest
-	(*JoinResponse)(nil),               // 9: idnode.v1.JoinResponse
-	(*InviteRequest)(nil),              // 10: idnode.v1.InviteRequest
-	(*InviteResponse)(nil),             // 11: idnode.v1.InviteResponse
-	(*RemoveRequest)(nil),              // 12: idnode.v1.RemoveRequest
-	(*RemoveResponse)(nil),             // 13: idnode.v1.RemoveResponse
-	(*TransferLeadershipRequest)(nil),  // 14: idnode.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 15: idnode.v1.TransferLeadershipResponse
-	(*Setting)(nil),                    // 16: idnode.v1.Setting
-	(*ListSettingsRequest)(nil),        // 17: idnode.v1.ListSettingsRequest
-	(*ListSettingsResponse)(nil),       // 18: idnode.v1.ListSettingsResponse
-	(*UpdateSettingRequest)(nil),       // 19: idnode.v1.UpdateSettingRequest
-	(*UpdateSettingResponse)(nil),      // 20: idnode.v1.UpdateSettingResponse
-	(*RoleGrant)(nil),                  // 21: idnode.v1.RoleGrant
-	(*AccessRole)(nil),                 // 22: idnode.v1.AccessRole
-	(*CallerLimit)(nil),                // 23: idnode.v1.CallerLimit
-	(*RoleTable)(nil),                  // 24: idnode.v1.RoleTable
-	(*GetRolesRequest)(nil),            // 25: idnode.v1.GetRolesRequest
-	(*GetRolesResponse)(nil),           // 26: idnode.v1.GetRolesResponse
-	(*SetRolesRequest)(nil),            // 27: idnode.v1.SetRolesRequest
-	(*SetRolesResponse)(nil),           // 28: idnode.v1.SetRolesResponse
-	(*durationpb.Duration)(nil),        // 29: google.protobuf.Duration
-	(Consistency)(0),                   // 30: idnode.v1.Consistency
-	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
+	(*InviteRequest)(nil),              // 8: idnode.v1.InviteRequest
+	(*InviteResponse)(nil),             // 9: idnode.v1.InviteResponse
+	(*RemoveRequest)(nil),              // 10: idnode.v1.RemoveRequest
+	(*RemoveResponse)(nil),             // 11: idnode.v1.RemoveResponse
+	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
+	(*Setting)(nil),                    // 14: idnode.v1.Setting
+	(*ListSettingsRequest)(nil),        // 15: idnode.v1.ListSettingsRequest
+	(*ListSettingsResponse)(nil),       // 16: idnode.v1.ListSettingsResponse
+	(*UpdateSettingRequest)(nil),       // 17: idnode.v1.UpdateSettingRequest
+	(*UpdateSettingResponse)(nil),      // 18: idnode.v1.UpdateSettingResponse
+	(*RoleGrant)(nil),                  // 19: idnode.v1.RoleGrant
+	(*AccessRole)(nil),                 // 20: idnode.v1.AccessRole
+	(*CallerLimit)(nil),                // 21: idnode.v1.CallerLimit
+	(*RoleTable)(nil),                  // 22: idnode.v1.RoleTable
+	(*GetRolesRequest)(nil),            // 23: idnode.v1.GetRolesRequest
+	(*GetRolesResponse)(nil),           // 24: idnode.v1.GetRolesResponse
+	(*SetRolesRequest)(nil),            // 25: idnode.v1.SetRolesRequest
+	(*SetRolesResponse)(nil),           // 26: idnode.v1.SetRolesResponse
+	(*durationpb.Duration)(nil),        // 27: google.protobuf.Duration
+	(Consistency)(0),                   // 28: idnode.v1.Consistency
+	(*timestamppb.Timestamp)(nil),      // 29: google.protobuf.Timestamp
 }
 var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: idnode.v1.Member.role:type_name -> idnode.v1.Role
-	29, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
+	27, // 1: idnode.v1.Member.unreachable_for:type_name -> google.protobuf.Duration
 	2,  // 2: idnode.v1.GetStatusResponse.self:type_name -> idnode.v1.Member
-	29, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
+	27, // 3: idnode.v1.GetStatusResponse.last_contact:type_name -> google.protobuf.Duration
 	5,  // 4: idnode.v1.GetStatusResponse.counts:type_name -> idnode.v1.StateCounts
 	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
-	30, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
+	28, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
 	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	2,  // 8: idnode.v1.JoinResponse.member:type_name -> idnode.v1.Member
-	29, // 9: idnode.v1.InviteRequest.valid_for:type_name -> google.protobuf.Duration
-	31, // 10: idnode.v1.InviteResponse.expires_at:type_name -> google.protobuf.Timestamp
-	30, // 11: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
-	16, // 12: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
-	16, // 13: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
-	1,  // 14: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
-	21, // 15: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
-	22, // 16: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
-	23, // 17: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
-	30, // 18: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
-	24, // 19: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
-	24, // 20: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
-	3,  // 21: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
-	6,  // 22: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	8,  // 23: idnode.v1.ClusterService.Join:input_type -> idnode.v1.JoinRequest
-	10, // 24: idnode.v1.ClusterService.Invite:input_type -> idnode.v1.InviteRequest
-	12, // 25: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
-	14, // 26: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
-	17, // 27: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
-	19, // 28: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
-	25, // 29: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
-	27, // 30: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
-	4,  // 31: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
-	7,  // 32: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 33: idnode.v1.ClusterService.Join:output_type -> idnode.v1.JoinResponse
-	11, // 34: idnode.v1.ClusterService.Invite:output_type -> idnode.v1.InviteResponse
-	13, // 35: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
-	15, // 36: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
-	18, // 37: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
-	20, // 38: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
-	26, // 39: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
-	28, // 40: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
-	31, // [31:41] is the sub-list for method output_type
-	21, // [21:31] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	27, // 8: idnode.v1.InviteRequest.valid_for:type_name -> google.protobuf.Duration
+	29, // 9: idnode.v1.InviteResponse.expires_at:type_name -> google.protobuf.Timestamp
+	28, // 10: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
+	14, // 11: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
+	14, // 12: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
+	1,  // 13: idnode.v1.RoleGrant.rights:type_name -> idnode.v1.Right
+	19, // 14: idnode.v1.AccessRole.grants:type_name -> idnode.v1.RoleGrant
+	20, // 15: idnode.v1.RoleTable.roles:type_name -> idnode.v1.AccessRole
+	21, // 16: idnode.v1.RoleTable.limits:type_name -> idnode.v1.CallerLimit
+	28, // 17: idnode.v1.GetRolesRequest.consistency:type_name -> idnode.v1.Consistency
+	22, // 18: idnode.v1.GetRolesResponse.table:type_name -> idnode.v1.RoleTable
+	22, // 19: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
+	3,  // 20: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
+	6,  // 21: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
+	8,  // 22: idnode.v1.ClusterService.Invite:input_type -> idnode.v1.InviteRequest
+	10, // 23: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
+	12, // 24: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
+	15, // 25: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
+	17, // 26: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
+	23, // 27: idnode.v1.ClusterService.GetRoles:input_type -> idnode.v1.GetRolesRequest
+	25, // 28: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
+	4,  // 29: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
+	7,  // 30: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
+	9,  // 31: idnode.v1.ClusterService.Invite:output_type -> idnode.v1.InviteResponse
+	11, // 32: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
+	13, // 33: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
+	16, // 34: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
+	18, // 35: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse
+	24, // 36: idnode.v1.ClusterService.GetRoles:output_type -> idnode.v1.GetRolesResponse
+	26, // 37: idnode.v1.ClusterService.SetRoles:output_type -> idnode.v1.SetRolesResponse
+	29, // [29:38] is the sub-list for method output_type
+	20, // [20:29] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_idnode_v1_cluster_proto_init() }
@@ -2311,14 +2189,14 @@ func file_idnode_v1_cluster_proto_init() {
 	}
 	file_idnode_v1_consistency_proto_init()
 	file_idnode_v1_cluster_proto_msgTypes[0].OneofWrappers = []any{}
-	file_idnode_v1_cluster_proto_msgTypes[25].OneofWrappers = []any{}
+	file_idnode_v1_cluster_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_idnode_v1_cluster_proto_rawDesc), len(file_idnode_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   27,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

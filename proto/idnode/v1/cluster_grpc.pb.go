@@ -21,7 +21,6 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ClusterService_GetStatus_FullMethodName          = "/idnode.v1.ClusterService/GetStatus"
 	ClusterService_ListMembers_FullMethodName        = "/idnode.v1.ClusterService/ListMembers"
-	ClusterService_Join_FullMethodName               = "/idnode.v1.ClusterService/Join"
 	ClusterService_Invite_FullMethodName             = "/idnode.v1.ClusterService/Invite"
 	ClusterService_Remove_FullMethodName             = "/idnode.v1.ClusterService/Remove"
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
@@ -41,8 +40,6 @@ type ClusterServiceClient interface {
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
 	// ListMembers lists the members, and with include_removed the former ones.
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
-	// Join takes in a node that was started with --standby and waits.
-	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Invite makes a token with which one node can join by itself, once.
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
 	// Remove removes a member permanently; its tag is never given again.
@@ -81,16 +78,6 @@ func (c *clusterServiceClient) ListMembers(ctx context.Context, in *ListMembersR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListMembersResponse)
 	err := c.cc.Invoke(ctx, ClusterService_ListMembers_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *clusterServiceClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(JoinResponse)
-	err := c.cc.Invoke(ctx, ClusterService_Join_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +164,6 @@ type ClusterServiceServer interface {
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
 	// ListMembers lists the members, and with include_removed the former ones.
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
-	// Join takes in a node that was started with --standby and waits.
-	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Invite makes a token with which one node can join by itself, once.
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
 	// Remove removes a member permanently; its tag is never given again.
@@ -208,9 +193,6 @@ func (UnimplementedClusterServiceServer) GetStatus(context.Context, *GetStatusRe
 }
 func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
-}
-func (UnimplementedClusterServiceServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
 }
 func (UnimplementedClusterServiceServer) Invite(context.Context, *InviteRequest) (*InviteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Invite not implemented")
@@ -286,24 +268,6 @@ func _ClusterService_ListMembers_Handler(srv interface{}, ctx context.Context, d
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ClusterServiceServer).ListMembers(ctx, req.(*ListMembersRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _ClusterService_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(JoinRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ClusterServiceServer).Join(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ClusterService_Join_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ClusterServiceServer).Join(ctx, req.(*JoinRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -448,10 +412,6 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListMembers",
 			Handler:    _ClusterService_ListMembers_Handler,
-		},
-		{
-			MethodName: "Join",
-			Handler:    _ClusterService_Join_Handler,
 		},
 		{
 			MethodName: "Invite",

@@ -990,125 +990,6 @@ func (x *JoinResponse) GetMembers() []*v1.Member {
 	return nil
 }
 
-// InviteRequest asks a waiting node to join.
-type InviteRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A member's gRPC address to join through.
-	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// The tag it shall ask for; empty for its own choice.
-	Tag string `protobuf:"bytes,2,opt,name=tag,proto3" json:"tag,omitempty"`
-	// It shall never vote.
-	Watcher bool `protobuf:"varint,3,opt,name=watcher,proto3" json:"watcher,omitempty"`
-	// The token that lets it in; empty if it needs none.
-	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InviteRequest) Reset() {
-	*x = InviteRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InviteRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InviteRequest) ProtoMessage() {}
-
-func (x *InviteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InviteRequest.ProtoReflect.Descriptor instead.
-func (*InviteRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *InviteRequest) GetAddress() string {
-	if x != nil {
-		return x.Address
-	}
-	return ""
-}
-
-func (x *InviteRequest) GetTag() string {
-	if x != nil {
-		return x.Tag
-	}
-	return ""
-}
-
-func (x *InviteRequest) GetWatcher() bool {
-	if x != nil {
-		return x.Watcher
-	}
-	return false
-}
-
-func (x *InviteRequest) GetToken() string {
-	if x != nil {
-		return x.Token
-	}
-	return ""
-}
-
-// InviteResponse is the invited node as a member.
-type InviteResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The newcomer as registered.
-	Member        *v1.Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InviteResponse) Reset() {
-	*x = InviteResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InviteResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InviteResponse) ProtoMessage() {}
-
-func (x *InviteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InviteResponse.ProtoReflect.Descriptor instead.
-func (*InviteResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *InviteResponse) GetMember() *v1.Member {
-	if x != nil {
-		return x.Member
-	}
-	return nil
-}
-
 // TransferRequest asks the leader to hand leadership over.
 type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1120,7 +1001,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1013,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1026,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TransferRequest) GetTag() string {
@@ -1166,7 +1047,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1059,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1072,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TransferResponse) GetLeader() []byte {
@@ -1212,7 +1093,7 @@ type MayRemoveRequest struct {
 
 func (x *MayRemoveRequest) Reset() {
 	*x = MayRemoveRequest{}
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1105,7 @@ func (x *MayRemoveRequest) String() string {
 func (*MayRemoveRequest) ProtoMessage() {}
 
 func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1118,7 @@ func (x *MayRemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveRequest.ProtoReflect.Descriptor instead.
 func (*MayRemoveRequest) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MayRemoveRequest) GetTag() string {
@@ -1259,7 +1140,7 @@ type MayRemoveResponse struct {
 
 func (x *MayRemoveResponse) Reset() {
 	*x = MayRemoveResponse{}
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1152,7 @@ func (x *MayRemoveResponse) String() string {
 func (*MayRemoveResponse) ProtoMessage() {}
 
 func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1165,7 @@ func (x *MayRemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayRemoveResponse.ProtoReflect.Descriptor instead.
 func (*MayRemoveResponse) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MayRemoveResponse) GetMembershipIndex() uint64 {
@@ -1312,7 +1193,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1205,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1218,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Failure) GetOutcome() uint32 {
@@ -1452,14 +1333,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12*\n" +
 	"\x06member\x18\x02 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12,\n" +
-	"\amembers\x18\x03 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"k\n" +
-	"\rInviteRequest\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
-	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
-	"\awatcher\x18\x03 \x01(\bR\awatcher\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\tR\x05token\"<\n" +
-	"\x0eInviteResponse\x12*\n" +
-	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\"#\n" +
+	"\amembers\x18\x03 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"#\n" +
 	"\x0fTransferRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\"*\n" +
 	"\x10TransferResponse\x12\x16\n" +
@@ -1472,14 +1346,13 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\aoutcome\x18\x01 \x01(\rR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12-\n" +
 	"\arefusal\x18\x03 \x01(\v2\x13.raftlog.v1.RefusalR\arefusal\x12\x18\n" +
-	"\aremoved\x18\x04 \x01(\bR\aremoved2\xf5\x03\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved2\xba\x03\n" +
 	"\vPeerService\x126\n" +
 	"\x05Hello\x12\x15.peer.v1.HelloRequest\x1a\x16.peer.v1.HelloResponse\x12@\n" +
 	"\aForward\x12\x17.peer.v1.ForwardRequest\x1a\x18.peer.v1.ForwardResponse(\x010\x01\x12B\n" +
 	"\tReadIndex\x12\x19.peer.v1.ReadIndexRequest\x1a\x1a.peer.v1.ReadIndexResponse\x123\n" +
 	"\x04Ping\x12\x14.peer.v1.PingRequest\x1a\x15.peer.v1.PingResponse\x123\n" +
-	"\x04Join\x12\x14.peer.v1.JoinRequest\x1a\x15.peer.v1.JoinResponse\x129\n" +
-	"\x06Invite\x12\x16.peer.v1.InviteRequest\x1a\x17.peer.v1.InviteResponse\x12?\n" +
+	"\x04Join\x12\x14.peer.v1.JoinRequest\x1a\x15.peer.v1.JoinResponse\x12?\n" +
 	"\bTransfer\x12\x18.peer.v1.TransferRequest\x1a\x19.peer.v1.TransferResponse\x12B\n" +
 	"\tMayRemove\x12\x19.peer.v1.MayRemoveRequest\x1a\x1a.peer.v1.MayRemoveResponseB/Z-github.com/idnode/idnode/proto/peer/v1;peerv1b\x06proto3"
 
@@ -1496,7 +1369,7 @@ func file_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_peer_v1_peer_proto_goTypes = []any{
 	(ForwardResponse_Status)(0), // 0: peer.v1.ForwardResponse.Status
 	(*HelloRequest)(nil),        // 1: peer.v1.HelloRequest
@@ -1511,51 +1384,46 @@ var file_peer_v1_peer_proto_goTypes = []any{
 	(*Figures)(nil),             // 10: peer.v1.Figures
 	(*JoinRequest)(nil),         // 11: peer.v1.JoinRequest
 	(*JoinResponse)(nil),        // 12: peer.v1.JoinResponse
-	(*InviteRequest)(nil),       // 13: peer.v1.InviteRequest
-	(*InviteResponse)(nil),      // 14: peer.v1.InviteResponse
-	(*TransferRequest)(nil),     // 15: peer.v1.TransferRequest
-	(*TransferResponse)(nil),    // 16: peer.v1.TransferResponse
-	(*MayRemoveRequest)(nil),    // 17: peer.v1.MayRemoveRequest
-	(*MayRemoveResponse)(nil),   // 18: peer.v1.MayRemoveResponse
-	(*Failure)(nil),             // 19: peer.v1.Failure
-	(*v1.Member)(nil),           // 20: raftlog.v1.Member
-	(*v1.GroupResult)(nil),      // 21: raftlog.v1.GroupResult
-	(*v1.Refusal)(nil),          // 22: raftlog.v1.Refusal
+	(*TransferRequest)(nil),     // 13: peer.v1.TransferRequest
+	(*TransferResponse)(nil),    // 14: peer.v1.TransferResponse
+	(*MayRemoveRequest)(nil),    // 15: peer.v1.MayRemoveRequest
+	(*MayRemoveResponse)(nil),   // 16: peer.v1.MayRemoveResponse
+	(*Failure)(nil),             // 17: peer.v1.Failure
+	(*v1.Member)(nil),           // 18: raftlog.v1.Member
+	(*v1.GroupResult)(nil),      // 19: raftlog.v1.GroupResult
+	(*v1.Refusal)(nil),          // 20: raftlog.v1.Refusal
 }
 var file_peer_v1_peer_proto_depIdxs = []int32{
-	20, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
-	20, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
-	20, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
+	18, // 0: peer.v1.HelloRequest.self:type_name -> raftlog.v1.Member
+	18, // 1: peer.v1.HelloResponse.self:type_name -> raftlog.v1.Member
+	18, // 2: peer.v1.HelloResponse.members:type_name -> raftlog.v1.Member
 	0,  // 3: peer.v1.ForwardResponse.status:type_name -> peer.v1.ForwardResponse.Status
-	21, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
+	19, // 4: peer.v1.ForwardResponse.result:type_name -> raftlog.v1.GroupResult
 	10, // 5: peer.v1.PingResponse.figures:type_name -> peer.v1.Figures
 	9,  // 6: peer.v1.PingResponse.leader_contact:type_name -> peer.v1.LeaderContact
-	20, // 7: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
-	20, // 8: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
-	20, // 9: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
-	20, // 10: peer.v1.InviteResponse.member:type_name -> raftlog.v1.Member
-	22, // 11: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
-	1,  // 12: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
-	3,  // 13: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
-	5,  // 14: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
-	7,  // 15: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
-	11, // 16: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
-	13, // 17: peer.v1.PeerService.Invite:input_type -> peer.v1.InviteRequest
-	15, // 18: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
-	17, // 19: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
-	2,  // 20: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
-	4,  // 21: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
-	6,  // 22: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
-	8,  // 23: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
-	12, // 24: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
-	14, // 25: peer.v1.PeerService.Invite:output_type -> peer.v1.InviteResponse
-	16, // 26: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
-	18, // 27: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	18, // 7: peer.v1.JoinRequest.member:type_name -> raftlog.v1.Member
+	18, // 8: peer.v1.JoinResponse.member:type_name -> raftlog.v1.Member
+	18, // 9: peer.v1.JoinResponse.members:type_name -> raftlog.v1.Member
+	20, // 10: peer.v1.Failure.refusal:type_name -> raftlog.v1.Refusal
+	1,  // 11: peer.v1.PeerService.Hello:input_type -> peer.v1.HelloRequest
+	3,  // 12: peer.v1.PeerService.Forward:input_type -> peer.v1.ForwardRequest
+	5,  // 13: peer.v1.PeerService.ReadIndex:input_type -> peer.v1.ReadIndexRequest
+	7,  // 14: peer.v1.PeerService.Ping:input_type -> peer.v1.PingRequest
+	11, // 15: peer.v1.PeerService.Join:input_type -> peer.v1.JoinRequest
+	13, // 16: peer.v1.PeerService.Transfer:input_type -> peer.v1.TransferRequest
+	15, // 17: peer.v1.PeerService.MayRemove:input_type -> peer.v1.MayRemoveRequest
+	2,  // 18: peer.v1.PeerService.Hello:output_type -> peer.v1.HelloResponse
+	4,  // 19: peer.v1.PeerService.Forward:output_type -> peer.v1.ForwardResponse
+	6,  // 20: peer.v1.PeerService.ReadIndex:output_type -> peer.v1.ReadIndexResponse
+	8,  // 21: peer.v1.PeerService.Ping:output_type -> peer.v1.PingResponse
+	12, // 22: peer.v1.PeerService.Join:output_type -> peer.v1.JoinResponse
+	14, // 23: peer.v1.PeerService.Transfer:output_type -> peer.v1.TransferResponse
+	16, // 24: peer.v1.PeerService.MayRemove:output_type -> peer.v1.MayRemoveResponse
+	18, // [18:25] is the sub-list for method output_type
+	11, // [11:18] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_peer_v1_peer_proto_init() }
@@ -1570,7 +1438,7 @@ func file_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_peer_v1_peer_proto_rawDesc), len(file_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,7 +26,6 @@ const (
 	PeerService_ReadIndex_FullMethodName = "/peer.v1.PeerService/ReadIndex"
 	PeerService_Ping_FullMethodName      = "/peer.v1.PeerService/Ping"
 	PeerService_Join_FullMethodName      = "/peer.v1.PeerService/Join"
-	PeerService_Invite_FullMethodName    = "/peer.v1.PeerService/Invite"
 	PeerService_Transfer_FullMethodName  = "/peer.v1.PeerService/Transfer"
 	PeerService_MayRemove_FullMethodName = "/peer.v1.PeerService/MayRemove"
 )
@@ -53,8 +52,6 @@ type PeerServiceClient interface {
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
 	// Join asks to be taken into the cluster; any member can be asked.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
-	// Invite tells a waiting node to join.
-	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
 	// Transfer asks the leader to hand leadership over.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
@@ -122,16 +119,6 @@ func (c *peerServiceClient) Join(ctx context.Context, in *JoinRequest, opts ...g
 	return out, nil
 }
 
-func (c *peerServiceClient) Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(InviteResponse)
-	err := c.cc.Invoke(ctx, PeerService_Invite_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *peerServiceClient) Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TransferResponse)
@@ -174,8 +161,6 @@ type PeerServiceServer interface {
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
 	// Join asks to be taken into the cluster; any member can be asked.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
-	// Invite tells a waiting node to join.
-	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
 	// Transfer asks the leader to hand leadership over.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
@@ -204,9 +189,6 @@ func (UnimplementedPeerServiceServer) Ping(context.Context, *PingRequest) (*Ping
 }
 func (UnimplementedPeerServiceServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
-}
-func (UnimplementedPeerServiceServer) Invite(context.Context, *InviteRequest) (*InviteResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Invite not implemented")
 }
 func (UnimplementedPeerServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
@@ -314,24 +296,6 @@ func _PeerService_Join_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PeerService_Invite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(InviteRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PeerServiceServer).Invite(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PeerService_Invite_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PeerServiceServer).Invite(ctx, req.(*InviteRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _PeerService_Transfer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TransferRequest)
 	if err := dec(in); err != nil {
@@ -390,10 +354,6 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _PeerService_Join_Handler,
-		},
-		{
-			MethodName: "Invite",
-			Handler:    _PeerService_Invite_Handler,
 		},
 		{
 			MethodName: "Transfer",

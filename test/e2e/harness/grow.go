@@ -15,7 +15,7 @@ import (
 )
 
 // Add prepares a further node, which finds its place with the given flags of
-// `idnode serve` (--join, --standby) instead of a list of peers. An empty tag
+// `idnode serve` (--join) instead of a list of peers. An empty tag
 // leaves the tag to the cluster; Settled then fills it in.
 func (c *Cluster) Add(t testing.TB, tag string, place ...string) *Node {
 	t.Helper()
