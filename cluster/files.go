@@ -103,16 +103,12 @@ func (f *files) SaveWitness(data []byte) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// compareRevision fails if the record is older than the store's revision of it. A record
-// of an older version of the program has no revision, and cannot be checked.
+// compareRevision fails if the record is older than the store's revision of it.
 func (f *files) compareRevision(s *store.Store) error {
 	known, err := s.Revision()
 	switch {
 	case err != nil:
 		return err
-	case f.revision == 0:
-		f.revision = known
-		return nil
 	case f.revision < known:
 		return fmt.Errorf("%w: it is an older copy, of revision %d, and revision %d was written", member.ErrCorrupt, f.revision, known)
 	case f.revision == known:

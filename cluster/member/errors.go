@@ -10,6 +10,8 @@ import (
 var (
 	// ErrCorrupt means node.json is damaged.
 	ErrCorrupt = errors.New("node.json is damaged")
+	// ErrOtherVersion means that another version of the program wrote the data directory.
+	ErrOtherVersion = errors.New("the data directory has another form")
 	// ErrMismatch means the files of the data directory do not belong together.
 	ErrMismatch = errors.New("the data directory is incomplete")
 	// ErrTagTaken means the cluster knows the node's tag under another Raft id.

@@ -45,6 +45,15 @@ func ParseID(s string) (ID, error) {
 // String returns the 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
+// MarshalText implements encoding.TextMarshaler.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *ID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseID(string(text))
+	return err
+}
+
 // ServerID returns the id as Raft writes it.
 func (id ID) ServerID() raft.ServerID { return raft.ServerID(id.String()) }
 

@@ -22,10 +22,9 @@ import (
 // FileName is the name of the record's file in the data directory.
 const FileName = "node.json"
 
-// recordVersion is the layout of the file; an unknown one is refused.
-const recordVersion = 1
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// dirVersion is that of the form of the whole data directory, which the record tells.
+// Version 1 was that of builds before the first release.
+const dirVersion = 2
 
 // Record is a data directory's record of its node.
 //
@@ -33,34 +32,33 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // is set, except by a recovery.
 type Record struct {
 	// ID is the node's Raft id.
-	ID ID
+	ID ID `json:"id"`
 	// Tag is the node's tag; empty until it is known.
-	Tag string
+	Tag string `json:"tag"`
 	// ClusterID is the cluster's id, 16 bytes; empty until the node has one.
-	ClusterID []byte
+	ClusterID []byte `json:"-"`
 	// Founder means that this node forms the cluster: it alone bootstraps Raft.
-	Founder bool
+	Founder bool `json:"founder"`
 	// Members are the members as the node last knew them: the plan of the first
 	// start, later a copy of the replicated table. A restarted node authenticates
 	// its peers by them until it has applied its log, and finds their addresses.
-	Members []*raftlogv1.Member
+	Members []*raftlogv1.Member `json:"-"`
 	// TagConfirmed means that the cluster has confirmed the tag.
-	TagConfirmed bool
+	TagConfirmed bool `json:"tag_confirmed"`
 	// Removed means that the node was removed from the cluster.
-	Removed bool
+	Removed bool `json:"removed"`
 	// Recovering means that a recovery of the cluster was started and not finished: the
 	// node must not start.
-	Recovering bool
+	Recovering bool `json:"recovering,omitempty"`
 	// Diverged is how the node's state differed from the cluster's; empty if it never
 	// did. The node must not start.
-	Diverged string
+	Diverged string `json:"diverged,omitempty"`
 	// SetBack is what others have seen and the data directory has lost; empty if nothing.
 	// The node must not start, unless an operator trusts the directory: its starts would
 	// soon have higher numbers than those that were seen.
-	SetBack string
-	// Revision counts how often the record was written. It is 0 in a record of an older
-	// version of the program.
-	Revision uint64
+	SetBack string `json:"set_back,omitempty"`
+	// Revision counts how often the record was written.
+	Revision uint64 `json:"revision"`
 }
 
 // InCluster reports whether the node belongs to a cluster.
@@ -82,34 +80,19 @@ func cloneMembers(members []*raftlogv1.Member) []*raftlogv1.Member {
 	return out
 }
 
-// fileJSON is the file's layout. FileChecksum is CRC-32C over the same document with an
-// empty checksum. Older versions of the program know neither of the two new fields, and
-// read and write the embedded ones.
-type fileJSON struct {
-	recordJSON
-	Revision     uint64 `json:"revision,omitempty"`
-	FileChecksum string `json:"seal,omitempty"`
-}
-
-// recordJSON is the part of the layout with the record. Checksum is CRC-32C over
-// this part with an empty checksum.
-type recordJSON struct {
-	Version      int               `json:"version"`
-	ID           string            `json:"id"`
-	Tag          string            `json:"tag"`
-	ClusterID    string            `json:"cluster_id"`
-	Founder      bool              `json:"founder"`
-	TagConfirmed bool              `json:"tag_confirmed"`
-	Removed      bool              `json:"removed"`
-	Recovering   bool              `json:"recovering,omitempty"`
-	Diverged     string            `json:"diverged,omitempty"`
-	SetBack      string            `json:"set_back,omitempty"`
-	Members      []json.RawMessage `json:"members"`
-	Checksum     string            `json:"checksum"`
+// document is the layout of the file. Checksum is CRC-32C over the same document with an
+// empty one.
+type document struct {
+	Version   int    `json:"version"`
+	ClusterID string `json:"cluster_id"`
+	Record
+	Members  []json.RawMessage `json:"members"`
+	Checksum string            `json:"checksum"`
 }
 
 // Load reads the record of the data directory dir. It returns an error that
-// wraps fs.ErrNotExist if there is none, and ErrCorrupt if it is damaged.
+// wraps fs.ErrNotExist if there is none, ErrCorrupt if it is damaged, and ErrOtherVersion
+// if the directory is of another version.
 func Load(dir string) (*Record, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
@@ -136,10 +119,7 @@ func (r *Record) Save(dir string) error {
 }
 
 func encodeRecord(r *Record) ([]byte, error) {
-	doc := recordJSON{
-		Version: recordVersion, ID: r.ID.String(), Tag: r.Tag, ClusterID: hex.EncodeToString(r.ClusterID),
-		Founder: r.Founder, TagConfirmed: r.TagConfirmed, Removed: r.Removed, Recovering: r.Recovering, Diverged: r.Diverged, SetBack: r.SetBack, Members: []json.RawMessage{},
-	}
+	doc := document{Version: dirVersion, ClusterID: hex.EncodeToString(r.ClusterID), Record: *r, Members: []json.RawMessage{}}
 	for _, m := range r.Members {
 		raw, err := protojson.Marshal(m)
 		if err != nil {
@@ -147,76 +127,44 @@ func encodeRecord(r *Record) ([]byte, error) {
 		}
 		doc.Members = append(doc.Members, raw)
 	}
-	return encodeFile(doc, r.Revision)
-}
-
-// encodeFile returns the document with its checksums.
-func encodeFile(doc recordJSON, revision uint64) ([]byte, error) {
 	var err error
-	if doc.Checksum, err = doc.checksum(); err != nil {
+	if doc.Checksum, err = doc.sum(); err != nil {
 		return nil, err
 	}
-	file := fileJSON{recordJSON: doc, Revision: revision}
-	if file.FileChecksum, err = file.fileChecksum(); err != nil {
-		return nil, err
-	}
-	data, err := json.MarshalIndent(file, "", "  ")
+	data, err := json.MarshalIndent(doc, "", "  ")
 	return append(data, '\n'), err
 }
 
-func (doc recordJSON) checksum() (string, error) {
+// sum is over the compact form, which json.Marshal makes of raw messages too, so that
+// reading the indented file and writing it again gives the same.
+func (doc document) sum() (string, error) {
 	doc.Checksum = ""
-	return sumJSON(doc)
-}
-
-func (file fileJSON) fileChecksum() (string, error) {
-	file.FileChecksum = ""
-	return sumJSON(file)
-}
-
-// sumJSON is over the compact form, which json.Marshal makes of raw messages
-// too, so that reading the indented file and writing it again gives the same.
-func sumJSON(v any) (string, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)), nil
+	data, err := json.Marshal(doc)
+	return fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), err
 }
 
 func decodeRecord(data []byte) (*Record, error) {
-	var file fileJSON
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	var doc document
+	err := json.Unmarshal(data, &doc)
+	version := doc.Version
+	doc.Version = dirVersion // If the rest is of this version, the number is damaged.
+	sum, sumErr := doc.sum()
+	intact := err == nil && sumErr == nil && sum == doc.Checksum
+	switch {
+	case intact && version == dirVersion:
+		return doc.record()
+	case !intact && version != dirVersion && json.Valid(data):
+		return nil, fmt.Errorf("%w: it is of version %d, and this program reads version %d; start the program that wrote it, or remove this member, empty the directory and join under a new tag",
+			ErrOtherVersion, version, dirVersion)
 	}
-	if sum, err := file.checksum(); err != nil || sum != file.Checksum {
-		return nil, fmt.Errorf("%w: its checksum is %q, its content has %q", ErrCorrupt, file.Checksum, sum)
-	}
-	checked := file.Revision > 0 || file.FileChecksum != ""
-	if sum, err := file.fileChecksum(); checked && (err != nil || sum != file.FileChecksum) {
-		return nil, fmt.Errorf("%w: its file checksum is %q, its content has %q", ErrCorrupt, file.FileChecksum, sum)
-	}
-	if file.Version != recordVersion {
-		return nil, fmt.Errorf("node.json has layout %d, this program knows %d: start a newer one", file.Version, recordVersion)
-	}
-	r, err := recordFromJSON(file.recordJSON)
-	if err != nil {
-		return nil, err
-	}
-	r.Revision = file.Revision
-	return r, nil
+	return nil, fmt.Errorf("%w: its checksum is %q, its content has %q (%v)", ErrCorrupt, doc.Checksum, sum, errors.Join(err, sumErr))
 }
 
-func recordFromJSON(doc recordJSON) (*Record, error) {
-	id, err := ParseID(doc.ID)
-	if err != nil {
+func (doc document) record() (*Record, error) {
+	r, err := doc.Record, error(nil)
+	if r.ClusterID, err = hex.DecodeString(doc.ClusterID); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
-	clusterID, err := hex.DecodeString(doc.ClusterID)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
-	}
-	r := &Record{ID: id, Tag: doc.Tag, ClusterID: clusterID, Founder: doc.Founder, TagConfirmed: doc.TagConfirmed, Removed: doc.Removed, Recovering: doc.Recovering, Diverged: doc.Diverged, SetBack: doc.SetBack}
 	for _, raw := range doc.Members {
 		m := &raftlogv1.Member{}
 		if err := protojson.Unmarshal(raw, m); err != nil {
@@ -224,7 +172,7 @@ func recordFromJSON(doc recordJSON) (*Record, error) {
 		}
 		r.Members = append(r.Members, m)
 	}
-	return r, nil
+	return &r, nil
 }
 
 // writeAtomically replaces dir/name: the file is complete and on disk before it

@@ -2,7 +2,6 @@ package member
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -147,32 +146,30 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestRecordOfAnOlderVersion: it has no revision and no checksum, and is read. An
-// older version reads ours, because what it knows of has its checksum still.
-func TestRecordOfAnOlderVersion(t *testing.T) {
-	want := testRecord()
-	want.Revision = 7
-	data, err := encodeRecord(want)
+// TestADirectoryOfAnotherVersionIsRefused: one of a build before the first release, whose
+// record has other checksums, one of a later program, and what is not a record of any.
+func TestADirectoryOfAnotherVersionIsRefused(t *testing.T) {
+	data, err := encodeRecord(testRecord())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc recordJSON
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
+	ours := []byte(`"version": 2`)
+	if !bytes.Contains(data, ours) {
+		t.Fatalf("no version: %s", data)
 	}
-	if sum, err := doc.checksum(); err != nil || sum != doc.Checksum {
-		t.Errorf("an older version computes the checksum %q (%v), the file has %q", sum, err, doc.Checksum)
-	}
-	older, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := decodeRecord(older)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want.Revision = 0
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-		t.Errorf("a record of an older version (-want +got):\n%s", diff)
+	later := bytes.Replace(data, []byte(`"tag": "A"`), []byte(`"tag": "E"`), 1)
+	for name, tt := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"a build before the first release": {[]byte(`{"version": 1, "id": "01", "members": [], "checksum": "ee0fd3ff", "revision": 1, "seal": "ca7e0000"}`), ErrOtherVersion},
+		"a later program":                  {bytes.Replace(later, ours, []byte(`"version": 3`), 1), ErrOtherVersion},
+		"a file without a version":         {[]byte("{}"), ErrOtherVersion},
+		"a damaged version":                {bytes.Replace(data, ours, []byte(`"version": 3`), 1), ErrCorrupt},
+		"damage beside the version":        {later, ErrCorrupt},
+	} {
+		if _, err := decodeRecord(tt.data); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
 	}
 }

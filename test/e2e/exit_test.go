@@ -56,12 +56,18 @@ func TestExitCodes(t *testing.T) {
 	crashed.WaitReady(t)
 
 	damaged.Process.Stop(t)
-	if err := os.WriteFile(filepath.Join(damaged.DataDir, "node.json"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	damaged.Start(t)
-	if code := damaged.Process.Wait(t, drained); code != 4 {
-		t.Errorf("a node with damaged data ended with %d, want 4", code)
+	for _, tt := range []struct {
+		record, says string
+		code         int
+	}{{`{"version": 1}`, "version 1, and this program reads version 2", 5}, {"x", "DATA_LOSS", 4}} {
+		if err := os.WriteFile(filepath.Join(damaged.DataDir, "node.json"), []byte(tt.record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		damaged.Start(t)
+		ends(t, damaged, tt.says)
+		if code := damaged.Process.Wait(t, drained); code != tt.code {
+			t.Errorf("a node with the record %s ended with %d, want %d", tt.record, code, tt.code)
+		}
 	}
 	remove(t, stopped, damaged.Tag)
 
