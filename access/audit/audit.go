@@ -44,28 +44,11 @@ const (
 	// EventBackup is that of a backup; After of the second line is a Copied.
 	EventBackup  = "cluster.backup"
 	EventRecover = "cluster.recover"
-	// EventRead is that of counters and claims; Name is what was asked for, or how
-	// what was listed begins.
-	EventRead      = "read"
-	EventReadRoles = "roles.read"
 	// EventDenied is a call that the caller had no right to; After says to what.
 	EventDenied = "call.denied"
 	// EventTorn says that the end of the file was cut off by a crash; Before is how
 	// many bytes of a line that was never finished were dropped.
 	EventTorn = "audit.torn"
-)
-
-// Level says what is recorded. Each has what the one before it has, too.
-type Level string
-
-// The levels.
-const (
-	// Changes is what takes numbers back or changes the cluster.
-	Changes Level = "changes"
-	// Denials is calls that the caller had no right to.
-	Denials Level = "denials"
-	// Reads is what callers read.
-	Reads Level = "reads"
 )
 
 // Outcomes of what is recorded. A line is written before anything is done, and

@@ -13,7 +13,6 @@ package config
 import (
 	"time"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
@@ -23,10 +22,6 @@ type Config struct {
 	// Tag is the node tag, A to ZZZZ. It may be empty only for a node that
 	// joins: the cluster then gives it one.
 	Tag string
-	// TagByHost holds node tags by the names of the machines, as the operating
-	// system says them, so that many machines can share one configuration. Load
-	// takes this machine's tag from there.
-	TagByHost map[string]string
 	// DataDir is the folder that belongs to this node permanently.
 	DataDir string
 
@@ -76,14 +71,12 @@ type Config struct {
 	// TLSCert, TLSKey and TLSCA are PEM files.
 	TLSCert, TLSKey, TLSCA string
 	// Admin holds names of client certificates: as long as there are no roles,
-	// dangerous calls are kept to them.
+	// dangerous calls are kept to them. One * alone allows them to every caller. Without
+	// any, a node with TLS refuses them to all, and needs roles to start.
 	Admin []string
-	// OpenToAllCertificates allows them to every caller: without it, a node with TLS
-	// and without Admin refuses them to all, and needs roles to start.
-	OpenToAllCertificates bool
-	// Audit is the file that records what changed the cluster; empty for none.
-	// AuditLevel says what else it records: changes, denials or reads.
-	Audit, AuditLevel string
+	// Audit is the file that records what changed the cluster, and denied calls; empty
+	// for none.
+	Audit string
 	// Insecure allows listening without TLS on more than loopback.
 	Insecure bool
 
@@ -94,10 +87,6 @@ type Config struct {
 	// snapshot is taken after them; one entry counts as 4 KiB at least.
 	SnapshotBytes int64
 
-	// RavenDBExactNumbers says that all clients of RavenDB's HTTP calls read whole
-	// numbers above 2^53 exactly, so that they may have HiLo ranges there.
-	RavenDBExactNumbers bool
-
 	// CallTimeout bounds every call, also one with a later deadline.
 	CallTimeout time.Duration
 
@@ -105,22 +94,11 @@ type Config struct {
 	// cut off, from numbers that the cluster grants in advance; 0 for not at all.
 	ReserveFor time.Duration
 
-	// MaxMessageBytes bounds one gRPC message that is received.
-	MaxMessageBytes int
-	// MaxConcurrentStreams bounds the calls in flight on one connection.
-	MaxConcurrentStreams int
-	// MaxHeaderBytes bounds the headers of one call.
-	MaxHeaderBytes int
-	// HandshakeTimeout bounds the opening of a connection.
-	HandshakeTimeout time.Duration
 	// MaxInFlight bounds the calls in flight on the node.
 	MaxInFlight int
 	// MaxHeldBytes bounds what the node holds for callers: requests, and answers that
-	// were not read. One caller gets half of it.
+	// were not read. One caller gets half of it, and a connection for each 64 KiB.
 	MaxHeldBytes int64
-	// MaxCallerConnections bounds the connections of one caller: a principal, or
-	// without TLS an address.
-	MaxCallerConnections int
 
 	// LogStore is what keeps the Raft log: bolt, or wal, which needs one sync for
 	// each append instead of two. A data directory keeps the one it began with; auto
@@ -157,22 +135,16 @@ func Default() Config {
 
 		CallTimeout: 2100 * time.Millisecond,
 
-		MaxMessageBytes:      4 << 20,
-		MaxConcurrentStreams: 4_096,
-		MaxHeaderBytes:       16 << 10,
-		HandshakeTimeout:     5 * time.Second,
-		MaxInFlight:          4_096,
-		MaxHeldBytes:         64 << 20,
-		MaxCallerConnections: 1_024,
+		MaxInFlight:  4_096,
+		MaxHeldBytes: 64 << 20,
 
 		LogStore:        "auto",
 		StorageWatchdog: 3 * time.Second,
 		LeaderPriority:  1,
 		StorageLowMark:  64 << 20,
 
-		AuditLevel: string(audit.Changes),
-		LogLevel:   "info",
-		LogFormat:  "text",
+		LogLevel:  "info",
+		LogFormat: "text",
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/server/config"
-	"github.com/idnode/idnode/server/grpcapi"
 	"github.com/idnode/idnode/server/service"
 )
 
@@ -25,10 +24,6 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want.StorageLowMark = cluster.DefaultFreeBytes
 	want.CallTimeout = service.DefaultCallTimeout
 	want.MaxInFlight = service.DefaultMaxInFlight
-	want.MaxMessageBytes = grpcapi.DefaultMaxMessageBytes
-	want.MaxConcurrentStreams = grpcapi.DefaultMaxStreams
-	want.MaxHeaderBytes = grpcapi.DefaultMaxHeaderBytes
-	want.HandshakeTimeout = grpcapi.DefaultHandshakeTimeout
 	if diff := cmp.Diff(want, config.Default()); diff != "" {
 		t.Errorf("(-parts +configuration):\n%s", diff)
 	}

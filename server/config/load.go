@@ -44,9 +44,6 @@ func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	if err := c.apply(fromFlags(fs), variables, inFile); err != nil {
 		return nil, err
 	}
-	if err := c.findTag(); err != nil {
-		return nil, err
-	}
 	c.fillAdvertised()
 	c.chooseWay()
 	if err := c.Validate(); err != nil {

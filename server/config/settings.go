@@ -35,7 +35,6 @@ func groups(c *Config) []group {
 	return []group{
 		{"Identity", []setting{
 			{"tag", "node tag, 1 to 4 letters A to Z; empty when joining: the cluster gives one", &c.Tag},
-			{"tag-by-host", "HOST=TAG, the node tag of the machine with this host name, where many share one configuration", &c.TagByHost},
 			{"data-dir", "folder of this node's data, made if it is not there; needed", &c.DataDir},
 			{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", &c.ServerPrefix},
 		}},
@@ -63,21 +62,14 @@ func groups(c *Config) []group {
 			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", &c.TLSCert},
 			{"tls-key", "key file (PEM)", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", &c.TLSCA},
-			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles; several allowed", &c.Admin},
-			{"open-to-all-certificates", "keep nothing from any certificate of the CA as long as there are no roles; with TLS, a node needs this, admin, or roles", &c.OpenToAllCertificates},
+			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles, several allowed; or * for all certificates of the CA; with TLS, a node needs this or roles", &c.Admin},
 			{"insecure", "allow listening without TLS on more than loopback", &c.Insecure},
 		}},
 		{"Calls", []setting{
-			{"ravendb-exact-numbers", "all clients of RavenDB's HTTP calls read numbers above 2^53 exactly, unlike JavaScript: give them HiLo ranges there", &c.RavenDBExactNumbers},
 			{"call-timeout", "bound of every call; it waits for a leader until 100ms before", &c.CallTimeout},
 			{"reserve-for", "for how long HiLo ranges go on while this node is cut off, from numbers granted in advance; at most 24h, 0 for not at all", &c.ReserveFor},
 			{"max-in-flight", "most calls in flight on the node", &c.MaxInFlight},
-			{"max-concurrent-streams", "most calls in flight on one connection", &c.MaxConcurrentStreams},
-			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave", &c.MaxHeldBytes},
-			{"max-caller-connections", "most connections of one caller, which is a principal, or without TLS an address", &c.MaxCallerConnections},
-			{"max-message-bytes", "largest gRPC message", &c.MaxMessageBytes},
-			{"max-header-bytes", "largest headers of one call", &c.MaxHeaderBytes},
-			{"handshake-timeout", "bound of opening a connection", &c.HandshakeTimeout},
+			{"max-held-bytes", "bytes held for callers: requests, and answers that were not read; one caller has half of what the others leave, and a connection for each 64 KiB", &c.MaxHeldBytes},
 		}},
 		{"Raft", []setting{
 			{"heartbeat-timeout", "how long a follower waits for its leader; Raft's other timeouts follow from it", &c.HeartbeatTimeout},
@@ -90,8 +82,7 @@ func groups(c *Config) []group {
 			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
 		}},
 		{"Log", []setting{
-			{"audit", "file that records who changed the cluster or took numbers back, each line with the hash of the one before (default: none)", &c.Audit},
-			{"audit-level", "what audit records: changes; denials, also calls that the caller had no right to; or reads, also what was read", &c.AuditLevel},
+			{"audit", "file that records who changed the cluster, took numbers back, or was denied a call, each line with the hash of the one before (default: none)", &c.Audit},
 			{"log-level", "debug, info, warn or error", &c.LogLevel},
 			{"log-format", "text or json", &c.LogFormat},
 		}},

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -111,13 +110,19 @@ func (c *Config) checkAlone(p *problems) {
 var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
 
 // ErrUnguarded means that no setting names the callers that may make dangerous calls.
-var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --open-to-all-certificates")
+var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
 
 // Guarded says whether dangerous calls are kept to Admin as long as there are no roles,
 // be it empty.
 func (c *Config) Guarded() bool {
-	return len(c.Admin) > 0 || c.TLS() && !c.OpenToAllCertificates
+	return (len(c.Admin) > 0 || c.TLS()) && !c.openToAll()
 }
+
+// openToAll says whether every holder of a certificate is an administrator.
+func (c *Config) openToAll() bool { return slices.Equal(c.Admin, []string{everyone}) }
+
+// everyone, as the only administrator, stands for all.
+const everyone = "*"
 
 // CheckGuard is asked once it is known whether there are roles. A node that may join a
 // cluster with roles must say its own rules all the same: these roles may be taken away.
@@ -238,11 +243,8 @@ func (c *Config) checkTLS(p *problems) {
 	if slices.Contains(c.Admin, "") {
 		p.add("admin", "has a name that is empty")
 	}
-	switch {
-	case c.OpenToAllCertificates && !c.TLS():
-		p.add("open-to-all-certificates", "needs TLS: without it no client shows a certificate")
-	case c.OpenToAllCertificates && len(c.Admin) > 0:
-		p.add("open-to-all-certificates", "contradicts admin")
+	if slices.Contains(c.Admin, everyone) && !c.openToAll() {
+		p.add("admin", "* stands for all, and the other names for nothing beside it")
 	}
 	if !c.TLS() || c.TLSCA != "" {
 		return
@@ -275,32 +277,19 @@ func (c *Config) checkWaits(p *problems) {
 	if c.ReserveFor != 0 {
 		between(p, "reserve-for", c.ReserveFor, time.Second, 24*time.Hour)
 	}
-	between(p, "handshake-timeout", c.HandshakeTimeout, 100*time.Millisecond, time.Minute)
 	between(p, "storage-watchdog", c.StorageWatchdog, 300*time.Millisecond, 10*time.Minute)
 }
 
 func (c *Config) checkLimits(p *problems) {
-	// A group of another node's calls has up to 64 KiB, and a head: one that were
-	// refused for its size would be sent again and again.
-	between(p, "max-message-bytes", c.MaxMessageBytes, 128<<10, 64<<20)
-	between(p, "max-concurrent-streams", c.MaxConcurrentStreams, 1, 1<<20)
-	between(p, "max-header-bytes", c.MaxHeaderBytes, 1<<10, 1<<20)
 	between(p, "max-in-flight", c.MaxInFlight, 1, 1<<24)
-	between(p, "max-held-bytes", c.MaxHeldBytes, 8<<20, 1<<40)
-	// A message counts twice while its calls begin, and a caller has half at most.
-	if int64(c.MaxMessageBytes) > c.MaxHeldBytes/4 {
-		p.add("max-held-bytes", "%d is less than four times max-message-bytes (%d): the largest message would never find room", c.MaxHeldBytes, c.MaxMessageBytes)
-	}
-	between(p, "max-caller-connections", c.MaxCallerConnections, 1, 1<<20)
+	// The largest message, of 4 MiB, counts twice while its calls begin, and a caller has
+	// half at most.
+	between(p, "max-held-bytes", c.MaxHeldBytes, 16<<20, 1<<40)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
 	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
 }
 
 func (c *Config) checkLog(p *problems) {
-	oneOf(p, "audit-level", c.AuditLevel, string(audit.Changes), string(audit.Denials), string(audit.Reads))
-	if c.Audit == "" && c.AuditLevel != string(audit.Changes) {
-		p.add("audit-level", "%q is of no use without audit, the file", c.AuditLevel)
-	}
 	oneOf(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf(p, "log-format", c.LogFormat, "text", "json")
 }

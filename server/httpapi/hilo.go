@@ -32,14 +32,14 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 	req := service.NextRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag), Separator: p.text("identityPartsSeparator"),
 		LastSize: p.number("lastBatchSize", 0), LastMax: p.number("lastMax", 0), HasLastRange: has, LastRangeAt: at,
-		MaxHigh: a.maxHigh,
+		MaxHigh: maxExact,
 	}
 	if p.err != nil {
 		return p.err
 	}
 	res, err := a.service.NextRange(r.Context(), req)
 	if err != nil {
-		return a.withExactHint(err)
+		return withExactHint(err)
 	}
 	writeJSON(w, http.StatusCreated, rangeAnswer{
 		Prefix: res.Prefix, Low: res.Low, High: res.High, LastSize: res.Size,
@@ -48,14 +48,14 @@ func (a *api) nextRange(w http.ResponseWriter, r *http.Request, p *params) error
 	return nil
 }
 
-// withExactHint says of a range that is refused how it could be had.
-func (a *api) withExactHint(err error) error {
+// withExactHint says of a range that is refused why.
+func withExactHint(err error) error {
 	var e *service.Error
-	if a.maxHigh == 0 || !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
+	if !errors.As(err, &e) || e.Reason != service.ReasonCounterExhausted {
 		return err
 	}
 	hinted := *e
-	hinted.Message += "; clients that read numbers as doubles would repeat ids above 2^53: --ravendb-exact-numbers says that there are none"
+	hinted.Message += "; over HTTP no range ends above 2^53, because clients that read numbers as doubles would repeat ids"
 	return &hinted
 }
 

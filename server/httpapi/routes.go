@@ -23,8 +23,6 @@ type api struct {
 	service *service.Service
 	// scheme is that of every node's HTTP port: http or https.
 	scheme string
-	// maxHigh is where ranges must end; 0 for no such bound.
-	maxHigh int64
 	// topology tells the etag of the topology.
 	topology topologyEtag
 	// refused reports each call that did not come to the service.

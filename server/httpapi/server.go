@@ -46,9 +46,6 @@ type Config struct {
 	ReadTimeout    time.Duration
 	WriteTimeout   time.Duration
 	IdleTimeout    time.Duration
-	// ExactNumbers says that all clients of RavenDB's calls read whole numbers above
-	// 2^53 exactly; otherwise no range ends above.
-	ExactNumbers bool
 	// ConnState, if set, is told what becomes of each connection; see http.Server.
 	ConnState func(net.Conn, http.ConnState)
 	// Held, if set, returns what is counted for the caller of a connection; nil if
@@ -103,9 +100,6 @@ func NewServer(cfg Config, svc *service.Service) *Server {
 	}}
 	if cfg.TLS != nil {
 		a.scheme = "https"
-	}
-	if !cfg.ExactNumbers {
-		a.maxHigh = maxExact
 	}
 	a.register(s.mux)
 	return s

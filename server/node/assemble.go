@@ -45,7 +45,7 @@ func (n *Node) assemble() error {
 		return err
 	}
 	if n.cfg.CheckGuard(false) != nil {
-		n.log.Warn("no administrators are named (--admin, or --open-to-all-certificates): the node goes on only if its cluster has roles")
+		n.log.Warn("no administrators are named (--admin): the node goes on only if its cluster has roles")
 	}
 	if err := n.openEtags(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (n *Node) assemble() error {
 		Cluster: clusterView{n.cluster}, Tag: n.cluster.Tag, CaughtUp: n.readiness.started.Load, OwnEtags: n.ownEtags, OwnReserves: n.ownReserves, ReserveTotal: n.ownReserveTotal,
 		ServerPrefix: n.cfg.ServerPrefix, CallTimeout: n.cfg.CallTimeout, MaxInFlight: n.cfg.MaxInFlight,
 		Caller: callerOf, Guarded: n.cfg.Guarded(), Admins: n.cfg.Admin, Hosts: append(slices.Clone(n.cfg.HTTPHost), n.cfg.AdvertiseHTTP, n.cfg.AdvertiseGRPC),
-		Audit: auditor, AuditLevel: audit.Level(n.cfg.AuditLevel), Version: n.version, Logger: n.log, Events: n.metrics.Service(),
+		Audit: auditor, Version: n.version, Logger: n.log, Events: n.metrics.Service(),
 	})
 	if err != nil {
 		return err
@@ -260,8 +260,7 @@ func (n *Node) openServer() {
 	creds = n.callers.grpc.Credentials(creds)
 	guard := peer.NewGuard(n.cluster.PeerSide(), authorize)
 	n.server = grpcapi.NewServer(grpcapi.Config{
-		MaxRecvBytes: n.cfg.MaxMessageBytes, MaxStreams: uint32(n.cfg.MaxConcurrentStreams),
-		MaxHeaderBytes: uint32(n.cfg.MaxHeaderBytes), HandshakeTimeout: n.cfg.HandshakeTimeout, Logger: n.log, Observer: n.metrics,
+		MaxStreams: uint32(max(grpcapi.DefaultMaxStreams, n.cfg.MaxInFlight)), Logger: n.log, Observer: n.metrics,
 		Options: append(n.tracing.ServerOptions(), grpc.ChainUnaryInterceptor(guard.Unary), grpc.ChainStreamInterceptor(guard.Stream)),
 	}, creds, n.service, n.readiness.health)
 	peer.NewServer(peerSide{n.cluster.PeerSide(), n.service}, n.tracing.Peer()).Register(n.server)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -33,8 +34,12 @@ type callers struct {
 	refused calllog.Budget
 }
 
+// connectionBytes is what a connection counts for in MaxHeldBytes: about its buffers.
+const connectionBytes = 64 << 10
+
 func newCallers(cfg *config.Config, m *metrics.Metrics, log *slog.Logger) *callers {
-	c := &callers{budget: budget.New(budget.Limits{Bytes: cfg.MaxHeldBytes, Connections: cfg.MaxCallerConnections}), metrics: m, log: log}
+	limits := budget.Limits{Bytes: cfg.MaxHeldBytes, Connections: cmp.Or(cfg.Tuning.CallerConnections, int(cfg.MaxHeldBytes/connectionBytes))}
+	c := &callers{budget: budget.New(limits), metrics: m, log: log}
 	c.grpc = peer.NewConnections(c.countGRPC)
 	return c
 }

@@ -24,7 +24,7 @@ func secured(t *testing.T, c *config.Config) {
 	if err := tlsconf.MakeCerts(dir, tlsconf.MakeOptions{Nodes: []string{c.Tag}}); err != nil {
 		t.Fatal(err)
 	}
-	c.OpenToAllCertificates = true
+	c.Admin = []string{"*"}
 	c.TLSCert, c.TLSKey, c.TLSCA = filepath.Join(dir, c.Tag+".crt"), filepath.Join(dir, c.Tag+".key"), filepath.Join(dir, "ca.crt")
 }
 

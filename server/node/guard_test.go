@@ -31,7 +31,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 	tier.Long(t)
 	c := configs(t, "A")["A"]
 	secured(t, c)
-	c.OpenToAllCertificates = false
+	c.Admin = nil
 	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrUnguarded) {
 		t.Fatalf("at a first start: %v", err)
 	}
@@ -45,7 +45,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 	if _, err := readyTo(t, c); !errors.Is(err, config.ErrUnguarded) {
 		t.Fatalf("at a later start, without roles: %v", err)
 	}
-	c.OpenToAllCertificates = true
+	c.Admin = []string{"*"}
 	if n, err = readyTo(t, c); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestANodeThatNobodyGuards(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.stop()
-	c.OpenToAllCertificates = false
+	c.Admin = nil
 	if n, err = readyTo(t, c); err != nil {
 		t.Fatalf("with roles: %v", err)
 	}

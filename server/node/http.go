@@ -66,7 +66,7 @@ func (n *Node) openHTTP() (err error) {
 		return err
 	}
 	cfg := n.httpConfig()
-	cfg.Around, cfg.Refused, cfg.ExactNumbers = n.tracing.Handler, n.metrics.Refused, n.cfg.RavenDBExactNumbers
+	cfg.Around, cfg.Refused = n.tracing.Handler, n.metrics.Refused
 	public := jsonapi.New(jsonapi.Config{Calls: n.server, CheckHost: n.service.CheckHost})
 	cfg.Answer = public.Answer
 	n.http.server = httpapi.NewServer(cfg, n.service)
@@ -76,10 +76,7 @@ func (n *Node) openHTTP() (err error) {
 }
 
 func (n *Node) httpConfig() httpapi.Config {
-	cfg := httpapi.Config{
-		MaxHeaderBytes: n.cfg.MaxHeaderBytes, HeaderTimeout: n.cfg.HandshakeTimeout,
-		WriteTimeout: n.cfg.CallTimeout + answerTime, Logger: n.log,
-	}
+	cfg := httpapi.Config{WriteTimeout: n.cfg.CallTimeout + answerTime, Logger: n.log}
 	cfg.ConnState, cfg.Held = n.callers.countHTTP()
 	if n.certs != nil {
 		cfg.TLS, cfg.Principal, cfg.Accepts = n.certs.Server("h2", "http/1.1"), tlsconf.Principal, n.certs.Accepts

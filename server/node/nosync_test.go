@@ -94,7 +94,7 @@ func loadWith(t *testing.T, store string, settings ...string) (*config.Config, e
 
 // untried are the switches with which a node alone does not start: it would wait for
 // others, or need a certificate.
-var untried = []string{"single-node=false", "watcher=true", "open-to-all-certificates=true"}
+var untried = []string{"single-node=false", "watcher=true"}
 
 // extremes are, of each setting that is a switch or a size, the lowest and the highest
 // value with which a node starts.

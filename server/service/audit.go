@@ -17,11 +17,10 @@ type Auditor interface {
 	Write(r audit.Record) error
 }
 
-// auditing records what changes the cluster, and what else its level says.
+// auditing records what changes the cluster, and calls that were denied.
 type auditing struct {
 	// log is nil for a node that records nothing.
 	log    Auditor
-	level  audit.Level
 	auth   *authorizer
 	tag    nodeTag
 	logger *slog.Logger
@@ -79,22 +78,13 @@ func (a *auditing) record(ctx context.Context, r *audit.Record) error {
 	return nil
 }
 
-// recordRead records what the caller is about to be told, if reads are recorded.
-func (a *auditing) recordRead(ctx context.Context, r audit.Record) error {
-	if a.log == nil || a.level != audit.Reads {
-		return nil
-	}
-	r.Outcome = audit.OutcomeDone
-	return a.record(ctx, &r)
-}
-
 // A denied caller can ask as often as it likes: these are the records written a
 // second, and at once.
-const denialsPerSecond, denialsAtOnce = 10, 100
+const denialsPerSecond, denialsAtOnce = 1, 100
 
-// recordDenial records that the caller had no right to a call, if denials are.
+// recordDenial records that the caller had no right to a call.
 func (a *auditing) recordDenial(ctx context.Context, call, message string) {
-	if a.log == nil || a.level != audit.Denials && a.level != audit.Reads {
+	if a.log == nil {
 		return
 	}
 	if !a.denials.Allow() {

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,13 +44,22 @@ func (a *auditor) take(t *testing.T) []audit.Record {
 	return records
 }
 
-func newAuditedNode(t *testing.T) (node, *auditor) { return newAuditedNodeAt(t, "") }
+// wantDenials checks that so many denials, and nothing else, were recorded since the last
+// time.
+func (a *auditor) wantDenials(t *testing.T, want int) {
+	t.Helper()
+	got := slices.DeleteFunc(a.records, func(r audit.Record) bool { return r.Event == audit.EventDenied })
+	if len(got) > 0 || len(a.records) != want {
+		t.Errorf("%+v of %d records, want %d denials", got, len(a.records), want)
+	}
+	a.records = nil
+}
 
-func newAuditedNodeAt(t *testing.T, level audit.Level) (node, *auditor) {
+func newAuditedNode(t *testing.T) (node, *auditor) {
 	w := newWorld(t)
 	w.raiseFormat(fsm.StrictFormat)
 	a := &auditor{}
-	return newNode(t, w, func(c *Config) { c.Audit, c.AuditLevel = a, level }), a
+	return newNode(t, w, func(c *Config) { c.Audit = a }), a
 }
 
 // TestWhatIsRecorded: what takes numbers back or changes the cluster is recorded
@@ -185,46 +195,29 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	}
 }
 
-// TestWhoIsDeniedIsNotRecorded: anybody could otherwise fill the disk.
-func TestWhoIsDeniedIsNotRecorded(t *testing.T) {
+// TestDenialsAreRecorded, with who was denied what.
+func TestDenialsAreRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	n.setRoles(t, everything())
-	a.records = nil
 	for name, call := range useCases {
+		a.records = nil
 		if err := call.make(as("shop"), n); !denied(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if len(a.records) != 0 {
-		t.Errorf("%+v", a.records)
-	}
-}
-
-// TestDenialsAreRecorded, from their level on, with who was denied what.
-func TestDenialsAreRecorded(t *testing.T) {
-	for _, level := range []audit.Level{audit.Denials, audit.Reads} {
-		n, a := newAuditedNodeAt(t, level)
-		n.setRoles(t, everything())
-		for name, call := range useCases {
-			a.records = nil
-			if err := call.make(as("shop"), n); !denied(err) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if len(a.records) != 1 {
-				t.Fatalf("%s: %+v", name, a.records)
-			}
-			r := a.records[0]
-			if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != ReasonPermissionDenied || r.Principal != "shop" ||
-				r.Address == "" || r.Call == "" || !strings.Contains(r.After.(string), call.need.List()[0].String()) {
-				t.Errorf("%s: %+v", name, r)
-			}
+		if len(a.records) != 1 {
+			t.Fatalf("%s: %+v", name, a.records)
+		}
+		r := a.records[0]
+		if r.Event != audit.EventDenied || r.Outcome != audit.OutcomeRefused || r.Reason != ReasonPermissionDenied || r.Principal != "shop" ||
+			r.Address == "" || r.Call == "" || !strings.Contains(r.After.(string), call.need.List()[0].String()) {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }
 
 // TestDenialsDoNotFillTheDisk: beyond a bound they are counted.
 func TestDenialsDoNotFillTheDisk(t *testing.T) {
-	n, a := newAuditedNodeAt(t, audit.Denials)
+	n, a := newAuditedNode(t)
 	n.setRoles(t, everything())
 	a.records = nil
 	const calls = 5_000
@@ -244,40 +237,5 @@ func TestDenialsDoNotFillTheDisk(t *testing.T) {
 	}
 	if told != calls {
 		t.Errorf("%d calls are recorded or counted, of %d", told, calls)
-	}
-}
-
-// TestReadsAreRecorded at their level alone, before anything is told.
-func TestReadsAreRecorded(t *testing.T) {
-	for _, level := range []audit.Level{"", audit.Changes, audit.Denials, audit.Reads} {
-		n, a := newAuditedNodeAt(t, level)
-		ctx := as("ops")
-		if _, err := n.NextIdentity(ctx, NextIdentityRequest{Database: "shop", Name: "orders"}); err != nil {
-			t.Fatal(err)
-		}
-		for name, call := range useCases {
-			if call.need != rights.Read && name != "get roles" {
-				continue
-			}
-			a.fail = nil
-			if err := call.make(ctx, n); err != nil && name != "get hilo" && name != "who holds" {
-				t.Errorf("%s: %v", name, err)
-			}
-			got := a.take(t)
-			if level != audit.Reads {
-				if len(got) > 0 {
-					t.Errorf("%s at %q: %+v", name, level, got)
-				}
-				continue
-			}
-			if len(got) != 1 || got[0].Event != audit.EventRead && got[0].Event != audit.EventReadRoles || got[0].Outcome != audit.OutcomeDone {
-				t.Errorf("%s: %+v", name, got)
-			}
-			if name == "get identity" && (got[0].Database != "shop" || got[0].Name != "orders") {
-				t.Errorf("%+v", got)
-			}
-			a.fail = errors.New("the disk is full")
-			wantError(t, call.make(ctx, n), Unavailable, ReasonAuditFailed, "")
-		}
 	}
 }

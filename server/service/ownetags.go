@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 )
 
@@ -36,9 +35,6 @@ func (d *databases) listOwnEtags(ctx context.Context, req ListRequest) (Page[Own
 	}
 	req.Database = "" // Every token belongs to the same listing.
 	c, err := newCursor(listOwnEtags, req)
-	if err == nil {
-		err = d.recordRead(ctx, audit.Record{Event: audit.EventRead, Name: c.prefix})
-	}
 	if err != nil || d.own == nil {
 		return Page[OwnEtag]{}, err
 	}

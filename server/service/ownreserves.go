@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 )
 
@@ -56,9 +55,6 @@ func (r *ranges) listReserves(ctx context.Context, req ListRequest) (ReservePage
 		return ReservePage{}, err
 	}
 	c, err := newCursor(listReserves, ListRequest{PageSize: req.PageSize, PageToken: req.PageToken})
-	if err == nil {
-		err = r.recordRead(ctx, audit.Record{Event: audit.EventRead})
-	}
 	if err != nil {
 		return ReservePage{}, err
 	}

@@ -2,10 +2,8 @@ package service
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
@@ -52,8 +50,7 @@ func (r *reader) settleFor(ctx context.Context, consistency Consistency, databas
 	if err := r.auth.authorize(ctx, rights.Read, database, name); err != nil {
 		return 0, err
 	}
-	name = strings.TrimSuffix(name, rights.Further)
-	return index, r.audit.recordRead(ctx, audit.Record{Event: audit.EventRead, Database: database, Name: name})
+	return index, nil
 }
 
 func (r *reader) linearize(ctx context.Context) error {

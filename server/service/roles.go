@@ -52,9 +52,6 @@ func (r *roles) getRoles(ctx context.Context, consistency Consistency) (GetRoles
 	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return GetRolesResponse{}, err
 	}
-	if err := r.recordRead(ctx, audit.Record{Event: audit.EventReadRoles}); err != nil {
-		return GetRolesResponse{}, err
-	}
 	res := GetRolesResponse{LogIndex: index}
 	if now := r.state.Roles(); now.Table != nil {
 		res.Roles, res.SetAt = Roles{Roles: now.Table.Roles, Limits: now.Table.Limits}, now.SetAt

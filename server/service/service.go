@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/hilo"
 )
@@ -108,10 +107,8 @@ type Config struct {
 	// those of the members: its own, and those it was told. See CheckHost.
 	Hosts []string
 
-	// Audit, if set, keeps the record of what changes the cluster, and of what else
-	// AuditLevel says; empty means audit.Changes.
-	Audit      Auditor
-	AuditLevel audit.Level
+	// Audit, if set, keeps the record of what changes the cluster, and of denied calls.
+	Audit Auditor
 
 	// ServerPrefix, if set, stands in the ids of this node's HiLo ranges in
 	// place of the node tag.
@@ -212,12 +209,12 @@ func New(cfg Config) (*Service, error) {
 	tag := nodeTag(cfg.Tag)
 	auth := &authorizer{state: cfg.State, from: cfg.Caller, guarded: cfg.Guarded, admins: cfg.Admins}
 	audit := &auditing{
-		log: cfg.Audit, level: cfg.AuditLevel, auth: auth, tag: tag, logger: cfg.Logger,
+		log: cfg.Audit, auth: auth, tag: tag, logger: cfg.Logger,
 		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
 	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
 	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, format: cfg.State.Format, caughtUp: cfg.CaughtUp}
-	reader := &reader{auth: auth, audit: audit, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
+	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
 	identities := &identities{calls, proposer, reader}
 	claims := &claims{calls, proposer, reader}
 	return &Service{

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/failpoint"
 	"github.com/idnode/idnode/internal/freeport"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/server/tlsconf"
@@ -132,7 +133,7 @@ func TestConnectionsOfACaller(t *testing.T) {
 	const most = 4
 	certs := harness.CertificatesWith(t, []string{"greedy"}, "A")
 	n := harness.StartCluster(t, harness.Config{
-		Size: 1, Direct: true, Certs: certs, Flags: []string{"--max-caller-connections", fmt.Sprint(most)},
+		Size: 1, Direct: true, Certs: certs, Tuning: failpoint.Tuning{CallerConnections: most},
 	}).Nodes[0]
 	ask := func(c *harness.Client) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

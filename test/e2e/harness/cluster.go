@@ -152,7 +152,7 @@ func (n *Node) Args() []string {
 			"--tls-cert", filepath.Join(certs, cert+".crt"), "--tls-key", filepath.Join(certs, cert+".key"),
 		)
 		if n.cluster.cfg.Program == "" && !slices.Contains(n.cluster.cfg.Flags, "--admin") {
-			args = append(args, "--open-to-all-certificates") // Which other programs do not know.
+			args = append(args, "--admin", "*")
 		}
 	}
 	args = append(args, n.cluster.cfg.Flags...)
