@@ -10,7 +10,7 @@ import (
 
 const (
 	// lookAfter is how old what is known of the leader may get before it is
-	// looked at again, beside the calls: a leader that was handed over without a
+	// looked at again, beside the calls: a leadership that was transferred without a
 	// failure is found this way.
 	lookAfter = 5 * time.Second
 	// lookSoon is that while no leader is known.

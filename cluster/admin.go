@@ -8,7 +8,7 @@ import (
 )
 
 // Remove removes the member with this tag for good and returns the log index of that. If
-// it leads, it hands over first. The change is in the log when Remove returns; Raft's
+// it leads, it transfers leadership first. The change is in the log when Remove returns; Raft's
 // configuration follows within moments, or when there is a leader again. Remove is
 // refused if too few voters would answer without the member, unless force is set.
 // principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
@@ -21,7 +21,7 @@ func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *st
 	return e.membership.remove(ctx, tag, force, principal)
 }
 
-// Transfer hands leadership to the voter with this tag, or to the one Raft chooses if tag
+// Transfer transfers leadership to the voter with this tag, or to the one Raft chooses if tag
 // is empty, and returns the tag of the leader afterwards. Errors are *outcome.Error or
 // *op.RefusedError.
 func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
@@ -29,7 +29,7 @@ func (n *Node) Transfer(ctx context.Context, tag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return e.handover.request(ctx, tag)
+	return e.transfer.request(ctx, tag)
 }
 
 func refusal(reason raftlogv1.RefusalReason, detail string) error {

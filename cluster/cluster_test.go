@@ -130,7 +130,7 @@ func TestLeaderDies(t *testing.T) {
 	}
 }
 
-// TestLeadershipMovesUnderLoad hands leadership over again and again. Nobody
+// TestLeadershipMovesUnderLoad transfers leadership again and again. Nobody
 // notices but by a short wait.
 func TestLeadershipMovesUnderLoad(t *testing.T) {
 	tier.Long(t)
@@ -138,7 +138,7 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 	l := startLoad(t, 12, n.servers...)
 	for range 4 {
 		l.more(t, 50)
-		n.servers[0].handOver("")
+		n.servers[0].transferLeadership("")
 	}
 	l.more(t, 50)
 	l.end(t)
@@ -411,9 +411,9 @@ func TestStorageFull(t *testing.T) {
 	})
 }
 
-// TestAFullLeaderHandsOver: a leader without room refuses the calls of all, so it
-// must not lead while another has room, nor be handed leadership.
-func TestAFullLeaderHandsOver(t *testing.T) {
+// TestAFullLeaderTransfersLeadership: a leader without room refuses the calls of all, so it
+// must not lead while another has room, nor be a transfer target.
+func TestAFullLeaderTransfersLeadership(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 3)
 	full := map[*server]*atomic.Bool{}
@@ -439,12 +439,12 @@ func TestAFullLeaderHandsOver(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	eventually(t, "refusal to hand over to the full node", func() bool {
+	eventually(t, "refusal to transfer leadership to the full node", func() bool {
 		_, err := n.leader().node.Transfer(ctx, first.tag)
 		var refused *op.RefusedError
 		return errors.As(err, &refused)
 	})
-	if got := first.handOver(""); got == first.tag {
+	if got := first.transferLeadership(""); got == first.tag {
 		t.Errorf("leadership went to %q, want a node with room", got)
 	}
 }

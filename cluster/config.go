@@ -154,7 +154,7 @@ type Config struct {
 	// leader with a stalled disk would stay leader permanently.
 	StallLimit time.Duration
 	// SlowLimit is how long a write for which Raft waits may be in flight before this node
-	// gives leadership away; 0 means a sixth of StallLimit.
+	// transfers leadership; 0 means a sixth of StallLimit.
 	SlowLimit time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest that
 	// has caught up, and with 0 this node leads only if no other voter can. nil means

@@ -20,7 +20,7 @@ type configurator struct {
 	ctx       context.Context
 	raft      *raft.Raft
 	transport *transport.Transport
-	handover  *handover
+	transfer  *leaderTransfer
 }
 
 var _ member.Raft = configurator{}
@@ -51,9 +51,9 @@ func (c configurator) RemoveServer(id raft.ServerID) error {
 	return err
 }
 
-// HandOver implements member.Raft.
-func (c configurator) HandOver(ctx context.Context) error {
-	return c.handover.transfer(ctx, c.handover.heir())
+// TransferLeadership implements member.Raft.
+func (c configurator) TransferLeadership(ctx context.Context) error {
+	return c.transfer.run(ctx, c.transfer.defaultTarget())
 }
 
 // askRaft requests a change of a configuration that does not exist. Raft refuses that

@@ -10,7 +10,7 @@
 // In it, starter finds the place in a cluster, and engine is what runs once there is one:
 // quorumWatch tells who leads and whether a quorum is in reach, memberWatch follows the
 // table of members, memberPinger asks the others for their condition, leadership does a
-// leader's work, handover gives leadership away, membership changes the table, and
+// leader's work, leaderTransfer transfers leadership, membership changes the table, and
 // voterCheck says whether enough voters answer. PeerSide answers the calls of other nodes.
 //
 // A Node is opened, started once, and shut down once. When it cannot go on (a damaged

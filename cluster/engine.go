@@ -49,7 +49,7 @@ type engine struct {
 	reads         *readindex.Reader
 	pinger        *memberPinger
 	check         voterCheck
-	handover      *handover
+	transfer      *leaderTransfer
 	membership    *membership
 	leadership    *leadership
 	signal        *leaderSignal
@@ -237,7 +237,7 @@ func (e *engine) watch() {
 	e.quorumWatch = &quorumWatch{
 		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
 		standing: &n.standing, gatherer: e.gatherer, log: n.log,
-		leaders: succession{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
+		leaders: leaderChanges{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
 	}
 }
 
@@ -247,16 +247,16 @@ func (e *engine) lead(stuck *stuckTransfer) {
 	e.check = voterCheck{
 		raft: e.raft, transport: e.transport, roster: n.roster, registry: c.Registry, heartbeat: c.Timings.Heartbeat,
 	}
-	e.handover = &handover{
+	e.transfer = &leaderTransfer{
 		raft: e.raft, configuration: e.configuration, record: n.record, roster: n.roster, peers: c.Peers, gatherer: e.gatherer,
 		pinger: e.pinger, check: e.check, space: n.space, stuck: stuck, log: n.log,
 		disk: n.disk, transport: e.transport, election: c.Timings.Election, priority: *c.LeaderPriority,
 	}
 	e.membership = &membership{
 		ctx: n.lifecycle.ctx, gatherer: e.gatherer, state: c.StateMachine, configuration: e.configuration,
-		record: n.record, roster: n.roster, peers: c.Peers, check: e.check, handover: e.handover, log: n.log,
+		record: n.record, roster: n.roster, peers: c.Peers, check: e.check, transfer: e.transfer, log: n.log,
 	}
-	configurator := configurator{n.lifecycle.ctx, e.raft, e.transport, e.handover}
+	configurator := configurator{n.lifecycle.ctx, e.raft, e.transport, e.transfer}
 	// A leader's table is the newest, and the roster's additions do not count.
 	reconciler := member.Reconciler{
 		Self: n.ID(), Raft: configurator, Members: c.Registry.Members,
@@ -266,10 +266,10 @@ func (e *engine) lead(stuck *stuckTransfer) {
 	}
 	e.leadership = &leadership{
 		raft: e.raft, record: n.record, registry: c.Registry, state: c.StateMachine, now: c.Now, batcher: e.batcher,
-		handover: e.handover, configurator: configurator, reconciler: reconciler, stuck: stuck,
-		progress: &progressWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
-		alone:    aloneSnapshot{e.raft, n.store, c.StateMachine, n.log},
-		signal:   e.signal, log: n.log,
+		transfer: e.transfer, configurator: configurator, reconciler: reconciler, stuck: stuck,
+		stuckCommit: &stuckCommitWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
+		alone:       aloneSnapshot{e.raft, n.store, c.StateMachine, n.log},
+		signal:      e.signal, log: n.log,
 	}
 }
 

@@ -290,19 +290,19 @@ func (n *network) leads(s *server) {
 	})
 }
 
-// handOver hands leadership over through s, to tag or to whom Raft chooses, and returns
+// transferLeadership transfers leadership through s, to tag or to whom Raft chooses, and returns
 // who got it. Raft gives each half of it one election timeout, which a write to a slow
 // disk outlasts, so it is tried again.
-func (s *server) handOver(tag string) (heir string) {
+func (s *server) transferLeadership(tag string) (target string) {
 	s.t.Helper()
 	eventually(s.t, "transfer of leadership", func() (ok bool) {
 		var err error
-		if heir, err = s.transfer(tag); err != nil {
+		if target, err = s.transfer(tag); err != nil {
 			s.t.Logf("%s: Transfer: %v", s.tag, err)
 		}
 		return err == nil
 	})
-	return heir
+	return target
 }
 
 func (s *server) transfer(tag string) (string, error) {

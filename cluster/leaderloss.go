@@ -24,27 +24,27 @@ const (
 	// refused at once; a machine that is gone does not answer at all.
 	redialTimeout    = 50 * time.Millisecond
 	redialRoundTrips = 4
-	// silenceLooks is how often in a lease a follower looks whether the leader is silent.
-	silenceLooks = 8
+	// silenceChecks is how often in a lease a follower checks whether the leader is silent.
+	silenceChecks = 8
 	// lossAskEvery is the pause between questions to one voter: it may notice the loss a
 	// moment later than this node.
 	lossAskEvery = 2 * time.Millisecond
-	// standTurn is how long a voter has to stand for election before the next one does,
-	// beyond two of the slowest answers: the first one may complete its evidence an answer
-	// later, and its word that it stands takes another. On a busy machine both take tens
-	// of milliseconds.
-	standTurn = 100 * time.Millisecond
+	// campaignTurn is how long a voter has to campaign before the next one does, beyond two
+	// of the slowest answers: the first one may complete its evidence an answer later, and
+	// its word that it campaigns takes another. On a busy machine both take tens of
+	// milliseconds.
+	campaignTurn = 100 * time.Millisecond
 )
 
-// leaderLoss begins an election at once when the leader is lost. Raft's heartbeat timeout
-// would do the same later: it is drawn anew each time, and each voter waits for its own. So
+// leaderLoss campaigns at once when the leader is lost. Raft's heartbeat timeout would do
+// the same later: it is drawn anew each time, and each voter waits for its own. So
 // this only saves time, and it is careful: a leader that lives must not be deposed.
 //
 // The evidence: all connections from the leader have ended, or it was silent for its whole
 // lease, after which it soon does not lead on either; it does not answer a new connection,
 // and a majority of the voters, this one included, says the same of the same leader in
-// the same term. No quorum is left to such a leader. Those with more entries stand first,
-// and none does once it hears of another, so that no two split the votes.
+// the same term. No quorum is left to such a leader. Those with more entries campaign first,
+// and none does once it hears of another candidate, so that no two split the votes.
 type leaderLoss struct {
 	raft      *raft.Raft
 	transport *transport.Transport
@@ -54,7 +54,7 @@ type leaderLoss struct {
 	voters func() []*raftlogv1.Member
 	// full and slow report whether this node's disk is nearly full, or slow.
 	full, slow func() bool
-	// priority is this node's own; with 0 it shall lead only if no other voter can.
+	// priority is this node's own; with 0 it leads only if no other voter can.
 	priority uint32
 	// ask pings a member.
 	ask func(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingResponse, error)
@@ -66,13 +66,13 @@ type leaderLoss struct {
 	// gone is the contact with the newest leader that was lost and did not answer, nil if
 	// none.
 	gone atomic.Pointer[transport.Contact]
-	// stood is the newest term after which this node stood for election.
-	stood atomic.Uint64
+	// campaigned is the newest term after which this node campaigned early.
+	campaigned atomic.Uint64
 }
 
 // run follows the leader's connections and requests until ctx ends.
 func (l *leaderLoss) run(ctx context.Context) {
-	look := time.NewTicker(l.lease / silenceLooks)
+	look := time.NewTicker(l.lease / silenceChecks)
 	defer look.Stop()
 	for {
 		select {
@@ -91,7 +91,7 @@ func (l *leaderLoss) check(ctx context.Context) {
 	if !l.stillLost(lost) || !l.votes() {
 		return
 	}
-	if !l.dialled(lost) {
+	if !l.dialFailed(lost) {
 		answers, err := l.answers(ctx, lost.Leader)
 		if answers || ctx.Err() != nil {
 			return
@@ -100,10 +100,10 @@ func (l *leaderLoss) check(ctx context.Context) {
 			l.log.Info("the leader is lost, and does not answer a new connection", "leader", lost.Leader, "error", err)
 		}
 	}
-	if lost.Term > l.stood.Load() && l.stands() {
+	if lost.Term > l.campaigned.Load() && l.canCampaign() {
 		ctx, cancel := context.WithTimeout(ctx, l.heartbeat)
 		defer cancel()
-		l.succeed(ctx, lost)
+		l.campaign(ctx, lost)
 	}
 }
 
@@ -123,8 +123,8 @@ func (l *leaderLoss) lost(c transport.Contact) bool {
 	return !c.Connected || time.Since(c.Heard) >= l.lease
 }
 
-// dialled reports whether a leader was dialled in vain since it was heard last.
-func (l *leaderLoss) dialled(c transport.Contact) bool {
+// dialFailed reports whether a dial to the leader has failed since it was heard last.
+func (l *leaderLoss) dialFailed(c transport.Contact) bool {
 	gone := l.gone.Load()
 	return gone != nil && gone.Term == c.Term && gone.Heard.Equal(c.Heard)
 }
@@ -140,12 +140,11 @@ func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) (bool, e
 	return l.transport.Answers(ctx, leader)
 }
 
-// stands reports whether this node would stand for election. One whose own timeout is
-// over stands already, as Raft has it. A node that leadership is
-// not handed to does not take it in haste either: the heartbeat timeout elects it if no
-// other voter can lead.
-func (l *leaderLoss) stands() bool {
-	return l.raft.State() == raft.Follower && l.transport.MayStand() && l.priority > 0 && !l.full() && !l.slow() && l.votes()
+// canCampaign reports whether this node may campaign before its heartbeat timeout. One that
+// is no transfer target does not start an early election either: the heartbeat timeout
+// elects it if no other voter can lead.
+func (l *leaderLoss) canCampaign() bool {
+	return l.raft.State() == raft.Follower && l.transport.CanCampaign() && l.priority > 0 && !l.full() && !l.slow() && l.votes()
 }
 
 // votes reports whether this node is a voter.
@@ -163,34 +162,34 @@ func (l *leaderLoss) contact() *peerv1.LeaderContact {
 	}
 	return &peerv1.LeaderContact{
 		Term: c.Term, Leader: leader[:], Connected: c.Connected, SilentMicros: uint64(max(0, time.Since(c.Heard)).Microseconds()),
-		Gone: l.lost(c) && l.dialled(c), LastIndex: l.raft.LastIndex(), Stands: l.stands(),
-		Stood: l.stood.Load() == c.Term && l.lost(c),
+		Gone: l.lost(c) && l.dialFailed(c), LastIndex: l.raft.LastIndex(), CanCampaign: l.canCampaign(),
+		Campaigned: l.campaigned.Load() == c.Term && l.lost(c),
 	}
 }
 
-// succeed asks the other voters until the evidence is complete, and stands for election
-// when it is this node's turn. It ends when ctx does, or when Raft no longer follows the
-// lost leader.
-func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
+// campaign polls the other voters until the evidence is complete, and has Raft campaign when
+// it is this node's turn. It ends when ctx does, or when Raft no longer follows the lost
+// leader.
+func (l *leaderLoss) campaign(ctx context.Context, lost transport.Contact) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
-	e := lossEvidence{term: lost.Term, lease: l.lease, self: string(l.self), voters: l.voters(), told: map[string]*peerv1.LeaderContact{}}
-	contacts := make(chan toldContact)
+	e := lossEvidence{term: lost.Term, lease: l.lease, self: string(l.self), voters: l.voters(), replies: map[string]*peerv1.LeaderContact{}}
+	contacts := make(chan polledContact)
 	for _, m := range e.voters {
 		if !bytes.Equal(m.GetId(), l.self) && member.ServerID(m.GetId()) != lost.Leader {
-			asking.Go(func() { l.question(ctx, m, contacts) })
+			asking.Go(func() { l.poll(ctx, m, contacts) })
 		}
 	}
 	began, tick := time.Now(), time.NewTicker(lossAskEvery)
 	defer tick.Stop()
-	var vacant time.Time // since when the evidence is complete
+	var complete time.Time // since when the evidence is
 	var slowest time.Duration
 	for {
 		select {
 		case c := <-contacts:
-			e.told[c.id], slowest = c.contact, max(slowest, c.took)
+			e.replies[c.id], slowest = c.contact, max(slowest, c.took)
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -198,41 +197,41 @@ func (l *leaderLoss) succeed(ctx context.Context, lost transport.Contact) {
 		if !l.stillLost(lost) {
 			return
 		}
-		e.told[e.self] = l.contact()
-		before, ok := e.judge()
+		e.replies[e.self] = l.contact()
+		before, ok := e.tally()
 		if !ok {
-			vacant = time.Time{}
+			complete = time.Time{}
 			continue
 		}
-		if vacant.IsZero() {
-			vacant = time.Now()
+		if complete.IsZero() {
+			complete = time.Now()
 		}
-		if time.Since(vacant) < time.Duration(before)*(standTurn+2*slowest) {
+		if time.Since(complete) < time.Duration(before)*(campaignTurn+2*slowest) {
 			continue
 		}
-		l.stood.Store(lost.Term)
-		l.transport.Stand(ctx, lost.Term)
+		l.campaigned.Store(lost.Term)
+		l.transport.Campaign(ctx, lost.Term)
 		// Not before: the log may block, and Raft be a leader by then.
-		l.log.Info("the leader is gone: this node stands for election", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
+		l.log.Info("the leader is gone: this node campaigns", "leader", lost.Leader, "term", lost.Term, "after", time.Since(began))
 		return
 	}
 }
 
-// toldContact is what a voter told of its contact with the leader.
-type toldContact struct {
+// polledContact is a voter's answer about its contact with the leader.
+type polledContact struct {
 	id      string
 	contact *peerv1.LeaderContact
 	// took is how long the answer took.
 	took time.Duration
 }
 
-// question asks a voter for its contact with the leader, again and again until ctx ends.
-func (l *leaderLoss) question(ctx context.Context, m *raftlogv1.Member, to chan<- toldContact) {
+// poll asks a voter for its contact with the leader, again and again until ctx ends.
+func (l *leaderLoss) poll(ctx context.Context, m *raftlogv1.Member, to chan<- polledContact) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		if reply, err := l.ask(ctx, m); err == nil {
 			select {
-			case to <- toldContact{string(m.GetId()), reply.GetLeaderContact(), time.Since(asked)}:
+			case to <- polledContact{string(m.GetId()), reply.GetLeaderContact(), time.Since(asked)}:
 			case <-ctx.Done():
 			}
 		}
@@ -246,25 +245,25 @@ type lossEvidence struct {
 	lease  time.Duration
 	self   string
 	voters []*raftlogv1.Member
-	// told has what each voter said last, by raw Raft id, this node included.
-	told map[string]*peerv1.LeaderContact
+	// replies are the voters' newest, by raw Raft id, this node's included.
+	replies map[string]*peerv1.LeaderContact
 }
 
-// judge reports whether somebody must stand for election: no voter hears the leader, knows
-// a newer one or stands already, and a majority has lost the leader and dialled it in vain.
-// A candidate may need longer than its turn, because it writes the new term first. before
-// is how many voters stand before this node: those whose logs reach further, which do not
+// tally reports whether a voter must campaign: no voter hears the leader, knows a newer one
+// or campaigns already, and a majority has lost the leader and could not dial it. A
+// candidate may need longer than its turn, because it writes the new term first. before is
+// how many voters campaign before this node: those whose logs reach further, which do not
 // vote for a shorter log of the same last term, and of equal ones those with lower tags.
-func (e lossEvidence) judge() (before int, vacant bool) {
+func (e lossEvidence) tally() (before int, complete bool) {
 	lost, own := 0, e.voter(e.self)
 	for _, m := range e.voters {
 		switch v := e.voter(string(m.GetId())); {
-		case v.GetTerm() > e.term, v.GetTerm() == e.term && (v.GetStood() || e.hears(v.LeaderContact)):
+		case v.GetTerm() > e.term, v.GetTerm() == e.term && (v.GetCampaigned() || e.hears(v.LeaderContact)):
 			return 0, false
 		case v.GetTerm() < e.term || !v.GetGone():
 		default:
 			lost++
-			if v.GetStands() && v.precedes(own) {
+			if v.GetCanCampaign() && v.ranksAbove(own) {
 				before++
 			}
 		}
@@ -282,7 +281,7 @@ func (e lossEvidence) voter(id string) lossVoter {
 	if i < 0 {
 		return lossVoter{}
 	}
-	return lossVoter{e.told[id], e.voters[i].GetTag()}
+	return lossVoter{e.replies[id], e.voters[i].GetTag()}
 }
 
 // lossVoter is a voter and what it said last.
@@ -291,8 +290,8 @@ type lossVoter struct {
 	tag string
 }
 
-// precedes reports whether a voter stands before another.
-func (v lossVoter) precedes(other lossVoter) bool {
+// ranksAbove reports whether a voter campaigns before another.
+func (v lossVoter) ranksAbove(other lossVoter) bool {
 	if v.GetLastIndex() != other.GetLastIndex() {
 		return v.GetLastIndex() > other.GetLastIndex()
 	}

@@ -17,23 +17,23 @@ import (
 
 // What a voter may say of the leader of term 5.
 var (
-	goneIn5      = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 10}
-	goneAt11     = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 11}
-	goneNoStand  = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
-	hearsIn5     = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, Stands: true, LastIndex: 10}
-	silentIn5    = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 900_000, Stands: true, LastIndex: 10}
-	goneSilent   = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 250_000, Gone: true, Stands: true, LastIndex: 10}
-	lostIn5      = &peerv1.LeaderContact{Term: 5, Stands: true, LastIndex: 10}
-	goneIn4      = &peerv1.LeaderContact{Term: 4, Gone: true, Stands: true, LastIndex: 10}
-	hearsIn6     = &peerv1.LeaderContact{Term: 6, Connected: true, Stands: true, LastIndex: 10}
-	stoodIn5     = &peerv1.LeaderContact{Term: 5, Gone: true, Stands: true, LastIndex: 10, Stood: true}
-	stoodIn4     = &peerv1.LeaderContact{Term: 4, Gone: true, Stands: true, LastIndex: 10, Stood: true}
-	lostIn6      = &peerv1.LeaderContact{Term: 6, Gone: true, Stands: true, LastIndex: 10}
-	saysNothing  *peerv1.LeaderContact
-	leaderItself = saysNothing
+	goneIn5            = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 10}
+	goneAt11           = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 11}
+	goneCannotCampaign = &peerv1.LeaderContact{Term: 5, Gone: true, LastIndex: 11}
+	hearsIn5           = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 20_000, CanCampaign: true, LastIndex: 10}
+	silentIn5          = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 900_000, CanCampaign: true, LastIndex: 10}
+	goneSilent         = &peerv1.LeaderContact{Term: 5, Connected: true, SilentMicros: 250_000, Gone: true, CanCampaign: true, LastIndex: 10}
+	lostIn5            = &peerv1.LeaderContact{Term: 5, CanCampaign: true, LastIndex: 10}
+	goneIn4            = &peerv1.LeaderContact{Term: 4, Gone: true, CanCampaign: true, LastIndex: 10}
+	hearsIn6           = &peerv1.LeaderContact{Term: 6, Connected: true, CanCampaign: true, LastIndex: 10}
+	campaignedIn5      = &peerv1.LeaderContact{Term: 5, Gone: true, CanCampaign: true, LastIndex: 10, Campaigned: true}
+	campaignedIn4      = &peerv1.LeaderContact{Term: 4, Gone: true, CanCampaign: true, LastIndex: 10, Campaigned: true}
+	lostIn6            = &peerv1.LeaderContact{Term: 6, Gone: true, CanCampaign: true, LastIndex: 10}
+	saysNothing        *peerv1.LeaderContact
+	leaderItself       = saysNothing
 )
 
-// TestLossEvidence: when B takes the leader A for gone, and how many stand before it.
+// TestLossEvidence: when B takes the leader A for gone, and how many campaign before it.
 func TestLossEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -43,19 +43,19 @@ func TestLossEvidence(t *testing.T) {
 	}{
 		{"both others lost it", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5}, true, 0},
 		{"the other's log reaches further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11}, true, 1},
-		{"but it does not stand", []*peerv1.LeaderContact{leaderItself, goneIn5, goneNoStand}, true, 0},
+		{"but it cannot campaign", []*peerv1.LeaderContact{leaderItself, goneIn5, goneCannotCampaign}, true, 0},
 		{"this node's log reaches further", []*peerv1.LeaderContact{leaderItself, goneAt11, goneIn5}, true, 0},
 		{"the other hears it", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn5}, false, 0},
 		{"the other is connected, and the leader paused", []*peerv1.LeaderContact{leaderItself, goneIn5, silentIn5}, false, 0},
-		{"the other is connected, and dialled the silent leader in vain", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSilent}, true, 0},
+		{"the other is connected, and could not dial the silent leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSilent}, true, 0},
 		{"the other has not dialled it anew yet", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn5}, false, 0},
 		{"the other does not answer, or is of an older program", []*peerv1.LeaderContact{leaderItself, goneIn5, saysNothing}, false, 0},
 		{"the other lost an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn4}, false, 0},
 		{"the other has a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn6}, false, 0},
 		{"the other lost a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn6}, false, 0},
-		{"the other stands already", []*peerv1.LeaderContact{leaderItself, goneAt11, stoodIn5}, false, 0},
-		{"the other stood after an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, stoodIn4}, true, 0},
-		{"one of five stands already", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, stoodIn5}, false, 0},
+		{"the other campaigns already", []*peerv1.LeaderContact{leaderItself, goneAt11, campaignedIn5}, false, 0},
+		{"the other campaigned after an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, campaignedIn4}, true, 0},
+		{"one of five campaigns already", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, campaignedIn5}, false, 0},
 		{"the leader follows a newer one", []*peerv1.LeaderContact{hearsIn6, goneIn5, goneIn5}, false, 0},
 		{"two voters", []*peerv1.LeaderContact{leaderItself, goneIn5}, false, 0},
 		{"a majority of five", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn5, goneIn5, saysNothing}, true, 0},
@@ -64,13 +64,13 @@ func TestLossEvidence(t *testing.T) {
 		{"two of five reach further", []*peerv1.LeaderContact{leaderItself, goneIn5, goneAt11, goneIn5, goneAt11}, true, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := lossEvidence{term: 5, lease: 200 * time.Millisecond, self: "B", told: map[string]*peerv1.LeaderContact{}}
+			e := lossEvidence{term: 5, lease: 200 * time.Millisecond, self: "B", replies: map[string]*peerv1.LeaderContact{}}
 			for i, c := range tt.told {
 				tag := string(rune('A' + i))
 				e.voters = append(e.voters, &raftlogv1.Member{Id: []byte(tag), Tag: tag})
-				e.told[tag] = c
+				e.replies[tag] = c
 			}
-			before, gone := e.judge()
+			before, gone := e.tally()
 			if gone != tt.gone || before != tt.before {
 				t.Errorf("gone: %v, %d before; want %v, %d", gone, before, tt.gone, tt.before)
 			}
@@ -78,17 +78,17 @@ func TestLossEvidence(t *testing.T) {
 	}
 }
 
-// TestVotersStandInOneOrder: each voter counts others before it, so no two stand at once:
+// TestVotersCampaignInOneOrder: each voter counts others before it, so no two campaign at once:
 // the one with the longest log first, and of equal ones by tag.
-func TestVotersStandInOneOrder(t *testing.T) {
-	e := lossEvidence{term: 5, told: map[string]*peerv1.LeaderContact{"B": goneIn5, "C": goneAt11, "D": goneIn5, "E": goneAt11}}
+func TestVotersCampaignInOneOrder(t *testing.T) {
+	e := lossEvidence{term: 5, replies: map[string]*peerv1.LeaderContact{"B": goneIn5, "C": goneAt11, "D": goneIn5, "E": goneAt11}}
 	for _, tag := range []string{"A", "B", "C", "D", "E"} {
 		e.voters = append(e.voters, &raftlogv1.Member{Id: []byte(tag), Tag: tag})
 	}
 	for want, tag := range []string{"C", "E", "B", "D"} {
 		e.self = tag
-		if before, gone := e.judge(); !gone || before != want {
-			t.Errorf("%d stand before %s (the leader is gone: %v), want %d", before, tag, gone, want)
+		if before, gone := e.tally(); !gone || before != want {
+			t.Errorf("%d campaign before %s (the leader is gone: %v), want %d", before, tag, gone, want)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func newPaperLoss(p *paper) *paperLoss {
 	return l
 }
 
-var goneIn2 = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true}
+var goneIn2 = &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true}
 
 // ends ends the leader's process, as a kill does.
 func (l *paperLoss) ends() {
@@ -204,21 +204,21 @@ func (l *paperLoss) elections() []*raft.RequestVoteRequest {
 	return received[*raft.RequestVoteRequest](l.paper, "C")
 }
 
-// TestALostLeaderIsReplacedAtOnce: with all the evidence A stands for election once, in
+// TestALostLeaderIsReplacedAtOnce: with all the evidence A campaigns once, in
 // the next term; if anything is missing, it leaves the matter to the heartbeat timeout.
 func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		happen func(l *paperLoss)
-		stands bool
+		name      string
+		happen    func(l *paperLoss)
+		campaigns bool
 	}{
 		{"the leader ended, and the other lost it too", (*paperLoss).ends, true},
 		{"the leader ended, and the other is before it", func(l *paperLoss) {
-			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true, LastIndex: 9}
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true, LastIndex: 9}
 			l.ends()
 		}, true}, // The other one had its turn.
-		{"the leader ended, and the other stands, whose disk is slow", func(l *paperLoss) {
-			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, Stands: true, LastIndex: 9, Stood: true}
+		{"the leader ended, and the other campaigns, whose disk is slow", func(l *paperLoss) {
+			l.told = &peerv1.LeaderContact{Term: 2, Gone: true, CanCampaign: true, LastIndex: 9, Campaigned: true}
 			l.ends()
 		}, false},
 		{"the leader's connections broke", (*paperLoss).breaks, false},
@@ -231,7 +231,7 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.pauses()
 		}, true},
 		{"the leader ended for this node, and the other hears it", func(l *paperLoss) {
-			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, CanCampaign: true}
 			l.ends()
 		}, false},
 		{"the leader ended, and the other does not answer", func(l *paperLoss) {
@@ -242,7 +242,7 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 		{"the leader is silent, and answers a new connection", func(*paperLoss) {}, false},
 		{"the leader is silent, and does not answer", (*paperLoss).pauses, true},
 		{"the leader is silent for this node, and the other hears it", func(l *paperLoss) {
-			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, SilentMicros: 20_000, Stands: true}
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, SilentMicros: 20_000, CanCampaign: true}
 			l.pauses()
 		}, false},
 		{"the leader was silent for less than its lease", func(l *paperLoss) {
@@ -279,12 +279,12 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 			l.loss.self = []byte("another")
 			l.ends()
 		}, false},
-		{"this node has resigned", func(l *paperLoss) {
-			l.self.Resign(1, time.Minute, time.Minute)
+		{"this node has stepped down", func(l *paperLoss) {
+			l.self.StepDown(1, time.Minute, time.Minute)
 			l.ends()
 		}, false},
-		{"it has stood after this term", func(l *paperLoss) {
-			l.loss.stood.Store(2)
+		{"it has campaigned after this term", func(l *paperLoss) {
+			l.loss.campaigned.Store(2)
 			l.ends()
 		}, false},
 	} {
@@ -293,10 +293,10 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 				l := newPaperLoss(p)
 				tt.happen(l)
 				got := l.elections()
-				if (len(got) == 1) != tt.stands || len(got) > 1 {
-					t.Fatalf("the requests for votes are %+v; it stands: want %v", got, tt.stands)
+				if (len(got) == 1) != tt.campaigns || len(got) > 1 {
+					t.Fatalf("the requests for votes are %+v; it campaigns: want %v", got, tt.campaigns)
 				}
-				if tt.stands && (got[0].Term != 3 || !got[0].LeadershipTransfer) {
+				if tt.campaigns && (got[0].Term != 3 || !got[0].LeadershipTransfer) {
 					t.Errorf("the request for a vote is %+v", got[0])
 				}
 				synctest.Wait()
@@ -306,18 +306,18 @@ func TestALostLeaderIsReplacedAtOnce(t *testing.T) {
 }
 
 // TestACandidateTellsOthersAtOnce: before its disk has the new term, so that nobody else
-// stands in the same term.
+// campaigns in the same term.
 func TestACandidateTellsOthersAtOnce(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		l := newPaperLoss(p)
-		if l.loss.contact().GetStood() {
-			t.Error("it says that it stands, while it follows")
+		if l.loss.contact().GetCampaigned() {
+			t.Error("it says that it campaigns, while it follows")
 		}
 		p.disk.slow(200 * time.Millisecond)
 		l.ends()
 		l.meanwhile = func() {
 			time.Sleep(100 * time.Millisecond)
-			if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetStood() {
+			if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetCampaigned() {
 				t.Errorf("while it writes the new term: %v", c)
 			}
 			if asked := received[*raft.RequestVoteRequest](p, "C"); len(asked) > 0 {
@@ -330,7 +330,7 @@ func TestACandidateTellsOthersAtOnce(t *testing.T) {
 		}
 		p.disk.slow(0)
 		p.append("C", 4, 2, 1, 2)
-		if c := l.loss.contact(); c.GetTerm() != 4 || c.GetStood() {
+		if c := l.loss.contact(); c.GetTerm() != 4 || c.GetCampaigned() {
 			t.Errorf("it still says so with another leader: %v", c)
 		}
 	})
@@ -341,13 +341,13 @@ func TestContactIsTold(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		l := newPaperLoss(p)
 		time.Sleep(20 * time.Millisecond)
-		if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetConnected() || c.GetGone() || !c.GetStands() || c.GetLastIndex() != 2 || c.GetSilentMicros() != 20_000 {
+		if c := l.loss.contact(); c.GetTerm() != 2 || !c.GetConnected() || c.GetGone() || !c.GetCanCampaign() || c.GetLastIndex() != 2 || c.GetSilentMicros() != 20_000 {
 			t.Errorf("while it follows: %v", c)
 		}
 		l.told = nil
 		l.ends()
 		if got := l.elections(); len(got) > 0 {
-			t.Errorf("it stood: %v", got)
+			t.Errorf("it campaigned: %v", got)
 		}
 		if c := l.loss.contact(); c.GetTerm() != 2 || c.GetConnected() || !c.GetGone() {
 			t.Errorf("when the leader is gone: %v", c)
@@ -360,7 +360,7 @@ func TestContactIsTold(t *testing.T) {
 }
 
 // TestALeaderThatIsHeardAgainIsNotGone: also when it falls silent once more, until it has
-// been dialled in vain once more.
+// been dialled without an answer once more.
 func TestALeaderThatIsHeardAgainIsNotGone(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		l := newPaperLoss(p)
@@ -386,7 +386,7 @@ func TestALeaderThatIsHeardAgainIsNotGone(t *testing.T) {
 func TestAVoterBeforeThisOneHasItsTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// notices is when C knows that the leader is gone; it stands 3 ms after that, and
+		// notices is when C knows that the leader is gone; it campaigns 3 ms after that, and
 		// its answers take roundTrip.
 		notices, roundTrip time.Duration
 	}{
@@ -406,14 +406,14 @@ func TestAVoterBeforeThisOneHasItsTurn(t *testing.T) {
 					sleep(ctx, tt.roundTrip/2)
 					since := time.Since(began)
 					contact := &peerv1.LeaderContact{
-						Term: 2, Stands: true, LastIndex: 9, Gone: since >= tt.notices, Stood: since >= tt.notices+tt.roundTrip+3*time.Millisecond,
+						Term: 2, CanCampaign: true, LastIndex: 9, Gone: since >= tt.notices, Campaigned: since >= tt.notices+tt.roundTrip+3*time.Millisecond,
 					}
 					sleep(ctx, tt.roundTrip/2)
 					return &peerv1.PingResponse{LeaderContact: contact}, ctx.Err()
 				}
 				l.ends()
 				if got := l.elections(); len(got) > 0 {
-					t.Errorf("it stood beside C: %+v", got)
+					t.Errorf("it campaigned besides C: %+v", got)
 				}
 				synctest.Wait()
 			})
@@ -422,7 +422,7 @@ func TestAVoterBeforeThisOneHasItsTurn(t *testing.T) {
 }
 
 // TestALeaderThatIsHeardAgainIsNotDeposed: its heartbeats are answered while Raft writes an
-// entry, so that it leads on. Then Raft must not find that it shall stand.
+// entry, so that it leads on. Then Raft must not find that it must campaign.
 func TestALeaderThatIsHeardAgainIsNotDeposed(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		l := newPaperLoss(p)
@@ -432,10 +432,10 @@ func TestALeaderThatIsHeardAgainIsNotDeposed(t *testing.T) {
 		answered := 0
 		l.meanwhile = func() {
 			time.Sleep(290 * time.Millisecond)
-			if l.loss.stood.Load() != 2 {
-				t.Error("it does not stand while the leader is silent: this test proves nothing")
+			if l.loss.campaigned.Load() != 2 {
+				t.Error("it does not campaign while the leader is silent: this test proves nothing")
 			}
-			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, Stands: true}
+			l.told = &peerv1.LeaderContact{Term: 2, Connected: true, CanCampaign: true}
 			for range 8 {
 				var r raft.AppendEntriesResponse
 				beat := &raft.AppendEntriesRequest{RPCHeader: paperHeader("B"), Term: 2}
@@ -446,24 +446,24 @@ func TestALeaderThatIsHeardAgainIsNotDeposed(t *testing.T) {
 			}
 		}
 		if got := l.elections(); len(got) > 0 || answered < 5 {
-			t.Errorf("it stood after %d heartbeats that were answered: %+v", answered, got)
+			t.Errorf("it campaigned after %d heartbeats that were answered: %+v", answered, got)
 		}
 		synctest.Wait()
 	})
 }
 
-// TestStandingIsToldWhileTheLeaderIsLost: a leader that is heard again may be lost again
-// in the same term, and then another voter shall stand.
-func TestStandingIsToldWhileTheLeaderIsLost(t *testing.T) {
+// TestACampaignIsToldWhileTheLeaderIsLost: a leader that is heard again may be lost again
+// in the same term, and then another voter must campaign.
+func TestACampaignIsToldWhileTheLeaderIsLost(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		l := newPaperLoss(p)
-		l.loss.stood.Store(2)
-		if l.loss.contact().GetStood() {
-			t.Error("it says that it stands while it hears the leader")
+		l.loss.campaigned.Store(2)
+		if l.loss.contact().GetCampaigned() {
+			t.Error("it says that it campaigns while it hears the leader")
 		}
 		time.Sleep(l.loss.lease)
-		if !l.loss.contact().GetStood() {
-			t.Error("it does not say that it stands")
+		if !l.loss.contact().GetCampaigned() {
+			t.Error("it does not say that it campaigns")
 		}
 	})
 }

@@ -25,7 +25,7 @@ const (
 	barrierTimeout = 60 * time.Second
 	// establishPause is the interval between attempts to establish leadership.
 	establishPause = 100 * time.Millisecond
-	// maxEstablishTries is the number of attempts before a leader hands over.
+	// maxEstablishTries is the number of attempts before a leader transfers leadership.
 	maxEstablishTries = 3
 )
 
@@ -70,10 +70,10 @@ type leadership struct {
 	state        StateMachine
 	now          func() time.Time
 	batcher      *commit.Batcher
-	handover     *handover
+	transfer     *leaderTransfer
 	configurator configurator
 	stuck        *stuckTransfer
-	progress     *progressWatch
+	stuckCommit  *stuckCommitWatch
 	log          *slog.Logger
 	// reconciler is copied for each leadership.
 	reconciler member.Reconciler
@@ -135,22 +135,22 @@ func (l *leadership) work(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { l.stuck.probe(ctx, l.configurator.askRaft) })
-	watching.Go(func() { l.progress.watch(ctx) })
-	watching.Go(func() { l.handover.leaveSlowDisk(ctx) })
+	watching.Go(func() { l.stuckCommit.watch(ctx) })
+	watching.Go(func() { l.transfer.watchSlowDisk(ctx) })
 	l.batcher.Hold(ctx)
 	if !l.establish(ctx) {
 		return
 	}
-	watching.Go(func() { l.handover.leaveToRoom(ctx) })
-	watching.Go(func() { l.handover.followPriority(ctx) })
+	watching.Go(func() { l.transfer.watchFullDisk(ctx) })
+	watching.Go(func() { l.transfer.watchPriority(ctx) })
 	watching.Go(func() { l.alone.take(ctx) })
 	l.batcher.Lead(ctx)
 	reconciler := l.reconciler
 	reconciler.Run(ctx)
 }
 
-// establish makes this node ready to lead. If it cannot, leadership goes to another node,
-// and if there is none the node ends: a leader that answers nothing is worse than none. It
+// establish makes this node ready to lead. If it cannot, it transfers leadership, and if
+// that fails the node ends: a leader that answers nothing is worse than none. It
 // waits for a transfer in progress, which has a watchdog of its own.
 func (l *leadership) establish(ctx context.Context) bool {
 	var err error
@@ -164,8 +164,8 @@ func (l *leadership) establish(ctx context.Context) bool {
 		l.log.Warn("cannot lead yet", "because", err)
 		sleep(ctx, establishPause)
 	}
-	if transferErr := l.handover.transfer(ctx, l.handover.heir()); transferErr != nil && ctx.Err() == nil && l.raft.State() == raft.Leader {
-		l.record.fail(fmt.Errorf("cluster: cannot lead, and cannot hand over (%w): %w", transferErr, err))
+	if transferErr := l.transfer.run(ctx, l.transfer.defaultTarget()); transferErr != nil && ctx.Err() == nil && l.raft.State() == raft.Leader {
+		l.record.fail(fmt.Errorf("cluster: cannot lead, and cannot transfer leadership (%w): %w", transferErr, err))
 	}
 	return false
 }

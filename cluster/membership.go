@@ -35,7 +35,7 @@ type membership struct {
 	roster        *roster
 	peers         Peers
 	check         voterCheck
-	handover      *handover
+	transfer      *leaderTransfer
 	log           *slog.Logger
 }
 
@@ -96,9 +96,9 @@ func (m *membership) tryRemove(ctx context.Context, tag string, force bool, prin
 			return nil, err
 		}
 	}
-	if leader, ok := m.handover.leader(); ok && leader.GetTag() == tag && len(m.configuration.voters()) > 1 {
-		if _, err := m.handover.request(ctx, ""); err != nil {
-			m.log.Warn("the leader is removed without having handed over", "tag", tag, "error", err)
+	if leader, ok := m.transfer.leader(); ok && leader.GetTag() == tag && len(m.configuration.voters()) > 1 {
+		if _, err := m.transfer.request(ctx, ""); err != nil {
+			m.log.Warn("the leader is removed without a leadership transfer", "tag", tag, "error", err)
 		}
 	}
 	return m.change(ctx, principal, &raftlogv1.MemberRemove{Tag: tag, MembershipIndex: judged})
@@ -148,7 +148,7 @@ func (m *membership) mayRemove(ctx context.Context, tag string) (uint64, error) 
 }
 
 func (m *membership) askMayRemove(ctx context.Context, tag string) (uint64, error) {
-	leader, ok := m.handover.leader()
+	leader, ok := m.transfer.leader()
 	switch {
 	case !ok:
 		return 0, outcome.NewNotApplied(outcome.NoQuorum, nil)
@@ -159,7 +159,7 @@ func (m *membership) askMayRemove(ctx context.Context, tag string) (uint64, erro
 	var older interface{ Unimplemented() bool }
 	if errors.As(err, &older) && older.Unimplemented() {
 		return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
-			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: hand leadership to a newer one, or force the removal")
+			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: transfer leadership to a newer one, or force the removal")
 	}
 	return reply.GetMembershipIndex(), err
 }

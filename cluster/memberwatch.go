@@ -45,7 +45,7 @@ func (w *memberWatch) run(ctx context.Context) {
 			w.record.fail(fmt.Errorf("cluster: %w", err))
 			return
 		}
-		// A leader hands over first; Raft ends it if that cannot be done.
+		// A leader transfers leadership first; Raft ends it if that cannot be done.
 		if w.selfRemoved() && w.raft.State() != raft.Leader {
 			w.record.removed()
 		}

@@ -34,10 +34,10 @@ func (c *narrowed) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestALeaderThatCannotSendEntriesResigns: a link that loses large packets lets
+// TestALeaderThatCannotSendEntriesStepsDown: a link that loses large packets lets
 // heartbeats through, so the leader's lease never ends. It must give way to another
 // leader, and not come back while the link is as it is.
-func TestALeaderThatCannotSendEntriesResigns(t *testing.T) {
+func TestALeaderThatCannotSendEntriesStepsDown(t *testing.T) {
 	tier.Long(t)
 	n := newNetwork(t, 3)
 	narrow := map[*server]*atomic.Bool{}

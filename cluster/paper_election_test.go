@@ -114,7 +114,7 @@ func TestPreVoteChangesNothing(t *testing.T) {
 		p.wantTerm(1)
 		p.wantWritten()
 	})
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		time.Sleep(10 * time.Second)
 		if got := received[*raft.RequestPreVoteRequest](p, "B"); len(got) == 0 || got[0].Term != 2 || got[0].LastLogIndex != 2 || got[0].LastLogTerm != 1 {
 			t.Errorf("the requests are %+v", got)
@@ -142,7 +142,7 @@ func TestNoPreVoteWithALeader(t *testing.T) {
 // candidate: convert to candidate"; candidates: "increment currentTerm, vote for self,
 // send RequestVote RPCs to all other servers".
 func TestElectionTimeoutBeginsAnElection(t *testing.T) {
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		for range 20 { // Each in time.
 			time.Sleep(500 * time.Millisecond)
 			p.append("B", 1, 2, 1, 0)
@@ -167,7 +167,7 @@ func TestElectionTimeoutBeginsAnElection(t *testing.T) {
 
 // TestAVoteGivesTheCandidateTime: the same sentence, "or granting vote to candidate".
 func TestAVoteGivesTheCandidateTime(t *testing.T) {
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		for term := uint64(2); term < 12; term++ {
 			time.Sleep(900 * time.Millisecond)
 			if !p.vote("B", term, 2, 1).Granted {
@@ -197,7 +197,7 @@ func TestVotesOfAMajorityMakeALeader(t *testing.T) {
 // leadership the library stays a candidate until its election timeout, without harm: it
 // takes the leader's entries, and a majority has voted for that leader.
 func TestACandidateFollowsANewLeader(t *testing.T) {
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		p.others["B"].answer(func(request any) any {
 			if _, ok := request.(*raft.RequestVoteRequest); ok {
 				return nil
@@ -224,7 +224,7 @@ func TestACandidateFollowsANewLeader(t *testing.T) {
 // TestElectionTimeoutBeginsANewElection: figure 2, candidates: "If election timeout
 // elapses: start new election". A term in which there are votes is not used again.
 func TestElectionTimeoutBeginsANewElection(t *testing.T) {
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		p.others["B"].answer(func(request any) any {
 			if r, ok := request.(*raft.RequestVoteRequest); ok {
 				return &raft.RequestVoteResponse{Term: r.Term}
@@ -260,10 +260,10 @@ func TestTimeoutNowBeginsAnElectionAtOnce(t *testing.T) {
 	})
 }
 
-// TestATransferHandsOverToAnUpToDateServer: thesis 3.10: "The prior leader stops
+// TestATransferGoesToAnUpToDateServer: thesis 3.10: "The prior leader stops
 // accepting new client requests", "fully updates the target server's log to match its
 // own" and then "sends a TimeoutNow request".
-func TestATransferHandsOverToAnUpToDateServer(t *testing.T) {
+func TestATransferGoesToAnUpToDateServer(t *testing.T) {
 	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
 		p.lead("B", "C")
 		p.others["B"].answer(voteOnly)
@@ -272,7 +272,7 @@ func TestATransferHandsOverToAnUpToDateServer(t *testing.T) {
 		transferred := p.raft.LeadershipTransferToServer(id, raft.ServerAddress(id))
 		synctest.Wait()
 		if got := received[*raft.TimeoutNowRequest](p, "B"); len(got) > 0 {
-			t.Error("a server that is behind was told to stand")
+			t.Error("a server that is behind was told to campaign")
 		}
 		if err := p.raft.Apply([]byte("y"), 0).Error(); !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			t.Errorf("a request during the transfer: %v", err)
@@ -280,7 +280,7 @@ func TestATransferHandsOverToAnUpToDateServer(t *testing.T) {
 		p.others["B"].answer(grantAll)
 		time.Sleep(3 * time.Second) // The request without an answer times out.
 		if got := received[*raft.TimeoutNowRequest](p, "B"); len(got) != 1 {
-			t.Errorf("%d requests to stand", len(got))
+			t.Errorf("%d TimeoutNow requests", len(got))
 		}
 		p.append("B", 3, 0, 0, 0)
 		p.must(transferred.Error())

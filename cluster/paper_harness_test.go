@@ -43,8 +43,8 @@ type paperOptions struct {
 	voters []string
 	// most is how many entries a request carries; 0 means as many as usual.
 	most int
-	// stands lets A stand for election when it hears no leader for a second.
-	stands bool
+	// campaigns lets A campaign when it hears no leader for a second.
+	campaigns bool
 }
 
 // paperTest runs a test on a node.
@@ -125,7 +125,7 @@ func (p *paper) start() {
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = time.Second, time.Second, time.Second
 	c.CommitTimeout, c.MaxAppendEntries, c.TrailingLogs = 10*time.Millisecond, cmp.Or(p.options.most, maxAppendEntries), 100
 	c.SnapshotInterval = 1000 * time.Hour
-	if !p.options.stands {
+	if !p.options.campaigns {
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	}
 	bounded, err := apply.NewBoundaryStore(p.disk)
@@ -215,7 +215,7 @@ func (p *paper) install(from string, term, last, lastTerm uint64, voters ...stri
 	return resp, err
 }
 
-// timeoutNow lets A stand for election at once.
+// timeoutNow has A campaign at once.
 func (p *paper) timeoutNow(from string) {
 	p.t.Helper()
 	var resp raft.TimeoutNowResponse

@@ -14,7 +14,7 @@ import (
 // AppendEntries RPCs (heartbeat) to each server; repeat during idle periods to prevent
 // election timeouts".
 func TestALeaderSendsHeartbeats(t *testing.T) {
-	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, stands: true}, func(p *paper) {
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1, campaigns: true}, func(p *paper) {
 		p.lead("B", "C")
 		for range 10 {
 			time.Sleep(time.Second / 2)

@@ -24,7 +24,7 @@ func TestHeartbeatsAreAnsweredDuringAWrite(t *testing.T) {
 		{"it begins", 0, false, 0},
 		{"it takes long", 450 * time.Millisecond, false, 0},
 		{"it takes too long", 550 * time.Millisecond, false, 250 * time.Millisecond},
-		{"another node stands for election", 300 * time.Millisecond, true, 500 * time.Millisecond},
+		{"another node campaigns", 300 * time.Millisecond, true, 500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {

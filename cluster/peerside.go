@@ -79,7 +79,7 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		own := e.witness.Own()
 		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
 		reply.LeaderContact = e.leaderLoss.contact()
-		if leader, ok := e.handover.leader(); ok {
+		if leader, ok := e.transfer.leader(); ok {
 			reply.Leader = leader.GetId()
 		}
 	}
@@ -136,7 +136,7 @@ func (p *PeerSide) HandleTransfer(ctx context.Context, req *peerv1.TransferReque
 	if err != nil {
 		return nil, err
 	}
-	tag, err := e.handover.here(ctx, req.GetTag())
+	tag, err := e.transfer.transferOwn(ctx, req.GetTag())
 	if err != nil {
 		return nil, err
 	}

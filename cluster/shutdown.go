@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// handoverLimit bounds a handover at shutdown: twice Raft's own limit by default.
-	handoverLimit = 2 * time.Second
+	// transferAtStopLimit bounds a leadership transfer at shutdown: twice Raft's own limit
+	// by default.
+	transferAtStopLimit = 2 * time.Second
 	// raftLimit bounds the end of Raft, which waits for a write in progress.
 	raftLimit = 5 * time.Second
 	// loopsLimit bounds the end of the node's own goroutines.
@@ -26,23 +27,23 @@ func (n *Node) Drain(ctx context.Context) {
 	}
 }
 
-// Handover gives leadership to another voter, if this node leads and there is one. A
+// transferAtStop transfers leadership, if this node leads and there is another voter. A
 // failure is harmless: the others elect a leader when this one is gone.
-func (n *Node) Handover(ctx context.Context) {
+func (n *Node) transferAtStop(ctx context.Context) {
 	e := n.up.Load()
 	if e == nil || e.raft.State() != raft.Leader || len(e.configuration.voters()) < 2 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(handoverLimit, 2*n.cfg.Timings.Election))
+	ctx, cancel := context.WithTimeout(ctx, max(transferAtStopLimit, 2*n.cfg.Timings.Election))
 	defer cancel()
-	if err := e.handover.transfer(ctx, e.handover.heir()); err != nil {
-		n.log.Warn("leadership was not handed over", "error", err)
+	if err := e.transfer.run(ctx, e.transfer.defaultTarget()); err != nil {
+		n.log.Warn("leadership was not transferred", "error", err)
 	}
 }
 
-// Shutdown ends the node: it drains, hands over, and closes everything. Each
+// Shutdown ends the node: it drains, transfers leadership, and closes everything. Each
 // step is bounded by its own limit, and by ctx: once that has ended, draining
-// and handing over are skipped and the rest is done as if by a crash. It may be
+// and the transfer are skipped and the rest is done as if by a crash. It may be
 // called more than once, and also if Start failed or was never called.
 func (n *Node) Shutdown(ctx context.Context) error {
 	var err error
@@ -64,7 +65,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 		n.Drain(ctx)
 		// Then leadership: what other nodes send from now on is refused as
 		// certainly not applied, and they send it to the new leader.
-		n.Handover(ctx)
+		n.transferAtStop(ctx)
 		// Then the leader's side, which is no longer used.
 		closeWithin(ctx, e.batcher.Close)
 		e.reads.Close()

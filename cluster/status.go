@@ -130,7 +130,7 @@ func (n *Node) Status() Status {
 	if e == nil {
 		return s
 	}
-	if leader, ok := e.handover.leader(); ok {
+	if leader, ok := e.transfer.leader(); ok {
 		s.LeaderID, s.LeaderTag = leader.GetId(), leader.GetTag()
 	}
 	s.Term, s.Commit = e.raft.CurrentTerm(), e.raft.CommitIndex()

@@ -51,7 +51,7 @@ func (w *stuckTransfer) saw(err error) {
 	}
 	w.last = now
 	if now.Sub(w.since) > w.limit {
-		w.fatal(fmt.Errorf("cluster: the leader has refused everything for %v because of a handover that does not end: %w", w.limit, err))
+		w.fatal(fmt.Errorf("cluster: the leader has refused everything for %v because of a leadership transfer that does not end: %w", w.limit, err))
 	}
 }
 

@@ -24,7 +24,7 @@ type quorumWatch struct {
 	standing      *standing
 	gatherer      *commit.Gatherer
 	log           *slog.Logger
-	leaders       succession
+	leaders       leaderChanges
 	// looked is called after each look.
 	looked func()
 }
@@ -58,7 +58,7 @@ func (w *quorumWatch) look(ctx context.Context) {
 		id = newer // Raft's main goroutine waits for its disk, and has not read the request yet.
 	}
 	leader, name := string(id), w.record.name()
-	w.leaders.saw(leader)
+	w.leaders.observe(leader)
 	w.gatherer.SetLeader(w.hint.choose(time.Now(), leader, name))
 	self, voters := string(w.record.id()), w.configuration.voters()
 	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
@@ -71,15 +71,15 @@ func (w *quorumWatch) look(ctx context.Context) {
 	}
 }
 
-// succession notices changes of the leader.
-type succession struct {
+// leaderChanges notices changes of the leader.
+type leaderChanges struct {
 	last string
 	// changed may be nil.
 	changed func()
 }
 
-// saw records the leader; none is no change.
-func (s *succession) saw(leader string) {
+// observe records the leader; none is no change.
+func (s *leaderChanges) observe(leader string) {
 	if leader == "" || leader == s.last {
 		return
 	}

@@ -60,7 +60,7 @@ func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 }
 
 // Lead says that this node leads until ctx ends, or Resign is called. It may
-// begin before the new leader has applied the entries of its predecessors: what
+// begin before the new leader has applied the entries of earlier leaders: what
 // is proposed now is applied after them.
 func (b *Batcher) Lead(ctx context.Context) {
 	r := &leadership{}
@@ -79,13 +79,13 @@ func (b *Batcher) Hold(ctx context.Context) {
 
 // begin begins a leadership.
 func (b *Batcher) begin(r *leadership) {
-	b.succeed(r)
+	b.replace(r)
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// succeed replaces the previous leadership, which ends as with Resign; groups that were
+// replace replaces the previous leadership, which ends as with Resign; groups that were
 // held wait for the new one. A Batcher that has stopped no longer leads.
-func (b *Batcher) succeed(r *leadership) {
+func (b *Batcher) replace(r *leadership) {
 	b.mu.Lock()
 	before, waiting := b.leadership, []*submission(nil)
 	if before != nil && (!before.held || b.stopped) {

@@ -19,9 +19,9 @@ const (
 	// nearEnough is how many entries a new member may be behind and still count as caught
 	// up: about what a busy cluster writes between two checks.
 	nearEnough = 512
-	// maxHandovers is how often a removed leader tries to hand over before it removes
-	// itself, which ends its leadership more slowly.
-	maxHandovers = 5
+	// maxTransfers is how often a removed leader tries to transfer leadership before it
+	// removes itself, which ends its leadership more slowly.
+	maxTransfers = 5
 )
 
 // Raft is what the loop needs of Raft on the leader. The calls that change
@@ -32,8 +32,8 @@ type Raft interface {
 	AddVoter(id raft.ServerID) error
 	AddNonvoter(id raft.ServerID) error
 	RemoveServer(id raft.ServerID) error
-	// HandOver gives the leadership to another voter.
-	HandOver(ctx context.Context) error
+	// TransferLeadership transfers leadership to another voter.
+	TransferLeadership(ctx context.Context) error
 }
 
 // Reconciler makes Raft's configuration equal to the replicated table of members, on the
@@ -71,7 +71,7 @@ type Reconciler struct {
 	Logger *slog.Logger
 
 	caughtUp   map[raft.ServerID]time.Time
-	handovers  int
+	transfers  int
 	complaints complaints
 }
 
@@ -128,11 +128,11 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 	if _, present := c[id]; !m.GetRemoved() || !present {
 		return false, nil
 	}
-	if id == r.Self.ServerID() && r.handovers < maxHandovers {
-		r.handovers++
-		r.Logger.Info("this node was removed: handing over leadership")
-		if err := r.Raft.HandOver(ctx); err != nil {
-			return false, fmt.Errorf("handing over leadership: %w", err)
+	if id == r.Self.ServerID() && r.transfers < maxTransfers {
+		r.transfers++
+		r.Logger.Info("this node was removed: transferring leadership")
+		if err := r.Raft.TransferLeadership(ctx); err != nil {
+			return false, fmt.Errorf("transferring leadership: %w", err)
 		}
 		return true, nil
 	}

@@ -24,7 +24,7 @@ type fakeRaft struct {
 	log     []string
 	// broken makes every change fail.
 	broken    bool
-	handovers int
+	transfers int
 }
 
 func newFakeRaft(voters ...ID) *fakeRaft {
@@ -65,8 +65,8 @@ func (f *fakeRaft) RemoveServer(id raft.ServerID) error {
 	return f.change("remove", id, func(i int) { f.servers = slices.Delete(f.servers, i, i+1) })
 }
 
-func (f *fakeRaft) HandOver(context.Context) error {
-	f.handovers++
+func (f *fakeRaft) TransferLeadership(context.Context) error {
+	f.transfers++
 	if f.broken {
 		return errors.New("broken")
 	}
@@ -220,7 +220,7 @@ func TestReconcileRemoval(t *testing.T) {
 	}
 }
 
-// TestReconcileOwnRemoval hands over first, and removes itself only if that
+// TestReconcileOwnRemoval transfers leadership first, and removes itself only if that
 // fails again and again.
 func TestReconcileOwnRemoval(t *testing.T) {
 	self := testMember("A", 1)
@@ -228,8 +228,8 @@ func TestReconcileOwnRemoval(t *testing.T) {
 	b := newBench(newFakeRaft(testID(1), testID(2)), self, testMember("B", 2))
 	b.run(t, func(wait func(time.Duration)) {
 		wait(50 * time.Millisecond)
-		if b.raft.handovers != 1 || len(b.raft.log) > 0 {
-			t.Errorf("%d handovers, changes %v; want one handover", b.raft.handovers, b.raft.log)
+		if b.raft.transfers != 1 || len(b.raft.log) > 0 {
+			t.Errorf("%d transfers, changes %v; want one", b.raft.transfers, b.raft.log)
 		}
 		b.raft.broken = true
 		wait(time.Second)
@@ -239,8 +239,8 @@ func TestReconcileOwnRemoval(t *testing.T) {
 	if diff := cmp.Diff([]string{"remove 01"}, b.raft.log); diff != "" {
 		t.Error(diff)
 	}
-	if b.raft.handovers != maxHandovers {
-		t.Errorf("%d handovers, want %d", b.raft.handovers, maxHandovers)
+	if b.raft.transfers != maxTransfers {
+		t.Errorf("%d transfers, want %d", b.raft.transfers, maxTransfers)
 	}
 }
 

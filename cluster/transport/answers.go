@@ -15,8 +15,8 @@ import (
 // be, another leader.
 var ErrNewerTerm = errors.New("a node answered from a newer term")
 
-// errSucceeded is the library's error for a message of a former leader.
-var errSucceeded = errors.New("another node leads a newer term")
+// errNewerLeader is the library's error for a message of a former leader.
+var errNewerLeader = errors.New("another node leads a newer term")
 
 // Mark is a position in the sequence of messages that this node has sent.
 type Mark uint64
@@ -90,7 +90,7 @@ func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self r
 
 // AppendEntries implements raft.Transport.
 //
-// It sends no message of a former leader once its successor's first request has arrived.
+// It sends no message of a former leader once the next leader's first request has arrived.
 // The library (v1.7.3) reads the entries of a request one by one, without a lock, and may
 // do so seconds after this node stopped leading, if the follower did not answer for a
 // while. In that time the new leader's entries replace those of the log: the request
@@ -98,10 +98,10 @@ func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self r
 // would store a log that no leader ever had.
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	if args.Term < t.inbound.led.Load() {
-		return errSucceeded
+		return errNewerLeader
 	}
-	if !t.resignation.leads(args.Term) {
-		return errResigned
+	if !t.steppedDown.leads(args.Term) {
+		return errSteppedDown
 	}
 	if proven := provenCommit(args); proven != args.LeaderCommitIndex {
 		bounded := *args // The library's own must stay as it is.

@@ -57,58 +57,58 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 	return true, open.raw.Close()
 }
 
-// MayStand reports whether this node may stand for election at once: enough voters have
-// accepted its process, it has not resigned, and it installs no snapshot.
-func (t *Transport) MayStand() bool {
+// CanCampaign reports whether this node may campaign at once: enough voters have accepted
+// its process, it has not stepped down, and it installs no snapshot.
+func (t *Transport) CanCampaign() bool {
 	led, heard := t.inbound.leader()
-	return t.inbound.gate.open() && t.resignation.stands(time.Now(), led, heard) && !t.inbound.installing.Load()
+	return t.inbound.gate.open() && t.steppedDown.canCampaign(time.Now(), led, heard) && !t.inbound.installing.Load()
 }
 
-// Stand makes this node's Raft begin an election at once, as after a TimeoutNow request
-// of a leader: without a pre-vote, and voters do not mind a leader that they know. The
-// caller must be sure that the leader of term is gone. Nothing happens if Raft has got,
-// or gets next, a request of a newer term, or a snapshot, or if MayStand is false, or if
+// Campaign makes this node's Raft campaign at once, as after a TimeoutNow request (raft
+// thesis 3.10): without a pre-vote, and voters grant the vote even if they know a leader.
+// The caller must be sure that the leader of term is gone. Nothing happens if Raft has got,
+// or gets next, a request of a newer term, or a snapshot, or if CanCampaign is false, or if
 // the leader is heard again before Raft has got to it.
-func (t *Transport) Stand(ctx context.Context, term uint64) {
-	if !t.MayStand() {
+func (t *Transport) Campaign(ctx context.Context, term uint64) {
+	if !t.CanCampaign() {
 		return
 	}
 	select {
-	case t.inbound.candidacies <- term:
+	case t.inbound.campaigns <- term:
 	case <-ctx.Done():
 	case <-t.stream.ctx.Done():
 	}
 }
 
-// candidacy is a request to Raft to stand for election after a term.
-type candidacy struct {
+// campaign is a request to Raft to campaign after a term.
+type campaign struct {
 	raft.TimeoutNowRequest
 	term uint64
 }
 
-// stand queues a candidacy after a term, unless there is a newer one already.
-func (i *inbound) stand(term uint64) {
-	if i.newest != term || i.candidacy != nil || i.install != nil || len(i.waiting) > 0 {
+// queueCampaign queues a campaign after a term, unless something newer has come already.
+func (i *inbound) queueCampaign(term uint64) {
+	if i.newest != term || i.campaign != nil || i.install != nil || len(i.waiting) > 0 {
 		return
 	}
-	i.candidacy = &candidacy{raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, term}
-	i.queue = append(i.queue, raft.RPC{Command: &i.candidacy.TimeoutNowRequest, RespChan: make(chan raft.RPCResponse, 1)})
+	i.campaign = &campaign{raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, term}
+	i.queue = append(i.queue, raft.RPC{Command: &i.campaign.TimeoutNowRequest, RespChan: make(chan raft.RPCResponse, 1)})
 }
 
-// withdraw takes back a candidacy that Raft has not taken yet, once there is a request of
-// a newer term.
-func (i *inbound) withdraw() {
-	if i.candidacy != nil && i.newest > i.candidacy.term {
-		i.dropCandidacy()
+// withdrawCampaign takes back a campaign that Raft has not taken yet, once there is a
+// request of a newer term.
+func (i *inbound) withdrawCampaign() {
+	if i.campaign != nil && i.newest > i.campaign.term {
+		i.dropCampaign()
 	}
 }
 
-func (i *inbound) dropCandidacy() {
-	i.queue = slices.DeleteFunc(i.queue, i.isCandidacy)
-	i.candidacy = nil
+func (i *inbound) dropCampaign() {
+	i.queue = slices.DeleteFunc(i.queue, i.isCampaign)
+	i.campaign = nil
 }
 
-func (i *inbound) isCandidacy(rpc raft.RPC) bool {
+func (i *inbound) isCampaign(rpc raft.RPC) bool {
 	r, ok := rpc.Command.(*raft.TimeoutNowRequest)
-	return ok && i.candidacy != nil && r == &i.candidacy.TimeoutNowRequest
+	return ok && i.campaign != nil && r == &i.campaign.TimeoutNowRequest
 }

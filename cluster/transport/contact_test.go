@@ -115,19 +115,19 @@ func TestOnlyTheLastConnectionCounts(t *testing.T) {
 	}
 }
 
-// TestStandingIsCheckedWhereRequestsArrive: Raft is told to stand after a term only if
+// TestACampaignIsCheckedWhereRequestsArrive: Raft is told to campaign after a term only if
 // nothing newer has come before, and takes it back if something does.
-func TestStandingIsCheckedWhereRequestsArrive(t *testing.T) {
+func TestACampaignIsCheckedWhereRequestsArrive(t *testing.T) {
 	heartbeat := &raft.AppendEntriesRequest{RPCHeader: header("A"), Term: 3}
 	for _, tt := range []struct {
-		name   string
-		before any
-		term   uint64
-		after  any
-		change func(*Transport)
-		stands bool
+		name      string
+		before    any
+		term      uint64
+		after     any
+		change    func(*Transport)
+		campaigns bool
 	}{
-		{name: "after the leader's term", before: heartbeat, term: 3, stands: true},
+		{name: "after the leader's term", before: heartbeat, term: 3, campaigns: true},
 		{name: "after an earlier term", before: heartbeat, term: 2},
 		{name: "after a term that nobody led", before: heartbeat, term: 4},
 		{name: "there is a candidate", before: &raft.RequestVoteRequest{RPCHeader: header("C"), Term: 4}, term: 3},
@@ -135,7 +135,7 @@ func TestStandingIsCheckedWhereRequestsArrive(t *testing.T) {
 		{name: "the leader comes back while it waits", before: heartbeat, term: 3, after: heartbeat},
 		{name: "a snapshot is being installed", before: &raft.InstallSnapshotRequest{RPCHeader: header("A"), Term: 3}, term: 3},
 		{name: "too few voters have accepted this process", before: heartbeat, term: 3, change: func(tr *Transport) { tr.inbound.gate = gateOf(t, "ABC", "") }},
-		{name: "this node has resigned", before: heartbeat, term: 3, change: func(tr *Transport) { tr.Resign(2, time.Hour, time.Hour) }},
+		{name: "this node has stepped down", before: heartbeat, term: 3, change: func(tr *Transport) { tr.StepDown(2, time.Hour, time.Hour) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,16 +154,16 @@ func TestStandingIsCheckedWhereRequestsArrive(t *testing.T) {
 					}
 				}
 				arrive(tt.before)
-				tr.Stand(ctx, tt.term)
+				tr.Campaign(ctx, tt.term)
 				arrive(tt.after)
 				synctest.Wait()
-				var stood atomic.Int32
+				var campaigned atomic.Int32
 				go func() {
 					for {
 						select {
 						case rpc := <-i.toRaft:
 							if r, ok := rpc.Command.(*raft.TimeoutNowRequest); ok {
-								stood.Add(1)
+								campaigned.Add(1)
 								if r.ProtocolVersion != raft.ProtocolVersionMax {
 									t.Errorf("protocol version %d", r.ProtocolVersion)
 								}
@@ -174,8 +174,8 @@ func TestStandingIsCheckedWhereRequestsArrive(t *testing.T) {
 					}
 				}()
 				synctest.Wait()
-				if got := stood.Load() == 1; got != tt.stands {
-					t.Errorf("it stands: %v, want %v", got, tt.stands)
+				if got := campaigned.Load() == 1; got != tt.campaigns {
+					t.Errorf("it campaigns: %v, want %v", got, tt.campaigns)
 				}
 				cancel()
 				synctest.Wait()

@@ -15,11 +15,11 @@ func (t *Transport) Leader() (term uint64, id raft.ServerID) {
 	return 0, ""
 }
 
-// CallElection tells a voter to stand for election at once, as a transfer of leadership
-// does at its end. It does not need this node's Raft, whose main goroutine may wait for
-// the disk. It is safe at any time: the voter is elected only if its log is as new as that
-// of a majority. It returns when the voter has begun, or ctx has ended.
-func (t *Transport) CallElection(ctx context.Context, id raft.ServerID) error {
+// SendTimeoutNow has a voter campaign at once, as the last step of a leadership transfer
+// does (raft thesis 3.10). It does not need this node's Raft, whose main goroutine may wait
+// for the disk. It is safe at any time: the voter is elected only if its log is as new as
+// that of a majority. It returns when the voter has begun, or ctx has ended.
+func (t *Transport) SendTimeoutNow(ctx context.Context, id raft.ServerID) error {
 	self := raft.ServerID(t.stream.local.String())
 	args := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: t.EncodePeer(self, Address(self)),

@@ -35,7 +35,7 @@ func (g *greetedNodes) has(node id) bool {
 // node's own.
 var errNotGreeted = errors.New("this node has just started, and has not been accepted by enough voters yet")
 
-// gate holds back votes, pre-votes and candidacies, its own too, until all voters have
+// gate holds back votes, pre-votes and campaigns, its own too, until all voters have
 // accepted this process; or a majority has, and the others had time to answer: one of
 // them may have seen more of this process's disk. It closes permanently if a member has.
 type gate struct {

@@ -61,9 +61,9 @@ func TestAGateWaitsForWitnesses(t *testing.T) {
 	}
 }
 
-// TestNoCandidacyBeforeTheGateOpens: a node whose disk was set back could be elected
+// TestNoCampaignBeforeTheGateOpens: a node whose disk was set back could be elected
 // by a voter that knows nothing of what it lost.
-func TestNoCandidacyBeforeTheGateOpens(t *testing.T) {
+func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 	b := newBook()
 	a, other := start(t, b, "A", nil), start(t, b, "B", nil)
 	a.inbound.gate = gateOf(t, "ABC", "")

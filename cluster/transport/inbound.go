@@ -37,10 +37,10 @@ type inbound struct {
 	// heard is when the last request of that term's leader arrived, counted from begun.
 	heard atomic.Int64
 	begun time.Time
-	// candidacies has the terms in which this node is to stand for election, and
-	// candidacy the request of it in the queue; nil if there is none.
-	candidacies chan uint64
-	candidacy   *candidacy
+	// campaigns has the terms after which this node campaigns, and campaign the request of
+	// it in the queue; nil if there is none.
+	campaigns chan uint64
+	campaign  *campaign
 	// installing means that a snapshot is being installed, or waits for that.
 	installing atomic.Bool
 	// newest is the newest term of any request that Raft may adopt.
@@ -55,7 +55,7 @@ type inbound struct {
 }
 
 func newInbound(from <-chan raft.RPC, work *sync.WaitGroup, w Witness) *inbound {
-	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, candidacies: make(chan uint64), witness: w}
+	return &inbound{from: from, toRaft: make(chan raft.RPC), begun: time.Now(), work: work, campaigns: make(chan uint64), witness: w}
 }
 
 // run passes requests on until ctx ends.
@@ -71,9 +71,9 @@ func (i *inbound) run(ctx context.Context) {
 			if i.inspect(rpc) {
 				i.queue = append(i.queue, rpc)
 			}
-			i.withdraw()
-		case term := <-i.candidacies:
-			i.stand(term)
+			i.withdrawCampaign()
+		case term := <-i.campaigns:
+			i.queueCampaign(term)
 		case toRaft <- next:
 			i.queue[0] = raft.RPC{} // Nothing else must keep its entries.
 			i.queue = i.queue[1:]
@@ -130,8 +130,8 @@ func (i *inbound) leads(term uint64, id []byte) {
 		i.heard.Store(int64(time.Since(i.begun))) // First, so that no reader finds the term alone.
 		i.led.Store(term)
 	}
-	if i.candidacy != nil && term >= i.candidacy.term {
-		i.dropCandidacy() // Its heartbeats are answered while Raft writes: it leads on.
+	if i.campaign != nil && term >= i.campaign.term {
+		i.dropCampaign() // Its heartbeats are answered while Raft writes: it leads on.
 	}
 	i.newest = max(i.newest, term)
 }
@@ -192,8 +192,8 @@ func (i *inbound) nextInstall() {
 // taken notes what Raft has taken. When that is a snapshot, the queued heartbeats are
 // answered.
 func (i *inbound) taken(rpc raft.RPC) {
-	if i.isCandidacy(rpc) {
-		i.candidacy = nil
+	if i.isCampaign(rpc) {
+		i.campaign = nil
 	}
 	if _, ok := rpc.Command.(*raft.InstallSnapshotRequest); !ok {
 		return

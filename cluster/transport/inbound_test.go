@@ -108,7 +108,7 @@ func TestRequestsAreSeenWhileRaftIsBusy(t *testing.T) {
 	t.Cleanup(func() { <-stopped })
 }
 
-// TestAFormerLeaderSendsNothing: as soon as its successor's first request is here,
+// TestAFormerLeaderSendsNothing: as soon as the next leader's first request is here,
 // and may change the log from which the library reads.
 func TestAFormerLeaderSendsNothing(t *testing.T) {
 	b := newBook()

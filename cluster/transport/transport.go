@@ -15,7 +15,7 @@ type Transport struct {
 	stream      *stream
 	answers     *answers
 	unanswered  *unanswered
-	resignation resignation
+	steppedDown stepDown
 	inbound     *inbound
 	// installer sends snapshots.
 	installer *raft.NetworkTransport

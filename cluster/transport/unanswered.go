@@ -77,43 +77,42 @@ func (t *Transport) Answered(since Mark, term uint64, id raft.ServerID) bool {
 	return done
 }
 
-// errResigned is the library's error for a message that is not sent because of Resign.
-var errResigned = errors.New("this node has resigned")
+// errSteppedDown is the library's error for a message that is not sent because of StepDown.
+var errSteppedDown = errors.New("this node has stepped down")
 
-// resignation is a term that this node no longer leads, and how long it does not stand
-// for election: until the end, or until first if by then no node has led a newer term for
-// the time of quiet.
-type resignation struct {
+// stepDown is a term that this node no longer leads, and how long it does not campaign:
+// until end, or until first if by then no node has led a newer term for the time of quiet.
+type stepDown struct {
 	mu         sync.Mutex
 	term       uint64
 	quiet      time.Duration
 	first, end time.Time
 }
 
-// Resign ends this node's leadership of term: it sends no more messages as its leader,
-// the lease ends, and the others elect another leader. This node does not ask for votes
-// while it abstains, so that another one is elected; but it abstains no longer than first
-// if no other leader is heard of for that time. It votes, and it takes over if a leader
-// transfers leadership to it.
-func (t *Transport) Resign(term uint64, first, abstain time.Duration) {
-	t.resignation.begin(time.Now(), term, first, abstain)
+// StepDown ends this node's leadership of term: it sends no more messages as its leader,
+// the lease ends, and the others elect another leader. This node does not campaign for
+// backoff, so that another one is elected; but for no longer than first if no other leader
+// is heard of for that time. It votes, and it campaigns if a leader transfers leadership to
+// it.
+func (t *Transport) StepDown(term uint64, first, backoff time.Duration) {
+	t.steppedDown.begin(time.Now(), term, first, backoff)
 }
 
-func (r *resignation) begin(now time.Time, term uint64, first, abstain time.Duration) {
+func (r *stepDown) begin(now time.Time, term uint64, first, backoff time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.term, r.quiet, r.first, r.end = term, first, now.Add(first), now.Add(abstain)
+	r.term, r.quiet, r.first, r.end = term, first, now.Add(first), now.Add(backoff)
 }
 
-func (r *resignation) leads(term uint64) bool {
+func (r *stepDown) leads(term uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return term > r.term
 }
 
-// stands reports whether this node stands for election. led is the newest term of another
+// canCampaign reports whether this node may campaign. led is the newest term of another
 // leader, and heard when that leader was last heard.
-func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
+func (r *stepDown) canCampaign(now time.Time, led uint64, heard time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if led > r.term && now.Sub(heard) < r.quiet {
@@ -122,12 +121,12 @@ func (r *resignation) stands(now time.Time, led uint64, heard time.Time) bool {
 	return !now.Before(r.first)
 }
 
-// RequestPreVote implements raft.WithPreVote. A node that fails a pre-vote does not ask
-// for votes.
+// RequestPreVote implements raft.WithPreVote. A node that fails a pre-vote does not ask for
+// votes.
 func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	led, heard := t.inbound.leader()
-	if !t.resignation.stands(time.Now(), led, heard) {
-		return errResigned
+	if !t.steppedDown.canCampaign(time.Now(), led, heard) {
+		return errSteppedDown
 	}
 	if !t.inbound.gate.open() {
 		return errNotGreeted

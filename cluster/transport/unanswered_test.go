@@ -42,13 +42,13 @@ func TestOthersThatCouldElectALeader(t *testing.T) {
 	}
 }
 
-// TestAbstentionEndsEarlyIfNobodyElseLeads: the node that resigned may be the only one
+// TestBackoffEndsEarlyIfNobodyElseLeads: the node that stepped down may be the only one
 // that can be elected, at once or after the one that led next is gone.
-func TestAbstentionEndsEarlyIfNobodyElseLeads(t *testing.T) {
+func TestBackoffEndsEarlyIfNobodyElseLeads(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var r resignation
-	if !r.stands(now, 7, now) {
-		t.Error("a node that never resigned does not stand")
+	var r stepDown
+	if !r.canCampaign(now, 7, now) {
+		t.Error("a node that never stepped down does not campaign")
 	}
 	r.begin(now, 7, 3*time.Second, 10*time.Second)
 	for _, tt := range []struct {
@@ -67,8 +67,8 @@ func TestAbstentionEndsEarlyIfNobodyElseLeads(t *testing.T) {
 		{"another was gone at once", 3 * time.Second, 0, 8, true},
 		{"the end", 10 * time.Second, 10 * time.Second, 8, true},
 	} {
-		if got := r.stands(now.Add(tt.after), tt.led, now.Add(tt.heard)); got != tt.want {
-			t.Errorf("%s: stands is %v", tt.name, got)
+		if got := r.canCampaign(now.Add(tt.after), tt.led, now.Add(tt.heard)); got != tt.want {
+			t.Errorf("%s: canCampaign is %v", tt.name, got)
 		}
 	}
 }

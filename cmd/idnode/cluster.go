@@ -70,7 +70,7 @@ func storage(r *idnodev1.GetStatusResponse) string {
 	case r.GetStorageFull():
 		return "full, here or on a majority: " + fullMeans
 	case r.GetSelf().GetStorageSlow():
-		return "slow: it is not given leadership"
+		return "slow: it does not get leadership"
 	}
 	return "ok"
 }

@@ -106,7 +106,7 @@ type Config struct {
 	LogStore string
 	// StorageWatchdog is how long one write to the log may take before the
 	// process ends. It is above HeartbeatTimeout, so that slow is not yet dead. A leader
-	// gives leadership away after a sixth of it.
+	// transfers leadership after a sixth of it.
 	StorageWatchdog time.Duration
 	// LeaderPriority is this node's: leadership goes to the voter with the greatest, and
 	// with 0 the node leads only if no other voter can.

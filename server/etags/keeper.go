@@ -362,7 +362,7 @@ func (k *Keeper) startNumber() uint64 {
 // Stop ends the keeper: no more etags are given, their exact values go to the
 // disk, and then, within StopTimeout and ctx, to the cluster. It takes at most
 // twice StopTimeout and the time the counters need to close. It must be called
-// while the node can still propose, so before leadership is handed over. The
+// while the node can still propose, so before leadership is transferred. The
 // error says that the next start will leave a gap; nothing worse. It may be
 // called again and then returns the same.
 func (k *Keeper) Stop(ctx context.Context) error {

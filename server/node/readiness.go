@@ -117,7 +117,7 @@ const fullWarning = "storage is full, here or on a majority: identities, ranges 
 
 // slowWarning is what a node says whose disk is slow. It is ready all the same: it reads,
 // and another leads.
-const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node is not given leadership for some seconds"
+const slowWarning = "storage is slow: a write to the log took longer than a sixth of storage-watchdog, and this node does not get leadership for some seconds"
 
 // warnings are what a person should know of the node, ready or not.
 func (r *readiness) warnings() []string {

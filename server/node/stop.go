@@ -18,7 +18,7 @@ const (
 	lastWords = 300 * time.Millisecond
 	// keeperLimit bounds telling the cluster where the etags stand.
 	keeperLimit = 3 * time.Second
-	// clusterLimit bounds handing over and closing Raft.
+	// clusterLimit bounds the leadership transfer and closing Raft.
 	clusterLimit = 10 * time.Second
 	// leaveLimit bounds the wait for calls in flight on a node that was removed.
 	leaveLimit = time.Second
@@ -48,7 +48,7 @@ func (n *Node) stop() {
 		}},
 		// New calls are refused as certainly not done; those in flight end well,
 		// because everything below them still works. Other nodes keep their
-		// connections: this node may lead until it has handed over.
+		// connections: this node may lead until it has transferred leadership.
 		{"calls in flight", drainLimit, func(ctx context.Context) error {
 			go func() {
 				defer close(gone)
@@ -74,7 +74,7 @@ func (n *Node) stop() {
 		}},
 		// The other nodes may be stopping too, and need this one for theirs.
 		{"etags of other nodes", time.Second, n.stayForOthers},
-		// Leadership is handed over, then Raft ends, then its store is closed.
+		// Leadership is transferred, then Raft ends, then its store is closed.
 		{"cluster", clusterLimit, n.cluster.Shutdown},
 		// What is left on the gRPC port are the streams of other nodes, which
 		// would stay open permanently.

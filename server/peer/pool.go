@@ -205,7 +205,7 @@ func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRe
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }
 
-// Transfer asks the leader to hand over.
+// Transfer asks the leader to transfer leadership.
 func (p *Pool) Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error) {
 	return call(ctx, p, p.cfg.Introduce(), tag, address, req, peerv1.PeerServiceClient.Transfer)
 }

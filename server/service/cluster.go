@@ -140,7 +140,7 @@ type Cluster interface {
 	// returns the index of the log entry. Without force it is refused if too few
 	// voters would answer afterwards.
 	Remove(ctx context.Context, tag string, force bool, principal *string) (logIndex uint64, err error)
-	// Transfer hands leadership to a voter, or to any if tag is empty, and
+	// Transfer transfers leadership to a voter, or to any if tag is empty, and
 	// returns the new leader's tag.
 	Transfer(ctx context.Context, tag string) (leader string, err error)
 }
@@ -321,7 +321,7 @@ func (m *members) memberByTag(tag string) any {
 	return nil
 }
 
-// Transfer hands leadership to the voter with this tag, or to any if it is
+// Transfer transfers leadership to the voter with this tag, or to any if it is
 // empty, and returns the new leader's tag.
 func (m *members) Transfer(ctx context.Context, tag string) (string, error) {
 	leader, err := m.transfer(ctx, tag)

@@ -36,7 +36,7 @@ func (p *Page) handleCalls(handle func(pattern string, handler http.Handler)) {
 		"ids": change(p.makeIDs), "ranges": change(p.takeRange), "ranges/return": change(p.returnRange),
 		"identities/seed": change(p.seedIdentity), "identities/delete": change(p.deleteIdentity),
 		"hilos/raise": change(p.raiseHiLo), "claims/claim": change(p.claim), "claims/release": change(p.release),
-		"members/lead": change(p.handOver), "members/remove": change(p.removeMember),
+		"members/lead": change(p.transferLeadership), "members/remove": change(p.removeMember),
 	}
 	for name, call := range changes {
 		handle("POST "+api+name, p.handler(call))

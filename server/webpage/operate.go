@@ -17,8 +17,8 @@ const changeTimeout = 10 * time.Second
 // noClusterRight is the reason why a caller cannot change the cluster.
 const noClusterRight = "You have no right to do that: it takes the right cluster."
 
-// noHandover says why a member cannot be handed leadership; empty if it can.
-func noHandover(m service.Member, s service.Status, have rights.Right) string {
+// noTransfer says why leadership cannot be transferred to a member; empty if it can.
+func noTransfer(m service.Member, s service.Status, have rights.Right) string {
 	switch {
 	case have&rights.Cluster == 0:
 		return noClusterRight
@@ -59,7 +59,7 @@ type leaderAnswer struct {
 	Leader string `json:"leader"`
 }
 
-func (p *Page) handOver(r *http.Request, body memberRequest) (any, error) {
+func (p *Page) transferLeadership(r *http.Request, body memberRequest) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
 	leader, err := p.service.Transfer(ctx, body.Tag)

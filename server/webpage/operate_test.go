@@ -113,7 +113,7 @@ func TestAlarmsHaveTheNamesOfTheRules(t *testing.T) {
 	}
 }
 
-// TestWhatCannotWork: of each member the page hears why it cannot be handed leadership,
+// TestWhatCannotWork: of each member the page hears why leadership cannot be transferred to it,
 // or be removed.
 func TestWhatCannotWork(t *testing.T) {
 	const answers = `It answers. Only a member that is gone is removed here; for others there is: idnode cluster remove.`
@@ -121,19 +121,19 @@ func TestWhatCannotWork(t *testing.T) {
 		change func(*world)
 		want   string
 	}{
-		"all is well": {func(*world) {}, `[{"no_handover":"It leads.","no_removal":"` + answers + `"},{"no_handover":"","no_removal":"` + answers + `"},
-			{"no_handover":"It does not answer.","no_removal":""}]`},
-		"no right": {func(w *world) { w.admins = []string{"ops"} }, `[{"no_handover":"` + noClusterRight + `","no_removal":"` + noClusterRight + `"},
-			{"no_handover":"` + noClusterRight + `"},{"no_removal":"` + noClusterRight + `"}]`},
-		"no quorum": {func(w *world) { w.loseQuorum() }, `[{"no_handover":"There is no quorum."},{"no_handover":"There is no quorum."},{"no_removal":"There is no quorum."}]`},
+		"all is well": {func(*world) {}, `[{"no_transfer":"It leads.","no_removal":"` + answers + `"},{"no_transfer":"","no_removal":"` + answers + `"},
+			{"no_transfer":"It does not answer.","no_removal":""}]`},
+		"no right": {func(w *world) { w.admins = []string{"ops"} }, `[{"no_transfer":"` + noClusterRight + `","no_removal":"` + noClusterRight + `"},
+			{"no_transfer":"` + noClusterRight + `"},{"no_removal":"` + noClusterRight + `"}]`},
+		"no quorum": {func(w *world) { w.loseQuorum() }, `[{"no_transfer":"There is no quorum."},{"no_transfer":"There is no quorum."},{"no_removal":"There is no quorum."}]`},
 		"no room": {func(w *world) {
 			w.change = func(s *service.ClusterStatus) {
 				s.Conditions["B"] = service.Condition{Reachable: true, StorageFull: true}
 			}
-		}, `[{},{"no_handover":"Its disk is nearly full."},{}]`},
+		}, `[{},{"no_transfer":"Its disk is nearly full."},{}]`},
 		"no vote": {func(w *world) {
 			w.change = func(s *service.ClusterStatus) { s.VoterTags = []string{"A", "C"} }
-		}, `[{},{"role":"joining","no_handover":"It does not vote."},{}]`},
+		}, `[{},{"role":"joining","no_transfer":"It does not vote."},{}]`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestWhatCannotWork(t *testing.T) {
 	}
 }
 
-// TestOperate: leadership is handed over, and a member that is gone is removed; one
+// TestOperate: leadership is transferred, and a member that is gone is removed; one
 // that answers is not.
 func TestOperate(t *testing.T) {
 	w := newWorld(t)

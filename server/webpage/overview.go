@@ -86,9 +86,9 @@ type member struct {
 	GRPC  string `json:"grpc"`
 	Raft  string `json:"raft"`
 	HTTP  string `json:"http"`
-	// NoHandover and NoRemoval say why it cannot be handed leadership, or be removed
+	// NoTransfer and NoRemoval say why leadership cannot be transferred to it, or it be removed
 	// from the page; empty if it can.
-	NoHandover string `json:"no_handover"`
+	NoTransfer string `json:"no_transfer"`
 	NoRemoval  string `json:"no_removal"`
 }
 
@@ -137,7 +137,7 @@ func (p *Page) overview(r *http.Request) (any, error) {
 	o.Quorum = o.Voters/2 + 1
 	for _, m := range s.Members {
 		shown := memberOf(m, s.SelfID)
-		shown.NoHandover, shown.NoRemoval = noHandover(m, s, have), noRemoval(m, s, have)
+		shown.NoTransfer, shown.NoRemoval = noTransfer(m, s, have), noRemoval(m, s, have)
 		o.Members = append(o.Members, shown)
 	}
 	return o, nil

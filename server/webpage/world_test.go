@@ -48,7 +48,7 @@ type world struct {
 	// change is made to the status.
 	change  func(*service.ClusterStatus)
 	reserve *service.ReserveTotal
-	// led and removed are the tags of members that were handed leadership, or removed.
+	// led and removed are the tags of members that leadership was transferred to, or that were removed.
 	led, removed []string
 }
 

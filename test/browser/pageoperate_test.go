@@ -142,7 +142,7 @@ func (p *pageTest) copies() {
 	p.sees(".where", "quorum")
 }
 
-// operates hands leadership over and back, and takes a backup.
+// operates transfers leadership, also back, and takes a backup.
 func (p *pageTest) operates() {
 	p.open("overview")
 	leader := p.cluster.Leader(p.t)

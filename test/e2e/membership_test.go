@@ -59,10 +59,10 @@ func awaitVote(t *testing.T, n *harness.Node, tag string) {
 	})
 }
 
-// letLead hands leadership to n, asking a member, until all say that n leads. One
-// slow sync makes a handover fail, and another leader may be elected under it: it
-// takes an election timeout for each half. Whether handovers work is judged by
-// TestF22LeadershipHandedOn.
+// letLead transfers leadership to n, asking a member, until all say that n leads. One
+// slow sync makes a transfer fail, and another leader may be elected under it: it
+// takes an election timeout for each half. Whether transfers work is judged by
+// TestF22LeadershipTransferred.
 func letLead(t *testing.T, c *harness.Cluster, asked, n *harness.Node) {
 	t.Helper()
 	harness.Eventually(t, changed, "node "+n.Tag+" leads", func(context.Context) error {
@@ -73,7 +73,7 @@ func letLead(t *testing.T, c *harness.Cluster, asked, n *harness.Node) {
 		defer cancel()
 		r, err := asked.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: n.Tag})
 		if err != nil {
-			return fmt.Errorf("handing leadership on through node %s: %w", asked.Tag, err)
+			return fmt.Errorf("transferring leadership through node %s: %w", asked.Tag, err)
 		}
 		return fmt.Errorf("leadership went to node %s", r.LeaderTag) // the next look decides
 	})
@@ -198,7 +198,7 @@ func TestWatcher(t *testing.T) {
 	defer cancel()
 	_, err := w.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: w.Tag})
 	if status.Code(err) != codes.InvalidArgument || !slices.Contains(harness.Fields(err), "tag") {
-		t.Errorf("handing leadership to a watcher: %v", err)
+		t.Errorf("transferring leadership to a watcher: %v", err)
 	}
 
 	// Two of the three voters gone, the watcher must not make up a majority.

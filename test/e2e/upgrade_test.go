@@ -51,7 +51,7 @@ func startOld(t *testing.T) *upgrade {
 }
 
 // runs restarts a node with a program, under traffic. The other nodes answer
-// every call meanwhile: a leader hands over before it stops.
+// every call meanwhile: a leader transfers leadership before it stops.
 func (u *upgrade) runs(t *testing.T, n *harness.Node, program string, flags ...string) {
 	t.Helper()
 	u.traffic.Thick(t)

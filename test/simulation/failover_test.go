@@ -66,8 +66,8 @@ func TestALostLeaderIsReplacedAfterAMemberRestarted(t *testing.T) {
 		nodes := w.founders()
 		candidate, leader, restarted := nodes[0], nodes[1], nodes[2]
 		for range 3 {
-			c.handOver(t, candidate)
-			c.handOver(t, leader)
+			c.transferLeadership(t, candidate)
+			c.transferLeadership(t, leader)
 			restarted.current().kill(false)
 			time.Sleep(settling)
 			if gap := c.loseLeader(t, false); gap > 50*time.Millisecond {
@@ -77,8 +77,8 @@ func TestALostLeaderIsReplacedAfterAMemberRestarted(t *testing.T) {
 	})
 }
 
-// handOver makes a node the leader.
-func (c *client) handOver(t *testing.T, to *server) {
+// transferLeadership makes a node the leader.
+func (c *client) transferLeadership(t *testing.T, to *server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(c.world.ctx, settling)
 	defer cancel()

@@ -77,8 +77,8 @@ func (n *nemesis) make(ctx context.Context, f fault) bool {
 		s.disk.change(func(d *diskFaults) { d.errorIn = in })
 	case restarts:
 		s.current().stop()
-	case handovers:
-		n.handOver(ctx, s)
+	case leaderTransfers:
+		n.transferLeadership(ctx, s)
 	case orphans:
 		n.orphan(ctx)
 	case setBack:
@@ -115,7 +115,7 @@ func (n *nemesis) cut(edges []edge) {
 	time.AfterFunc(n.length(), func() { n.world.quorums.setCuts(edges, false) })
 }
 
-func (n *nemesis) handOver(ctx context.Context, to *server) {
+func (n *nemesis) transferLeadership(ctx context.Context, to *server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_, _ = n.client.cluster(to).TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: to.tag()}) // It may fail as it likes.

@@ -61,25 +61,25 @@ type fault string
 
 // The kinds of faults.
 const (
-	cutOff    fault = "cut off"    // one node, in both directions
-	partition fault = "partition"  // into two halves
-	oneWay    fault = "one way"    // between two nodes
-	deafness  fault = "deafness"   // answers to a client are lost
-	resets    fault = "resets"     // connections between two hosts break
-	crashes   fault = "crashes"    // of a process
-	powerLoss fault = "power loss" // a crash without any notice
-	torn      fault = "torn"       // a crash between two writes
-	stalls    fault = "stalls"     // of a disk
-	ioErrors  fault = "io errors"  // one write fails
-	restarts  fault = "restarts"   // clean ones
-	handovers fault = "handovers"  // of leadership
-	blackouts fault = "blackouts"  // all nodes crash at once
-	setBack   fault = "set back"   // a node's etags on disk, to an older copy
-	orphans   fault = "orphans"    // entries on the disk of a leader alone, which crashes
+	cutOff          fault = "cut off"    // one node, in both directions
+	partition       fault = "partition"  // into two halves
+	oneWay          fault = "one way"    // between two nodes
+	deafness        fault = "deafness"   // answers to a client are lost
+	resets          fault = "resets"     // connections between two hosts break
+	crashes         fault = "crashes"    // of a process
+	powerLoss       fault = "power loss" // a crash without any notice
+	torn            fault = "torn"       // a crash between two writes
+	stalls          fault = "stalls"     // of a disk
+	ioErrors        fault = "io errors"  // one write fails
+	restarts        fault = "restarts"   // clean ones
+	leaderTransfers fault = "leader transfers"
+	blackouts       fault = "blackouts" // all nodes crash at once
+	setBack         fault = "set back"  // a node's etags on disk, to an older copy
+	orphans         fault = "orphans"   // entries on the disk of a leader alone, which crashes
 )
 
 var allFaults = []fault{
-	cutOff, partition, oneWay, deafness, resets, crashes, powerLoss, torn, stalls, ioErrors, restarts, handovers, blackouts,
+	cutOff, partition, oneWay, deafness, resets, crashes, powerLoss, torn, stalls, ioErrors, restarts, leaderTransfers, blackouts,
 }
 
 func drawPlan(seed uint64) plan {

@@ -13,7 +13,7 @@ import (
 // hear of each other in time: a member that is paused, or down for long, cannot say
 // what it has seen, and what then remains possible nobody can judge.
 func (p *plan) drawRewinds(r *rand.Rand) {
-	p.rewinds, p.nodes, p.faults, p.calm = true, pick(r, 3, 3, 5), []fault{handovers, resets}, 800*time.Millisecond
+	p.rewinds, p.nodes, p.faults, p.calm = true, pick(r, 3, 3, 5), []fault{leaderTransfers, resets}, 800*time.Millisecond
 	p.crowd, p.churn, p.hungry, p.slow = 0, false, false, slowness{}
 	p.length, p.startWait = 6*time.Second, time.Hour
 	p.jitter, p.diskLatency = min(p.jitter, time.Millisecond), min(p.diskLatency, time.Millisecond)

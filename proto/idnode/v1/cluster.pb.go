@@ -209,8 +209,8 @@ type Member struct {
 	// For how many days its certificate is still valid, rounded down; below zero once
 	// it is not. Unset without TLS, and for older programs that do not say.
 	CertificateDays *int32 `protobuf:"varint,14,opt,name=certificate_days,json=certificateDays,proto3,oneof" json:"certificate_days,omitempty"`
-	// A write to its disk took longer than it allows, now or some seconds ago: it is not
-	// given leadership.
+	// A write to its disk took longer than it allows, now or some seconds ago: it does not
+	// get leadership.
 	StorageSlow bool `protobuf:"varint,15,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
 	// Leadership goes to the member with the greatest priority; 0 leads only if no other
 	// voter can. Unset for older programs that do not say.

@@ -44,7 +44,7 @@ type ClusterServiceClient interface {
 	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
 	// Remove removes a member permanently; its tag is never given again.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
-	// TransferLeadership hands leadership over to another voter.
+	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
 	// ListSettings shows the replicated settings.
 	ListSettings(ctx context.Context, in *ListSettingsRequest, opts ...grpc.CallOption) (*ListSettingsResponse, error)
@@ -168,7 +168,7 @@ type ClusterServiceServer interface {
 	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
 	// Remove removes a member permanently; its tag is never given again.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
-	// TransferLeadership hands leadership over to another voter.
+	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
 	// ListSettings shows the replicated settings.
 	ListSettings(context.Context, *ListSettingsRequest) (*ListSettingsResponse, error)

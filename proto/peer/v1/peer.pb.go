@@ -689,14 +689,14 @@ type LeaderContact struct {
 	// How long the leader has sent nothing, in microseconds.
 	SilentMicros uint64 `protobuf:"varint,4,opt,name=silent_micros,json=silentMicros,proto3" json:"silent_micros,omitempty"`
 	// The leader's connections have ended, or it was silent for its lease, and the node has
-	// dialled it in vain since.
+	// failed to dial it since.
 	Gone bool `protobuf:"varint,5,opt,name=gone,proto3" json:"gone,omitempty"`
 	// The index of the last entry in the node's log.
 	LastIndex uint64 `protobuf:"varint,6,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// The node would stand for election.
-	Stands bool `protobuf:"varint,7,opt,name=stands,proto3" json:"stands,omitempty"`
-	// The node has asked its Raft to stand for election after this term.
-	Stood         bool `protobuf:"varint,8,opt,name=stood,proto3" json:"stood,omitempty"`
+	// The node may campaign.
+	CanCampaign bool `protobuf:"varint,7,opt,name=can_campaign,json=canCampaign,proto3" json:"can_campaign,omitempty"`
+	// The node has had its Raft campaign after this term.
+	Campaigned    bool `protobuf:"varint,8,opt,name=campaigned,proto3" json:"campaigned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -773,16 +773,16 @@ func (x *LeaderContact) GetLastIndex() uint64 {
 	return 0
 }
 
-func (x *LeaderContact) GetStands() bool {
+func (x *LeaderContact) GetCanCampaign() bool {
 	if x != nil {
-		return x.Stands
+		return x.CanCampaign
 	}
 	return false
 }
 
-func (x *LeaderContact) GetStood() bool {
+func (x *LeaderContact) GetCampaigned() bool {
 	if x != nil {
-		return x.Stood
+		return x.Campaigned
 	}
 	return false
 }
@@ -990,7 +990,7 @@ func (x *JoinResponse) GetMembers() []*v1.Member {
 	return nil
 }
 
-// TransferRequest asks the leader to hand leadership over.
+// TransferRequest asks the leader to transfer leadership.
 type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag of the voter that shall lead; empty lets Raft choose.
@@ -1308,7 +1308,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\fstorage_slow\x18\x0e \x01(\bR\vstorageSlow\x12,\n" +
 	"\x0fleader_priority\x18\x0f \x01(\rH\x00R\x0eleaderPriority\x88\x01\x01\x12=\n" +
 	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContactB\x12\n" +
-	"\x10_leader_priority\"\xdf\x01\n" +
+	"\x10_leader_priority\"\xf4\x01\n" +
 	"\rLeaderContact\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +
@@ -1316,9 +1316,11 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\rsilent_micros\x18\x04 \x01(\x04R\fsilentMicros\x12\x12\n" +
 	"\x04gone\x18\x05 \x01(\bR\x04gone\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x06 \x01(\x04R\tlastIndex\x12\x16\n" +
-	"\x06stands\x18\a \x01(\bR\x06stands\x12\x14\n" +
-	"\x05stood\x18\b \x01(\bR\x05stood\"\xd8\x01\n" +
+	"last_index\x18\x06 \x01(\x04R\tlastIndex\x12!\n" +
+	"\fcan_campaign\x18\a \x01(\bR\vcanCampaign\x12\x1e\n" +
+	"\n" +
+	"campaigned\x18\b \x01(\bR\n" +
+	"campaigned\"\xd8\x01\n" +
 	"\aFigures\x122\n" +
 	"\x15identities_per_second\x18\x01 \x01(\x01R\x13identitiesPerSecond\x12$\n" +
 	"\x0eids_per_second\x18\x02 \x01(\x01R\fidsPerSecond\x12*\n" +

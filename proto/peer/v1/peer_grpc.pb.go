@@ -52,7 +52,7 @@ type PeerServiceClient interface {
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
 	// Join asks to be taken into the cluster; any member can be asked.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
-	// Transfer asks the leader to hand leadership over.
+	// Transfer asks the leader to transfer leadership.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
 	MayRemove(ctx context.Context, in *MayRemoveRequest, opts ...grpc.CallOption) (*MayRemoveResponse, error)
@@ -161,7 +161,7 @@ type PeerServiceServer interface {
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
 	// Join asks to be taken into the cluster; any member can be asked.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
-	// Transfer asks the leader to hand leadership over.
+	// Transfer asks the leader to transfer leadership.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	// MayRemove asks the leader whether enough voters would answer after a removal.
 	MayRemove(context.Context, *MayRemoveRequest) (*MayRemoveResponse, error)

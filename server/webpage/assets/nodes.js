@@ -104,7 +104,7 @@ function row() {
     return { text, note, element: el("td", { class: column.number && "number", "data-head": column.head, "data-column": column.key }, text, note) };
   });
   let m;
-  const lead = button("Make leader", () => handOver(m), { class: "lead-to" });
+  const lead = button("Make leader", () => transferLeadership(m), { class: "lead-to" });
   const remove = button("Remove", () => removal(m), { class: "danger quiet remove" });
   const element = el(
     "tr", { class: "member" },
@@ -126,7 +126,7 @@ function row() {
       cell.text.className = kind ? `state ${kind}` : mark ? "mark" : "";
     });
     lead.hidden = m.role === "leader";
-    for (const [what, does, why] of [[lead, "Make leader:", m.no_handover], [remove, "Remove", m.no_removal]]) {
+    for (const [what, does, why] of [[lead, "Make leader:", m.no_transfer], [remove, "Remove", m.no_removal]]) {
       what.setAttribute("aria-label", `${does} ${m.tag}`);
       hold(what, obstacle([], { writes: false }) || why);
     }
@@ -185,9 +185,9 @@ function place() {
   return { element, update };
 }
 
-function handOver(m) {
+function transferLeadership(m) {
   ask({
-    title: `Make ${m.tag} the leader?`, does: `Hand over to ${m.tag}`,
+    title: `Make ${m.tag} the leader?`, does: `Transfer to ${m.tag}`,
     content: [el("p", {}, "Calls wait for a moment while it takes over; none is lost.")],
     act: async () => {
       const answer = await change("members/lead", { tag: m.tag }, { once: false });

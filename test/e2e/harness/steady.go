@@ -7,7 +7,7 @@ import (
 
 const (
 	// HalfLease is half of a leader's lease. A machine that stood still for so long
-	// may have had an election, or a handover that failed, for that reason alone.
+	// may have had an election, or a leadership transfer that failed, for that reason alone.
 	HalfLease = 100 * time.Millisecond
 	// steadyTries is how often a part of a test is run on such a machine.
 	steadyTries = 4

@@ -81,9 +81,9 @@ func (r *row) wakes(t *testing.T, n *harness.Node) {
 	r.c.WaitReady(t)
 }
 
-// TestF22LeadershipHandedOn hands leadership round and round: hardly a call
+// TestF22LeadershipTransferred transfers leadership round and round: hardly a call
 // fails, and none is lost or counted twice.
-func TestF22LeadershipHandedOn(t *testing.T) {
+func TestF22LeadershipTransferred(t *testing.T) {
 	r := start(t, harness.Config{}, deadline)
 	var watches []*harness.Watch
 	for _, n := range r.c.Nodes {
@@ -113,13 +113,13 @@ func TestF22LeadershipHandedOn(t *testing.T) {
 	r.ends(t)
 }
 
-// transfer hands leadership on, asking n.
+// transfer transfers leadership, asking n.
 func transfer(n, to *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	got, err := n.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: to.Tag})
 	if err != nil {
-		return fmt.Errorf("handing leadership to %s through node %s: %w", to.Tag, n.Tag, err)
+		return fmt.Errorf("transferring leadership to %s through node %s: %w", to.Tag, n.Tag, err)
 	}
 	if got.LeaderTag != to.Tag {
 		return fmt.Errorf("leadership went to %s, want %s", got.LeaderTag, to.Tag)

@@ -76,7 +76,7 @@ var faults = []fault{
 			n.Start(t)
 		}
 	}},
-	{"handover", func(_ *testing.T, r *row, n *harness.Node) func() {
+	{"transfer", func(_ *testing.T, r *row, n *harness.Node) func() {
 		ctx, cancel := context.WithTimeout(context.Background(), silent)
 		defer cancel()
 		_, _ = n.Cluster.TransferLeadership(ctx, &idnodev1.TransferLeadershipRequest{Tag: n.Tag}) // It may fail as it likes.

@@ -15,11 +15,11 @@ func TestLeadershipReturnsByPriority(t *testing.T) {
 		second int
 		to     raft.ServerID
 	}
-	voter := func(id string, priority uint32) candidate {
-		return candidate{server: raft.Server{ID: raft.ServerID(id)}, priority: priority, applied: 7}
+	voter := func(id string, priority uint32) transferTarget {
+		return transferTarget{server: raft.Server{ID: raft.ServerID(id)}, priority: priority, applied: 7}
 	}
-	always := func(all ...candidate) func(int) []candidate {
-		return func(int) []candidate { return all }
+	always := func(all ...transferTarget) func(int) []transferTarget {
+		return func(int) []transferTarget { return all }
 	}
 	behind := voter("c", 3)
 	behind.behind = nearEnough + 1
@@ -30,7 +30,7 @@ func TestLeadershipReturnsByPriority(t *testing.T) {
 	tests := []struct {
 		name    string
 		own     uint32
-		all     func(second int) []candidate
+		all     func(second int) []transferTarget
 		seconds int
 		want    []at
 	}{
@@ -42,28 +42,28 @@ func TestLeadershipReturnsByPriority(t *testing.T) {
 		{"the greatest has a slow disk", 1, always(voter("b", 2), slow), 6, []at{{5, "b"}}},
 		{"it does not keep leadership, and is offered it more and more seldom", 1, always(voter("b", 2)), 120, []at{{5, "b"}, {15, "b"}, {35, "b"}, {75, "b"}}},
 		{"a node that shall not lead waits less", 0, always(voter("b", 1)), 10, []at{{2, "b"}, {7, "b"}}},
-		{"a node that shall not lead leaves a voter alone that stops", 0, func(second int) []candidate {
+		{"a node that shall not lead leaves a voter alone that stops", 0, func(second int) []transferTarget {
 			if second < 2 {
-				return []candidate{voter("b", 1)}
+				return []transferTarget{voter("b", 1)}
 			}
 			return nil
 		}, 10, nil},
 		{"a node that shall not lead, and nobody else can", 0, always(voter("b", 0), slow), 60, nil},
-		{"it comes and goes", 1, func(second int) []candidate {
+		{"it comes and goes", 1, func(second int) []transferTarget {
 			if second%5 == 4 {
 				return nil
 			}
-			return []candidate{voter("b", 2)}
+			return []transferTarget{voter("b", 2)}
 		}, 60, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var r returns
+			var r priorityTransfers
 			var got []at
 			for second := range tt.seconds {
 				now := time.Unix(int64(second), 0)
 				if best, found := r.choose(now, tt.own, tt.all(second)); found {
-					r.made(now, tt.own, best.server.ID)
+					r.add(now, tt.own, best.server.ID)
 					got = append(got, at{second, best.server.ID})
 				}
 			}

@@ -148,7 +148,7 @@ func TestLeadershipLeavesADiskThatHangs(t *testing.T) {
 		return false
 	})
 	if _, err := n.leader().transfer(old.tag); err == nil {
-		t.Errorf("leadership was handed to %s, whose disk is slow", old.tag)
+		t.Errorf("leadership was transferred to %s, whose disk is slow", old.tag)
 	}
 	n.agree()
 }

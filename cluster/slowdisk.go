@@ -11,9 +11,9 @@ import (
 
 const (
 	// slowHold is for how long a disk counts as slow after a slow write has ended, so that
-	// a disk that is slow again and again does not get leadership back in between.
+	// a node whose disk is slow again and again does not get leadership back in between.
 	slowHold = 10 * time.Second
-	// slowTick is how often a leader whose disk hangs looks for a voter to take over.
+	// slowTick is how often a leader whose disk hangs looks for a voter to elect.
 	slowTick = 50 * time.Millisecond
 )
 
@@ -68,47 +68,48 @@ func (d *slowDisk) slow(now time.Time) bool {
 	return d.writes > 0 || now.Before(d.until)
 }
 
-// leaveSlowDisk has another voter elected while a write of this leader hangs, until ctx
+// watchSlowDisk has another voter elected while a write of this leader hangs, until ctx
 // or the leadership ends. If no voter is fit, as when all disks are slow, this node
 // leads on.
 //
 // Raft's main goroutine waits for the write, so it can transfer nothing; and it would lead
-// on, because its heartbeats come from other goroutines. So the voter is told directly.
-func (h *handover) leaveSlowDisk(ctx context.Context) {
-	term := h.raft.CurrentTerm()
-	for ctx.Err() == nil && h.raft.State() == raft.Leader && !h.succeeded(term) {
-		if h.disk.hangs() {
-			h.callElection(ctx, term)
+// on, because its heartbeats come from other goroutines. So the voter gets the last step of
+// a transfer alone, the TimeoutNow request.
+func (t *leaderTransfer) watchSlowDisk(ctx context.Context) {
+	term := t.raft.CurrentTerm()
+	for ctx.Err() == nil && t.raft.State() == raft.Leader && !t.replaced(term) {
+		if t.disk.hangs() {
+			t.sendTimeoutNow(ctx, term)
 		}
 		select {
-		case <-h.disk.wake:
+		case <-t.disk.wake:
 		case <-time.After(slowTick):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// succeeded reports whether another node has been heard of as the leader of a newer term.
-func (h *handover) succeeded(term uint64) bool {
-	newest, _ := h.transport.Leader()
+// replaced reports whether the leader of a newer term has sent a request.
+func (t *leaderTransfer) replaced(term uint64) bool {
+	newest, _ := t.transport.Leader()
 	return newest > term
 }
 
-// callElection tells the fittest voter to stand for election, and gives it time to lead.
-func (h *handover) callElection(ctx context.Context, term uint64) {
-	best, found, _ := fittest(h.candidates())
+// sendTimeoutNow has the best target campaign, and gives it time to lead.
+func (t *leaderTransfer) sendTimeoutNow(ctx context.Context, term uint64) {
+	best, found, _ := bestTarget(t.targets())
 	if !found {
 		return
 	}
-	h.offers.made(best.server.ID)
-	h.log.Warn("a write to this leader's disk hangs: another node is told to stand for election", "to", best.server.ID)
-	ctx, cancel := context.WithTimeout(ctx, 2*h.election)
+	t.attempts.add(best.server.ID)
+	t.log.Warn("a write to this leader's disk hangs: telling another voter to campaign", "to", best.server.ID)
+	ctx, cancel := context.WithTimeout(ctx, 2*t.election)
 	defer cancel()
-	if err := h.transport.CallElection(ctx, best.server.ID); err != nil {
-		h.log.Warn("no election was called", "error", err)
+	if err := t.transport.SendTimeoutNow(ctx, best.server.ID); err != nil {
+		t.log.Warn("the voter did not campaign", "error", err)
 		return
 	}
-	for ctx.Err() == nil && !h.succeeded(term) {
+	for ctx.Err() == nil && !t.replaced(term) {
 		sleep(ctx, slowTick/10)
 	}
 }
