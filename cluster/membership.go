@@ -156,10 +156,5 @@ func (m *membership) askMayRemove(ctx context.Context, tag string) (uint64, erro
 		return m.check.mayRemove(ctx, tag)
 	}
 	reply, err := m.peers.MayRemove(ctx, leader.GetTag(), leader.GetGrpcAddress(), &peerv1.MayRemoveRequest{Tag: tag})
-	var older interface{ Unimplemented() bool }
-	if errors.As(err, &older) && older.Unimplemented() {
-		return 0, refusal(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED,
-			"the leader "+leader.GetTag()+" runs an older program, which cannot tell who would answer after the removal: transfer leadership to a newer one, or force the removal")
-	}
 	return reply.GetMembershipIndex(), err
 }

@@ -173,8 +173,7 @@ func (p *paper) listen(tag string) *transport.Transport {
 	return t
 }
 
-// append sends entries to A, as another release of this program might: the sender
-// does not bound the commit index.
+// append sends entries to A.
 func (p *paper) append(from string, term, prev, prevTerm, commit uint64, logs ...*raft.Log) (resp raft.AppendEntriesResponse) {
 	p.t.Helper()
 	p.must(p.others[from].NetworkTransport.AppendEntries(paperID("A"), "", &raft.AppendEntriesRequest{

@@ -91,7 +91,7 @@ func (p *PeerSide) condition() *peerv1.PingResponse {
 	reply := &peerv1.PingResponse{
 		Id: p.record.id(), AppliedIndex: p.cfg.StateMachine.AppliedIndex(),
 		StorageFull: p.space.below.Load(), StorageSlow: p.disk.slow(time.Now()), Version: p.cfg.Version,
-		LeaderPriority: p.cfg.LeaderPriority,
+		LeaderPriority: *p.cfg.LeaderPriority,
 	}
 	if p.cfg.CertificateEnds != nil {
 		reply.CertificateEnds = p.cfg.CertificateEnds().Unix()

@@ -177,7 +177,7 @@ func (e *engine) addHeard(status *MemberStatus, in *round) {
 		return
 	}
 	status.Reachable, status.Applied = true, reply.GetAppliedIndex()
-	status.StorageSlow, status.LeaderPriority = reply.GetStorageSlow(), reply.LeaderPriority
+	status.StorageSlow, status.LeaderPriority = reply.GetStorageSlow(), new(reply.GetLeaderPriority())
 	status.StorageFull, status.Version = reply.GetStorageFull(), reply.GetVersion()
 	status.StateDiffers = in.differing[string(status.Member.GetId())]
 	if ends := reply.GetCertificateEnds(); ends != 0 {

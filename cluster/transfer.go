@@ -139,7 +139,7 @@ func (t *leaderTransfer) unfit(m *raftlogv1.Member) string {
 		return "the disk of member " + m.GetTag() + " is nearly full"
 	case ok && reply.GetStorageSlow() && !t.disk.slow(time.Now()):
 		return "the disk of member " + m.GetTag() + " is slow"
-	case ok && priorityOf(reply) == 0 && t.priority > 0:
+	case ok && reply.GetLeaderPriority() == 0 && t.priority > 0:
 		return "member " + m.GetTag() + " has leader-priority 0"
 	}
 	return ""
@@ -176,20 +176,12 @@ func (t *leaderTransfer) targets() []transferTarget {
 		}
 		if reply, behind, ok := t.pinger.progressOf(m.GetId()); ok {
 			all = append(all, transferTarget{
-				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: priorityOf(reply),
+				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: reply.GetLeaderPriority(),
 				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),
 			})
 		}
 	}
 	return all
-}
-
-// priorityOf returns a member's priority by its answer to a ping.
-func priorityOf(reply *peerv1.PingResponse) uint32 {
-	if reply.LeaderPriority == nil {
-		return DefaultLeaderPriority // An older program.
-	}
-	return reply.GetLeaderPriority()
 }
 
 // defaultTarget returns the target of a transfer that names none. It is empty, so that Raft

@@ -43,8 +43,8 @@ func NewDivergence() *Divergence {
 	return &Divergence{waiting: map[string]StateAt{}, newest: map[string]Comparison{}}
 }
 
-// Heard takes a member's state. An index of 0 is from a release that does not send it, or
-// from a member that has applied nothing since its snapshot.
+// Heard takes a member's state. An index of 0 is from a member that has applied
+// nothing since its snapshot.
 func (d *Divergence) Heard(id string, at StateAt) {
 	if _, waits := d.waiting[id]; !waits && at.Index > 0 {
 		d.waiting[id] = at

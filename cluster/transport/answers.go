@@ -103,11 +103,6 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	if !t.steppedDown.leads(args.Term) {
 		return errSteppedDown
 	}
-	if proven := provenCommit(args); proven != args.LeaderCommitIndex {
-		bounded := *args // The library's own must stay as it is.
-		bounded.LeaderCommitIndex = proven
-		args = &bounded
-	}
 	sent := t.answers.next()
 	t.unanswered.sent(id, sent, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {

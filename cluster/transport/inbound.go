@@ -246,9 +246,7 @@ func (i *inbound) answered(answer raft.RPCResponse) {
 // log is committed. The Raft paper says in figure 2, AppendEntries RPC, receiver
 // implementation, 5: "If leaderCommit > commitIndex, set commitIndex = min(leaderCommit,
 // index of last new entry)". The library (v1.7.3) takes the index of the last entry in
-// the receiver's log instead, which an earlier leader may have written there alone. So
-// each request is bounded before it is sent, and again before Raft gets it, since a
-// cluster during an upgrade has nodes that do not bound it.
+// the receiver's log instead, which an earlier leader may have written there alone.
 //
 // A commit index that a request does not prove arrives with a later one: a leader sends a
 // request at least every commit timeout, and one without new entries names the end of its

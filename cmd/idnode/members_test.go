@@ -13,7 +13,7 @@ import (
 )
 
 // TestPrintMembers: what is known of a member is shown, and nothing is made up of one
-// that does not answer, or of an older program.
+// that does not answer.
 func TestPrintMembers(t *testing.T) {
 	var out strings.Builder
 	printMembers(&out, []*idnodev1.Member{

@@ -33,9 +33,6 @@ func (e *CallError) Unwrap() error { return e.Outcome }
 // Removed says that the other node knows the caller as removed.
 func (e *CallError) Removed() bool { return e.removed }
 
-// Unimplemented says that the other node runs a program that does not know the call.
-func (e *CallError) Unimplemented() bool { return e.Code == codes.Unimplemented }
-
 // Denied says that the other node does not let the caller in.
 func (e *CallError) Denied() bool { return e.Code == codes.PermissionDenied }
 

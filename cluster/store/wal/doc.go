@@ -26,12 +26,6 @@
 // was never begun, and is removed. In the background the name, then the mark, become
 // durable, and the next draft is made after that.
 //
-// Releases before drafts were prepared read a log that was closed. One that was not,
-// after a kill or a loss of power, must be opened and closed by this release first:
-// they remove every draft, also one that has acknowledged records and lost its name
-// to a loss of power; and they call a log damaged whose mark is not in its newest
-// segment, as after a kill between the new name and the mark.
-//
 // # Torn or damaged
 //
 // A write that a crash interrupted was never acknowledged and may be truncated. A damaged

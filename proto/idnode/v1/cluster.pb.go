@@ -204,16 +204,16 @@ type Member struct {
 	Behind uint64 `protobuf:"varint,11,opt,name=behind,proto3" json:"behind,omitempty"`
 	// Free space on its disk is below the mark.
 	StorageFull bool `protobuf:"varint,12,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
-	// The version of its program; empty for older ones that do not say.
+	// The version of its program.
 	Version string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
 	// For how many days its certificate is still valid, rounded down; below zero once
-	// it is not. Unset without TLS, and for older programs that do not say.
+	// it is not. Unset without TLS.
 	CertificateDays *int32 `protobuf:"varint,14,opt,name=certificate_days,json=certificateDays,proto3,oneof" json:"certificate_days,omitempty"`
 	// A write to its disk took longer than it allows, now or some seconds ago: it does not
 	// get leadership.
 	StorageSlow bool `protobuf:"varint,15,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
 	// Leadership goes to the member with the greatest priority; 0 leads only if no other
-	// voter can. Unset for older programs that do not say.
+	// voter can.
 	LeaderPriority *uint32 `protobuf:"varint,16,opt,name=leader_priority,json=leaderPriority,proto3,oneof" json:"leader_priority,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

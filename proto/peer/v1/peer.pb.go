@@ -508,28 +508,27 @@ type PingResponse struct {
 	StorageFull bool `protobuf:"varint,5,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// The caller was removed from the cluster.
 	CallerRemoved bool `protobuf:"varint,6,opt,name=caller_removed,json=callerRemoved,proto3" json:"caller_removed,omitempty"`
-	// The log index that state_hash belongs to; 0 before an entry was applied, and from
-	// a release that does not tell.
+	// The log index that state_hash belongs to; 0 before an entry was applied.
 	StateIndex uint64 `protobuf:"varint,7,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`
 	// The hash of its state at state_index.
 	StateHash uint64 `protobuf:"varint,8,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
-	// The number of its process on the Raft port; 0 from older programs.
+	// The number of its process on the Raft port; 0 before it has one.
 	Process uint64 `protobuf:"fixed64,9,opt,name=process,proto3" json:"process,omitempty"`
 	// An index that it knows to be committed, and has in its log.
 	CommittedIndex uint64 `protobuf:"varint,10,opt,name=committed_index,json=committedIndex,proto3" json:"committed_index,omitempty"`
-	// The version of its program; empty from older ones.
+	// The version of its program.
 	Version string `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
-	// When its certificate ends, in Unix seconds; 0 without TLS, and from older programs.
+	// When its certificate ends, in Unix seconds; 0 without TLS.
 	CertificateEnds int64 `protobuf:"varint,12,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
-	// What it did in its last seconds; unset from older programs.
+	// What it did in its last seconds.
 	Figures *Figures `protobuf:"bytes,13,opt,name=figures,proto3" json:"figures,omitempty"`
 	// A write to its disk is slow, or was some seconds ago.
 	StorageSlow bool `protobuf:"varint,14,opt,name=storage_slow,json=storageSlow,proto3" json:"storage_slow,omitempty"`
 	// Leadership goes to the member with the greatest priority; 0 leads only if no other
-	// voter can. Unset from older programs, which means 1.
-	LeaderPriority *uint32 `protobuf:"varint,15,opt,name=leader_priority,json=leaderPriority,proto3,oneof" json:"leader_priority,omitempty"`
+	// voter can.
+	LeaderPriority uint32 `protobuf:"varint,15,opt,name=leader_priority,json=leaderPriority,proto3" json:"leader_priority,omitempty"`
 	// Its contact with the newest leader other than itself; unset if its process has heard
-	// of none, and from older programs.
+	// of none.
 	LeaderContact *LeaderContact `protobuf:"bytes,16,opt,name=leader_contact,json=leaderContact,proto3" json:"leader_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -664,8 +663,8 @@ func (x *PingResponse) GetStorageSlow() bool {
 }
 
 func (x *PingResponse) GetLeaderPriority() uint32 {
-	if x != nil && x.LeaderPriority != nil {
-		return *x.LeaderPriority
+	if x != nil {
+		return x.LeaderPriority
 	}
 	return 0
 }
@@ -1287,7 +1286,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xd1\x04\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xb8\x04\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1305,10 +1304,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\aversion\x18\v \x01(\tR\aversion\x12)\n" +
 	"\x10certificate_ends\x18\f \x01(\x03R\x0fcertificateEnds\x12*\n" +
 	"\afigures\x18\r \x01(\v2\x10.peer.v1.FiguresR\afigures\x12!\n" +
-	"\fstorage_slow\x18\x0e \x01(\bR\vstorageSlow\x12,\n" +
-	"\x0fleader_priority\x18\x0f \x01(\rH\x00R\x0eleaderPriority\x88\x01\x01\x12=\n" +
-	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContactB\x12\n" +
-	"\x10_leader_priority\"\xf4\x01\n" +
+	"\fstorage_slow\x18\x0e \x01(\bR\vstorageSlow\x12'\n" +
+	"\x0fleader_priority\x18\x0f \x01(\rR\x0eleaderPriority\x12=\n" +
+	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContact\"\xf4\x01\n" +
 	"\rLeaderContact\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +
@@ -1433,7 +1431,6 @@ func file_peer_v1_peer_proto_init() {
 	if File_peer_v1_peer_proto != nil {
 		return
 	}
-	file_peer_v1_peer_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -78,7 +78,7 @@ export function nodes() {
     show(sorted.map((m) => [m, o]), ([m]) => m.id);
     showPlaces(sorted, (m) => m.id);
     const at = new Date(Date.now() - (o.millis - o.taken_millis)).toLocaleTimeString("en-GB");
-    write(moment, `All nodes as they were at ${at}; rates and p99 over the 10 seconds before. “–” is not known: no answer, an older program, or nothing to measure.`);
+    write(moment, `All nodes as they were at ${at}; rates and p99 over the 10 seconds before. “–” is not known: no answer, or nothing to measure.`);
   }
   return { element, update };
 }
