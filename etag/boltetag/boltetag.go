@@ -47,8 +47,6 @@ var (
 	ErrInUse = errors.New("boltetag: the file is in use by another process")
 	// ErrMissing means that there should be a file, and is none.
 	ErrMissing = errors.New("boltetag: the file is missing")
-	// ErrFormat means the file was written by a newer version of the program.
-	ErrFormat = errors.New("boltetag: the file has a format that is not known")
 )
 
 // Options sets a store up.
@@ -72,7 +70,7 @@ type Store struct {
 var _ etag.Store = (*Store)(nil)
 
 // Open opens the file at path, or creates it; its folder must exist. It reads and checks
-// the whole file. It returns ErrInUse, ErrOtherNode, ErrMissing, ErrFormat, an error that
+// the whole file. It returns ErrInUse, ErrOtherNode, ErrMissing, an error that
 // wraps etag.ErrCorrupt, or the file system's error.
 func Open(path string, opts Options) (*Store, error) {
 	if len(opts.NodeID) == 0 {

@@ -147,7 +147,6 @@ func TestDamagedRecordsAreNoticed(t *testing.T) {
 		edit   func(*bolt.Bucket) error
 	}{
 		"a counter":         {"databases", flip("a")},
-		"the format":        {"meta", flip("format")},
 		"the node":          {"meta", flip("node")},
 		"the clean mark":    {"meta", flip("clean")},
 		"the start":         {"meta", flip("start")},

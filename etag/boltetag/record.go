@@ -11,19 +11,15 @@ import (
 	"github.com/idnode/idnode/etag"
 )
 
-// format is the format of the file. A file with a greater one is refused.
-const format = 1
-
 // The file holds two buckets. Every key of meta is always there.
 var (
 	metaBucket     = []byte("meta")
 	databaseBucket = []byte("databases")
 
-	formatKey = []byte("format") // uint64
-	nodeKey   = []byte("node")   // the node's Raft id
-	cleanKey  = []byte("clean")  // uint64: 1 after a clean stop
-	startKey  = []byte("start")  // uint64: the newest start number
-	countKey  = []byte("count")  // uint64: how many databases there are
+	nodeKey  = []byte("node")  // the node's Raft id
+	cleanKey = []byte("clean") // uint64: 1 after a clean stop
+	startKey = []byte("start") // uint64: the newest start number
+	countKey = []byte("count") // uint64: how many databases there are
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -89,7 +85,7 @@ func initialise(tx *bolt.Tx, node []byte) error {
 		return err
 	}
 	return putMeta(tx, map[string]uint64{
-		string(formatKey): format, string(cleanKey): 0, string(startKey): 0, string(countKey): 0,
+		string(cleanKey): 0, string(startKey): 0, string(countKey): 0,
 	})
 }
 
@@ -127,16 +123,8 @@ func read(tx *bolt.Tx, node []byte) (etag.State, error) {
 	return state, err
 }
 
-// readMeta fills in what meta says and returns the number of databases. The format comes
-// first: the rest of a newer file cannot be judged.
+// readMeta fills in what meta says and returns the number of databases.
 func readMeta(tx *bolt.Tx, node []byte, state *etag.State) (count uint64, err error) {
-	found, err := getMeta(tx, formatKey)
-	if err != nil {
-		return 0, err
-	}
-	if found != format {
-		return 0, fmt.Errorf("%w: %d; this program knows %d", ErrFormat, found, format)
-	}
 	owner, err := open(metaBucket, nodeKey, tx.Bucket(metaBucket).Get(nodeKey))
 	if err != nil {
 		return 0, err
