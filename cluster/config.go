@@ -19,7 +19,6 @@ const (
 	DefaultSnapshotInterval = 60 * time.Second
 	DefaultSnapshotBytes    = 64 << 20
 	DefaultStallLimit       = 3 * time.Second
-	DefaultLogStore         = "auto"
 	DefaultLeaderPriority   = 1
 	DefaultPromoteAfter     = 2 * time.Second
 	DefaultFreeBytes        = 64 << 20
@@ -103,9 +102,6 @@ type TLS struct {
 type Config struct {
 	// DataDir is the node's own directory; it is created if it does not exist.
 	DataDir string
-	// LogStore is the store of the log in DataDir: bolt, wal or auto (see package store);
-	// empty means DefaultLogStore. A directory keeps the one it was created with.
-	LogStore string
 	// Storage, if set, is used in place of DataDir.
 	Storage Storage
 	// Tag is the requested tag; if empty, the cluster chooses one. A node that has a tag
@@ -235,7 +231,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.LeaderPriority == nil {
 		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
 	}
-	c.LogStore = cmp.Or(c.LogStore, DefaultLogStore)
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
 	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)

@@ -25,7 +25,7 @@ const (
 // withFiles returns c with the data directory as its storage.
 func (c Config) withFiles() Config {
 	dir := c.DataDir
-	c.Storage = &files{dir: dir, log: store.LogKind(c.LogStore)}
+	c.Storage = &files{dir: dir}
 	if c.FreeBytes == nil {
 		c.FreeBytes = func() (uint64, error) { return store.FreeBytes(dir) }
 	}
@@ -37,7 +37,6 @@ func (c Config) withFiles() Config {
 // record is noticed.
 type files struct {
 	dir string
-	log store.LogKind
 	// revision is the record's newest; store keeps it too, and is nil until it is open.
 	revision uint64
 	store    *store.Store
@@ -72,7 +71,7 @@ func (f *files) SaveRecord(record *member.Record) error {
 // OpenStore implements Storage.
 func (f *files) OpenStore(o StoreOptions) (Store, error) {
 	s, err := store.Open(store.Config{
-		Dir: f.dir, Log: f.log, NodeID: o.NodeID, MustExist: o.MustExist, Logger: o.Logger, Wrote: o.Wrote,
+		Dir: f.dir, NodeID: o.NodeID, MustExist: o.MustExist, Logger: o.Logger, Wrote: o.Wrote,
 		Watchdog: store.Watchdog{Limit: o.StallLimit, Slow: o.SlowLimit, Slowed: o.Slowed, Fatal: o.Fatal},
 	})
 	if err != nil {

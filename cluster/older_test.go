@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster/member"
-	"github.com/idnode/idnode/cluster/store"
 )
 
 // openFiles opens a data directory as a node does.
 func openFiles(t *testing.T, dir string) (*files, *member.Record, error) {
 	t.Helper()
-	f := &files{dir: dir, log: store.LogBolt}
+	f := &files{dir: dir}
 	record, err := f.LoadRecord()
 	if err != nil {
 		return nil, nil, err

@@ -17,7 +17,6 @@ import (
 	"github.com/idnode/idnode/cluster/apply"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/raftlogger"
-	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/cluster/transport"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -112,24 +111,15 @@ func (r Recovery) servers(record *member.Record) ([]raft.Server, error) {
 	return servers, nil
 }
 
-// open opens the node's store, whatever keeps its log.
+// open opens the node's store.
 func (r Recovery) open(record *member.Record) (Storage, Store, error) {
-	var failed error
-	for _, kind := range []store.LogKind{store.LogBolt, store.LogWAL} {
-		storage := &files{dir: r.DataDir, log: kind}
-		if _, err := storage.LoadRecord(); err != nil {
-			return nil, nil, err
-		}
-		s, err := openStore(Config{Storage: storage, StallLimit: recoverStall, Logger: r.Logger},
-			record.ID.String(), true, nil, func(error) {}) // The store's own errors say it too.
-		if err == nil {
-			return storage, s, nil
-		}
-		if failed = err; !errors.Is(err, store.ErrLogKind) {
-			break
-		}
+	storage := &files{dir: r.DataDir}
+	if _, err := storage.LoadRecord(); err != nil {
+		return nil, nil, err
 	}
-	return nil, nil, failed
+	s, err := openStore(Config{Storage: storage, StallLimit: recoverStall, Logger: r.Logger},
+		record.ID.String(), true, nil, func(error) {}) // The store's own errors say it too.
+	return storage, s, err
 }
 
 // rewrite replaces snapshot and log by one snapshot of the new cluster.

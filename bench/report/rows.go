@@ -28,13 +28,6 @@ func idnodeRow(label, op, via string, batch int) row {
 	return row{label, ours, result.Key{System: system.NameIdnode, Op: op, Via: via, Batch: batch}}
 }
 
-// boltRow is what w is with the log that is not the default.
-func boltRow(w row) row {
-	w.label += ", --log-store bolt"
-	w.key.System = system.NameIdnodeBolt
-	return w
-}
-
 func otherRow(label string, c class, name, op string) row {
 	return row{label, c, result.Key{System: name, Op: op, Batch: 1}}
 }
@@ -51,9 +44,6 @@ var (
 	stream1k   = idnodeRow("idnode server-side, stream, 1,000 a call", bench.ServerSide, bench.Stream, 1000)
 	hiloRange  = idnodeRow("idnode HiLo range of 32, unary", bench.Range, bench.Unary, 32)
 	seriesTake = idnodeRow("idnode series number, unary", bench.Series, bench.Unary, 1)
-	unaryBolt  = boltRow(unary)
-	clientBolt = boltRow(client)
-	streamBolt = boltRow(stream)
 	echo       = row{"an empty gRPC call", floor, result.Key{System: system.NameIdnode, Op: bench.Echo, Via: bench.Unary, Batch: 1}}
 	etcd       = otherRow("etcd put, 3 members", cluster, system.NameEtcd, "put")
 	bareRaft   = otherRow("bare Raft apply, 3 members", cluster, system.NameRaft, "apply")
@@ -67,7 +57,6 @@ var (
 // rows are all, in the order they are shown.
 var rows = []row{
 	unary, client, stream, unary100, stream100, hiloRange, seriesTake, serverSide, unary1k, stream1k,
-	unaryBolt, clientBolt, streamBolt,
 	echo, etcd, bareRaft, redis, sequence, counterRow, numberRow, lockedRow,
 }
 

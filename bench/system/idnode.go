@@ -18,15 +18,12 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Idnode is a cluster of three idnode processes, with their defaults but for the
-// log's kind, measured by a fourth one, which is idnode bench.
+// Idnode is a cluster of three idnode processes, with their defaults,
+// measured by a fourth one, which is idnode bench.
 type Idnode struct {
-	env Env
-	// logStore is the value of --log-store; empty is the default, and all that does
-	// not depend on it is measured with that one only.
-	logStore string
-	dir      string
-	nodes    []*process
+	env   Env
+	dir   string
+	nodes []*process
 	// endpoints are the nodes' addresses, the leader's first.
 	endpoints []string
 }
@@ -42,11 +39,7 @@ const (
 
 // Version is what the program says.
 func (n *Idnode) Version() string {
-	version := programVersion(n.env.Idnode, "version")
-	if n.logStore != "" {
-		version += " with --log-store " + n.logStore
-	}
-	return version
+	return programVersion(n.env.Idnode, "version")
 }
 
 // Points are all ways to get ids; batches are for many callers only.
@@ -55,12 +48,10 @@ func (n *Idnode) Points(callers int) []Point {
 		{bench.Identity, bench.Unary, callers, 1},
 		{bench.Identity, bench.ViaClient, callers, 1},
 		{bench.Identity, bench.Stream, callers, 1},
+		{bench.Echo, bench.Unary, callers, 1},
+		{bench.ServerSide, bench.Unary, callers, 1},
+		{bench.Series, bench.Unary, callers, 1},
 	}
-	if n.logStore != "" {
-		return points
-	}
-	points = append(points, Point{bench.Echo, bench.Unary, callers, 1}, Point{bench.ServerSide, bench.Unary, callers, 1},
-		Point{bench.Series, bench.Unary, callers, 1})
 	if callers == 1 {
 		return points
 	}
@@ -108,9 +99,6 @@ func (n *Idnode) startNodes() (err error) {
 			"serve", "--log-level", "error", "--tag", nodeTag(i), "--data-dir", filepath.Join(n.dir, nodeTag(i)),
 			"--grpc", endpoint, "--raft", addrs[clusterSize+i], "--http", "",
 		}, peers...)
-		if n.logStore != "" {
-			args = append(args, "--log-store", n.logStore)
-		}
 		p, err := start(exec.Command(n.env.Idnode, args...))
 		if err != nil {
 			return err

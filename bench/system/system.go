@@ -54,17 +54,16 @@ type Env struct {
 
 // The systems' names, in the order they are shown.
 const (
-	NameIdnode     = "idnode"
-	NameIdnodeBolt = "idnode-bolt"
-	NameEtcd       = "etcd"
-	NameRaft       = "raft"
-	NameRedis      = "redis"
-	NamePostgres   = "postgres"
+	NameIdnode   = "idnode"
+	NameEtcd     = "etcd"
+	NameRaft     = "raft"
+	NameRedis    = "redis"
+	NamePostgres = "postgres"
 )
 
 // Names returns the names of all systems.
 func Names() []string {
-	return []string{NameIdnode, NameIdnodeBolt, NameEtcd, NameRaft, NameRedis, NamePostgres}
+	return []string{NameIdnode, NameEtcd, NameRaft, NameRedis, NamePostgres}
 }
 
 // New returns a system that was not started yet; name is one of Names.
@@ -72,8 +71,6 @@ func New(name string, env Env) System {
 	switch name {
 	case NameIdnode:
 		return &Idnode{env: env}
-	case NameIdnodeBolt:
-		return &Idnode{env: env, logStore: "bolt"}
 	case NameEtcd:
 		return &Etcd{env: env}
 	case NameRaft:

@@ -16,25 +16,15 @@ func entriesOf(from uint64, n, size int) []*raft.Log {
 	return logs
 }
 
-// BenchmarkStoreLogs compares the store, with each kind of log, with a bare
-// raft-boltdb of the same options, all with and without the disk.
+// BenchmarkStoreLogs appends with and without the disk.
 func BenchmarkStoreLogs(b *testing.B) {
 	for _, noSync := range []bool{false, true} {
 		for _, size := range []int{256, 16 << 10} {
-			name := fmt.Sprintf("size=%d/sync=%t", size, !noSync)
-			b.Run(name+"/bare", func(b *testing.B) {
-				bolt, err := openBolt(b.TempDir()+"/raft.db", noSync)
-				must(b, err)
-				defer bolt.Close()
-				storeLoop(b, bolt, size)
+			b.Run(fmt.Sprintf("size=%d/sync=%t", size, !noSync), func(b *testing.B) {
+				cfg := testConfig(b.TempDir(), newFatals())
+				cfg.noSync, cfg.segmentBytes = noSync, 0
+				storeLoop(b, mustOpen(b, cfg), size)
 			})
-			for _, kind := range []LogKind{LogBolt, LogWAL} {
-				b.Run(name+"/"+string(kind), func(b *testing.B) {
-					cfg := testConfigOf(kind, b.TempDir(), newFatals())
-					cfg.noSync, cfg.segmentBytes = noSync, 0
-					storeLoop(b, mustOpen(b, cfg), size)
-				})
-			}
 		}
 	}
 }

@@ -11,11 +11,9 @@ import (
 // goroutine that takes snapshots while it appends on another. An append that
 // began before a compaction and ended after it put back the old first index, so
 // the log seemed to have lost its first entries, and a healthy node ended.
-func TestCompactionBesideAppends(t *testing.T) { forKinds(t, checkCompactionBesideAppends) }
-
-func checkCompactionBesideAppends(t *testing.T, kind LogKind) {
+func TestCompactionBesideAppends(t *testing.T) {
 	f := newFatals()
-	s := mustOpen(t, testConfigOf(kind, t.TempDir(), f))
+	s := mustOpen(t, testConfig(t.TempDir(), f))
 	must(t, s.StoreLogs(entries(1, 10)))
 	const last = 600
 	var both sync.WaitGroup

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
-
-	"github.com/idnode/idnode/internal/boltfile"
 )
 
 // guard is the store's switch: after the first failure every call fails.
@@ -16,9 +14,7 @@ import (
 type guard struct {
 	watchdog Watchdog
 	logger   *slog.Logger
-	// path is raft.db's.
-	path    string
-	failure atomic.Pointer[error]
+	failure  atomic.Pointer[error]
 	// wrote gets the time of each successful write; it may be nil.
 	wrote func(took time.Duration)
 }
@@ -79,19 +75,11 @@ func (g *guard) change(what string, do func() error) error {
 	stall := watchStall(g.watchdog.Limit, func() {
 		_ = g.fail(fmt.Errorf("%w: %s took longer than %s", ErrStalled, what, g.watchdog.Limit))
 	})
-	err := boltfile.Trap(g.path, ErrCorrupt, do)
+	err := do()
 	stall.end()
 	if err != nil {
 		return g.fail(fmt.Errorf("%w: %s: %w", ErrWrite, what, err))
 	}
 	// A write that returned late has already stopped the node.
 	return g.err()
-}
-
-// read runs one read, unless the switch is thrown.
-func (g *guard) read(do func() error) error {
-	if err := g.err(); err != nil {
-		return err
-	}
-	return boltfile.Trap(g.path, ErrCorrupt, do)
 }

@@ -2,77 +2,82 @@ package store
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/internal/boltfile"
+	"github.com/idnode/idnode/cluster/store/wal"
 )
 
-// faulty is a backend whose writes wait for release, if that is set, and then
-// return err.
-type faulty struct {
-	*raft.InmemStore
+// fault is in a store's disk: writes wait for release, if that is set, and then return
+// err.
+type fault struct {
 	release chan struct{}
 	err     error
 }
 
-func (f *faulty) Close() error { return nil }
-
-func (f *faulty) wait() error {
+func (f *fault) hit() error {
 	if f.release != nil {
 		<-f.release
 	}
 	return f.err
 }
 
-func (f *faulty) StoreLogs(logs []*raft.Log) error {
-	return errors.Join(f.wait(), f.InmemStore.StoreLogs(logs))
+// faultyBackend has the fault in raft.db.
+type faultyBackend struct {
+	stableBackend
+	*fault
 }
 
-func (f *faulty) Set(key, value []byte) error {
-	return errors.Join(f.wait(), f.InmemStore.Set(key, value))
+func (b faultyBackend) Set(key, value []byte) error {
+	return errors.Join(b.hit(), b.stableBackend.Set(key, value))
 }
 
-func (f *faulty) SetAll(pairs []pair) error {
-	return errors.Join(f.wait(), inmemBackend{f.InmemStore}.SetAll(pairs))
+// faultyDisk is a folder with the fault in the syncs of its files.
+type faultyDisk struct {
+	*os.Root
+	*fault
 }
 
-func (f *faulty) DeleteRange(first, last uint64) error {
-	return errors.Join(f.wait(), f.InmemStore.DeleteRange(first, last))
+func (d faultyDisk) Names() ([]string, error) { return fs.Glob(d.FS(), "*") }
+func (d faultyDisk) Sync() error              { return nil }
+
+func (d faultyDisk) Open(name string) (wal.File, error) {
+	f, err := d.OpenFile(name, os.O_RDWR, 0)
+	return faultyFile{f, d.fault}, err
 }
 
-// inmemLog hides the tail record's index from InmemStore's idea of the last one.
-type inmemBackend struct{ *raft.InmemStore }
-
-func (inmemBackend) Close() error { return nil }
-
-func (b inmemBackend) SetAll(pairs []pair) (err error) {
-	for _, p := range pairs {
-		err = errors.Join(err, b.Set(p.key, p.value))
-	}
-	return err
+func (d faultyDisk) Create(name string) (wal.File, error) {
+	f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	return faultyFile{f, d.fault}, err
 }
 
-// openOn puts a store on a backend in memory.
-func openOn(t *testing.T, cfg Config, inmem *raft.InmemStore) *Store {
+type faultyFile struct {
+	*os.File
+	*fault
+}
+
+func (f faultyFile) Sync() error { return f.hit() }
+
+func (f faultyFile) Size() (int64, error) {
+	info, err := f.Stat()
+	return info.Size(), err
+}
+
+// openFaulty opens a new store, whose fault the caller sets afterwards.
+func openFaulty(t *testing.T, cfg Config) (*Store, *fault) {
 	t.Helper()
-	return openOnBackend(t, cfg, inmemBackend{inmem})
-}
-
-func openOnBackend(t *testing.T, cfg Config, b backend) *Store {
-	t.Helper()
-	cfg, err := cfg.withDefaults()
+	root, err := os.OpenRoot(t.TempDir())
 	must(t, err)
-	guard := newGuard(cfg.Watchdog, cfg.Logger)
-	snapshots, err := openSnapshots(cfg, guard)
-	must(t, err)
-	must(t, newCheckedLog(b, guard).writeTail(0))
-	must(t, b.Set(keyNodeID, valueWithChecksum(keyNodeID, []byte(cfg.NodeID))))
-	s, err := newStore(cfg, guard, &file{backend: b}, snapshots)
-	must(t, err)
-	return s
+	t.Cleanup(func() { _ = root.Close() })
+	f := &fault{}
+	cfg.disk, cfg.segmentBytes = faultyDisk{root, f}, 0 // No segment is prepared meanwhile.
+	s := mustOpen(t, cfg)
+	s.stable.backend = faultyBackend{s.stable.backend, f}
+	return s, f
 }
 
 // writes are all the ways to the disk.
@@ -81,20 +86,18 @@ var writes = map[string]func(*Store) error{
 	"StoreLog":    func(s *Store) error { return s.StoreLog(entry(10)) },
 	"DeleteRange": func(s *Store) error { return s.DeleteRange(1, 3) },
 	"cutting":     func(s *Store) error { return s.DeleteRange(7, 9) },
-	"Set":         func(s *Store) error { return s.Set([]byte("LastVoteCand"), []byte("x")) },
+	"Set":         func(s *Store) error { return vote(s, 3, "x") },
 	"SetUint64":   func(s *Store) error { return s.SetUint64([]byte("CurrentTerm"), 3) },
 }
 
 func TestStalledWriteIsFatal(t *testing.T) {
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
-			f, b := newFatals(), &faulty{InmemStore: raft.NewInmemStore()}
-			cfg := testConfig(t.TempDir(), f)
+			f := newFatals()
+			s, b := openFaulty(t, testConfig(t.TempDir(), f))
+			must(t, s.StoreLogs(entries(1, 9)))
 			// The short limit is for the stall, not for opening and filling the store on a
 			// busy machine.
-			cfg.Watchdog.Limit = time.Minute
-			s := openOnBackend(t, cfg, b)
-			must(t, s.StoreLogs(entries(1, 9)))
 			s.guard.watchdog.Limit = 5 * time.Millisecond
 			b.release = make(chan struct{})
 			done := make(chan error)
@@ -121,8 +124,8 @@ func TestFailedWriteIsFatal(t *testing.T) {
 	broken := errors.New("input/output error")
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
-			f, b := newFatals(), &faulty{InmemStore: raft.NewInmemStore()}
-			s := openOnBackend(t, testConfig(t.TempDir(), f), b)
+			f := newFatals()
+			s, b := openFaulty(t, testConfig(t.TempDir(), f))
 			must(t, s.StoreLogs(entries(1, 9)))
 			b.err = broken
 			if err := write(s); err == nil {
@@ -136,11 +139,5 @@ func TestFailedWriteIsFatal(t *testing.T) {
 				t.Error("a write after the failed one succeeded")
 			}
 		})
-	}
-}
-
-func TestPanicOfTheBackendIsDamage(t *testing.T) {
-	if err := boltfile.Trap("", ErrCorrupt, func() error { panic("page 7: bad magic") }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("%v", err)
 	}
 }

@@ -47,31 +47,12 @@ func (f *fatals) all() []error {
 func testConfig(dir string, f *fatals) Config {
 	return Config{
 		Dir: dir, NodeID: nodeA, CacheEntries: 4, Logger: slog.New(slog.DiscardHandler),
-		Log:    LogBolt,
 		noSync: true,
 		// Small, so that segments begin and end, and a new log is made quickly.
 		segmentBytes: 4 << 10,
 		// Far above any fsync of a busy test machine.
 		Watchdog: Watchdog{Limit: time.Minute, Fatal: f.fatal},
 	}
-}
-
-// forKinds runs a test once with each kind of log.
-func forKinds(t *testing.T, test func(t *testing.T, kind LogKind)) {
-	t.Helper()
-	for _, kind := range []LogKind{LogBolt, LogWAL} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			test(t, kind)
-		})
-	}
-}
-
-// testConfigOf is testConfig with a kind of log.
-func testConfigOf(kind LogKind, dir string, f *fatals) Config {
-	cfg := testConfig(dir, f)
-	cfg.Log = kind
-	return cfg
 }
 
 func mustOpen(t testing.TB, cfg Config) *Store {

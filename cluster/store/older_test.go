@@ -28,33 +28,21 @@ func setBack(t *testing.T, dir, name string) (putBack func()) {
 	}
 }
 
-// TestOlderRaftDBIsNoticed: an older copy of raft.db alone has votes and, in a
-// LogBolt, entries forgotten, with every checksum right.
+// TestOlderRaftDBIsNoticed: an older copy of raft.db alone has votes forgotten, with every
+// checksum right.
 func TestOlderRaftDBIsNoticed(t *testing.T) {
-	forKinds(t, func(t *testing.T, kind LogKind) {
-		for what, change := range map[string]func(*Store) error{
-			"a vote":  func(s *Store) error { return s.Set([]byte("LastVoteCand"), []byte("x")) },
-			"entries": func(s *Store) error { return s.StoreLogs(entries(10, 12)) },
-		} {
-			if kind == LogWAL && what == "entries" {
-				continue // They are in another folder.
-			}
-			t.Run(what, func(t *testing.T) {
-				cfg := testConfigOf(kind, t.TempDir(), newFatals())
-				s := mustOpen(t, cfg)
-				fill(t, s)
-				mustClose(t, s)
-				putBack := setBack(t, cfg.Dir, fileName)
-				s = mustOpen(t, cfg)
-				must(t, change(s))
-				mustClose(t, s)
-				putBack()
-				if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
-					t.Errorf("Open: %v", err)
-				}
-			})
-		}
-	})
+	cfg := testConfig(t.TempDir(), newFatals())
+	s := mustOpen(t, cfg)
+	fill(t, s)
+	mustClose(t, s)
+	putBack := setBack(t, cfg.Dir, fileName)
+	s = mustOpen(t, cfg)
+	must(t, vote(s, 6, "x"))
+	mustClose(t, s)
+	putBack()
+	if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Open: %v", err)
+	}
 }
 
 // TestRaftDBLostBesideItsMark: a new one in its place would have no votes.
@@ -70,20 +58,18 @@ func TestRaftDBLostBesideItsMark(t *testing.T) {
 // TestOlderSnapshotsAreNoticed: a folder of snapshots without the newest, beside a
 // log that would reach back far enough.
 func TestOlderSnapshotsAreNoticed(t *testing.T) {
-	forKinds(t, func(t *testing.T, kind LogKind) {
-		cfg := testConfigOf(kind, t.TempDir(), newFatals())
-		s := mustOpen(t, cfg)
-		fill(t, s)
-		snapshot(t, s, 4)
-		putBack := setBack(t, cfg.Dir, snapshotDir)
-		snapshot(t, s, 8)
-		mustClose(t, s)
-		mustClose(t, mustOpen(t, cfg))
-		putBack()
-		if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("Open: %v", err)
-		}
-	})
+	cfg := testConfig(t.TempDir(), newFatals())
+	s := mustOpen(t, cfg)
+	fill(t, s)
+	snapshot(t, s, 4)
+	putBack := setBack(t, cfg.Dir, snapshotDir)
+	snapshot(t, s, 8)
+	mustClose(t, s)
+	mustClose(t, mustOpen(t, cfg))
+	putBack()
+	if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Open: %v", err)
+	}
 }
 
 // TestOlderLogFolderIsNoticed: with its own mark, which lies within.
@@ -93,7 +79,7 @@ func TestOlderLogFolderIsNoticed(t *testing.T) {
 		"a deletion": func(s *Store) error { return s.DeleteRange(8, 9) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			cfg := testConfigOf(LogWAL, t.TempDir(), newFatals())
+			cfg := testConfig(t.TempDir(), newFatals())
 			s := mustOpen(t, cfg)
 			fill(t, s)
 			mustClose(t, s)

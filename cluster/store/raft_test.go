@@ -54,10 +54,8 @@ func startRaft(t *testing.T, id string, s *Store, transport raft.Transport) (*ra
 
 // TestRaftOnTheStore has a node apply, snapshot, restart, and bring in a new node
 // that can only be reached by sending the snapshot.
-func TestRaftOnTheStore(t *testing.T) { forKinds(t, checkRaftOnTheStore) }
-
-func checkRaftOnTheStore(t *testing.T, kind LogKind) {
-	cfg := testConfigOf(kind, t.TempDir(), newFatals())
+func TestRaftOnTheStore(t *testing.T) {
+	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	_, first := raft.NewInmemTransport("a")
 	r, _ := startRaft(t, "a", s, first)
@@ -77,7 +75,7 @@ func checkRaftOnTheStore(t *testing.T, kind LogKind) {
 	must(t, r.Apply(binary.BigEndian.AppendUint64(nil, 1), time.Minute).Error())
 	must(t, r.Barrier(time.Minute).Error())
 
-	cfgB := testConfigOf(kind, t.TempDir(), newFatals())
+	cfgB := testConfig(t.TempDir(), newFatals())
 	cfgB.NodeID = "b"
 	b := mustOpen(t, cfgB)
 	_, transportB := raft.NewInmemTransport("b")

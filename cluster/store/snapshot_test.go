@@ -143,31 +143,29 @@ func TestOlderSnapshotCannotBeOpened(t *testing.T) {
 // another survivor. A crash right before the snapshot is on disk leaves a directory
 // that opens, and so does one right after.
 func TestASnapshotOfAHigherTermEndsLower(t *testing.T) {
-	forKinds(t, func(t *testing.T, kind LogKind) {
-		cfg := testConfigOf(kind, t.TempDir(), newFatals())
-		s, err := Open(cfg)
-		must(t, err)
-		writeSnapshot(t, s.Snapshots(), 4, 100, "own")
-		must(t, s.Snapshots().announce(snapshotName{term: 5, index: 98}))
-		must(t, s.Close())
-		s, err = Open(cfg)
-		must(t, err)
-		if end := s.Snapshots().end.Load(); end != 100 {
-			t.Errorf("before the other's snapshot: it ends at %d", end)
-		}
-		id := writeSnapshot(t, s.Snapshots(), 5, 98, "the other's")
-		if metas, err := s.Snapshots().List(); err != nil || len(metas) != 1 || metas[0].ID != id {
-			t.Errorf("the newest is %v, %v", metas, err)
-		}
-		must(t, s.StoreLog(&raft.Log{Index: 99, Term: 6}))
-		must(t, s.Close())
-		s, err = Open(cfg)
-		must(t, err)
-		if noted, err := s.number(keySnapshot); err != nil || noted != 98 {
-			t.Errorf("raft.db knows of %d, %v", noted, err)
-		}
-		must(t, s.Close())
-	})
+	cfg := testConfig(t.TempDir(), newFatals())
+	s, err := Open(cfg)
+	must(t, err)
+	writeSnapshot(t, s.Snapshots(), 4, 100, "own")
+	must(t, s.Snapshots().announce(snapshotName{term: 5, index: 98}))
+	must(t, s.Close())
+	s, err = Open(cfg)
+	must(t, err)
+	if end := s.Snapshots().end.Load(); end != 100 {
+		t.Errorf("before the other's snapshot: it ends at %d", end)
+	}
+	id := writeSnapshot(t, s.Snapshots(), 5, 98, "the other's")
+	if metas, err := s.Snapshots().List(); err != nil || len(metas) != 1 || metas[0].ID != id {
+		t.Errorf("the newest is %v, %v", metas, err)
+	}
+	must(t, s.StoreLog(&raft.Log{Index: 99, Term: 6}))
+	must(t, s.Close())
+	s, err = Open(cfg)
+	must(t, err)
+	if noted, err := s.number(keySnapshot); err != nil || noted != 98 {
+		t.Errorf("raft.db knows of %d, %v", noted, err)
+	}
+	must(t, s.Close())
 }
 
 func TestDamagedSnapshotIsFatalOnceRunning(t *testing.T) {

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/internal/failpoint"
 )
@@ -19,58 +18,79 @@ const (
 	keyVoteCandidate = "LastVoteCand"
 )
 
+// keyVote is the record of a vote on disk: its term, which has termBytes, and its
+// candidate.
+const (
+	keyVote   = "LastVote"
+	termBytes = 8
+)
+
 // errNoKey is Get's error for a key that was never set. Its text is part of the library's
 // interface: it compares the error's text with "not found".
 var errNoKey = errors.New("not found")
 
-// pair is a value and its key.
-type pair struct{ key, value []byte }
-
-// stableBackend writes several pairs in one transaction.
+// stableBackend makes a value durable.
 type stableBackend interface {
-	raft.StableStore
-	SetAll(pairs []pair) error
+	Set(key, value []byte) error
+	io.Closer
 }
 
-// checkedStable is the stable store: term, vote, and the file's owner.
-type checkedStable struct {
+// stableStore has term, vote, and what belongs to the directory. All is in memory, and
+// was checked when it was read from the file.
+type stableStore struct {
 	backend stableBackend
 	guard   *guard
 
 	mu sync.Mutex
 	// voteTerm is the term of a vote whose candidate is not known yet. Written alone, it
 	// would give the term's vote to the previous vote's candidate.
-	voteTerm *pair
-	// keys are those that were ever set. A lost vote must not look like a vote that was
-	// never given.
-	keys map[string]bool
+	voteTerm []byte
+	// values are on disk, with a vote in its two parts.
+	values map[string][]byte
 }
 
-func newCheckedStable(backend stableBackend, guard *guard, keys map[string]bool) *checkedStable {
-	if keys == nil {
-		keys = map[string]bool{}
+// newStableStore returns a store of the values in the file.
+func newStableStore(backend stableBackend, guard *guard, inFile map[string][]byte) *stableStore {
+	s := &stableStore{backend: backend, guard: guard, values: map[string][]byte{}}
+	for key, value := range inFile {
+		s.keep(key, value)
 	}
-	return &checkedStable{backend: backend, guard: guard, keys: keys}
+	return s
+}
+
+// keep keeps a value that is on disk.
+func (s *stableStore) keep(key string, value []byte) {
+	if key == keyVote {
+		s.values[keyVoteTerm], s.values[keyVoteCandidate] = value[:termBytes:termBytes], value[termBytes:]
+		return
+	}
+	s.values[key] = value
 }
 
 // Set writes a value with its checksum; it is on disk when nil is returned. The exception
-// is the term of a vote: it is written with the candidate, in one transaction.
-func (s *checkedStable) Set(key, value []byte) error {
-	if string(key) == keyVoteTerm {
+// is the term of a vote: it is written with the candidate, as one record.
+func (s *stableStore) Set(key, value []byte) error {
+	name, value := string(key), bytes.Clone(value)
+	switch name {
+	case keyVoteTerm:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.voteTerm = &pair{bytes.Clone(key), bytes.Clone(value)}
+		s.voteTerm = value
 		return s.guard.err()
+	case keyVoteCandidate:
+		term := s.takeVoteTerm()
+		if len(term) != termBytes {
+			return fmt.Errorf("store: a vote for %q without its term", value)
+		}
+		name, value = keyVote, append(term, value...)
 	}
-	pairs := append(s.before(key), pair{key, value})
-	before, after := failpoints(string(key))
+	if old, err := s.Get([]byte(name)); err == nil && bytes.Equal(old, value) {
+		return nil // Raft sets the term again at each start, and when another candidate has won.
+	}
+	before, after := failpoints(name)
 	failpoint.Hit(before)
 	err := s.guard.write("writing a stable value", func() error {
-		stored := make([]pair, len(pairs))
-		for i, p := range pairs {
-			stored[i] = pair{p.key, valueWithChecksum(p.key, p.value)}
-		}
-		return s.backend.SetAll(stored)
+		return s.backend.Set([]byte(name), valueWithChecksum([]byte(name), value))
 	})
 	if err != nil {
 		return err
@@ -78,72 +98,39 @@ func (s *checkedStable) Set(key, value []byte) error {
 	failpoint.Hit(after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range pairs {
-		s.keys[string(p.key)] = true
-	}
+	s.keep(name, value)
 	return nil
 }
 
-// before is what must be written with the value of a key.
-func (s *checkedStable) before(key []byte) (pairs []pair) {
+func (s *stableStore) takeVoteTerm() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if string(key) == keyVoteCandidate && s.voteTerm != nil {
-		pairs, s.voteTerm = append(pairs, *s.voteTerm), nil
-	}
-	return pairs
+	term := s.voteTerm
+	s.voteTerm = nil
+	return term
 }
 
 // failpoints are the points around the write of a value.
-func failpoints(key string) (before, after failpoint.Point) {
-	switch key {
+func failpoints(name string) (before, after failpoint.Point) {
+	switch name {
 	case keyTerm:
 		return failpoint.TermBefore, failpoint.TermAfter
-	case keyVoteCandidate:
+	case keyVote:
 		return failpoint.VoteBefore, failpoint.VoteAfter
 	}
 	return "", ""
 }
 
-// Get reads and checks a value; errNoKey if it was never set.
-func (s *checkedStable) Get(key []byte) ([]byte, error) {
-	// Looked up before the read, so that a concurrent Set is no contradiction.
-	known := s.knows(key)
-	var stored []byte
-	err := s.guard.read(func() (err error) {
-		stored, err = s.backend.Get(key)
-		return err
-	})
-	switch {
-	case s.guard.err() != nil:
-		return nil, s.guard.err()
-	case errors.Is(err, ErrCorrupt):
-		return nil, s.guard.fail(err)
-	case missing(stored, err) && !known:
-		return nil, errNoKey
-	case missing(stored, err):
-		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q is missing", ErrCorrupt, key))
-	case err != nil:
-		return nil, s.guard.fail(fmt.Errorf("%w: stable value %q: %w", ErrRead, key, err))
+// Get returns a value, which the caller must not change; errNoKey if it was never set.
+func (s *stableStore) Get(key []byte) ([]byte, error) {
+	if err := s.guard.err(); err != nil {
+		return nil, err
 	}
-	value, err := stripValueChecksum(key, stored)
-	if err != nil {
-		return nil, s.guard.fail(err)
-	}
-	return value, nil
-}
-
-func (s *checkedStable) knows(key []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keys[string(key)]
-}
-
-// missing recognises both ways in which backends report a missing key: an error with the
-// agreed text, or an empty value. A stored value is never empty.
-func missing(stored []byte, err error) bool {
-	if err != nil {
-		return err.Error() == errNoKey.Error()
+	value, ok := s.values[string(key)]
+	if !ok {
+		return nil, errNoKey
 	}
-	return len(stored) == 0
+	return value, nil
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 func TestAWriteThatTakesTheWholeLimitIsStalled(t *testing.T) {
@@ -25,31 +23,29 @@ func TestAWriteThatTakesTheWholeLimitIsStalled(t *testing.T) {
 	})
 }
 
-// hangingLog is a log whose work in the background does not end.
-type hangingLog struct {
-	entryLog
+// hangingBackend is one that cannot be closed yet.
+type hangingBackend struct {
+	stableBackend
 	released chan struct{}
 }
 
-func (l hangingLog) Close() error {
-	<-l.released
-	return nil
+func (b hangingBackend) Close() error {
+	<-b.released
+	return b.stableBackend.Close()
 }
 
 // TestCloseDoesNotWaitForAHangingDisk: after a write has failed no watchdog is left
 // that would end the process.
 func TestCloseDoesNotWaitForAHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFatals()
-		s := &Store{
-			guard: newGuard(Watchdog{Limit: DefaultLimit, Fatal: f.fatal}, slog.New(slog.DiscardHandler)),
-			log:   hangingLog{released: make(chan struct{})}, backend: inmemBackend{raft.NewInmemStore()},
-		}
+		s := mustOpen(t, testConfig(t.TempDir(), newFatals()))
+		released := make(chan struct{})
+		s.stable.backend = hangingBackend{s.stable.backend, released}
 		_ = s.guard.fail(errors.New("input/output error"))
 		if err := s.Close(); !errors.Is(err, ErrStalled) {
 			t.Errorf("it is closed: %v", err)
 		}
-		close(s.log.(hangingLog).released)
+		close(released)
 	})
 }
 

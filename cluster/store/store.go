@@ -1,15 +1,11 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -60,10 +56,11 @@ const (
 var keyNodeID = []byte("~idnode.node-id")
 
 // Where raft.db records the state of the directory's other files: how often node.json was
-// written, and how far the newest snapshot reaches. Both sort before keyNodeID, so
-// neither is the first to be lost.
+// written, that the log's folder was made, and how far the newest snapshot reaches. They
+// sort before keyNodeID, so none is the first to be lost.
 var (
 	keyRevision = []byte("~idnode.json-revision")
+	keyLogMade  = []byte("~idnode.log-made")
 	keySnapshot = []byte("~idnode.newest-snapshot")
 )
 
@@ -86,9 +83,6 @@ type Watchdog struct {
 type Config struct {
 	// Dir is the directory of raft.db, log/ and snapshots/; it is made if missing.
 	Dir string
-	// Log is the kind of log; empty means LogAuto. Any other must be an existing
-	// directory's kind, or Open returns ErrLogKind.
-	Log LogKind
 	// NodeID is the Raft id of this node. It is recorded in a new file, and
 	// must be the recorded one in an existing file.
 	NodeID string
@@ -108,12 +102,13 @@ type Config struct {
 
 	// noSync leaves out fsync, for tests that write thousands of times.
 	noSync bool
-	// segmentBytes is the size of a LogWAL's segments; zero means wal's own.
+	// segmentBytes is the size of the log's segments; zero means wal's own.
 	segmentBytes int64
+	// disk, if set, has the log in place of its folder, for tests that inject faults.
+	disk wal.Disk
 }
 
 func (c Config) withDefaults() (Config, error) {
-	c.Log = cmp.Or(c.Log, LogAuto)
 	if c.CacheEntries == 0 {
 		c.CacheEntries = DefaultCacheEntries
 	}
@@ -125,19 +120,10 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("store: a directory and a node id are required")
 	case c.Watchdog.Fatal == nil || c.Logger == nil:
 		return c, errors.New("store: Watchdog.Fatal and a logger are required")
-	case c.Log != LogAuto && c.Log != LogBolt && c.Log != LogWAL:
-		return c, fmt.Errorf("store: there is no log %q, only %s and %s", c.Log, LogBolt, LogWAL)
 	case c.CacheEntries < 0 || c.Watchdog.Limit < 0:
 		return c, errors.New("store: neither the cache nor the limit of a write may be negative")
 	}
 	return c, nil
-}
-
-// backend is raft-boltdb's store; tests replace it to inject faults.
-type backend interface {
-	raft.LogStore
-	stableBackend
-	io.Closer
 }
 
 // Store is a raft.LogStore and a raft.StableStore, and has the node's snapshots. It is
@@ -145,11 +131,10 @@ type backend interface {
 type Store struct {
 	cfg       Config
 	guard     *guard
-	log       entryLog
-	stable    *checkedStable
+	log       *walLog
+	stable    *stableStore
 	cache     *raft.LogCache
 	snapshots *Snapshots
-	backend   backend
 }
 
 var (
@@ -158,7 +143,7 @@ var (
 )
 
 // Open opens or creates the store and reads all of it once. It returns ErrInUse,
-// ErrForeign, ErrLogKind, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
+// ErrForeign, ErrMissing or ErrCorrupt, wrapped, and may have called Fatal; a
 // node that cannot open its store ends either way.
 func Open(cfg Config) (*Store, error) {
 	cfg, err := cfg.withDefaults()
@@ -169,77 +154,25 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	guard := newGuard(cfg.Watchdog, cfg.Logger)
-	guard.path, guard.wrote = filepath.Join(cfg.Dir, fileName), cfg.Wrote
+	guard.wrote = cfg.Wrote
 	snapshots, err := openSnapshots(cfg, guard)
 	if err != nil {
 		return nil, err
 	}
 	// A new log beside existing snapshots means that the old log was lost.
 	cfg.MustExist = cfg.MustExist || snapshots.newestIndex > 0
-	file, err := openFile(cfg, guard)
+	stable, err := openStable(cfg, guard)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStore(cfg, guard, file, snapshots)
+	s := &Store{cfg: cfg, guard: guard, stable: stable, snapshots: snapshots}
+	if err = snapshots.follow(s); err == nil {
+		err = s.openLog()
+	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, stable.backend.Close())
 	}
 	return s, nil
-}
-
-// newStore builds the layers on an open file, which stays the caller's if newStore fails.
-func newStore(cfg Config, guard *guard, file *file, snapshots *Snapshots) (s *Store, err error) {
-	s = &Store{
-		cfg:       cfg,
-		guard:     guard,
-		stable:    newCheckedStable(file.backend, guard, file.keys),
-		snapshots: snapshots,
-		backend:   file.backend,
-	}
-	if err := s.checkOwner(); err != nil {
-		return nil, err
-	}
-	if err := snapshots.follow(s); err != nil {
-		return nil, err
-	}
-	if s.log, err = s.openLog(file.backend); err != nil {
-		return nil, err
-	}
-	if err := s.loadLog(); err != nil {
-		return nil, errors.Join(err, s.log.Close())
-	}
-	return s, nil
-}
-
-func (s *Store) checkOwner() error {
-	id, err := s.stable.Get(keyNodeID)
-	if errors.Is(err, errNoKey) {
-		return fmt.Errorf("%w: %s does not say whose it is", ErrCorrupt, fileName)
-	}
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(id, []byte(s.cfg.NodeID)) {
-		return foreign(string(id), s.cfg.NodeID)
-	}
-	return nil
-}
-
-func foreign(owner, nodeID string) error {
-	return fmt.Errorf("%w: %s is %s's, this node is %s", ErrForeign, fileName, owner, nodeID)
-}
-
-// loadLog checks every log entry that Raft may still need, and puts the cache
-// above the log. Stable values were checked by openFile.
-func (s *Store) loadLog() (err error) {
-	started := time.Now()
-	count, err := s.log.load(s.snapshots.newestIndex)
-	if err != nil {
-		return err
-	}
-	s.cfg.Logger.Info("raft log verified", "entries", count, "took", time.Since(started).String())
-	s.cache, err = raft.NewLogCache(s.cfg.CacheEntries, s.log)
-	return err
 }
 
 // Snapshots returns the node's snapshot store.
@@ -260,7 +193,7 @@ func (s *Store) Close() error {
 		return s.guard.err()
 	}
 	done := make(chan error, 1)
-	go func() { done <- errors.Join(s.log.Close(), s.backend.Close()) }()
+	go func() { done <- errors.Join(s.log.Close(), s.stable.backend.Close()) }()
 	select {
 	case err := <-done:
 		return err

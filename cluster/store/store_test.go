@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,57 +12,66 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
+	"github.com/idnode/idnode/cluster/store/wal"
 	"github.com/idnode/idnode/test/tier"
 )
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	existing := func(t *testing.T) string {
-		dir := t.TempDir()
-		s := mustOpen(t, testConfig(dir, newFatals()))
-		must(t, s.StoreLogs(entries(1, 20)))
-		mustClose(t, s)
-		return dir
+	inLog := func(c *Config, pattern string) string {
+		names, _ := filepath.Glob(filepath.Join(c.Dir, logDir, pattern))
+		return names[0]
 	}
 	for _, c := range []struct {
 		name   string
-		dir    func(*testing.T) string
 		change func(*testing.T, *Config)
 		want   error
 	}{
-		{"another node's file", existing, func(_ *testing.T, c *Config) { c.NodeID = "another" }, ErrForeign},
-		{
-			"a missing file that must exist", func(t *testing.T) string { return t.TempDir() },
-			func(_ *testing.T, c *Config) { c.MustExist = true }, ErrMissing,
-		},
-		{"a directory in use", existing, func(t *testing.T, c *Config) { mustOpen(t, *c) }, ErrInUse},
-		{"a file cut short", existing, func(t *testing.T, c *Config) {
+		{"another node's file", func(_ *testing.T, c *Config) { c.NodeID = "another" }, ErrForeign},
+		{"a missing file that must exist", func(t *testing.T, c *Config) {
+			c.Dir, c.MustExist = t.TempDir(), true
+		}, ErrMissing},
+		{"a directory in use", func(t *testing.T, c *Config) { mustOpen(t, *c) }, ErrInUse},
+		{"a file cut short", func(t *testing.T, c *Config) {
 			must(t, os.Truncate(filepath.Join(c.Dir, fileName), 3*4096))
 		}, ErrCorrupt},
-		{"an empty file", existing, func(t *testing.T, c *Config) {
+		{"an empty file", func(t *testing.T, c *Config) {
 			must(t, os.Truncate(filepath.Join(c.Dir, fileName), 0))
 		}, ErrCorrupt},
-		{"a file whose owner was lost", existing, func(t *testing.T, c *Config) {
+		{"a file whose owner was lost", func(t *testing.T, c *Config) {
 			edit(t, c.Dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketConf).Delete(keyNodeID) })
 		}, ErrCorrupt},
-		{"a log whose last entry was lost", existing, func(t *testing.T, c *Config) {
-			edit(t, c.Dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketLogs).Delete(logKey(20)) })
-		}, ErrCorrupt},
-		{"a log whose tail record was lost", existing, func(t *testing.T, c *Config) {
-			edit(t, c.Dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketLogs).Delete(logKey(math.MaxUint64)) })
-		}, ErrCorrupt},
-		{"a log with a hole above the snapshot", existing, func(t *testing.T, c *Config) {
-			edit(t, c.Dir, func(tx *bbolt.Tx) error { return tx.Bucket(bucketLogs).Delete(logKey(7)) })
-		}, ErrCorrupt},
-		{"entries that changed places", existing, func(t *testing.T, c *Config) {
+		{"a vote without a term", func(t *testing.T, c *Config) {
 			edit(t, c.Dir, func(tx *bbolt.Tx) error {
-				b := tx.Bucket(bucketLogs)
-				return b.Put(logKey(7), append([]byte(nil), b.Get(logKey(8))...))
+				return tx.Bucket(bucketConf).Put([]byte(keyVote), valueWithChecksum([]byte(keyVote), []byte("b")))
 			})
+		}, ErrCorrupt},
+		{"no folder of the log", func(t *testing.T, c *Config) {
+			must(t, os.RemoveAll(filepath.Join(c.Dir, logDir)))
+		}, ErrCorrupt},
+		{"no mark", func(t *testing.T, c *Config) { must(t, os.Remove(inLog(c, "mark"))) }, ErrCorrupt},
+		{"no segment", func(t *testing.T, c *Config) { must(t, os.Remove(inLog(c, "*.log"))) }, ErrCorrupt},
+		{"a segment cut short", func(t *testing.T, c *Config) { must(t, os.Truncate(inLog(c, "*.log"), 1000)) }, ErrCorrupt},
+		{"raft.db was made anew", func(t *testing.T, c *Config) {
+			must(t, os.Remove(filepath.Join(c.Dir, fileName)))
+			must(t, os.Remove(filepath.Join(c.Dir, fileName+".mark")))
+		}, ErrMissing},
+		{"raft.db was lost", func(t *testing.T, c *Config) { must(t, os.Remove(filepath.Join(c.Dir, fileName))) }, ErrMissing},
+		{"raft.db was lost of a node in a cluster", func(t *testing.T, c *Config) {
+			must(t, os.Remove(filepath.Join(c.Dir, fileName)))
+			c.MustExist = true
+		}, ErrMissing},
+		{"entries between snapshot and log were lost", func(t *testing.T, c *Config) {
+			s := mustOpen(t, *c)
+			must(t, s.DeleteRange(1, 5))
+			mustClose(t, s)
 		}, ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := testConfig(c.dir(t), newFatals())
+			cfg := testConfig(t.TempDir(), newFatals())
+			s := mustOpen(t, cfg)
+			must(t, s.StoreLogs(entries(1, 20)))
+			mustClose(t, s)
 			c.change(t, &cfg)
 			wantOpen(t, cfg, c.want)
 		})
@@ -97,18 +105,14 @@ func TestNewFileIsPrivate(t *testing.T) {
 }
 
 func TestWhatWasWrittenIsReadAfterReopening(t *testing.T) {
-	forKinds(t, checkWhatWasWrittenIsReadAfterReopening)
-}
-
-func checkWhatWasWrittenIsReadAfterReopening(t *testing.T, kind LogKind) {
-	cfg := testConfigOf(kind, t.TempDir(), newFatals())
+	cfg := testConfig(t.TempDir(), newFatals())
 	cfg.noSync = false
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 30)))
 	must(t, s.DeleteRange(1, 4))
 	must(t, s.DeleteRange(29, 30))
 	must(t, s.SetUint64([]byte("CurrentTerm"), 7))
-	must(t, s.Set([]byte("LastVoteCand"), []byte("b")))
+	must(t, vote(s, 7, "b"))
 	mustClose(t, s)
 	// The log no longer begins at 1, so a snapshot must reach to its beginning.
 	takeSnapshot(t, cfg, 1, 10, "state")
@@ -139,19 +143,12 @@ func checkWhatWasWrittenIsReadAfterReopening(t *testing.T, kind LogKind) {
 }
 
 func TestMissingIsSaidAsTheLibraryExpects(t *testing.T) {
-	forKinds(t, checkMissingIsSaidAsTheLibraryExpects)
-}
-
-func checkMissingIsSaidAsTheLibraryExpects(t *testing.T, kind LogKind) {
-	s := mustOpen(t, testConfigOf(kind, t.TempDir(), newFatals()))
+	s := mustOpen(t, testConfig(t.TempDir(), newFatals()))
 	if _, err := s.GetUint64([]byte("CurrentTerm")); err == nil || err.Error() != "not found" {
 		t.Errorf("missing stable value: %v", err)
 	}
 	if err := s.GetLog(1, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("missing entry: %v", err)
-	}
-	if err := s.GetLog(math.MaxUint64, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
-		t.Errorf("the tail record must not be seen: %v", err)
 	}
 	first, err := s.FirstIndex()
 	last, err2 := s.LastIndex()
@@ -160,10 +157,8 @@ func checkMissingIsSaidAsTheLibraryExpects(t *testing.T, kind LogKind) {
 	}
 }
 
-func TestChecksumIsInvisible(t *testing.T) { forKinds(t, checkChecksumIsInvisible) }
-
-func checkChecksumIsInvisible(t *testing.T, kind LogKind) {
-	s := mustOpen(t, testConfigOf(kind, t.TempDir(), newFatals()))
+func TestAppendLeavesTheEntryAsItIs(t *testing.T) {
+	s := mustOpen(t, testConfig(t.TempDir(), newFatals()))
 	log := entry(1)
 	log.AppendedAt = time.Unix(5, 6).In(time.FixedZone("x", 3600))
 	before := *log
@@ -173,28 +168,33 @@ func checkChecksumIsInvisible(t *testing.T, kind LogKind) {
 	}
 }
 
-func TestUnfinishedDeletionIsFinished(t *testing.T) {
-	cfg := testConfig(t.TempDir(), newFatals())
-	s := mustOpen(t, cfg)
-	must(t, s.StoreLogs(entries(1, 9)))
-	// The crash comes between the tail record and the deletion.
-	must(t, s.log.(*checkedLog).writeTail(5))
-	mustClose(t, s)
-	s = mustOpen(t, cfg)
-	if last, err := s.LastIndex(); last != 5 || err != nil {
-		t.Errorf("last is %d, %v", last, err)
+// TestCrashInTheFirstStart has the log's folder half made, or made and not recorded.
+func TestCrashInTheFirstStart(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, dir string){
+		"nothing": func(*testing.T, string) {},
+		"a draft": func(t *testing.T, dir string) { must(t, os.MkdirAll(filepath.Join(dir, logDir+".new", "x"), dirMode)) },
+		"a folder": func(t *testing.T, dir string) {
+			write := func(_ string, change func() error) error { return change() }
+			must(t, wal.Create(wal.Config{Dir: filepath.Join(dir, logDir), Write: write}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t.TempDir(), newFatals())
+			guard := newGuard(cfg.Watchdog, cfg.Logger)
+			must(t, createFile(cfg, guard, filepath.Join(cfg.Dir, fileName)))
+			leave(t, cfg.Dir)
+			s := mustOpen(t, cfg)
+			must(t, s.StoreLogs(entries(1, 3)))
+			mustClose(t, s)
+			s = mustOpen(t, cfg)
+			must(t, s.GetLog(3, new(raft.Log)))
+		})
 	}
-	if err := s.GetLog(6, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
-		t.Errorf("entry 6: %v", err)
-	}
-	must(t, s.StoreLogs(entries(6, 8)))
 }
 
 // TestAppendWithAGapIsRefused, but right behind a snapshot that was installed.
-func TestAppendWithAGapIsRefused(t *testing.T) { forKinds(t, checkAppendWithAGapIsRefused) }
-
-func checkAppendWithAGapIsRefused(t *testing.T, kind LogKind) {
-	cfg := testConfigOf(kind, t.TempDir(), newFatals())
+func TestAppendWithAGapIsRefused(t *testing.T) {
+	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	refused := func(first uint64) {
 		t.Helper()
@@ -219,23 +219,6 @@ func checkAppendWithAGapIsRefused(t *testing.T, kind LogKind) {
 	must(t, s.StoreLogs(entries(101, 103)))
 }
 
-// TestHoleWithoutSnapshotIsDamage: earlier versions left one in raft.db below the
-// newest snapshot.
-func TestHoleWithoutSnapshotIsDamage(t *testing.T) {
-	cfg := testConfig(t.TempDir(), newFatals())
-	s := mustOpen(t, cfg)
-	must(t, s.StoreLogs(entries(1, 9)))
-	must(t, s.backend.StoreLogs([]*raft.Log{withChecksum(entry(101)), tailRecord(101)}))
-	mustClose(t, s)
-	if _, err := Open(cfg); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("hole without snapshot: %v", err)
-	}
-	takeSnapshot(t, cfg, 3, 100, "state")
-	s = mustOpen(t, cfg)
-	must(t, s.GetLog(101, new(raft.Log)))
-	must(t, s.GetLog(9, new(raft.Log)))
-}
-
 // model is a log as slow and obvious as can be.
 type model map[uint64]*raft.Log
 
@@ -251,13 +234,9 @@ func (m model) ends() (first, last uint64) {
 
 func TestStoreAgainstModel(t *testing.T) {
 	tier.Long(t)
-	forKinds(t, checkStoreAgainstModel)
-}
-
-func checkStoreAgainstModel(t *testing.T, kind LogKind) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFatals()
-		cfg := testConfigOf(kind, t.TempDir(), f)
+		cfg := testConfig(t.TempDir(), f)
 		s := mustOpen(t, cfg)
 		logs, values, snapshot := model{}, map[string]uint64{}, uint64(0)
 		rt.Repeat(map[string]func(*rapid.T){

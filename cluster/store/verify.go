@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
 	"github.com/idnode/idnode/cluster/store/wal"
 	"github.com/idnode/idnode/internal/boltfile"
@@ -21,14 +18,13 @@ import (
 
 // LogReport is what VerifyLog found.
 type LogReport struct {
-	Kind LogKind
 	// First and Last are the indexes of the log's ends, zero if it has no entry, and
 	// FirstTerm and LastTerm the terms of these entries.
 	First, Last, FirstTerm, LastTerm uint64
 	// Snapshot is where the newest snapshot ends, zero if there is none.
 	Snapshot uint64
-	// Segments counts the files of a LogWAL, and Torn is how many bytes of an interrupted
-	// write the next start truncates.
+	// Segments counts the log's files, and Torn is how many bytes of an interrupted write
+	// the next start truncates.
 	Segments, Torn int
 }
 
@@ -51,75 +47,38 @@ func describe(log *raft.Log) LogEntry {
 // nothing. It returns ErrInUse, ErrMissing, ErrCorrupt, wrapped, or the system's error.
 func VerifyLog(dir string, each func(LogEntry) error) (report LogReport, err error) {
 	path := filepath.Join(dir, fileName)
-	if err := notEmpty(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return report, fmt.Errorf("%w: %s", ErrMissing, path)
-	} else if err != nil {
-		return report, err
 	}
-	bolt, err := newBolt(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: lockTimeout}})
-	if err != nil {
-		return report, fmt.Errorf("%s: %w", fileName, err)
-	}
-	v := &verifier{dir: dir, bolt: bolt, each: each, report: &report}
-	err = boltfile.Trap(path, ErrCorrupt, v.run)
-	return report, errors.Join(err, bolt.Close())
+	v := &verifier{dir: dir, each: each, report: &report}
+	err = readFile(path, func(c contents) error {
+		v.contents = c
+		return v.run(path)
+	})
+	return report, err
 }
 
 // verifier reads one log. The open raft.db prevents a node from starting at the same
 // time.
 type verifier struct {
+	contents
 	dir    string
-	bolt   boltStore
-	stable *checkedStable
-	owner  []byte
 	each   func(LogEntry) error
 	report *LogReport
 }
 
-func (v *verifier) run() error {
-	if err := v.openStable(); err != nil {
-		return fmt.Errorf("%s: %w", fileName, err)
+func (v *verifier) run(path string) error {
+	if err := boltfile.CheckMark(path, []byte(v.owner), v.newest); err != nil {
+		return fmt.Errorf("%s: %w", fileName, classify(err))
 	}
 	if err := v.findSnapshot(); err != nil {
 		return err
 	}
-	kind, err := v.stable.Get(keyLogKind)
-	if errors.Is(err, errNoKey) {
-		return v.verifyBolt()
-	}
-	if err != nil {
-		return err
-	}
-	v.report.Kind = LogWAL
 	dir := filepath.Join(v.dir, logDir)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && string(kind) == kindNew {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && v.values[string(keyLogMade)] == nil {
 		return nil
 	}
-	return v.verifyWAL(dir)
-}
-
-// openStable checks raft.db, and reads its owner.
-func (v *verifier) openStable() error {
-	path := filepath.Join(v.dir, fileName)
-	newest, err := boltfile.Check(path)
-	if err != nil {
-		return classify(err)
-	}
-	var keys map[string]bool
-	err = v.bolt.db.View(func(tx *bbolt.Tx) (err error) {
-		keys, err = inspectTx(tx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	guard := newGuard(Watchdog{Fatal: func(error) {}}, slog.New(slog.DiscardHandler))
-	guard.path = path
-	v.stable = newCheckedStable(v.bolt, guard, keys)
-	if v.owner, err = v.stable.Get(keyNodeID); err != nil {
-		return fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
-	}
-	return classify(boltfile.CheckMark(path, v.owner, newest))
+	return v.verifyLog(dir)
 }
 
 // findSnapshot uses the names of snapshots. It does not read their contents.
@@ -130,41 +89,26 @@ func (v *verifier) findSnapshot() error {
 		return err
 	}
 	v.report.Snapshot = name.index
-	noted, err := v.stable.Get(keySnapshot)
-	if errors.Is(err, errNoKey) {
-		return nil
+	noted, ok := v.values[string(keySnapshot)]
+	if ok && (len(noted) != 8 || binary.BigEndian.Uint64(noted) > name.index) {
+		return fmt.Errorf("%w: a newer snapshot than the one up to %d was written", ErrCorrupt, name.index)
 	}
-	if err == nil && (len(noted) != 8 || binary.BigEndian.Uint64(noted) > name.index) {
-		err = fmt.Errorf("%w: a newer snapshot than the one up to %d was written", ErrCorrupt, name.index)
-	}
-	return err
+	return nil
 }
 
-func (v *verifier) verifyBolt() error {
-	v.report.Kind = LogBolt
-	l := newCheckedLog(v.bolt, v.stable.guard)
-	held, _, err := l.scan(v.report.Snapshot)
-	if err != nil {
-		return err
-	}
-	return v.verifyEntries(held.first, held.last, l.get)
-}
-
-func (v *verifier) verifyWAL(dir string) error {
+func (v *verifier) verifyLog(dir string) error {
 	r, err := wal.OpenReader(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", logDir, err)
 	}
 	defer r.Close()
 	v.report.Segments, v.report.Torn = r.Segments(), r.Torn()
-	if err := boltfile.CheckMark(dir, v.owner, r.Position()); err != nil {
+	if err := boltfile.CheckMark(dir, []byte(v.owner), r.Position()); err != nil {
 		return fmt.Errorf("%s: %w", logDir, classify(err))
 	}
 	first, last := r.Range()
-	if last > 0 {
-		if err := checkReach(indexRange{first: first, last: last}, v.report.Snapshot); err != nil {
-			return err
-		}
+	if err := checkReach(first, last, v.report.Snapshot); err != nil {
+		return err
 	}
 	return v.verifyEntries(first, last, r.GetLog)
 }

@@ -31,11 +31,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 // TestVerifyLogReadsEverythingAndChangesNothing while no node runs there.
 func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	forKinds(t, checkVerifyLogReadsEverythingAndChangesNothing)
-}
-
-func checkVerifyLogReadsEverythingAndChangesNothing(t *testing.T, kind LogKind) {
-	cfg := testConfigOf(kind, t.TempDir(), newFatals())
+	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 300)))
 	writeSnapshot(t, s.Snapshots(), 3, 60, "state")
@@ -54,8 +50,8 @@ func checkVerifyLogReadsEverythingAndChangesNothing(t *testing.T, kind LogKind) 
 		return nil
 	})
 	must(t, err)
-	want := LogReport{Kind: kind, First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, Snapshot: 60, Segments: report.Segments}
-	if report != want || next != 301 || (kind == LogWAL) != (report.Segments > 1) {
+	want := LogReport{First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, Snapshot: 60, Segments: report.Segments}
+	if report != want || next != 301 || report.Segments < 2 {
 		t.Errorf("%+v up to %d, want %+v", report, next, want)
 	}
 	if diff := cmp.Diff(before, contentOf(t, cfg.Dir)); diff != "" {
@@ -64,16 +60,14 @@ func checkVerifyLogReadsEverythingAndChangesNothing(t *testing.T, kind LogKind) 
 }
 
 // TestVerifyLogFindsDamage, as a start of the node does, and what only it looks at.
-func TestVerifyLogFindsDamage(t *testing.T) { forKinds(t, checkVerifyLogFindsDamage) }
-
-func checkVerifyLogFindsDamage(t *testing.T, kind LogKind) {
+func TestVerifyLogFindsDamage(t *testing.T) {
 	for what, damage := range map[string]func(t *testing.T, dir string){
 		"no raft.db":    func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, fileName))) },
 		"no snapshot":   func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, snapshotDir))) },
-		"a flipped bit": func(t *testing.T, dir string) { flipEntry(t, dir, kind) },
+		"a flipped bit": flipEntry,
 	} {
 		t.Run(what, func(t *testing.T) {
-			cfg := testConfigOf(kind, t.TempDir(), newFatals())
+			cfg := testConfig(t.TempDir(), newFatals())
 			s := mustOpen(t, cfg)
 			must(t, s.StoreLogs(entries(1, 30)))
 			writeSnapshot(t, s.Snapshots(), 3, 10, "state")
@@ -87,14 +81,11 @@ func checkVerifyLogFindsDamage(t *testing.T, kind LogKind) {
 }
 
 // flipEntry changes a bit of the entry 20.
-func flipEntry(t *testing.T, dir string, kind LogKind) {
+func flipEntry(t *testing.T, dir string) {
 	t.Helper()
-	path := filepath.Join(dir, fileName)
-	if kind == LogWAL {
-		segments, err := filepath.Glob(filepath.Join(dir, logDir, "*.log"))
-		must(t, err)
-		path = slices.Max(segments)
-	}
+	segments, err := filepath.Glob(filepath.Join(dir, logDir, "*.log"))
+	must(t, err)
+	path := slices.Max(segments)
 	content, err := os.ReadFile(path)
 	must(t, err)
 	content[bytes.Index(content, []byte("data of 20"))] ^= 1
@@ -103,13 +94,11 @@ func flipEntry(t *testing.T, dir string, kind LogKind) {
 
 // TestVerifyLogFindsATermThatFalls: the library never appends one.
 func TestVerifyLogFindsATermThatFalls(t *testing.T) {
-	forKinds(t, func(t *testing.T, kind LogKind) {
-		cfg := testConfigOf(kind, t.TempDir(), newFatals())
-		s := mustOpen(t, cfg)
-		must(t, s.StoreLogs([]*raft.Log{{Index: 1, Term: 2}, {Index: 2, Term: 1}}))
-		mustClose(t, s)
-		if _, err := VerifyLog(cfg.Dir, nil); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%v", err)
-		}
-	})
+	cfg := testConfig(t.TempDir(), newFatals())
+	s := mustOpen(t, cfg)
+	must(t, s.StoreLogs([]*raft.Log{{Index: 1, Term: 2}, {Index: 2, Term: 1}}))
+	mustClose(t, s)
+	if _, err := VerifyLog(cfg.Dir, nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
 }

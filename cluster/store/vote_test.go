@@ -2,31 +2,20 @@ package store
 
 import (
 	"errors"
-	"reflect"
 	"testing"
-
-	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
 	"github.com/idnode/idnode/internal/boltfile"
 )
 
-// TestRaftBoltKeepsItsDatabaseInConn: newBolt takes it from there.
-func TestRaftBoltKeepsItsDatabaseInConn(t *testing.T) {
-	conn, found := reflect.TypeFor[raftboltdb.BoltStore]().FieldByName("conn")
-	if !found || conn.Type != reflect.TypeFor[*bbolt.DB]() {
-		t.Fatal("this version of raft-boltdb does not keep its *bbolt.DB in BoltStore.conn: " +
-			"newBolt needs another way to write term and candidate of a vote in one transaction")
-	}
+// vote writes a vote as the Raft library does.
+func vote(s *Store, term uint64, candidate string) error {
+	return errors.Join(s.SetUint64([]byte(keyVoteTerm), term), s.Set([]byte(keyVoteCandidate), []byte(candidate)))
 }
 
 // TestAVoteIsOneWrite: after a crash between its two parts, the term's vote would
 // belong to the candidate of the vote before.
-func TestAVoteIsOneWrite(t *testing.T) { forKinds(t, checkAVoteIsOneWrite) }
-
-func checkAVoteIsOneWrite(t *testing.T, kind LogKind) {
-	cfg := testConfigOf(kind, t.TempDir(), newFatals())
+func TestAVoteIsOneWrite(t *testing.T) {
+	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	stands := func(wantTerm uint64, want string) {
 		t.Helper()
@@ -38,14 +27,10 @@ func checkAVoteIsOneWrite(t *testing.T, kind LogKind) {
 			t.Errorf("the vote of term %d is %q, want %q in %d", term, candidate, want, wantTerm)
 		}
 	}
-	before, err := boltfile.NewestTx(s.backend.(*markedBolt).file)
-	must(t, err)
-	must(t, s.SetUint64([]byte(keyVoteTerm), 5))
-	must(t, s.Set([]byte(keyVoteCandidate), []byte("b")))
-	after, err := boltfile.NewestTx(s.backend.(*markedBolt).file)
-	must(t, err)
-	if after != before+1 {
-		t.Errorf("a vote took %d transactions", after-before)
+	before := transactions(t, s)
+	must(t, vote(s, 5, "b"))
+	if n := transactions(t, s) - before; n != 1 {
+		t.Errorf("a vote took %d transactions", n)
 	}
 	stands(5, "b")
 	// A crash comes between the two parts, and another value is written before it.
@@ -56,16 +41,49 @@ func checkAVoteIsOneWrite(t *testing.T, kind LogKind) {
 	stands(5, "b")
 }
 
+// TestATermIsWrittenOnce: the library sets it again when it starts, and when another
+// candidate has won.
+func TestATermIsWrittenOnce(t *testing.T) {
+	cfg := testConfig(t.TempDir(), newFatals())
+	s := mustOpen(t, cfg)
+	must(t, s.SetUint64([]byte(keyTerm), 5))
+	mustClose(t, s)
+	s = mustOpen(t, cfg)
+	before := transactions(t, s)
+	for _, term := range []uint64{5, 6, 6, 7} {
+		must(t, s.SetUint64([]byte(keyTerm), term))
+	}
+	if n := transactions(t, s) - before; n != 2 {
+		t.Errorf("two new terms took %d transactions", n)
+	}
+}
+
+// transactions counts those in raft.db.
+func transactions(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	n, err := boltfile.NewestTx(s.stable.backend.(*markedBolt).file)
+	must(t, err)
+	return n
+}
+
 // TestAVoteThatCannotBeWrittenIsNone: nothing is given or taken any more.
 func TestAVoteThatCannotBeWrittenIsNone(t *testing.T) {
-	b := &faulty{InmemStore: raft.NewInmemStore()}
-	s := openOnBackend(t, testConfig(t.TempDir(), newFatals()), b)
-	b.err = errors.New("input/output error")
+	s, fault := openFaulty(t, testConfig(t.TempDir(), newFatals()))
+	fault.err = errors.New("input/output error")
 	must(t, s.SetUint64([]byte(keyVoteTerm), 5))
 	if s.Set([]byte(keyVoteCandidate), []byte("b")) == nil {
 		t.Error("the candidate was written")
 	}
 	if _, err := s.GetUint64([]byte(keyVoteTerm)); err == nil {
 		t.Error("the store still answers")
+	}
+}
+
+// TestAVoteNeedsItsTerm: a candidate alone would be given the vote of another term.
+func TestAVoteNeedsItsTerm(t *testing.T) {
+	s := mustOpen(t, testConfig(t.TempDir(), newFatals()))
+	must(t, vote(s, 5, "b"))
+	if s.Set([]byte(keyVoteCandidate), []byte("c")) == nil {
+		t.Error("it was written without one")
 	}
 }

@@ -59,7 +59,7 @@ folder is started first, and ended afterwards.
 	f.IntVar(&o.cfg.Names, "names", 1, "over how many names the calls are spread")
 	f.DurationVar(&o.cfg.Duration, "duration", 10*time.Second, "how long")
 	f.IntVar(&o.cluster, "cluster", 0, "start a cluster of this many processes first, 1 to 9")
-	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-store=wal; several allowed")
+	f.StringArrayVar(&o.serveFlags, "serve-flag", nil, "with --cluster: one more flag for its processes, such as --log-level=debug; several allowed")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		switch {
 		case f.Changed("cluster") && (o.cluster < 1 || o.cluster > maxDevNodes):

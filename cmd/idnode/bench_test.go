@@ -22,7 +22,7 @@ func TestBenchRefusesNonsense(t *testing.T) {
 		{"--duration", "0s"},
 		{"--duration", "2h"},
 		{"--cluster", "10"},
-		{"--serve-flag", "--log-store=wal"},
+		{"--serve-flag", "--log-level=debug"},
 		{"--op", "echo", "--via", "stream"},
 	} {
 		r := command(t, append([]string{"bench"}, args...)...)

@@ -60,6 +60,9 @@ starts again from it. The nodes wait for each other longer than those of 'serve'
 	f.IntVar(&o.basePort, "base-port", 7400, "gRPC port of the first node")
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the nodes log: debug, info, warn or error")
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
+		if err := mayRunNodes("dev"); err != nil {
+			return err
+		}
 		o.wordy = f.Changed("log-level")
 		return o.run(cmd.Context(), a)
 	})

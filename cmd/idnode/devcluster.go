@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/idnode/idnode/internal/failpoint"
@@ -31,9 +30,6 @@ func newDevCluster(newServer newServer, specs []devNode, log *slog.Logger) (*dev
 	}
 	for _, spec := range specs {
 		flags := append(spec.flags(specs), patientNodes...)
-		if runtime.GOOS == "windows" {
-			flags = append(flags, "--log-store=bolt") // The other one renames open files, which Windows does not.
-		}
 		cfg, err := configOf(flags)
 		if err == nil {
 			cfg.Tuning = tuning

@@ -76,11 +76,7 @@ func printLog(w io.Writer, f store.LogReport) error {
 	if f.Last > 0 {
 		text = fmt.Sprintf("entries %d to %d, of the terms %d to %d: all are as they were written", f.First, f.Last, f.FirstTerm, f.LastTerm)
 	}
-	text += fmt.Sprintf("\nlog store %s", f.Kind)
-	if f.Segments > 0 {
-		text += fmt.Sprintf(", segments %d", f.Segments)
-	}
-	text += fmt.Sprintf("; the newest snapshot ends at %d", f.Snapshot)
+	text += fmt.Sprintf("\nsegments %d; the newest snapshot ends at %d", f.Segments, f.Snapshot)
 	if f.Torn > 0 {
 		text += fmt.Sprintf("\n%d bytes behind the last entry are of a write that a crash left unfinished", f.Torn)
 	}

@@ -70,12 +70,21 @@ values are given by repeating the flag, or with commas between them.`,
 		if printConfig {
 			return cfg.Print(a.stdout)
 		}
-		if runtime.GOOS == "windows" {
-			return usagef("serve runs on Linux and macOS: on Windows a new file may be gone after a power cut; dev runs there")
+		if err := mayRunNodes("serve"); err != nil {
+			return err
 		}
 		return serve(cmd.Context(), a, cfg)
 	})
 	return cmd
+}
+
+// mayRunNodes refuses Windows: the log renames open files, which Windows does not, and a
+// new file may be gone there after a power cut.
+func mayRunNodes(command string) error {
+	if runtime.GOOS == "windows" {
+		return usagef("%s runs on Linux and macOS: on Windows idnode has the commands of clients", command)
+	}
+	return nil
 }
 
 // serveUsage shows the flags under headings: one list of forty hides the four that

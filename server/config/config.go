@@ -100,10 +100,6 @@ type Config struct {
 	// were not read. One caller gets half of it, and a connection for each 64 KiB.
 	MaxHeldBytes int64
 
-	// LogStore is what keeps the Raft log: bolt, or wal, which needs one sync for
-	// each append instead of two. A data directory keeps the one it began with; auto
-	// is that, and wal in a new one.
-	LogStore string
 	// StorageWatchdog is how long one write to the log may take before the
 	// process ends. It is above HeartbeatTimeout, so that slow is not yet dead. A leader
 	// transfers leadership after a sixth of it.
@@ -138,7 +134,6 @@ func Default() Config {
 		MaxInFlight:  4_096,
 		MaxHeldBytes: 64 << 20,
 
-		LogStore:        "auto",
 		StorageWatchdog: 3 * time.Second,
 		LeaderPriority:  1,
 		StorageLowMark:  64 << 20,

@@ -325,7 +325,6 @@ func TestRefused(t *testing.T) {
 		"log format not known":       {with(alone, "--max-log-format=99"), "max-log-format"},
 		"call too short":             {with(alone, "--call-timeout=199ms"), "call-timeout"},
 		"watchdog below heartbeat":   {with(alone, "--heartbeat-timeout=3s"), "storage-watchdog"},
-		"log store":                  {with(alone, "--log-store=paper"), "log-store"},
 		"reserve too long":           {with(alone, "--reserve-for=24h1s"), "reserve-for"},
 		"reserve too short":          {with(alone, "--reserve-for=999ms"), "reserve-for"},
 		"reserve negative":           {with(alone, "--reserve-for=-1s"), "reserve-for"},

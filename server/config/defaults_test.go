@@ -18,7 +18,6 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	want := config.Default()
 	want.HeartbeatTimeout = cluster.DefaultHeartbeat
 	want.SnapshotBytes = cluster.DefaultSnapshotBytes
-	want.LogStore = cluster.DefaultLogStore
 	want.StorageWatchdog = cluster.DefaultStallLimit
 	want.LeaderPriority = cluster.DefaultLeaderPriority
 	want.StorageLowMark = cluster.DefaultFreeBytes

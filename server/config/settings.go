@@ -77,7 +77,6 @@ func groups(c *Config) []group {
 			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at least; half as much stays for slow followers", &c.SnapshotBytes},
 		}},
 		{"Storage", []setting{
-			{"log-store", "what keeps the log, bolt or wal; auto is what the data-dir has, and wal in a new one", &c.LogStore},
 			{"storage-watchdog", "how long one write to the log may take before the process ends; a leader transfers leadership after a sixth of it", &c.StorageWatchdog},
 			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", &c.StorageLowMark},
 		}},

@@ -286,7 +286,6 @@ func (c *Config) checkLimits(p *problems) {
 	// half at most.
 	between(p, "max-held-bytes", c.MaxHeldBytes, 16<<20, 1<<40)
 	between(p, "storage-low-mark", c.StorageLowMark, 1, 1<<50)
-	oneOf(p, "log-store", c.LogStore, "auto", "bolt", "wal")
 }
 
 func (c *Config) checkLog(p *problems) {

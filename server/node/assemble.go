@@ -98,7 +98,7 @@ func (n *Node) openCluster() error {
 	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
-		Storage: n.storage, Network: n.network, DataDir: c.DataDir, LogStore: c.LogStore, Tag: c.Tag, RaftListen: c.Raft,
+		Storage: n.storage, Network: n.network, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,

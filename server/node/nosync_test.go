@@ -21,33 +21,29 @@ import (
 	"github.com/idnode/idnode/test/tier"
 )
 
-// TestNoSettingLeavesOutASync is promise 7's "no switch weakens this": with each log store,
-// and each setting at its extremes, all files of the started node are synced.
+// TestNoSettingLeavesOutASync is promise 7's "no switch weakens this": with each
+// setting at its extremes, all files of the started node are synced.
 func TestNoSettingLeavesOutASync(t *testing.T) {
-	for _, store := range []string{"wal", "bolt"} {
-		t.Run(store, func(t *testing.T) {
-			startSynced(t, store)
-			t.Run("extremes", func(t *testing.T) {
-				tier.Long(t)
-				tried := 0
-				for name, values := range extremes(t, store) {
-					for _, value := range values {
-						tried++
-						t.Run(name+"="+value, func(t *testing.T) { startSynced(t, store, name, value) })
-					}
-				}
-				if tried < 60 {
-					t.Errorf("only %d values were tried", tried)
-				}
-			})
-		})
-	}
+	startSynced(t)
+	t.Run("extremes", func(t *testing.T) {
+		tier.Long(t)
+		tried := 0
+		for name, values := range extremes(t) {
+			for _, value := range values {
+				tried++
+				t.Run(name+"="+value, func(t *testing.T) { startSynced(t, name, value) })
+			}
+		}
+		if tried < 60 {
+			t.Errorf("only %d values were tried", tried)
+		}
+	})
 }
 
 // startSynced starts a node with a setting, and looks into what it has opened.
-func startSynced(t *testing.T, store string, setting ...string) {
+func startSynced(t *testing.T, setting ...string) {
 	t.Helper()
-	c, err := loadWith(t, store, setting...)
+	c, err := loadWith(t, setting...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,23 +62,20 @@ func startSynced(t *testing.T, store string, setting ...string) {
 	if len(s.on) > 0 {
 		t.Errorf("syncs are left out by %v", s.on)
 	}
-	wantBolt, wantWAL := 2, 0 // raft.db and etags.db
-	if store == "wal" {
-		wantWAL = 1
-	}
-	if s.found[reflect.TypeFor[bbolt.DB]()] != wantBolt || s.found[reflect.TypeFor[wal.Config]()] < wantWAL {
+	const wantBolt = 2 // raft.db and etags.db
+	if s.found[reflect.TypeFor[bbolt.DB]()] != wantBolt || s.found[reflect.TypeFor[wal.Config]()] == 0 {
 		t.Errorf("the node's files were not all looked at: %v", s.found)
 	}
 }
 
 // loadWith loads the configuration of a node alone, with settings.
-func loadWith(t *testing.T, store string, settings ...string) (*config.Config, error) {
+func loadWith(t *testing.T, settings ...string) (*config.Config, error) {
 	t.Helper()
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(fs)
 	all := append([]string{
 		"tag", "A", "single-node", "true", "data-dir", filepath.Join(t.TempDir(), "A"),
-		"grpc", freeport.For(t), "raft", freeport.For(t), "http", freeport.For(t), "log-store", store,
+		"grpc", freeport.For(t), "raft", freeport.For(t), "http", freeport.For(t),
 	}, settings...)
 	for i := 0; i < len(all); i += 2 {
 		if err := fs.Set(all[i], all[i+1]); err != nil {
@@ -98,7 +91,7 @@ var untried = []string{"single-node=false", "watcher=true"}
 
 // extremes are, of each setting that is a switch or a size, the lowest and the highest
 // value with which a node starts.
-func extremes(t *testing.T, store string) map[string][]string {
+func extremes(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -126,7 +119,7 @@ func extremes(t *testing.T, store string) map[string][]string {
 		}
 		for _, end := range []int64{0, math.MaxInt64} {
 			all[f.Name] = append(all[f.Name], show(furthest(standard, end, func(n int64) bool {
-				_, err := loadWith(t, store, f.Name, show(n))
+				_, err := loadWith(t, f.Name, show(n))
 				return err == nil
 			})))
 		}

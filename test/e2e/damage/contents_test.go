@@ -47,7 +47,7 @@ func put(h hash.Hash, v any) {
 
 func (p *past) putStore(h hash.Hash, dir, id string) error {
 	s, err := store.Open(store.Config{
-		Dir: dir, Log: store.LogKind(p.Log), NodeID: id, MustExist: true,
+		Dir: dir, NodeID: id, MustExist: true,
 		Watchdog: store.Watchdog{Fatal: func(error) {}}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -26,19 +26,14 @@ const (
 func TestDamage(t *testing.T) {
 	tier.Long(t)
 	seed, all := seed(t), number(t, "IDNODE_DAMAGES", fewDamages)
-	for _, log := range []string{"bolt", "wal"} {
-		t.Run(log, func(t *testing.T) {
-			p := makePast(t, log)
-			results := p.tryAll(t, seed, all/2)
-			note(log, results)
-			for _, r := range results {
-				if r.Outcome != noticed && r.Outcome != harmless {
-					t.Errorf("damage %d, %s: %s: %s", r.Number, r.What, r.Outcome, r.Text)
-				}
-			}
-			t.Log("\n" + summary(results))
-		})
+	results := makePast(t).tryAll(t, seed, all)
+	note(results)
+	for _, r := range results {
+		if r.Outcome != noticed && r.Outcome != harmless {
+			t.Errorf("damage %d, %s: %s: %s", r.Number, r.What, r.Outcome, r.Text)
+		}
 	}
+	t.Log("\n" + summary(results))
 }
 
 // tryAll tries the damages with the numbers below count, in processes of this

@@ -34,41 +34,31 @@ const (
 func TestDamagedNode(t *testing.T) {
 	few := uint64(fewNodes)
 	if !tier.All() {
-		few /= 6
+		few /= 12
 	}
 	seed, all := seed(t), number(t, "IDNODE_DAMAGED_NODES", few)
-	logs := []string{"bolt", "wal"}
-	if !tier.All() {
-		logs = logs[1:]
+	w := startWard(t, rand.New(rand.NewPCG(seed, 0)))
+	w.damageSnapshot(t)
+	for range all {
+		w.damageOne(t)
 	}
-	for i, log := range logs {
-		t.Run(log, func(t *testing.T) {
-			w := startWard(t, log, rand.New(rand.NewPCG(seed, uint64(i))))
-			w.damageSnapshot(t)
-			for range all / 2 {
-				w.damageOne(t)
-			}
-			w.rebuildOne(t)
-			w.end(t)
-		})
-	}
+	w.rebuildOne(t)
+	w.end(t)
 }
 
 // ward is a cluster whose nodes are damaged, with callers on all of them.
 type ward struct {
 	c      *harness.Cluster
-	log    string
 	ledger *harness.Ledger
 	random *rand.Rand
 	counts map[string]int
 	longer time.Duration
 }
 
-func startWard(t *testing.T, log string, random *rand.Rand) *ward {
+func startWard(t *testing.T, random *rand.Rand) *ward {
 	t.Helper()
-	w := &ward{log: log, random: random, counts: map[string]int{}, ledger: harness.NewLedger(t)}
+	w := &ward{random: random, counts: map[string]int{}, ledger: harness.NewLedger(t)}
 	w.c = harness.StartCluster(t, harness.Config{
-		Flags:  []string{"--log-store", log},
 		Tuning: failpoint.Tuning{SnapshotThreshold: 100, SnapshotInterval: 500 * time.Millisecond, TrailingLogs: 50},
 	})
 	live(t, w.c, w.ledger)
@@ -103,7 +93,7 @@ func (w *ward) damageOne(t *testing.T) {
 	t.Helper()
 	n := w.c.Nodes[w.random.IntN(len(w.c.Nodes))]
 	others := w.c.Others(n)
-	p := &past{Log: w.log, Tags: []string{n.Tag, others[0].Tag}, Older: map[string][]string{n.Tag: {n.CopyData(t)}}, Last: map[string]string{}}
+	p := &past{Tags: []string{n.Tag, others[0].Tag}, Older: map[string][]string{n.Tag: {n.CopyData(t)}}, Last: map[string]string{}}
 	w.serves(t, others) // so that the copy is older than the last state
 	n.Process.Kill()
 	w.c.LeaderAmong(t, others)
@@ -246,8 +236,8 @@ func (w *ward) rebuildOne(t *testing.T) {
 
 func (w *ward) end(t *testing.T) {
 	t.Helper()
-	line := fmt.Sprintf("Real nodes with `--log-store %s`: %d damages noticed, each within %s of the start; %d harmless; then one rebuilt as it said.",
-		w.log, w.counts[noticed], w.longer.Round(10*time.Millisecond), w.counts[harmless])
+	line := fmt.Sprintf("Real nodes: %d damages noticed, each within %s of the start; %d harmless; then one rebuilt as it said.",
+		w.counts[noticed], w.longer.Round(10*time.Millisecond), w.counts[harmless])
 	t.Log(line)
 	noteLine(line)
 }

@@ -2,6 +2,7 @@ package damage
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,22 +19,22 @@ const (
 	end   = "<!-- end of damage -->"
 )
 
-// table counts outcomes by kind of log, part of the data and kind of damage.
+// table counts outcomes by part of the data and kind of damage.
 var table struct {
 	sync.Mutex
-	rows  map[[2]string]map[string]int
+	rows  map[string]map[string]int
 	kinds map[string]map[string]int
 	nodes []string
 }
 
-func note(log string, results []result) {
+func note(results []result) {
 	table.Lock()
 	defer table.Unlock()
 	if table.rows == nil {
-		table.rows, table.kinds = map[[2]string]map[string]int{}, map[string]map[string]int{}
+		table.rows, table.kinds = map[string]map[string]int{}, map[string]map[string]int{}
 	}
 	for _, r := range results {
-		count(table.rows, [2]string{log, part(r.File)}, r.Outcome)
+		count(table.rows, part(r.File), r.Outcome)
 		count(table.kinds, r.Kind, r.Outcome)
 	}
 }
@@ -69,19 +70,10 @@ func summary(results []result) string {
 		count(counts, part(r.File)+", "+r.Kind, r.Outcome)
 	}
 	var b strings.Builder
-	for _, key := range sortedKeys(counts, strings.Compare) {
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "%-40s %v\n", key, counts[key])
 	}
 	return b.String()
-}
-
-func sortedKeys[K comparable, V any](m map[K]V, compare func(a, b K) int) []K {
-	var keys []K
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, compare)
-	return keys
 }
 
 // writePage puts the figures between the markers of the page.
@@ -113,12 +105,12 @@ func written() string {
 	fmt.Fprintf(&b, "%s, commit %s, %d processors, %s: %d damages, %d noticed, %d harmless, %d silent, %d ended without DATA_LOSS.\n\n",
 		time.Now().Format("2 January 2006"), commit(), runtime.NumCPU(), runtime.Version(),
 		all[noticed]+all[harmless]+wrong, all[noticed], all[harmless], all[silent], all[unclear]+all[crashed])
-	b.WriteString("| log store | file | damages | noticed | harmless | silent |\n|---|---|--:|--:|--:|--:|\n")
-	for _, key := range sortedKeys(table.rows, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		line(&b, fmt.Sprintf("%s | %s", key[0], key[1]), table.rows[key])
+	b.WriteString("| file | damages | noticed | harmless | silent |\n|---|--:|--:|--:|--:|\n")
+	for _, key := range slices.Sorted(maps.Keys(table.rows)) {
+		line(&b, key, table.rows[key])
 	}
 	b.WriteString("\n| kind of damage | damages | noticed | harmless | silent |\n|---|--:|--:|--:|--:|\n")
-	for _, key := range sortedKeys(table.kinds, strings.Compare) {
+	for _, key := range slices.Sorted(maps.Keys(table.kinds)) {
 		line(&b, key, table.kinds[key])
 	}
 	if len(table.nodes) > 0 {

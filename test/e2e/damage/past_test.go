@@ -22,8 +22,6 @@ const rounds = 3
 // past is what a cluster of three left on disk: the last state of each node's
 // data directory, and older ones.
 type past struct {
-	// Log is the kind of log, as --log-store has it.
-	Log  string
 	Tags []string
 	// Last has the last state by tag, Older the states before it, oldest first;
 	// the newest of them is from the run that also left the last state.
@@ -35,11 +33,10 @@ type past struct {
 
 // makePast lets a cluster live through loads, snapshots and lost leaders. One of
 // its nodes is stopped in the end, and two are killed.
-func makePast(t *testing.T, log string) *past {
+func makePast(t *testing.T) *past {
 	t.Helper()
-	p := &past{Log: log, Last: map[string]string{}, Older: map[string][]string{}, Contents: map[string]string{}}
+	p := &past{Last: map[string]string{}, Older: map[string][]string{}, Contents: map[string]string{}}
 	c := harness.StartCluster(t, harness.Config{
-		Flags:  []string{"--log-store", log},
 		Tuning: failpoint.Tuning{SnapshotThreshold: 100, SnapshotInterval: 500 * time.Millisecond, TrailingLogs: 50},
 	})
 	ledger := harness.NewLedger(t)

@@ -142,7 +142,7 @@ func (p *past) open(dir, tag string) error {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.AddFlags(flags)
 	args := []string{
-		"--data-dir", dir, "--log-store", p.Log, "--tag", tag,
+		"--data-dir", dir, "--tag", tag,
 		"--grpc", "127.0.0.1:0", "--raft", "127.0.0.1:0", "--http", "",
 	}
 	for i, peer := range p.Tags {

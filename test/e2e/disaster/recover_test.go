@@ -19,26 +19,16 @@ import (
 )
 
 // TestLostQuorum loses two of three nodes for good, under load, and goes on with
-// the one that is left: with each kind of log.
+// the one that is left.
 func TestLostQuorum(t *testing.T) {
 	for round := range rounds(t, 1) {
-		stores := []string{"wal"}
-		if tier.All() {
-			stores = append(stores, "bolt")
-		}
-		for _, store := range stores {
-			t.Run(store+strconv.Itoa(round), func(t *testing.T) { loseQuorum(t, store) })
-		}
+		t.Run(strconv.Itoa(round), loseQuorum)
 	}
 }
 
-func loseQuorum(t *testing.T, store string) {
+func loseQuorum(t *testing.T) {
 	ledger := harness.NewLedger(t)
-	flags := []string{"--log-store", store}
-	if os.Getenv("IDNODE_E2E_LOG_STORE") != "" {
-		flags = nil // All nodes have that one.
-	}
-	c := harness.StartCluster(t, harness.Config{Direct: true, Flags: flags})
+	c := harness.StartCluster(t, harness.Config{Direct: true})
 	l := startLoad(t, ledger, "before the loss", c.Nodes...)
 	l.thick(t, 50)
 	a, lost := c.Nodes[0], c.Nodes[1:]

@@ -156,9 +156,6 @@ func (n *Node) Args() []string {
 		}
 	}
 	args = append(args, n.cluster.cfg.Flags...)
-	if store := os.Getenv("IDNODE_E2E_LOG_STORE"); store != "" {
-		args = append(args, "--log-store", store)
-	}
 	// For trying out other settings with the same tests.
 	return append(args, strings.Fields(os.Getenv("IDNODE_E2E_FLAGS"))...)
 }

@@ -60,9 +60,6 @@ func writePage(path string) error {
 func written() string {
 	var b strings.Builder
 	length := map[string]string{"full": "Full length", "medium": "Medium length"}[form()]
-	if store := os.Getenv("IDNODE_E2E_LOG_STORE"); store != "" {
-		length += ", log store " + store
-	}
 	fmt.Fprintf(&b, "%s, %s, commit %s, %s, %d processors, %s, %s.\n\n", cmp.Or(length, "Short form"), time.Now().Format("2 January 2006"),
 		output("git", "rev-parse", "--short", "HEAD"), processor(), runtime.NumCPU(), output("uname", "-sr"), runtime.Version())
 	b.WriteString("| row | result | cycles | calls | ids checked | duplicates | repeated calls | longest answer | fail-over p50 / p99 / max |\n")

@@ -4,8 +4,8 @@
 //
 // Each test is short by default, and then allows twice the times that are promised. IDNODE_E2E_CYCLES says how often each fault is
 // repeated; IDNODE_MATRIX=full repeats each as often as the table promises, and
-// IDNODE_MATRIX=medium five times as often as by default. IDNODE_E2E_LOG_STORE names
-// the log store of the nodes, and IDNODE_MATRIX_PAGE a page to write the figures into.
+// IDNODE_MATRIX=medium five times as often as by default. IDNODE_MATRIX_PAGE names a page to
+// write the figures into.
 package matrix
 
 import (
