@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/internal/bytesize"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer"
 )
@@ -117,19 +118,19 @@ const standardOutput = "-"
 func printBackup(w io.Writer, path string, b *idnodev1.BackupInfo) {
 	c := b.GetCounts()
 	rows := [][2]string{
-		{"file", fmt.Sprintf("%s, %d bytes, format %d, whole", path, b.GetSize(), b.GetFormat())},
+		{"file", fmt.Sprintf("%s, %s, format %d, whole", path, bytesize.Size(b.GetSize()).Rounded(), b.GetFormat())},
 		{"cluster", b.GetClusterId()},
 		{"log index", fmt.Sprintf("%d, log format %d", b.GetLogIndex(), b.GetLogFormat())},
 		{"taken", fmt.Sprintf("%s by node %s, %s", b.GetTime().AsTime().Format(time.RFC3339), b.GetNodeTag(), b.GetVersion())},
 		{"state", fmt.Sprintf("%016x", b.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %d bytes of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), c.GetBytes())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids, %s of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), bytesize.Size(c.GetBytes()).Rounded())},
 	}
 	if b.GetFloor() > 0 || b.GetEpoch() > 0 {
 		rows = append(rows, [2]string{"floor", fmt.Sprintf("unknown names begin above %d; recovered %d times", b.GetFloor(), b.GetEpoch())})
 	}
 	for _, s := range b.GetSettings() {
-		rows = append(rows, [2]string{"setting", fmt.Sprintf("%s %d", s.GetKey(), s.GetValue())})
+		rows = append(rows, [2]string{"setting", s.GetKey() + " " + settingText(s.GetKey(), s.GetValue())})
 	}
 	fields(w, rows)
 	fmt.Fprintln(w)

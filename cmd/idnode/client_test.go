@@ -177,6 +177,13 @@ func TestCommands(t *testing.T) {
 			`{"key":"max-claims","value":"5","defaultValue":"4","description":"claims"}`,
 		},
 		{
+			"cluster set max-name-bytes-total 2GiB",
+			&idnodev1.UpdateSettingResponse{Setting: &idnodev1.Setting{Key: "max-name-bytes-total", Value: 2 << 30}},
+			&idnodev1.UpdateSettingRequest{Key: "max-name-bytes-total", Value: 2 << 30},
+			"max-name-bytes-total\t2GiB\n",
+			`{"key":"max-name-bytes-total","value":"2147483648","defaultValue":"0","description":""}`,
+		},
+		{
 			"health --service idnode.live",
 			&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING},
 			&healthpb.HealthCheckRequest{Service: "idnode.live"},

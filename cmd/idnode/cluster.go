@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/idnode/idnode/internal/bytesize"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
@@ -52,8 +54,8 @@ func printStatus(w io.Writer, r *idnodev1.GetStatusResponse) {
 		{"log", fmt.Sprintf("applied %d, committed %d, format %d", r.GetAppliedIndex(), r.GetCommitIndex(), r.GetLogFormat())},
 		{"contact", r.GetLastContact().AsDuration().Round(time.Millisecond).String() + " ago"},
 		{"state", fmt.Sprintf("%016x", r.GetStateHash())},
-		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of the nodes themselves), %d bytes of names",
-			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), c.GetBytes())},
+		{"holds", fmt.Sprintf("%d databases, %d identities, %d HiLo tags, %d claims, %d series with %d keys, %d request ids (also those of the nodes themselves), %s of names",
+			c.GetDatabases(), c.GetIdentities(), c.GetHilos(), c.GetClaims(), c.GetSeries(), c.GetSeriesKeys(), c.GetRequestIds(), bytesize.Size(c.GetBytes()).Rounded())},
 		{"version", r.GetVersion()},
 	}
 	for _, warning := range r.GetWarnings() {
@@ -201,7 +203,7 @@ func printSettings(p *printer, settings []*idnodev1.Setting) {
 	}
 	for _, v := range settings {
 		p.result(v, func(io.Writer) {
-			fmt.Fprintf(tw, "%s\t%d\t%d\t%s\n", v.GetKey(), v.GetValue(), v.GetDefaultValue(), v.GetDescription())
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.GetKey(), settingText(v.GetKey(), v.GetValue()), settingText(v.GetKey(), v.GetDefaultValue()), v.GetDescription())
 		})
 	}
 	_ = tw.Flush()
@@ -214,11 +216,34 @@ func newClusterSetCommand(a *app) *cobra.Command {
 		Example: "  idnode cluster set max-identities 2000000",
 		Args:    cobra.ExactArgs(2),
 	}, func(ctx context.Context, s *clusterClient, args []string) error {
-		value, err := parseNumber("VALUE", args[1])
+		value, err := parseSetting(args[0], args[1])
 		if err != nil {
 			return err
 		}
 		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.UpdateSetting, &idnodev1.UpdateSettingRequest{Key: args[0], Value: value})
-		return s.out.value(err, res.GetSetting(), fmt.Sprintf("%s\t%d", res.GetSetting().GetKey(), res.GetSetting().GetValue()))
+		set := res.GetSetting()
+		return s.out.value(err, set, set.GetKey()+"\t"+settingText(set.GetKey(), set.GetValue()))
 	})
+}
+
+// isSize says whether the setting of this key is a size.
+func isSize(key string) bool { return strings.Contains(key, "-bytes") }
+
+// settingText is the value of a setting as parseSetting reads it.
+func settingText(key string, value int64) string {
+	if isSize(key) {
+		return bytesize.Size(value).String()
+	}
+	return strconv.FormatInt(value, 10)
+}
+
+func parseSetting(key, text string) (int64, error) {
+	if !isSize(key) {
+		return parseNumber("VALUE", text)
+	}
+	size, err := bytesize.Parse(text)
+	if err != nil {
+		return 0, usagef("VALUE: %w", err)
+	}
+	return int64(size), nil
 }

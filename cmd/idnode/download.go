@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/internal/bytesize"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/transfer"
 )
@@ -79,10 +80,10 @@ func (s *clusterClient) downloadFrom(ctx context.Context, endpoint string, to io
 	defer silence.Stop()
 	size, err := s.receive(ctx, endpoint, to, consistency, func(size int64) {
 		silence.Reset(s.timeout)
-		p.say("%d bytes received", size)
+		p.say("%s received", bytesize.Size(size).Rounded())
 	})
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return fmt.Errorf("%s fell silent after %d bytes: %w", endpoint, size, context.DeadlineExceeded)
+		return fmt.Errorf("%s fell silent after %s: %w", endpoint, bytesize.Size(size).Rounded(), context.DeadlineExceeded)
 	}
 	return err
 }

@@ -45,6 +45,7 @@ func TestWrongUsage(t *testing.T) {
 		{"identity seed users", "usage: idnode identity seed NAME VALUE"},
 		{"identity seed users many", "VALUE must be a whole number"},
 		{"cluster set max-identities lots", "VALUE must be a whole number"},
+		{"cluster set max-name-bytes-total 2GB", "such as 512KiB"},
 		{"cluster transfer A B", "usage: idnode cluster transfer [TAG]"},
 		{"backup", "usage: idnode backup FILE|DIR"},
 		{"restore x --skip-ahead -1", "--skip-ahead must not be negative"},

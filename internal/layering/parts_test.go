@@ -74,6 +74,7 @@ var parts = []part{
 	{folder: "internal/boltfile", floor: 0, beside: []string{"internal/syncdir"}},
 	{folder: "internal/failpoint", floor: 0},
 	{folder: "internal/freeport", floor: 0},
+	{folder: "internal/bytesize", floor: 0},
 	{folder: "internal/logbuffer", floor: 0},
 	{folder: "internal/cputime", floor: 0, modules: []string{xsys}},
 	{folder: "server/budget", floor: 0},

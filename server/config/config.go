@@ -13,6 +13,7 @@ package config
 import (
 	"time"
 
+	"github.com/idnode/idnode/internal/bytesize"
 	"github.com/idnode/idnode/internal/failpoint"
 )
 
@@ -85,7 +86,7 @@ type Config struct {
 	HeartbeatTimeout time.Duration
 	// SnapshotBytes is how many bytes of log entries a start replays at most, so that a
 	// snapshot is taken after them; one entry counts as 4 KiB at least.
-	SnapshotBytes int64
+	SnapshotBytes bytesize.Size
 
 	// CallTimeout bounds every call, also one with a later deadline.
 	CallTimeout time.Duration
@@ -98,7 +99,7 @@ type Config struct {
 	MaxInFlight int
 	// MaxHeldBytes bounds what the node holds for callers: requests, and answers that
 	// were not read. One caller gets half of it, and a connection for each 64 KiB.
-	MaxHeldBytes int64
+	MaxHeldBytes bytesize.Size
 
 	// StorageWatchdog is how long one write to the log may take before the
 	// process ends. It is above HeartbeatTimeout, so that slow is not yet dead. A leader
@@ -109,7 +110,7 @@ type Config struct {
 	LeaderPriority int
 	// StorageLowMark is how many bytes must be free on the disk for operations
 	// to be proposed.
-	StorageLowMark int64
+	StorageLowMark bytesize.Size
 
 	// LogLevel is debug, info, warn or error; LogFormat text or json.
 	LogLevel, LogFormat string

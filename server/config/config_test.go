@@ -129,6 +129,7 @@ func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 		"duration without a unit": {file: "call-timeout: 2", want: []string{"call-timeout", "such as 500ms"}},
 		"list for one value":      {file: "call-timeout: [1s]", want: []string{"call-timeout"}},
 		"nested too deep":         {file: "peer: {A: {x: y}}", want: []string{"peer"}},
+		"size of an unknown unit": {file: "snapshot-bytes: 64MB", want: []string{"snapshot-bytes", "such as 512KiB"}},
 		"fraction":                {file: "max-in-flight: 1.5", want: []string{"max-in-flight"}},
 		"peer without tag":        {flags: []string{"--peer=host:1"}, want: []string{"--peer", "host:1"}},
 		"peer twice":              {flags: []string{"--peer=A=a:1", "--peer=A=a:2"}, want: []string{"--peer", "A", "twice"}},
@@ -319,7 +320,7 @@ func TestRefused(t *testing.T) {
 		"TLS among peers, no CA":     {with(alone, "--tls-cert=c", "--tls-key=k", "--peer=A=a:1,B=b:1"), "tls-ca"},
 		"TLS, open Raft, no CA":      {with(alone, "--tls-cert=c", "--tls-key=k", "--raft=10.0.0.1:1"), "tls-ca"},
 		"heartbeat too short":        {with(alone, "--heartbeat-timeout=19ms"), "heartbeat-timeout"},
-		"snapshot bytes":             {with(alone, "--snapshot-bytes=65535"), "snapshot-bytes"},
+		"snapshot bytes":             {with(alone, "--snapshot-bytes=63KiB"), "snapshot-bytes"},
 		"leader priority":            {with(alone, "--leader-priority=-1"), "leader-priority"},
 		"leader priority too great":  {with(alone, "--leader-priority=1001"), "leader-priority"},
 		"log format not known":       {with(alone, "--max-log-format=99"), "max-log-format"},
@@ -329,7 +330,7 @@ func TestRefused(t *testing.T) {
 		"reserve too short":          {with(alone, "--reserve-for=999ms"), "reserve-for"},
 		"reserve negative":           {with(alone, "--reserve-for=-1s"), "reserve-for"},
 		"in flight":                  {with(alone, "--max-in-flight=0"), "max-in-flight"},
-		"message beyond its room":    {with(alone, "--max-held-bytes=8388608"), "max-held-bytes"},
+		"message beyond its room":    {with(alone, "--max-held-bytes=8MiB"), "max-held-bytes"},
 		"low mark":                   {with(alone, "--storage-low-mark=0"), "storage-low-mark"},
 		"log level":                  {with(alone, "--log-level=loud"), "log-level"},
 		"log format":                 {with(alone, "--log-format=xml"), "log-format"},
@@ -364,6 +365,7 @@ func reread(t *testing.T, c *config.Config) *config.Config {
 func TestPrintedConfigurationReadsBack(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"alone": alone,
+		"sizes": with(alone, "--snapshot-bytes=65537", "--max-held-bytes=1GiB", "--config", writeFile(t, "storage-low-mark: 1048576")),
 		"peers": with(alone, "--insecure", "--grpc=0.0.0.0:1", "--peer=A=a:1,B=b:1,C=c:1", "--http="),
 		"joins": {"--data-dir=/a: b # 'c' \"d\"", "--join=a:1,b:2", "--watcher", "--call-timeout=1m30s", "--server-prefix=true"},
 	} {

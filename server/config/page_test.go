@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/idnode/idnode/internal/bytesize"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/configuration.md")
@@ -42,6 +44,7 @@ const pageHead = `# Configuration
 ` + "Each setting of `idnode serve` has one name. It is the flag (`--NAME`), the key in the YAML file that `--config` or `IDNODE_CONFIG` names,\n" +
 	"and, with `IDNODE_` before it, the variable in the environment. A flag wins over the environment, that over the file, and that over the default.\n" +
 	"An unknown name is an error. A list is given by commas, by the flag several times, or in the file as a list.\n" +
+	"A size is a whole number of `KiB`, `MiB`, `GiB` or `TiB`, or of bytes.\n" +
 	"`idnode serve --print-config` shows what a node would run with.\n\n" +
 	"A node reads its settings at its start. The settings that a whole cluster shares are in [Sizes and limits](operations.md#sizes-and-limits).\n"
 
@@ -79,8 +82,6 @@ func (s setting) value() any {
 		return *field
 	case *int:
 		return *field
-	case *int64:
-		return *field
 	case *uint64:
 		return *field
 	default:
@@ -95,8 +96,8 @@ func (s setting) far(up bool) {
 		*field = "?"
 	case *int:
 		*field = pick(up, math.MaxInt, math.MinInt)
-	case *int64:
-		*field = pick[int64](up, math.MaxInt64, math.MinInt64)
+	case *bytesize.Size:
+		*field = pick[bytesize.Size](up, math.MaxInt64, math.MinInt64)
 	case *uint64:
 		*field = pick[uint64](up, math.MaxUint64, 0)
 	case *time.Duration:

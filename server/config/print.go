@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/idnode/idnode/internal/bytesize"
 )
 
 // Print writes the configuration as a YAML file that gives it again, in the
@@ -31,6 +33,8 @@ func (c *Config) Print(w io.Writer) error {
 func (s setting) printed() any {
 	switch field := s.field.(type) {
 	case *time.Duration:
+		return field.String()
+	case *bytesize.Size:
 		return field.String()
 	case *map[string]string:
 		return fromMap(*field)

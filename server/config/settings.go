@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/idnode/idnode/internal/bytesize"
 )
 
 // configFlag names the file; it can come from a flag and from the environment,
@@ -19,7 +21,7 @@ const configFlag = "config"
 type setting struct {
 	name  string
 	usage string
-	// field points into the Config: *string, *bool, *int, *int64, *uint64,
+	// field points into the Config: *string, *bool, *int, *uint64, *bytesize.Size,
 	// *time.Duration, *[]string, or *map[string]string.
 	field any
 }
@@ -147,8 +149,9 @@ func (s setting) addFlag(fs *pflag.FlagSet) {
 		fs.Bool(s.name, *field, s.usage)
 	case *int:
 		fs.Int(s.name, *field, s.usage)
-	case *int64:
-		fs.Int64(s.name, *field, s.usage)
+	case *bytesize.Size:
+		size := *field
+		fs.Var(&size, s.name, s.usage)
 	case *uint64:
 		fs.Uint64(s.name, *field, s.usage)
 	case *time.Duration:
@@ -193,8 +196,8 @@ func (s setting) setText(text string) (err error) {
 		*field, err = strconv.ParseBool(text)
 	case *int:
 		*field, err = strconv.Atoi(text)
-	case *int64:
-		*field, err = strconv.ParseInt(text, 10, 64)
+	case *bytesize.Size:
+		return field.Set(text)
 	case *uint64:
 		wanted = "a whole number of at least 0 that is not too large"
 		*field, err = strconv.ParseUint(text, 10, 64)
