@@ -7,13 +7,13 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Remove removes the member with this tag for good and returns the log index of that. If
-// it leads, it transfers leadership first. The change is in the log when Remove returns; Raft's
-// configuration follows within moments, or when there is a leader again. Remove is
+// RemoveMember removes the member with this tag for good and returns the log index of that. If
+// it leads, it transfers leadership first. The change is in the log when RemoveMember returns; Raft's
+// configuration follows within moments, or when there is a leader again. RemoveMember is
 // refused if too few voters would answer without the member, unless force is set.
 // principal is the caller's name; nil if there are no roles. Errors are *outcome.Error or
 // carry the refusal in a method Refused.
-func (n *Node) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+func (n *Node) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	e, err := n.engine()
 	if err != nil {
 		return 0, err

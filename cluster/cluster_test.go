@@ -511,7 +511,7 @@ func TestJoinAndRemove(t *testing.T) {
 	leader := n.leader()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := d.node.Remove(ctx, leader.tag, false, nil); err != nil {
+	if _, err := d.node.RemoveMember(ctx, leader.tag, false, nil); err != nil {
 		t.Fatalf("Remove: %v", err)
 	}
 	select {
@@ -550,7 +550,7 @@ func TestLastVoterStays(t *testing.T) {
 	n := startNetwork(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err := n.servers[0].node.Remove(ctx, "A", false, nil)
+	_, err := n.servers[0].node.RemoveMember(ctx, "A", false, nil)
 	var refused *op.RefusedError
 	if !errors.As(err, &refused) || refused.Refusal.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER {
 		t.Errorf("Remove: %v, want a refusal", err)

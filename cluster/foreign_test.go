@@ -139,7 +139,7 @@ func TestAForeignNodeAmongThoseListed(t *testing.T) {
 	})
 	own.goesOn()
 
-	if _, err := a.node.Remove(t.Context(), "C", false, nil); err != nil {
+	if _, err := a.node.RemoveMember(t.Context(), "C", false, nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "end of C", func() bool { return own.servers[2].node.Err() != nil })

@@ -47,12 +47,12 @@ var (
 	_ peer.Registry        = (*cluster.PeerSide)(nil)
 )
 
-// peerSide takes in every node that asks: who may join is not the cluster's to say.
+// peerSide adds every node that asks: who may join is not the cluster's to say.
 type peerSide struct{ *cluster.PeerSide }
 
 // HandleJoin implements peer.Node.
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
-	return p.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember()}, nil)
+	return p.AddMember(ctx, &raftlogv1.MemberAdd{Member: req.GetMember()}, nil)
 }
 
 // server is one node with everything it needs, in this process.

@@ -45,7 +45,7 @@ func TestRemovalThatTheLeaderDoesNotAnswer(t *testing.T) {
 	if follower == leader {
 		follower = n.servers[1]
 	}
-	_, err := follower.node.Remove(ctx, leader.tag, false, nil)
+	_, err := follower.node.RemoveMember(ctx, leader.tag, false, nil)
 	if outcome.Of(err) != outcome.NotApplied || outcome.ReasonOf(err) != outcome.Deadline || !errors.Is(err, broken) {
 		t.Errorf("after %d questions: %v", asked, err)
 	}

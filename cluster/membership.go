@@ -45,9 +45,9 @@ func (m *membership) change(ctx context.Context, principal *string, payload prot
 	return op.Envelope{Principal: principal}.Propose(ctx, m.gatherer.ProposeIdempotent, payload)
 }
 
-// admit adds a node to the cluster; see PeerSide.Admit.
-func (m *membership) admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
-	result, err := m.change(ctx, principal, join)
+// add adds a node to the cluster; see PeerSide.AddMember.
+func (m *membership) add(ctx context.Context, add *raftlogv1.MemberAdd, principal *string) (*peerv1.JoinResponse, error) {
+	result, err := m.change(ctx, principal, add)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (m *membership) raiseFormat(ctx context.Context, format uint32) error {
 	return err
 }
 
-// remove removes a member and returns the log index of that; see Node.Remove.
+// remove removes a member and returns the log index of that; see Node.RemoveMember.
 func (m *membership) remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
 	result, err := m.tryRemove(ctx, tag, force, principal)
 	for overtaken(err) && ctx.Err() == nil {

@@ -107,14 +107,14 @@ func (p *PeerSide) condition() *peerv1.PingResponse {
 	return reply
 }
 
-// Admit adds a node to the cluster, on behalf of principal unless that is nil. A repeated
+// AddMember adds a node to the cluster, on behalf of principal unless that is nil. A repeated
 // call with the same Raft id gives the same answer.
-func (p *PeerSide) Admit(ctx context.Context, join *raftlogv1.MemberJoin, principal *string) (*peerv1.JoinResponse, error) {
+func (p *PeerSide) AddMember(ctx context.Context, add *raftlogv1.MemberAdd, principal *string) (*peerv1.JoinResponse, error) {
 	e, err := p.engine()
 	if err != nil {
 		return nil, err
 	}
-	return e.membership.admit(ctx, join, principal)
+	return e.membership.add(ctx, add, principal)
 }
 
 // HandleMayRemove reports whether a member may be removed, if this node leads.

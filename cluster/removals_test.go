@@ -25,7 +25,7 @@ func TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther(t *testing.T) {
 	var removals sync.WaitGroup
 	for _, s := range others[:2] {
 		removals.Go(func() {
-			if _, err := leader.node.Remove(ctx, s.tag, false, nil); err != nil {
+			if _, err := leader.node.RemoveMember(ctx, s.tag, false, nil); err != nil {
 				t.Logf("removing %s: %v", s.tag, err)
 			}
 		})

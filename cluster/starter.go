@@ -61,7 +61,7 @@ func (s *starter) seek(ctx context.Context) (member.Place, error) {
 	return member.Alone(self), nil
 }
 
-// join asks members to admit this node, and returns the error of each request.
+// join asks members to add this node, and returns the error of each request.
 func (s *starter) join(ctx context.Context, self *raftlogv1.Member, tell func(error)) (member.Place, error) {
 	token := ""
 	if s.cfg.JoinToken != nil {

@@ -121,10 +121,10 @@ func (c *contents) dispatchCluster(dst []byte, now moment, o *op.Operation) ([]b
 	switch o.Kind {
 	case op.KindBootstrap:
 		return c.bootstrap(dst, now, o)
-	case op.KindMemberJoin:
-		return c.memberJoin(dst, now, o)
-	case op.KindMemberInvite:
-		return c.memberInvite(dst, now, o)
+	case op.KindMemberAdd:
+		return c.memberAdd(dst, now, o)
+	case op.KindJoinTokenCreate:
+		return c.joinTokenCreate(dst, now, o)
 	case op.KindMemberAnnounce:
 		return c.memberAnnounce(dst, now, o)
 	case op.KindMemberPromote:

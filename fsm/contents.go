@@ -17,17 +17,17 @@ type contents struct {
 	// format is the log format that leaders write.
 	format uint32
 
-	databases   databases
-	identities  identities
-	hilos       hilos
-	claims      claims
-	members     members
-	sessions    sessions
-	etags       etags
-	requests    requestWindow
-	invitations invitations
-	series      seriesStore
-	settings    settings
+	databases  databases
+	identities identities
+	hilos      hilos
+	claims     claims
+	members    members
+	sessions   sessions
+	etags      etags
+	requests   requestWindow
+	joinTokens joinTokens
+	series     seriesStore
+	settings   settings
 	// floor is where unknown names begin.
 	floor floor
 	// roles is nil if there are none.
@@ -36,18 +36,18 @@ type contents struct {
 
 func newContents() *contents {
 	c := &contents{
-		format:      firstFormat,
-		databases:   databases{numbers: map[string]uint32{}},
-		identities:  identities{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
-		hilos:       hilos{counters: table.New[packedHiLo]()},
-		claims:      newClaims(),
-		members:     members{byID: map[nodeID]*raftlogv1.Member{}},
-		sessions:    newSessions(),
-		etags:       etags{byNode: map[nodeID]*etagRecord{}},
-		requests:    newRequestWindow(),
-		invitations: newInvitations(),
-		series:      newSeriesStore(),
-		settings:    newSettings(),
+		format:     firstFormat,
+		databases:  databases{numbers: map[string]uint32{}},
+		identities: identities{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
+		hilos:      hilos{counters: table.New[packedHiLo]()},
+		claims:     newClaims(),
+		members:    members{byID: map[nodeID]*raftlogv1.Member{}},
+		sessions:   newSessions(),
+		etags:      etags{byNode: map[nodeID]*etagRecord{}},
+		requests:   newRequestWindow(),
+		joinTokens: newJoinTokens(),
+		series:     newSeriesStore(),
+		settings:   newSettings(),
 	}
 	c.databases.limits = &c.settings
 	c.identities.databases, c.hilos.databases, c.claims.databases = &c.databases, &c.databases, &c.databases
@@ -62,7 +62,7 @@ func (c *contents) formed() bool { return c.clusterID != nil }
 // few single ones are hashed here.
 func (c *contents) hash() uint64 {
 	h := c.databases.hash + c.identities.hash + c.hilos.hash + c.claims.hash + c.members.hash +
-		c.sessions.hash + c.etags.hash + c.requests.hash + c.invitations.hash + c.series.hash + c.settings.hash()
+		c.sessions.hash + c.etags.hash + c.requests.hash + c.joinTokens.hash + c.series.hash + c.settings.hash()
 	if c.formed() {
 		h.Add(hashCluster(c.clusterID))
 	}

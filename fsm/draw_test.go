@@ -149,7 +149,7 @@ func drawMembership(t *rapid.T) *raftlogv1.Operation {
 		if rapid.IntRange(0, 3).Draw(t, "fresh") == 0 {
 			m.Id = nodeNamed("fresh " + tag)
 		}
-		return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberJoin{MemberJoin: &raftlogv1.MemberJoin{Member: m}}}
+		return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAdd{MemberAdd: &raftlogv1.MemberAdd{Member: m}}}
 	case 2:
 		return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberPromote{MemberPromote: &raftlogv1.MemberPromote{Id: m.GetId()}}}
 	case 3:

@@ -20,7 +20,7 @@ func (c *contents) strict() bool { return c.format >= StrictFormat }
 // formatOf returns the log format from which on nodes can read an operation.
 func formatOf(o *op.Operation) uint32 {
 	switch {
-	case o.Request.FingerprintBefore != 0 || o.Kind == op.KindMemberInvite || o.Kind.OfSeries():
+	case o.Request.FingerprintBefore != 0 || o.Kind == op.KindJoinTokenCreate || o.Kind.OfSeries():
 		return StrictFormat
 	case o.Kind == op.KindMerge || o.Kind == op.KindMergeCluster:
 		return MergeFormat

@@ -23,7 +23,7 @@ func FuzzApplyOperation(f *testing.F) {
 	} {
 		f.Add(encodeOperation(o))
 	}
-	f.Add(joinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}))
+	f.Add(addOperation(&raftlogv1.MemberAdd{Member: testMember("D")}))
 	f.Add(announceOperation(testMember("A")))
 	f.Add(removeOperation("A", 0))
 	f.Add(formatRaiseOperation(1))

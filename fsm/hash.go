@@ -25,7 +25,7 @@ const (
 	recordFloor
 	recordReleased
 	recordMembership
-	recordInvitation
+	recordJoinToken
 	recordSeries
 )
 

@@ -63,8 +63,8 @@ func hashFromScratch(c *contents) uint64 {
 	h.Add(hashFormat(c.format))
 	h.Add(hashMembership(c.members.index))
 	h.Add(hashFloor(c.floor))
-	for hash, i := range c.invitations.byToken {
-		h.Add(hashInvitation(hash, i))
+	for hash, t := range c.joinTokens.byHash {
+		h.Add(hashJoinToken(hash, t))
 	}
 	if c.roles != nil {
 		h.Add(hashRoles(c.roles))

@@ -48,7 +48,7 @@ func TestALateEntryIsJudgedByTheStatesFormat(t *testing.T) {
 		opNext("users", 3), opClaimID("users/5"), opHiLo(&raftlogv1.HiLoNext{Tag: "users", Size: 32}), opNext("users", 1),
 		opMergeOf(&raftlogv1.Merge{Identities: []*raftlogv1.MergeIdentity{{Name: "users", Last: 9}}}),
 		opNext("a\x00b", 1), // The strict rules refuse such a name.
-		inviteUntil(1, testTime.Add(time.Hour)),
+		joinTokenUntil(1, testTime.Add(time.Hour)),
 	} {
 		group.Operations = append(group.Operations, encodeOperation(o))
 	}
@@ -99,21 +99,21 @@ func TestALateEntryOfASettledGroupDoesNothing(t *testing.T) {
 // expired since, but not bring back one that was dropped.
 func TestALateJoinNeedsATokenThatIsThere(t *testing.T) {
 	l := newLogOf(t, StrictFormat)
-	invited := inviteUntil(1, l.now.Add(time.Minute))
-	l.mustApplied(l.do(invited))
+	token := joinTokenUntil(1, l.now.Add(time.Minute))
+	l.mustApplied(l.do(token))
 	l.now = l.now.Add(2 * time.Minute)
-	l.mustApplied(l.do(inviteUntil(2, l.now.Add(time.Minute)))) // This drops the first token.
+	l.mustApplied(l.do(joinTokenUntil(2, l.now.Add(time.Minute)))) // This drops the first token.
 	m := testMember("D")
 	m.LogFormat = StrictFormat
-	join := joinOperation(&raftlogv1.MemberJoin{Member: m, TokenHash: invited.GetMemberInvite().GetTokenHash()})
-	results := l.applyLate(l.late(raftlog.Group{Operations: [][]byte{join}}))
+	add := addOperation(&raftlogv1.MemberAdd{Member: m, TokenHash: token.GetJoinTokenCreate().GetTokenHash()})
+	results := l.applyLate(l.late(raftlog.Group{Operations: [][]byte{add}}))
 	if r := l.result(results[0], 0).GetRefusal(); r.GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
 		t.Errorf("a late join by a token that was dropped: %v", r)
 	}
 }
 
-func inviteUntil(token byte, expires time.Time) *raftlogv1.Operation {
+func joinTokenUntil(token byte, expires time.Time) *raftlogv1.Operation {
 	hash := make([]byte, len(tokenHash{}))
 	hash[0] = token
-	return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{TokenHash: hash, ExpiresUnixNano: expires.UnixNano()}}}
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{TokenHash: hash, ExpiresUnixNano: expires.UnixNano()}}}
 }

@@ -202,7 +202,7 @@ func bootstrapOperation(clusterID []byte, members []*raftlogv1.Member) []byte {
 	return encodePayload(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: members})
 }
 
-func joinOperation(join *raftlogv1.MemberJoin) []byte { return encodePayload(join) }
+func addOperation(add *raftlogv1.MemberAdd) []byte { return encodePayload(add) }
 
 func announceOperation(m *raftlogv1.Member) []byte {
 	return encodePayload(&raftlogv1.MemberAnnounce{Member: m})

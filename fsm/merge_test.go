@@ -260,7 +260,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 	same := &raftlogv1.GivenTag{Tag: "A", Id: nodeNamed("node A")}
 	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, other("D"), other("E")}})))
 	diff(t, int64(2), got.GetMergeCluster().GetGiven())
-	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberJoin{MemberJoin: &raftlogv1.MemberJoin{
+	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAdd{MemberAdd: &raftlogv1.MemberAdd{
 		Member: &raftlogv1.Member{Id: nodeNamed("new"), LogFormat: StrictFormat},
 	}}}).GetMember().GetMember().GetTag(); tag != "F" {
 		t.Errorf("the next tag is %q", tag)

@@ -11,8 +11,8 @@ func (m *model) runCluster(op *raftlogv1.Operation) *raftlogv1.Result {
 	switch o := op.GetOp().(type) {
 	case *raftlogv1.Operation_Bootstrap:
 		return m.bootstrap(o.Bootstrap)
-	case *raftlogv1.Operation_MemberJoin:
-		return m.join(o.MemberJoin.GetMember())
+	case *raftlogv1.Operation_MemberAdd:
+		return m.add(o.MemberAdd.GetMember())
 	case *raftlogv1.Operation_MemberAnnounce:
 		return m.announce(o.MemberAnnounce.GetMember())
 	case *raftlogv1.Operation_MemberPromote:
@@ -60,8 +60,8 @@ func (m *model) byTag(tag string) *raftlogv1.Member {
 	return nil
 }
 
-// join knows tags of one letter only.
-func (m *model) join(o *raftlogv1.Member) *raftlogv1.Result {
+// add knows tags of one letter only.
+func (m *model) add(o *raftlogv1.Member) *raftlogv1.Result {
 	if have := m.byID(o.GetId()); have != nil {
 		switch {
 		case have.GetRemoved():
@@ -81,12 +81,12 @@ func (m *model) join(o *raftlogv1.Member) *raftlogv1.Result {
 	if m.byTag(tag) != nil {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN)
 	}
-	joined := &raftlogv1.Member{
+	added := &raftlogv1.Member{
 		Id: o.GetId(), Tag: tag, LogFormat: 1, Watcher: o.GetWatcher(),
 		GrpcAddress: o.GetGrpcAddress(), RaftAddress: o.GetRaftAddress(), HttpAddress: o.GetHttpAddress(),
 	}
-	m.members = append(m.members, joined)
-	return m.member(&raftlogv1.MemberResult{Member: joined})
+	m.members = append(m.members, added)
+	return m.member(&raftlogv1.MemberResult{Member: added})
 }
 
 func (m *model) announce(o *raftlogv1.Member) *raftlogv1.Result {

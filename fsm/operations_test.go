@@ -45,9 +45,9 @@ func TestABadOperationFailsAlone(t *testing.T) {
 		"name too long":            encodeOperation(opNext(strings.Repeat("x", 2001), 1)),
 		"tag too long":             encodeOperation(opHiLo(&raftlogv1.HiLoNext{Tag: strings.Repeat("x", 2001)})),
 		"id too long":              encodeOperation(opClaimID(strings.Repeat("x", 2026))),
-		"member without id":        joinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Tag: "X"}}),
-		"no member":                joinOperation(&raftlogv1.MemberJoin{Member: nil}),
-		"member of nowhere":        joinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}}),
+		"member without id":        addOperation(&raftlogv1.MemberAdd{Member: &raftlogv1.Member{Tag: "X"}}),
+		"no member":                addOperation(&raftlogv1.MemberAdd{Member: nil}),
+		"member of nowhere":        addOperation(&raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: nodeNamed("x"), RaftAddress: strings.Repeat("x", 513)}}),
 		"announcement of nobody":   announceOperation(nil),
 	} {
 		t.Run(name, func(t *testing.T) {

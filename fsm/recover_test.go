@@ -65,21 +65,21 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 	}
 }
 
-// TestARecoveryDropsInvitations: a token may have let a node in where only the lost
+// TestARecoveryDropsJoinTokens: a token may have let a node in where only the lost
 // members know of it, and must not let in another.
-func TestARecoveryDropsInvitations(t *testing.T) {
+func TestARecoveryDropsJoinTokens(t *testing.T) {
 	l := newMergeLog(t)
 	hash := sha256.Sum256([]byte("token"))
-	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
 		TokenHash: hash[:], ExpiresUnixNano: l.now.Add(time.Hour).UnixNano(),
 	}}}))
-	if refusal := l.state.Invited(hash[:], "D", l.now); refusal != nil {
+	if refusal := l.state.CheckJoinToken(hash[:], "D", l.now); refusal != nil {
 		t.Fatal(refusal)
 	}
 	if _, err := l.state.Recover(Recovery{Keep: []string{"A"}}); err != nil {
 		t.Fatal(err)
 	}
-	if l.state.Invited(hash[:], "D", l.now) == nil {
+	if l.state.CheckJoinToken(hash[:], "D", l.now) == nil {
 		t.Error("the token lets a node in")
 	}
 	if want := hashFromScratch(l.state.contents); want != l.state.contents.hash() {

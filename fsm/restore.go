@@ -119,8 +119,8 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 		var err error
 		c.roles, err = restoredRoles(c.roles, r.Roles, c.format)
 		return err
-	case *raftlogv1.SnapshotRecord_Invitation:
-		return c.invitations.restore(r.Invitation, c.format)
+	case *raftlogv1.SnapshotRecord_JoinToken:
+		return c.joinTokens.restore(r.JoinToken, c.format)
 	case *raftlogv1.SnapshotRecord_MembershipIndex:
 		return c.members.restoreIndex(r.MembershipIndex, c.format)
 	case *raftlogv1.SnapshotRecord_Series:

@@ -156,7 +156,7 @@ func needOf(o *op.Operation) (rights.Right, []byte) {
 		return rights.Seed, o.Name()
 	case op.KindClaim, op.KindRelease:
 		return rights.Claims, o.Name()
-	case op.KindSettingSet, op.KindRolesSet, op.KindMerge, op.KindMergeCluster, op.KindMemberRemove, op.KindMemberInvite:
+	case op.KindSettingSet, op.KindRolesSet, op.KindMerge, op.KindMergeCluster, op.KindMemberRemove, op.KindJoinTokenCreate:
 		return rights.Cluster, nil
 	default:
 		return needOfSeries(o)

@@ -34,9 +34,9 @@ type Snapshot struct {
 	floor      floor
 	roles      *roles
 
-	membership  uint64
-	invitations []*raftlogv1.MemberInvite
-	series      []frozenSeries
+	membership uint64
+	joinTokens []*raftlogv1.JoinTokenCreate
+	series     []frozenSeries
 }
 
 // requestView is a window of request ids, frozen: the chunks, of which the last
@@ -91,9 +91,9 @@ func (c *contents) snapshot() *Snapshot {
 		floor:      c.floor,
 		roles:      c.roles,
 
-		membership:  c.members.index,
-		invitations: c.invitations.records(),
-		series:      c.series.freeze(),
+		membership: c.members.index,
+		joinTokens: c.joinTokens.records(),
+		series:     c.series.freeze(),
 	}
 }
 

@@ -34,7 +34,7 @@ func richLog(t testing.TB) *testLog {
 	l.mustApplied(l.do(opSet("request-window", 12)))
 	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"x": 1 << 20, "y": 5})))
 	l.mustApplied(l.do(opCleanStop("B", 1, map[string]uint64{"x": 77})))
-	l.mustApplied(l.raw(joinOperation(&raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: nodeNamed("late"), Watcher: true}})))
+	l.mustApplied(l.raw(addOperation(&raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: nodeNamed("late"), Watcher: true}})))
 	l.mustApplied(l.raw(removeOperation("C", 0)))
 	return l
 }

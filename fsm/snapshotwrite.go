@@ -38,7 +38,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	s.writeMembership(out)
 	s.writeCluster(out)
 	s.writeSessions(out)
-	s.writeInvitations(out)
+	s.writeJoinTokens(out)
 	s.writeNames(out)
 	out.released(s.released)
 	s.writeRequests(out)
@@ -47,7 +47,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 
 // EachRecord calls f for each record in the snapshot's order, until f returns an error,
 // and returns that. It leaves out sessions and the membership's index, which are
-// meaningless outside the log, invitations, which another cluster must not restore, and
+// meaningless outside the log, join tokens, which another cluster must not restore, and
 // released ids. A record is valid until f returns. EachRecord may run beside Apply.
 func (s *Snapshot) EachRecord(f func(*raftlogv1.SnapshotRecord) error) error {
 	out := &snapshotWriter{each: f}
@@ -96,10 +96,10 @@ func (s *Snapshot) writeSessions(out *snapshotWriter) {
 	}
 }
 
-// writeInvitations writes the tokens by which nodes may join.
-func (s *Snapshot) writeInvitations(out *snapshotWriter) {
-	for _, i := range s.invitations {
-		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Invitation{Invitation: i}})
+// writeJoinTokens writes the tokens by which nodes may join.
+func (s *Snapshot) writeJoinTokens(out *snapshotWriter) {
+	for _, t := range s.joinTokens {
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_JoinToken{JoinToken: t}})
 	}
 }
 

@@ -153,7 +153,7 @@ func TestAppliedEntriesAreNotKept(t *testing.T) {
 	for i, op := range ops {
 		g.Operations = append(g.Operations, encodeOperation(keyed(op, key(i+1, 3))))
 	}
-	g.Operations = append(g.Operations, joinOperation(&raftlogv1.MemberJoin{Member: testMember("D")}), announceOperation(testMember("D")))
+	g.Operations = append(g.Operations, addOperation(&raftlogv1.MemberAdd{Member: testMember("D")}), announceOperation(testMember("D")))
 	data := l.encode(g)
 	if _, err := l.state.Apply(9, data); err != nil {
 		t.Fatal(err)

@@ -244,14 +244,14 @@ func (p *transcript) unkeyed(l line) *raftlogv1.Operation {
 	return p.membership(l)
 }
 
-// invite understands a line of a token, the tag it is for, and how long it is valid.
-func (p *transcript) invite(l line) *raftlogv1.Operation {
+// joinToken understands a line of a token, the tag it is for, and how long it is valid.
+func (p *transcript) joinToken(l line) *raftlogv1.Operation {
 	hash := sha256.Sum256([]byte(l.name(0)))
 	valid, err := time.ParseDuration(l.text("for", "1h"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return &raftlogv1.Operation{Op: &raftlogv1.Operation_MemberInvite{MemberInvite: &raftlogv1.MemberInvite{
+	return &raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
 		TokenHash: hash[:], Tag: l.text("tag", ""), Watcher: l.is("watcher"), ExpiresUnixNano: p.now.Add(valid).UnixNano(),
 	}}}
 }
@@ -325,15 +325,15 @@ func (p *transcript) membership(l line) *raftlogv1.Operation {
 			members = append(members, testMember(tag))
 		}
 		data = bootstrapOperation([]byte(l.text("cluster", string(testCluster))), members)
-	case "join":
-		join := &raftlogv1.MemberJoin{Member: m}
+	case "add":
+		add := &raftlogv1.MemberAdd{Member: m}
 		if token, ok := l.options["token"]; ok {
 			hash := sha256.Sum256([]byte(token))
-			join.TokenHash = hash[:]
+			add.TokenHash = hash[:]
 		}
-		data = joinOperation(join)
-	case "invite":
-		return p.invite(l)
+		data = addOperation(add)
+	case "join-token":
+		return p.joinToken(l)
 	case "announce":
 		data = announceOperation(m)
 	case "promote":

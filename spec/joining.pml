@@ -8,7 +8,7 @@
  * times, at any time, or never. A member is removed at any time, and goes on giving etags
  * until it stops: it may be cut off. The directory of 0 is set back to a copy once.
  *
- * Code: fsm/memberjoin.go, fsm/members.go, fsm/invitations.go; server/etags (where etags go
+ * Code: fsm/memberadd.go, fsm/members.go, fsm/jointokens.go; server/etags (where etags go
  * on).
  *
  * Promises, as assertions:
@@ -33,7 +33,7 @@
 #define MOST 3	/* etags of one directory */
 #define NONE 9
 
-/* The state: fsm.members and fsm.invitations. */
+/* The state: fsm.members and fsm.joinTokens. */
 byte owner[TAGS] = NONE;	/* the directory that a tag was given to */
 byte tagOf[DIRS] = NONE;
 bool removed[DIRS];

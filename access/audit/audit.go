@@ -26,14 +26,14 @@ import (
 
 // Events that are recorded.
 const (
-	EventSeed    = "identity.seed"
-	EventDelete  = "identity.delete"
-	EventForget  = "identity.forget"
-	EventRoles   = "roles.set"
-	EventSetting = "setting.set"
-	EventJoin    = "member.join"
-	EventRemove  = "member.remove"
-	EventInvite  = "member.invite"
+	EventSeed         = "identity.seed"
+	EventDelete       = "identity.delete"
+	EventForget       = "identity.forget"
+	EventRoles        = "roles.set"
+	EventSetting      = "setting.set"
+	EventAddMember    = "member.add"
+	EventRemoveMember = "member.remove"
+	EventJoinToken    = "join-token.create"
 	// Those of series of document numbers: Name is the series.
 	EventSeriesDefine  = "series.define"
 	EventSeriesVoid    = "series.void"

@@ -16,8 +16,8 @@ var (
 	ErrMismatch = errors.New("the data directory is incomplete")
 	// ErrTagTaken means the cluster knows the node's tag under another Raft id.
 	ErrTagTaken = errors.New("the tag belongs to another data directory")
-	// ErrNotAdmitted means that the node has neither the right to join nor a token.
-	ErrNotAdmitted = errors.New("the cluster does not let this node in")
+	// ErrJoinDenied means that the node has neither the right to join nor a token.
+	ErrJoinDenied = errors.New("the cluster does not let this node in")
 	// ErrNotInCluster means the cluster exists and does not know the node.
 	ErrNotInCluster = errors.New("the cluster exists already and does not know this node")
 	// ErrOtherCluster means that the listed nodes belong to another cluster than the data
@@ -48,7 +48,7 @@ func tagTaken(tag string, owner []byte) error {
 }
 
 // removed reports whether err means that the peer knows the caller as removed, and denied
-// whether it means that the peer does not admit the caller. The errors of calls to peers
+// whether it means that the peer does not let the caller in. The errors of calls to peers
 // have these methods.
 func removed(err error) bool {
 	var e interface{ Removed() bool }

@@ -43,7 +43,7 @@ type Join struct {
 }
 
 // Run asks until the node is a member, ctx ends, or the cluster refuses permanently: then
-// the error wraps ErrTagTaken, ErrRemoved or ErrNotAdmitted, or is a *op.RefusedError.
+// the error wraps ErrTagTaken, ErrRemoved or ErrJoinDenied, or is a *op.RefusedError.
 // Repeated requests are harmless, because the cluster knows the node by its Raft id.
 func (j Join) Run(ctx context.Context) (Place, error) {
 	if len(j.Addresses) == 0 {
@@ -76,7 +76,7 @@ func (j Join) Run(ctx context.Context) (Place, error) {
 // final reports whether asking again is useless.
 func final(err error) bool {
 	refusal := op.RefusalOf(err)
-	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrNotAdmitted) || errors.Is(err, ErrRemoved) || denied(err)
+	return refusal != nil && lasting(refusal.GetReason()) || errors.Is(err, ErrTagTaken) || errors.Is(err, ErrJoinDenied) || errors.Is(err, ErrRemoved) || denied(err)
 }
 
 // ask makes one request.
@@ -104,7 +104,7 @@ func (j Join) refusal(address string, err error) error {
 		return fmt.Errorf("%w: %s says: %s; if that node lost its data, remove the old member (idnode cluster remove %s) and join under a new tag",
 			ErrTagTaken, address, refusal.GetDetail(), j.Self.GetTag())
 	case refusal.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED:
-		return fmt.Errorf("%w: %s says: %s; 'idnode cluster invite' makes a token, with which --join-token lets the node in", ErrNotAdmitted, address, refusal.GetDetail())
+		return fmt.Errorf("%w: %s says: %s; 'idnode cluster join-token' makes a token, with which --join-token lets the node in", ErrJoinDenied, address, refusal.GetDetail())
 	case refusal != nil && lasting(refusal.GetReason()):
 		return &op.RefusedError{Refusal: refusal}
 	}

@@ -139,21 +139,21 @@ func TestCommands(t *testing.T) {
 			`{"tag":"A","id":"aa","grpcAddress":"h:1","raftAddress":"h:2","httpAddress":"","role":"ROLE_LEADER","logFormat":1,"reachable":true,"appliedIndex":"9","behind":"0","storageFull":false,"version":"v1","storageSlow":false}`,
 		},
 		{
-			"cluster invite --tag D --watcher --for 10m",
-			&idnodev1.InviteResponse{Token: "SECRET", LogIndex: 3},
-			&idnodev1.InviteRequest{Tag: "D", Watcher: true, ValidFor: durationpb.New(10 * time.Minute)},
+			"cluster join-token --tag D --watcher --for 10m",
+			&idnodev1.CreateJoinTokenResponse{Token: "SECRET", LogIndex: 3},
+			&idnodev1.CreateJoinTokenRequest{Tag: "D", Watcher: true, ValidFor: durationpb.New(10 * time.Minute)},
 			"SECRET\n", `{"token":"SECRET","logIndex":"3"}`,
 		},
 		{
 			"cluster remove C --yes",
-			&idnodev1.RemoveResponse{LogIndex: 3},
-			&idnodev1.RemoveRequest{Tag: "C"},
+			&idnodev1.RemoveMemberResponse{LogIndex: 3},
+			&idnodev1.RemoveMemberRequest{Tag: "C"},
 			"C removed\n", `{"logIndex":"3"}`,
 		},
 		{
 			"cluster remove C --force --yes",
-			&idnodev1.RemoveResponse{LogIndex: 3},
-			&idnodev1.RemoveRequest{Tag: "C", Force: true},
+			&idnodev1.RemoveMemberResponse{LogIndex: 3},
+			&idnodev1.RemoveMemberRequest{Tag: "C", Force: true},
 			"C removed\n", `{"logIndex":"3"}`,
 		},
 		{

@@ -21,7 +21,7 @@ func newClusterCommand(a *app) *cobra.Command {
 		Use:     "cluster",
 		GroupID: groupCluster,
 		Short:   "Show and change the cluster",
-	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterInviteCommand(a), newClusterRemoveCommand(a),
+	}, newClusterStatusCommand(a), newClusterMembersCommand(a), newClusterJoinTokenCommand(a), newClusterRemoveCommand(a),
 		newClusterTransferCommand(a), newClusterSettingsCommand(a), newClusterSetCommand(a),
 		newClusterRolesCommand(a), newClusterSetRolesCommand(a))
 }
@@ -158,8 +158,8 @@ if they do not. Bring them back, or remove those first that are gone for good.`,
 		if err := sure.of(cmd).ask(question); err != nil {
 			return err
 		}
-		msg := &idnodev1.RemoveRequest{Tag: args[0], Force: force}
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Remove, msg)
+		msg := &idnodev1.RemoveMemberRequest{Tag: args[0], Force: force}
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.RemoveMember, msg)
 		return s.out.value(err, res, args[0]+" removed")
 	})
 }

@@ -15,7 +15,7 @@ func TestCommandLinesAreExplainedPlainly(t *testing.T) {
 		"next users| --count 99999999999999999999": "out of range",
 		"next users| --timeout 5":                  "not a duration such as 500ms or 2s",
 		"next users| --timeout soon":               "not a duration such as 500ms or 2s",
-		"cluster invite --for 2days":               "not a duration such as 500ms or 2s",
+		"cluster join-token --for 2days":           "not a duration such as 500ms or 2s",
 		"identity seed users 99999999999999999999": "must be from -9223372036854775808 to 9223372036854775807",
 		"cluster set-roles x --expected -1":        "not a whole number from 0 on",
 		"identity seed users 1 --force=maybe":      "neither true nor false",

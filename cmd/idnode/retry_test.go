@@ -105,7 +105,7 @@ func TestUnknownOutcomeIsNotHidden(t *testing.T) {
 
 // TestUnreachableEndpointsAreSkipped also by calls that must not be repeated.
 func TestUnreachableEndpointsAreSkipped(t *testing.T) {
-	node := newFakeNode(t, answer(&idnodev1.RemoveResponse{}))
+	node := newFakeNode(t, answer(&idnodev1.RemoveMemberResponse{}))
 	got := command(t, "cluster", "remove", "C", "--yes", "--endpoint", unusedAddr(t), "--endpoint", node.addr)
 	if got != (outcome{stdout: "C removed\n"}) {
 		t.Errorf("%+v", got)

@@ -120,7 +120,7 @@ func operations() map[string]operation {
 		"release":                 &raftlogv1.Release{Id: "users/ayende"},
 		"setting set":             &raftlogv1.SettingSet{Key: "max-claims", Value: 4},
 		"bootstrap":               &raftlogv1.Bootstrap{ClusterId: id, Members: []*raftlogv1.Member{member, {Id: id, Tag: "B"}}},
-		"member join":             &raftlogv1.MemberJoin{Member: member, TokenHash: id},
+		"member add":              &raftlogv1.MemberAdd{Member: member, TokenHash: id},
 		"member announce":         &raftlogv1.MemberAnnounce{Member: member},
 		"member announce, nobody": &raftlogv1.MemberAnnounce{},
 		"member promote":          &raftlogv1.MemberPromote{Id: id},
@@ -141,7 +141,7 @@ func operations() map[string]operation {
 		"series import":           &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Series{Series: &raftlogv1.SeriesRecord{Database: 3, Name: "invoices", Definition: definition, Version: 2, Suspended: true, TimeUnixNano: 1 << 60}}},
 		"series import, numbers":  &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Numbers{Numbers: &raftlogv1.SeriesNumbersRecord{Database: 3, Name: "invoices", Scope: []string{"2026"}, Closed: true, LastDate: 20000, First: 257, Numbers: []*raftlogv1.SeriesStored{stored, {Key: "b", State: 2}}}}},
 		"series import, lost":     &raftlogv1.SeriesImport{Record: &raftlogv1.SeriesImport_Lost{Lost: &raftlogv1.SeriesLostRecord{Database: 3, Name: "invoices", Key: "z", Number: 9, Released: true}}},
-		"member invite":           &raftlogv1.MemberInvite{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
+		"join token create":       &raftlogv1.JoinTokenCreate{TokenHash: id, Tag: "C", Watcher: true, ExpiresUnixNano: 1 << 60},
 	}
 	cases := map[string]operation{}
 	for name, payload := range payloads {

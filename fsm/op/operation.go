@@ -14,33 +14,33 @@ type Kind protowire.Number
 
 // The kinds of operations, each with the message of that name as its payload.
 const (
-	KindIdentityNext   Kind = 10
-	KindIdentitySeed   Kind = 11
-	KindIdentityDelete Kind = 12
-	KindHiLoNext       Kind = 13
-	KindHiLoReturn     Kind = 14
-	KindHiLoSet        Kind = 15
-	KindClaim          Kind = 16
-	KindRelease        Kind = 17
-	KindSettingSet     Kind = 18
-	KindBootstrap      Kind = 19
-	KindMemberJoin     Kind = 20
-	KindMemberAnnounce Kind = 21
-	KindMemberPromote  Kind = 22
-	KindMemberRemove   Kind = 23
-	KindFormatRaise    Kind = 24
-	KindEtagRaise      Kind = 25
-	KindEtagCleanStop  Kind = 26
-	KindMerge          Kind = 27
-	KindMergeCluster   Kind = 28
-	KindRolesSet       Kind = 30
-	KindMemberInvite   Kind = 31
-	KindSeriesDefine   Kind = 32
-	KindSeriesTake     Kind = 33
-	KindSeriesEnd      Kind = 34
-	KindSeriesClose    Kind = 35
-	KindSeriesResume   Kind = 36
-	KindSeriesImport   Kind = 37
+	KindIdentityNext    Kind = 10
+	KindIdentitySeed    Kind = 11
+	KindIdentityDelete  Kind = 12
+	KindHiLoNext        Kind = 13
+	KindHiLoReturn      Kind = 14
+	KindHiLoSet         Kind = 15
+	KindClaim           Kind = 16
+	KindRelease         Kind = 17
+	KindSettingSet      Kind = 18
+	KindBootstrap       Kind = 19
+	KindMemberAdd       Kind = 20
+	KindMemberAnnounce  Kind = 21
+	KindMemberPromote   Kind = 22
+	KindMemberRemove    Kind = 23
+	KindFormatRaise     Kind = 24
+	KindEtagRaise       Kind = 25
+	KindEtagCleanStop   Kind = 26
+	KindMerge           Kind = 27
+	KindMergeCluster    Kind = 28
+	KindRolesSet        Kind = 30
+	KindJoinTokenCreate Kind = 31
+	KindSeriesDefine    Kind = 32
+	KindSeriesTake      Kind = 33
+	KindSeriesEnd       Kind = 34
+	KindSeriesClose     Kind = 35
+	KindSeriesResume    Kind = 36
+	KindSeriesImport    Kind = 37
 )
 
 // known reports whether an operation may have the kind.

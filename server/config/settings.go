@@ -43,7 +43,7 @@ func groups(c *Config) []group {
 		{"Cluster", []setting{
 			{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", &c.Peer},
 			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", &c.Join},
-			{"join-token", "token to join by, from 'idnode cluster invite', or @FILE that holds it", &c.JoinToken},
+			{"join-token", "token to join by, from 'idnode cluster join-token', or @FILE that holds it", &c.JoinToken},
 			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer names no other", &c.SingleNode},
 			{"watcher", "never vote; only for a node that joins", &c.Watcher},
 			{"max-log-format", "newest log format this node says it reads, which holds the cluster there (0: all that it does read)", &c.MaxLogFormat},

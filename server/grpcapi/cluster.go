@@ -93,20 +93,20 @@ func (s clusterServer) ListMembers(ctx context.Context, req *idnodev1.ListMember
 	}, nil
 }
 
-func (s clusterServer) Invite(ctx context.Context, req *idnodev1.InviteRequest) (*idnodev1.InviteResponse, error) {
-	res, err := s.service.Invite(ctx, service.InviteRequest{Tag: req.GetTag(), Watcher: req.GetWatcher(), For: req.GetValidFor().AsDuration()})
+func (s clusterServer) CreateJoinToken(ctx context.Context, req *idnodev1.CreateJoinTokenRequest) (*idnodev1.CreateJoinTokenResponse, error) {
+	res, err := s.service.CreateJoinToken(ctx, service.CreateJoinTokenRequest{Tag: req.GetTag(), Watcher: req.GetWatcher(), For: req.GetValidFor().AsDuration()})
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.InviteResponse{Token: res.Token, ExpiresAt: timestamppb.New(res.Expires), LogIndex: res.LogIndex}, nil
+	return &idnodev1.CreateJoinTokenResponse{Token: res.Token, ExpiresAt: timestamppb.New(res.Expires), LogIndex: res.LogIndex}, nil
 }
 
-func (s clusterServer) Remove(ctx context.Context, req *idnodev1.RemoveRequest) (*idnodev1.RemoveResponse, error) {
-	index, err := s.service.Remove(ctx, req.GetTag(), req.GetForce())
+func (s clusterServer) RemoveMember(ctx context.Context, req *idnodev1.RemoveMemberRequest) (*idnodev1.RemoveMemberResponse, error) {
+	index, err := s.service.RemoveMember(ctx, req.GetTag(), req.GetForce())
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return &idnodev1.RemoveResponse{LogIndex: index}, nil
+	return &idnodev1.RemoveMemberResponse{LogIndex: index}, nil
 }
 
 func (s clusterServer) TransferLeadership(ctx context.Context, req *idnodev1.TransferLeadershipRequest) (*idnodev1.TransferLeadershipResponse, error) {

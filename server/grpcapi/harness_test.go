@@ -117,8 +117,9 @@ func (b *backend) Status() service.ClusterStatus {
 	}
 }
 
-func (b *backend) Remove(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
-func (b *backend) Transfer(context.Context, string) (string, error)              { return "B", nil }
+func (b *backend) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
+
+func (b *backend) Transfer(context.Context, string) (string, error) { return "B", nil }
 
 // rig is a served API and its clients.
 type rig struct {

@@ -129,7 +129,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameMessage(t, members, &idnodev1.ListMembersResponse{Members: []*idnodev1.Member{self}, LogIndex: 1})
-	removed, err := r.cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: "B"})
+	removed, err := r.cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "B"})
 	if err != nil || removed.GetLogIndex() != 5 {
 		t.Errorf("%v %v", removed, err)
 	}
@@ -145,7 +145,7 @@ func TestCluster(t *testing.T) {
 	if err != nil || len(settings.GetSettings()) < 2 || settings.GetSettings()[0].GetDescription() == "" {
 		t.Errorf("%v %v", settings, err)
 	}
-	_, err = r.cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: "b"})
+	_, err = r.cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: "b"})
 	wantStatus(t, err, codes.InvalidArgument, "INVALID_NODE_TAG", "tag")
 }
 

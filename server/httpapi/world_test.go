@@ -132,7 +132,7 @@ func (p place) Status() service.ClusterStatus {
 	return status
 }
 
-func (place) Remove(context.Context, string, bool, *string) (uint64, error) {
+func (place) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
 func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }

@@ -209,8 +209,9 @@ func (w *world) Status() service.ClusterStatus {
 	return service.ClusterStatus{ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A", Term: 3, HasQuorum: true, Addresses: []string{"a.example:7402"}}
 }
 
-func (w *world) Remove(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
-func (w *world) Transfer(context.Context, string) (string, error)              { return "B", nil }
+func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }
+
+func (w *world) Transfer(context.Context, string) (string, error) { return "B", nil }
 
 // observer keeps what the metrics count.
 type observer struct{ w *world }

@@ -84,16 +84,16 @@ var _ peer.Node = peerSide{}
 func (p peerSide) HandleJoin(ctx context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	var response *peerv1.JoinResponse
 	newcomer := service.Newcomer{ID: req.GetMember().GetId(), Tag: req.GetMember().GetTag(), Token: req.GetToken()}
-	err := p.service.Admit(ctx, newcomer, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
-		response, err = p.Admit(ctx, &raftlogv1.MemberJoin{Member: req.GetMember(), TokenHash: tokenHash}, principal)
+	err := p.service.AddMember(ctx, newcomer, func(tokenHash []byte, principal *string) (_ *raftlogv1.Member, err error) {
+		response, err = p.AddMember(ctx, &raftlogv1.MemberAdd{Member: req.GetMember(), TokenHash: tokenHash}, principal)
 		return response.GetMember(), err
 	})
 	return response, err
 }
 
-// Remove implements service.Cluster.
-func (v clusterView) Remove(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
-	return v.node.Remove(ctx, tag, force, principal)
+// RemoveMember implements service.Cluster.
+func (v clusterView) RemoveMember(ctx context.Context, tag string, force bool, principal *string) (uint64, error) {
+	return v.node.RemoveMember(ctx, tag, force, principal)
 }
 
 // Transfer implements service.Cluster.

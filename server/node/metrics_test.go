@@ -487,7 +487,7 @@ func TestRemovedNodeSaysSo(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := nodes["A"].cluster.Remove(ctx, "C", false, nil); err != nil {
+	if _, err := nodes["A"].cluster.RemoveMember(ctx, "C", false, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := nodes["C"]

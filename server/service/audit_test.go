@@ -91,7 +91,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	if diff := cmp.Diff([]audit.Record{first, second}, a.take(t)); diff != "" {
 		t.Error(diff)
 	}
-	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"invite", audit.EventInvite}, {"remove", audit.EventRemove}, {"set roles", audit.EventRoles}} {
+	for _, made := range [][2]string{{"setting", audit.EventSetting}, {"create join token", audit.EventJoinToken}, {"remove", audit.EventRemoveMember}, {"set roles", audit.EventRoles}} {
 		name, want := made[0], made[1]
 		if err := useCases[name].make(ctx, n); err != nil {
 			t.Fatal(err)
@@ -113,21 +113,21 @@ func TestWhoJoinsByItselfIsRecorded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	ctx := as("ops")
 	newcomer := &raftlogv1.Member{Id: []byte("node-c----------"), Tag: "C"}
-	admit := func(m *raftlogv1.Member, err error) error {
-		return n.Admit(ctx, Newcomer{ID: m.GetId(), Tag: m.GetTag()}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
+	add := func(m *raftlogv1.Member, err error) error {
+		return n.AddMember(ctx, Newcomer{ID: m.GetId(), Tag: m.GetTag()}, func([]byte, *string) (*raftlogv1.Member, error) { return m, err })
 	}
-	if err := admit(newcomer, nil); err != nil {
+	if err := add(newcomer, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.take(t); len(got) != 2 || got[0].Event != audit.EventJoin || got[0].Name != "C" || got[1].Outcome != audit.OutcomeDone {
+	if got := a.take(t); len(got) != 2 || got[0].Event != audit.EventAddMember || got[0].Name != "C" || got[1].Outcome != audit.OutcomeDone {
 		t.Errorf("%+v", got)
 	}
 	member := n.world.state.Members()[0]
-	if err := admit(member, nil); err != nil || len(a.take(t)) > 0 {
+	if err := add(member, nil); err != nil || len(a.take(t)) > 0 {
 		t.Errorf("a member that asks again is recorded, or refused: %v", err)
 	}
 	a.fail = errors.New("the disk is full")
-	wantError(t, admit(newcomer, errors.New("taken in without a record")), Unavailable, ReasonAuditFailed, "")
+	wantError(t, add(newcomer, errors.New("added without a record")), Unavailable, ReasonAuditFailed, "")
 }
 
 // TestBackupsAreRecorded, with how much was read, also of those that were not read to
@@ -182,7 +182,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	n, a := newAuditedNode(t)
 	a.fail = errors.New("the disk is full")
 	before := n.world.proposals()
-	for _, name := range []string{"seed by force", "delete", "forget", "setting", "invite", "remove", "set roles"} {
+	for _, name := range []string{"seed by force", "delete", "forget", "setting", "create join token", "remove", "set roles"} {
 		wantError(t, useCases[name].make(as("ops"), n), Unavailable, ReasonAuditFailed, "")
 	}
 	if n.world.proposals() != before || n.cluster.asked != "" {

@@ -160,12 +160,12 @@ var useCases = map[string]struct {
 		_, err := n.UpdateSetting(ctx, "max-claims", 7)
 		return err
 	}},
-	"invite": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.Invite(ctx, InviteRequest{Tag: "D"})
+	"create join token": {rights.Cluster, func(ctx context.Context, n node) error {
+		_, err := n.CreateJoinToken(ctx, CreateJoinTokenRequest{Tag: "D"})
 		return err
 	}},
 	"remove": {rights.Cluster, func(ctx context.Context, n node) error {
-		_, err := n.Remove(ctx, "B", false)
+		_, err := n.RemoveMember(ctx, "B", false)
 		return err
 	}},
 	"transfer": {rights.Cluster, func(ctx context.Context, n node) error {
@@ -192,7 +192,7 @@ var useCases = map[string]struct {
 
 // wholeCluster are the calls that need their right on every database.
 var wholeCluster = []string{
-	"guid", "databases", "own etags", "reserves", "setting", "invite", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
+	"guid", "databases", "own etags", "reserves", "setting", "create join token", "remove", "transfer", "merge counters", "merge cluster", "get roles", "set roles",
 }
 
 func generate(ctx context.Context, n node, template string, claim bool) error {

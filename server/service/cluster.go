@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
@@ -136,10 +138,10 @@ func (c ClusterStatus) Furthest() uint64 {
 // *outcome.Error, or carry the state's refusal in a method Refused.
 type Cluster interface {
 	Status() ClusterStatus
-	// Remove removes a member, in the name of principal unless that is nil, and
+	// RemoveMember removes a member, in the name of principal unless that is nil, and
 	// returns the index of the log entry. Without force it is refused if too few
 	// voters would answer afterwards.
-	Remove(ctx context.Context, tag string, force bool, principal *string) (logIndex uint64, err error)
+	RemoveMember(ctx context.Context, tag string, force bool, principal *string) (logIndex uint64, err error)
 	// Transfer transfers leadership to a voter, or to any if tag is empty, and
 	// returns the new leader's tag.
 	Transfer(ctx context.Context, tag string) (leader string, err error)
@@ -177,6 +179,9 @@ type members struct {
 	hosts []string
 	// reserve is Config.ReserveTotal.
 	reserve func() *ReserveTotal
+	// refusals bounds the lines about nodes that are not let in: whoever has a node's
+	// certificate can ask without end.
+	refusals rate.Sometimes
 }
 
 // GetStatus shows the cluster as this node sees it. It needs no quorum, takes no
@@ -275,11 +280,11 @@ func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page
 	return cut(c, found, index, func(k *raftlogv1.Member) (string, Member) { return k.GetTag(), memberOf(k, status) }), nil
 }
 
-// Remove removes a member for good and returns the index of the log entry. Without
+// RemoveMember removes a member for good and returns the index of the log entry. Without
 // force it is refused if too few voters would answer afterwards.
-func (m *members) Remove(ctx context.Context, tag string, force bool) (uint64, error) {
+func (m *members) RemoveMember(ctx context.Context, tag string, force bool) (uint64, error) {
 	index, err := m.remove(ctx, tag, force)
-	return index, m.finish(ctx, "Remove", err)
+	return index, m.finish(ctx, "RemoveMember", err)
 }
 
 func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, error) {
@@ -292,7 +297,7 @@ func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, e
 	ctx, cancel := m.boundedChange(ctx)
 	defer cancel()
 	var index uint64
-	err := m.audited(ctx, audit.Record{Event: audit.EventRemove, Name: tag, Force: force}, func() (done change, err error) {
+	err := m.audited(ctx, audit.Record{Event: audit.EventRemoveMember, Name: tag, Force: force}, func() (done change, err error) {
 		done.before = m.memberByTag(tag)
 		index, err = m.proposeRemoval(ctx, tag, force)
 		done.index = index
@@ -305,7 +310,7 @@ func (m *members) remove(ctx context.Context, tag string, force bool) (uint64, e
 // state judges the caller.
 func (m *members) proposeRemoval(ctx context.Context, tag string, force bool) (index uint64, err error) {
 	err = m.named(ctx, false, false, func(principal *string) (err error) {
-		index, err = m.cluster.Remove(ctx, tag, force, principal)
+		index, err = m.cluster.RemoveMember(ctx, tag, force, principal)
 		return err
 	})
 	return index, err

@@ -509,7 +509,7 @@ func TestANodeThatHasJustStarted(t *testing.T) {
 			return err
 		},
 		"cluster": func() error { _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 1}); return err },
-		"token":   func() error { _, err := n.Invite(t.Context(), InviteRequest{}); return err },
+		"token":   func() error { _, err := n.CreateJoinToken(t.Context(), CreateJoinTokenRequest{}); return err },
 		"roles": func() error {
 			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
 			return err

@@ -195,7 +195,6 @@ type Service struct {
 	*merges
 	*backups
 	*members
-	*invitations
 	*roles
 	*settings
 }
@@ -227,12 +226,10 @@ func New(cfg Config) (*Service, error) {
 		databases:  &databases{calls: calls, reader: reader, own: cfg.OwnEtags},
 		merges:     &merges{calls, proposer, reader},
 		backups:    &backups{calls: calls, reader: reader, tag: tag, version: cfg.Version},
-		invitations: &invitations{
-			calls: calls, proposer: proposer, reader: reader, cluster: cfg.Cluster, refusals: rate.Sometimes{First: 10, Interval: time.Second},
-		},
 		members: &members{
 			calls: calls, proposer: proposer, reader: reader,
 			cluster: cfg.Cluster, callTimeout: cfg.CallTimeout, version: cfg.Version, hosts: cfg.Hosts, reserve: cfg.ReserveTotal,
+			refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		},
 		roles:    &roles{calls, proposer, reader},
 		settings: &settings{calls, proposer, reader},

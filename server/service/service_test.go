@@ -171,17 +171,17 @@ func TestClusterCalls(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	ctx := context.Background()
-	if index, err := n.Remove(ctx, "B", false); err != nil || index != 7 || n.cluster.asked != "remove B" {
+	if index, err := n.RemoveMember(ctx, "B", false); err != nil || index != 7 || n.cluster.asked != "remove B" {
 		t.Errorf("%d %v, asked %q", index, err, n.cluster.asked)
 	}
-	if _, err := n.Remove(ctx, "B", true); err != nil || n.cluster.asked != "remove B by force" {
+	if _, err := n.RemoveMember(ctx, "B", true); err != nil || n.cluster.asked != "remove B by force" {
 		t.Errorf("%v, asked %q", err, n.cluster.asked)
 	}
 	if leader, err := n.Transfer(ctx, ""); err != nil || leader != "B" || n.cluster.asked != "transfer " {
 		t.Errorf("%s %v, asked %q", leader, err, n.cluster.asked)
 	}
 	n.cluster.asked = ""
-	_, err := n.Remove(ctx, "RAFT", false)
+	_, err := n.RemoveMember(ctx, "RAFT", false)
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 	_, err = n.Transfer(ctx, "ABCDE")
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
@@ -189,7 +189,7 @@ func TestClusterCalls(t *testing.T) {
 		t.Errorf("a refused call was made: %s", n.cluster.asked)
 	}
 	n.cluster.err = &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, Detail: "the last voter"}}
-	_, err = n.Remove(ctx, "A", false)
+	_, err = n.RemoveMember(ctx, "A", false)
 	wantError(t, err, FailedPrecondition, ReasonLastVoter, "")
 	n.cluster.err = outcome.NewNotApplied(outcome.NoQuorum, nil)
 	_, err = n.Transfer(ctx, "A")

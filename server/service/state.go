@@ -25,8 +25,8 @@ type State interface {
 	Settings() []fsm.Setting
 	// Roles is called for most calls, so it must be fast.
 	Roles() fsm.Roles
-	// Invited returns nil if a node may join by a token now.
-	Invited(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
+	// CheckJoinToken returns nil if a node may join by a token now.
+	CheckJoinToken(tokenHash []byte, tag string, now time.Time) *raftlogv1.Refusal
 	// Snapshot is the state as it is now; its user closes it.
 	Snapshot() *fsm.Snapshot
 	// PreviewMerge says what a merge would change.

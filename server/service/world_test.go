@@ -115,7 +115,7 @@ type fakeCluster struct {
 
 func (c *fakeCluster) Status() ClusterStatus { return c.status }
 
-func (c *fakeCluster) Remove(_ context.Context, tag string, force bool, principal *string) (uint64, error) {
+func (c *fakeCluster) RemoveMember(_ context.Context, tag string, force bool, principal *string) (uint64, error) {
 	c.asked = "remove " + tag
 	if force {
 		c.asked += " by force"

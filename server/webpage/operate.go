@@ -78,7 +78,7 @@ func (p *Page) removeMember(r *http.Request, body memberRequest) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	_, err := p.service.Remove(ctx, body.Tag, false)
+	_, err := p.service.RemoveMember(ctx, body.Tag, false)
 	return name{Name: body.Tag}, err
 }
 

@@ -124,7 +124,7 @@ func (w *world) Status() service.ClusterStatus {
 	return status
 }
 
-func (w *world) Remove(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
+func (w *world) RemoveMember(_ context.Context, tag string, force bool, _ *string) (uint64, error) {
 	if force {
 		w.t.Error("a member is removed by force")
 	}

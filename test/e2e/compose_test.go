@@ -232,7 +232,7 @@ func TestComposeReplaced(t *testing.T) {
 	everyoneGives(t, c, ledger)
 	c.Operator(t, a, "cluster", "remove", "C", "--yes")
 	c.MakeCertificate(t, "D")
-	c.Setenv("TOKEN", c.Operator(t, a, "cluster", "invite", "--tag", "D"))
+	c.Setenv("TOKEN", c.Operator(t, a, "cluster", "join-token", "--tag", "D"))
 	c.Also(replaced)
 	c.Run(t, "rm", "--stop", "--force", old.Service)
 	c.RemoveVolume(t, "c")

@@ -84,7 +84,7 @@ func remove(t *testing.T, n *harness.Node, tag string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), changed)
 	defer cancel()
-	if _, err := n.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: tag}); err != nil {
+	if _, err := n.Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: tag}); err != nil {
 		t.Fatalf("removing %s through node %s: %v", tag, n.Tag, err)
 	}
 }
@@ -324,7 +324,7 @@ func TestLastVoter(t *testing.T) {
 		ends(t, n, "removed from the cluster")
 	}
 	harness.Eventually(t, changed, "a refusal to remove the last voter", func(ctx context.Context) error {
-		_, err := w.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: last.Tag})
+		_, err := w.Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: last.Tag})
 		if status.Code(err) == codes.Unavailable && harness.Reason(err) == "NO_QUORUM" {
 			return err // between two leaders
 		}

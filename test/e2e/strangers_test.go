@@ -119,10 +119,10 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 		}
 		ends(t, n, why)
 	}
-	turnedAway("D", "idnode cluster invite", through(c.Nodes[0]))
+	turnedAway("D", "idnode cluster join-token", through(c.Nodes[0]))
 	turnedAway("D", "there is no such token", through(c.Nodes[1], "--join-token", "guessed"))
 
-	token := invite(t, c.Nodes[1], &idnodev1.InviteRequest{Tag: "D"})
+	token := createJoinToken(t, c.Nodes[1], &idnodev1.CreateJoinTokenRequest{Tag: "D"})
 	turnedAway("E", "the token is for node D", through(c.Nodes[0], "--join-token", token))
 	d := c.Add(t, "D", through(c.Nodes[2])...)
 	d.Env = []string{"IDNODE_JOIN_TOKEN=" + token}
@@ -142,12 +142,12 @@ func TestJoiningNeedsATokenOrTheRight(t *testing.T) {
 	hasMembers(t, c, "A", "B", "C", "D", "F")
 }
 
-// invite makes a token through n. A try whose answer is lost leaves one that no node
+// createJoinToken makes a token through n. A try whose answer is lost leaves one that no node
 // has.
-func invite(t *testing.T, n *harness.Node, req *idnodev1.InviteRequest) (token string) {
+func createJoinToken(t *testing.T, n *harness.Node, req *idnodev1.CreateJoinTokenRequest) (token string) {
 	t.Helper()
 	harness.Eventually(t, changed, "a token for "+req.GetTag(), func(ctx context.Context) error {
-		r, err := n.Cluster.Invite(ctx, req)
+		r, err := n.Cluster.CreateJoinToken(ctx, req)
 		token = r.GetToken()
 		return err
 	})
@@ -161,7 +161,7 @@ func TestARemovedMembersConnectionsEnd(t *testing.T) {
 	certs := harness.Certificates(t, "A", "B", "C", "D")
 	c := harness.StartCluster(t, harness.Config{Certs: certs})
 	harness.SetRoles(t, c.Nodes[0], harness.Role("operator", "client", idnodev1.Right_RIGHT_CLUSTER))
-	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", invite(t, c.Nodes[0], &idnodev1.InviteRequest{Tag: "D"}))
+	d := c.Add(t, "D", "--join", c.Nodes[0].GRPC, "--join-token", createJoinToken(t, c.Nodes[0], &idnodev1.CreateJoinTokenRequest{Tag: "D"}))
 	d.Start(t)
 	d.Settled(t)
 	leader := c.Nodes[0]

@@ -87,10 +87,10 @@ func TestTokens(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tags := &Tags{}
-			tags.Invite("used")
-			tags.Invite("fresh")
-			must(t, tags.Admit("a", "A", "used"))
-			judge(t, tags.Admit(tt.id, strings.ToUpper(tt.id), tt.token), tt.why)
+			tags.CreateJoinToken("used")
+			tags.CreateJoinToken("fresh")
+			must(t, tags.AddMember("a", "A", "used"))
+			judge(t, tags.AddMember(tt.id, strings.ToUpper(tt.id), tt.token), tt.why)
 		})
 	}
 }

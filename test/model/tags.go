@@ -10,16 +10,16 @@ type Tags struct {
 	tokens     map[string]bool // that have let nobody in yet
 }
 
-// Invite has a token made that lets one directory in.
-func (t *Tags) Invite(token string) {
+// CreateJoinToken has a token made that lets one directory in.
+func (t *Tags) CreateJoinToken(token string) {
 	if t.tokens == nil {
 		t.tokens = map[string]bool{}
 	}
 	t.tokens[token] = true
 }
 
-// Admit has a directory join with a token; empty for none.
-func (t *Tags) Admit(id, tag, token string) error {
+// AddMember has a directory join with a token; empty for none.
+func (t *Tags) AddMember(id, tag, token string) error {
 	if _, known := t.tag[id]; !known && token != "" {
 		if !t.tokens[token] {
 			return fmt.Errorf("lets %x in by a token that lets nobody in, or has let another in", id)

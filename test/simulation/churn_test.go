@@ -106,7 +106,7 @@ func (c *churn) join(s *server) {
 // joinByToken has two new machines ask to join with one token, and waits until the node of
 // one votes. The other's is not let in.
 func (c *churn) joinByToken() {
-	token := c.invite()
+	token := c.createJoinToken()
 	if token == "" {
 		return
 	}
@@ -125,10 +125,10 @@ func (c *churn) joinByToken() {
 	}
 }
 
-// invite makes a token; empty if the world ends first.
-func (c *churn) invite() (token string) {
-	c.until("an invitation", func(ctx context.Context) bool {
-		r, err := c.client.cluster(pick(c.random, c.world.machines()...)).Invite(ctx, &idnodev1.InviteRequest{})
+// createJoinToken makes a token; empty if the world ends first.
+func (c *churn) createJoinToken() (token string) {
+	c.until("a join token", func(ctx context.Context) bool {
+		r, err := c.client.cluster(pick(c.random, c.world.machines()...)).CreateJoinToken(ctx, &idnodev1.CreateJoinTokenRequest{})
 		token = r.GetToken()
 		return err == nil
 	})
@@ -183,7 +183,7 @@ func (c *churn) remove(s *server) {
 	s.left.Store(true)
 	tag := s.tag()
 	c.until("the removal of "+s.host, func(ctx context.Context) bool {
-		_, err := c.client.cluster(pick(c.random, c.world.machines()...)).Remove(ctx, &idnodev1.RemoveRequest{Tag: tag})
+		_, err := c.client.cluster(pick(c.random, c.world.machines()...)).RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: tag})
 		_, code := outcomeOf(err)
 		return err == nil || code == "MEMBER_NOT_FOUND" || code == "TAG_NOT_MEMBER"
 	})
@@ -220,7 +220,7 @@ func (c *churn) refused(s *server) {
 		select {
 		case <-p.gone:
 			// With a token it asks to be let in again, but that let it in before.
-			return errors.Is(p.failure(), member.ErrTagTaken) || s.joinToken() != "" && errors.Is(p.failure(), member.ErrNotAdmitted)
+			return errors.Is(p.failure(), member.ErrTagTaken) || s.joinToken() != "" && errors.Is(p.failure(), member.ErrJoinDenied)
 		default:
 			return status.Code(err) == 0 && r.GetAppliedIndex() > 0 // It serves, which the judge will notice.
 		}
@@ -268,7 +268,7 @@ func (s *server) mayEnd(err error) bool {
 	if errors.Is(err, member.ErrDiverged) {
 		return s.changed.Load()
 	}
-	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) || s.joinToken() != "" && errors.Is(err, member.ErrNotAdmitted) {
+	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) || s.joinToken() != "" && errors.Is(err, member.ErrJoinDenied) {
 		return true
 	}
 	return s.left.Load() && (errors.Is(err, member.ErrRemoved) || s.wiped.Load() && errors.Is(err, member.ErrTagTaken))

@@ -44,15 +44,15 @@ func (t *tracer) recorded(operation, answer []byte, result *raftlogv1.Result) er
 		})
 	case op.KindBootstrap:
 		return withPayload(o, t.bootstrapped)
-	case op.KindMemberInvite:
-		return withPayload(o, func(i *raftlogv1.MemberInvite) error {
-			t.cluster.Tags().Invite(string(i.GetTokenHash()))
+	case op.KindJoinTokenCreate:
+		return withPayload(o, func(i *raftlogv1.JoinTokenCreate) error {
+			t.cluster.Tags().CreateJoinToken(string(i.GetTokenHash()))
 			return nil
 		})
-	case op.KindMemberJoin:
-		return withPayload(o, func(j *raftlogv1.MemberJoin) error {
+	case op.KindMemberAdd:
+		return withPayload(o, func(j *raftlogv1.MemberAdd) error {
 			m := result.GetMember().GetMember()
-			return t.cluster.Tags().Admit(string(m.GetId()), m.GetTag(), string(j.GetTokenHash()))
+			return t.cluster.Tags().AddMember(string(m.GetId()), m.GetTag(), string(j.GetTokenHash()))
 		})
 	case op.KindMemberRemove:
 		t.cluster.Tags().Remove(string(result.GetMember().GetMember().GetId()))

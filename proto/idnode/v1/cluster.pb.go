@@ -820,8 +820,8 @@ func (x *ListMembersResponse) GetLogIndex() uint64 {
 	return 0
 }
 
-// InviteRequest describes the node that a token lets in.
-type InviteRequest struct {
+// CreateJoinTokenRequest describes the node that a token lets in.
+type CreateJoinTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag that the node must have; empty for any.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
@@ -833,20 +833,20 @@ type InviteRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *InviteRequest) Reset() {
-	*x = InviteRequest{}
+func (x *CreateJoinTokenRequest) Reset() {
+	*x = CreateJoinTokenRequest{}
 	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *InviteRequest) String() string {
+func (x *CreateJoinTokenRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*InviteRequest) ProtoMessage() {}
+func (*CreateJoinTokenRequest) ProtoMessage() {}
 
-func (x *InviteRequest) ProtoReflect() protoreflect.Message {
+func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_idnode_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -858,34 +858,34 @@ func (x *InviteRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use InviteRequest.ProtoReflect.Descriptor instead.
-func (*InviteRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use CreateJoinTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateJoinTokenRequest) Descriptor() ([]byte, []int) {
 	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *InviteRequest) GetTag() string {
+func (x *CreateJoinTokenRequest) GetTag() string {
 	if x != nil {
 		return x.Tag
 	}
 	return ""
 }
 
-func (x *InviteRequest) GetWatcher() bool {
+func (x *CreateJoinTokenRequest) GetWatcher() bool {
 	if x != nil {
 		return x.Watcher
 	}
 	return false
 }
 
-func (x *InviteRequest) GetValidFor() *durationpb.Duration {
+func (x *CreateJoinTokenRequest) GetValidFor() *durationpb.Duration {
 	if x != nil {
 		return x.ValidFor
 	}
 	return nil
 }
 
-// InviteResponse is a token.
-type InviteResponse struct {
+// CreateJoinTokenResponse is a token.
+type CreateJoinTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The token. It is kept nowhere, so it cannot be asked for again.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -897,20 +897,20 @@ type InviteResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *InviteResponse) Reset() {
-	*x = InviteResponse{}
+func (x *CreateJoinTokenResponse) Reset() {
+	*x = CreateJoinTokenResponse{}
 	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *InviteResponse) String() string {
+func (x *CreateJoinTokenResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*InviteResponse) ProtoMessage() {}
+func (*CreateJoinTokenResponse) ProtoMessage() {}
 
-func (x *InviteResponse) ProtoReflect() protoreflect.Message {
+func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_idnode_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -922,34 +922,34 @@ func (x *InviteResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use InviteResponse.ProtoReflect.Descriptor instead.
-func (*InviteResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use CreateJoinTokenResponse.ProtoReflect.Descriptor instead.
+func (*CreateJoinTokenResponse) Descriptor() ([]byte, []int) {
 	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *InviteResponse) GetToken() string {
+func (x *CreateJoinTokenResponse) GetToken() string {
 	if x != nil {
 		return x.Token
 	}
 	return ""
 }
 
-func (x *InviteResponse) GetExpiresAt() *timestamppb.Timestamp {
+func (x *CreateJoinTokenResponse) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
 	}
 	return nil
 }
 
-func (x *InviteResponse) GetLogIndex() uint64 {
+func (x *CreateJoinTokenResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
 	return 0
 }
 
-// RemoveRequest names the member to remove.
-type RemoveRequest struct {
+// RemoveMemberRequest names the member to remove.
+type RemoveMemberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its tag.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
@@ -960,20 +960,20 @@ type RemoveRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RemoveRequest) Reset() {
-	*x = RemoveRequest{}
+func (x *RemoveMemberRequest) Reset() {
+	*x = RemoveMemberRequest{}
 	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RemoveRequest) String() string {
+func (x *RemoveMemberRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RemoveRequest) ProtoMessage() {}
+func (*RemoveMemberRequest) ProtoMessage() {}
 
-func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
+func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_idnode_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -985,27 +985,27 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
-func (*RemoveRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
+func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
 	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *RemoveRequest) GetTag() string {
+func (x *RemoveMemberRequest) GetTag() string {
 	if x != nil {
 		return x.Tag
 	}
 	return ""
 }
 
-func (x *RemoveRequest) GetForce() bool {
+func (x *RemoveMemberRequest) GetForce() bool {
 	if x != nil {
 		return x.Force
 	}
 	return false
 }
 
-// RemoveResponse says that the member is out.
-type RemoveResponse struct {
+// RemoveMemberResponse says that the member is out.
+type RemoveMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The index of the log entry.
 	LogIndex      uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
@@ -1013,20 +1013,20 @@ type RemoveResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RemoveResponse) Reset() {
-	*x = RemoveResponse{}
+func (x *RemoveMemberResponse) Reset() {
+	*x = RemoveMemberResponse{}
 	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RemoveResponse) String() string {
+func (x *RemoveMemberResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RemoveResponse) ProtoMessage() {}
+func (*RemoveMemberResponse) ProtoMessage() {}
 
-func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
+func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_idnode_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1038,12 +1038,12 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
-func (*RemoveResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
+func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
 	return file_idnode_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *RemoveResponse) GetLogIndex() uint64 {
+func (x *RemoveMemberResponse) GetLogIndex() uint64 {
 	if x != nil {
 		return x.LogIndex
 	}
@@ -1986,20 +1986,20 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\x13ListMembersResponse\x12+\n" +
 	"\amembers\x18\x01 \x03(\v2\x11.idnode.v1.MemberR\amembers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"s\n" +
-	"\rInviteRequest\x12\x10\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"|\n" +
+	"\x16CreateJoinTokenRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x18\n" +
 	"\awatcher\x18\x02 \x01(\bR\awatcher\x126\n" +
-	"\tvalid_for\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bvalidFor\"~\n" +
-	"\x0eInviteResponse\x12\x14\n" +
+	"\tvalid_for\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bvalidFor\"\x87\x01\n" +
+	"\x17CreateJoinTokenResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x129\n" +
 	"\n" +
 	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"7\n" +
-	"\rRemoveRequest\x12\x10\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"=\n" +
+	"\x13RemoveMemberRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
-	"\x05force\x18\x02 \x01(\bR\x05force\"-\n" +
-	"\x0eRemoveResponse\x12\x1b\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"3\n" +
+	"\x14RemoveMemberResponse\x12\x1b\n" +
 	"\tlog_index\x18\x01 \x01(\x04R\blogIndex\"-\n" +
 	"\x19TransferLeadershipRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\";\n" +
@@ -2078,12 +2078,12 @@ const file_idnode_v1_cluster_proto_rawDesc = "" +
 	"\fRIGHT_BACKUP\x10\b\x12\x11\n" +
 	"\rRIGHT_CLUSTER\x10\t\x12\x10\n" +
 	"\fRIGHT_SERIES\x10\n" +
-	"2\xb6\x05\n" +
+	"2\xe3\x05\n" +
 	"\x0eClusterService\x12F\n" +
 	"\tGetStatus\x12\x1b.idnode.v1.GetStatusRequest\x1a\x1c.idnode.v1.GetStatusResponse\x12L\n" +
-	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12=\n" +
-	"\x06Invite\x12\x18.idnode.v1.InviteRequest\x1a\x19.idnode.v1.InviteResponse\x12=\n" +
-	"\x06Remove\x12\x18.idnode.v1.RemoveRequest\x1a\x19.idnode.v1.RemoveResponse\x12a\n" +
+	"\vListMembers\x12\x1d.idnode.v1.ListMembersRequest\x1a\x1e.idnode.v1.ListMembersResponse\x12X\n" +
+	"\x0fCreateJoinToken\x12!.idnode.v1.CreateJoinTokenRequest\x1a\".idnode.v1.CreateJoinTokenResponse\x12O\n" +
+	"\fRemoveMember\x12\x1e.idnode.v1.RemoveMemberRequest\x1a\x1f.idnode.v1.RemoveMemberResponse\x12a\n" +
 	"\x12TransferLeadership\x12$.idnode.v1.TransferLeadershipRequest\x1a%.idnode.v1.TransferLeadershipResponse\x12O\n" +
 	"\fListSettings\x12\x1e.idnode.v1.ListSettingsRequest\x1a\x1f.idnode.v1.ListSettingsResponse\x12R\n" +
 	"\rUpdateSetting\x12\x1f.idnode.v1.UpdateSettingRequest\x1a .idnode.v1.UpdateSettingResponse\x12C\n" +
@@ -2113,10 +2113,10 @@ var file_idnode_v1_cluster_proto_goTypes = []any{
 	(*StateCounts)(nil),                // 5: idnode.v1.StateCounts
 	(*ListMembersRequest)(nil),         // 6: idnode.v1.ListMembersRequest
 	(*ListMembersResponse)(nil),        // 7: idnode.v1.ListMembersResponse
-	(*InviteRequest)(nil),              // 8: idnode.v1.InviteRequest
-	(*InviteResponse)(nil),             // 9: idnode.v1.InviteResponse
-	(*RemoveRequest)(nil),              // 10: idnode.v1.RemoveRequest
-	(*RemoveResponse)(nil),             // 11: idnode.v1.RemoveResponse
+	(*CreateJoinTokenRequest)(nil),     // 8: idnode.v1.CreateJoinTokenRequest
+	(*CreateJoinTokenResponse)(nil),    // 9: idnode.v1.CreateJoinTokenResponse
+	(*RemoveMemberRequest)(nil),        // 10: idnode.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),       // 11: idnode.v1.RemoveMemberResponse
 	(*TransferLeadershipRequest)(nil),  // 12: idnode.v1.TransferLeadershipRequest
 	(*TransferLeadershipResponse)(nil), // 13: idnode.v1.TransferLeadershipResponse
 	(*Setting)(nil),                    // 14: idnode.v1.Setting
@@ -2145,8 +2145,8 @@ var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	2,  // 5: idnode.v1.GetStatusResponse.members:type_name -> idnode.v1.Member
 	28, // 6: idnode.v1.ListMembersRequest.consistency:type_name -> idnode.v1.Consistency
 	2,  // 7: idnode.v1.ListMembersResponse.members:type_name -> idnode.v1.Member
-	27, // 8: idnode.v1.InviteRequest.valid_for:type_name -> google.protobuf.Duration
-	29, // 9: idnode.v1.InviteResponse.expires_at:type_name -> google.protobuf.Timestamp
+	27, // 8: idnode.v1.CreateJoinTokenRequest.valid_for:type_name -> google.protobuf.Duration
+	29, // 9: idnode.v1.CreateJoinTokenResponse.expires_at:type_name -> google.protobuf.Timestamp
 	28, // 10: idnode.v1.ListSettingsRequest.consistency:type_name -> idnode.v1.Consistency
 	14, // 11: idnode.v1.ListSettingsResponse.settings:type_name -> idnode.v1.Setting
 	14, // 12: idnode.v1.UpdateSettingResponse.setting:type_name -> idnode.v1.Setting
@@ -2159,8 +2159,8 @@ var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	22, // 19: idnode.v1.SetRolesRequest.table:type_name -> idnode.v1.RoleTable
 	3,  // 20: idnode.v1.ClusterService.GetStatus:input_type -> idnode.v1.GetStatusRequest
 	6,  // 21: idnode.v1.ClusterService.ListMembers:input_type -> idnode.v1.ListMembersRequest
-	8,  // 22: idnode.v1.ClusterService.Invite:input_type -> idnode.v1.InviteRequest
-	10, // 23: idnode.v1.ClusterService.Remove:input_type -> idnode.v1.RemoveRequest
+	8,  // 22: idnode.v1.ClusterService.CreateJoinToken:input_type -> idnode.v1.CreateJoinTokenRequest
+	10, // 23: idnode.v1.ClusterService.RemoveMember:input_type -> idnode.v1.RemoveMemberRequest
 	12, // 24: idnode.v1.ClusterService.TransferLeadership:input_type -> idnode.v1.TransferLeadershipRequest
 	15, // 25: idnode.v1.ClusterService.ListSettings:input_type -> idnode.v1.ListSettingsRequest
 	17, // 26: idnode.v1.ClusterService.UpdateSetting:input_type -> idnode.v1.UpdateSettingRequest
@@ -2168,8 +2168,8 @@ var file_idnode_v1_cluster_proto_depIdxs = []int32{
 	25, // 28: idnode.v1.ClusterService.SetRoles:input_type -> idnode.v1.SetRolesRequest
 	4,  // 29: idnode.v1.ClusterService.GetStatus:output_type -> idnode.v1.GetStatusResponse
 	7,  // 30: idnode.v1.ClusterService.ListMembers:output_type -> idnode.v1.ListMembersResponse
-	9,  // 31: idnode.v1.ClusterService.Invite:output_type -> idnode.v1.InviteResponse
-	11, // 32: idnode.v1.ClusterService.Remove:output_type -> idnode.v1.RemoveResponse
+	9,  // 31: idnode.v1.ClusterService.CreateJoinToken:output_type -> idnode.v1.CreateJoinTokenResponse
+	11, // 32: idnode.v1.ClusterService.RemoveMember:output_type -> idnode.v1.RemoveMemberResponse
 	13, // 33: idnode.v1.ClusterService.TransferLeadership:output_type -> idnode.v1.TransferLeadershipResponse
 	16, // 34: idnode.v1.ClusterService.ListSettings:output_type -> idnode.v1.ListSettingsResponse
 	18, // 35: idnode.v1.ClusterService.UpdateSetting:output_type -> idnode.v1.UpdateSettingResponse

@@ -21,8 +21,8 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ClusterService_GetStatus_FullMethodName          = "/idnode.v1.ClusterService/GetStatus"
 	ClusterService_ListMembers_FullMethodName        = "/idnode.v1.ClusterService/ListMembers"
-	ClusterService_Invite_FullMethodName             = "/idnode.v1.ClusterService/Invite"
-	ClusterService_Remove_FullMethodName             = "/idnode.v1.ClusterService/Remove"
+	ClusterService_CreateJoinToken_FullMethodName    = "/idnode.v1.ClusterService/CreateJoinToken"
+	ClusterService_RemoveMember_FullMethodName       = "/idnode.v1.ClusterService/RemoveMember"
 	ClusterService_TransferLeadership_FullMethodName = "/idnode.v1.ClusterService/TransferLeadership"
 	ClusterService_ListSettings_FullMethodName       = "/idnode.v1.ClusterService/ListSettings"
 	ClusterService_UpdateSetting_FullMethodName      = "/idnode.v1.ClusterService/UpdateSetting"
@@ -40,10 +40,10 @@ type ClusterServiceClient interface {
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
 	// ListMembers lists the members, and with include_removed the former ones.
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
-	// Invite makes a token with which one node can join by itself, once.
-	Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error)
-	// Remove removes a member permanently; its tag is never given again.
-	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
+	// CreateJoinToken makes a token with which one node can join by itself, once.
+	CreateJoinToken(ctx context.Context, in *CreateJoinTokenRequest, opts ...grpc.CallOption) (*CreateJoinTokenResponse, error)
+	// RemoveMember removes a member permanently; its tag is never given again.
+	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
 	// ListSettings shows the replicated settings.
@@ -84,20 +84,20 @@ func (c *clusterServiceClient) ListMembers(ctx context.Context, in *ListMembersR
 	return out, nil
 }
 
-func (c *clusterServiceClient) Invite(ctx context.Context, in *InviteRequest, opts ...grpc.CallOption) (*InviteResponse, error) {
+func (c *clusterServiceClient) CreateJoinToken(ctx context.Context, in *CreateJoinTokenRequest, opts ...grpc.CallOption) (*CreateJoinTokenResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(InviteResponse)
-	err := c.cc.Invoke(ctx, ClusterService_Invite_FullMethodName, in, out, cOpts...)
+	out := new(CreateJoinTokenResponse)
+	err := c.cc.Invoke(ctx, ClusterService_CreateJoinToken_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *clusterServiceClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error) {
+func (c *clusterServiceClient) RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(RemoveResponse)
-	err := c.cc.Invoke(ctx, ClusterService_Remove_FullMethodName, in, out, cOpts...)
+	out := new(RemoveMemberResponse)
+	err := c.cc.Invoke(ctx, ClusterService_RemoveMember_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ type ClusterServiceServer interface {
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
 	// ListMembers lists the members, and with include_removed the former ones.
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
-	// Invite makes a token with which one node can join by itself, once.
-	Invite(context.Context, *InviteRequest) (*InviteResponse, error)
-	// Remove removes a member permanently; its tag is never given again.
-	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
+	// CreateJoinToken makes a token with which one node can join by itself, once.
+	CreateJoinToken(context.Context, *CreateJoinTokenRequest) (*CreateJoinTokenResponse, error)
+	// RemoveMember removes a member permanently; its tag is never given again.
+	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	// TransferLeadership transfers leadership to another voter.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
 	// ListSettings shows the replicated settings.
@@ -194,11 +194,11 @@ func (UnimplementedClusterServiceServer) GetStatus(context.Context, *GetStatusRe
 func (UnimplementedClusterServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
 }
-func (UnimplementedClusterServiceServer) Invite(context.Context, *InviteRequest) (*InviteResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Invite not implemented")
+func (UnimplementedClusterServiceServer) CreateJoinToken(context.Context, *CreateJoinTokenRequest) (*CreateJoinTokenResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateJoinToken not implemented")
 }
-func (UnimplementedClusterServiceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+func (UnimplementedClusterServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
 }
 func (UnimplementedClusterServiceServer) TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TransferLeadership not implemented")
@@ -272,38 +272,38 @@ func _ClusterService_ListMembers_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ClusterService_Invite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(InviteRequest)
+func _ClusterService_CreateJoinToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateJoinTokenRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ClusterServiceServer).Invite(ctx, in)
+		return srv.(ClusterServiceServer).CreateJoinToken(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ClusterService_Invite_FullMethodName,
+		FullMethod: ClusterService_CreateJoinToken_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ClusterServiceServer).Invite(ctx, req.(*InviteRequest))
+		return srv.(ClusterServiceServer).CreateJoinToken(ctx, req.(*CreateJoinTokenRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ClusterService_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(RemoveRequest)
+func _ClusterService_RemoveMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveMemberRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ClusterServiceServer).Remove(ctx, in)
+		return srv.(ClusterServiceServer).RemoveMember(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ClusterService_Remove_FullMethodName,
+		FullMethod: ClusterService_RemoveMember_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ClusterServiceServer).Remove(ctx, req.(*RemoveRequest))
+		return srv.(ClusterServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -414,12 +414,12 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ClusterService_ListMembers_Handler,
 		},
 		{
-			MethodName: "Invite",
-			Handler:    _ClusterService_Invite_Handler,
+			MethodName: "CreateJoinToken",
+			Handler:    _ClusterService_CreateJoinToken_Handler,
 		},
 		{
-			MethodName: "Remove",
-			Handler:    _ClusterService_Remove_Handler,
+			MethodName: "RemoveMember",
+			Handler:    _ClusterService_RemoveMember_Handler,
 		},
 		{
 			MethodName: "TransferLeadership",

@@ -426,7 +426,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Floor
 	//	*SnapshotRecord_Roles
 	//	*SnapshotRecord_Released
-	//	*SnapshotRecord_Invitation
+	//	*SnapshotRecord_JoinToken
 	//	*SnapshotRecord_MembershipIndex
 	//	*SnapshotRecord_Series
 	//	*SnapshotRecord_SeriesNumbers
@@ -581,10 +581,10 @@ func (x *SnapshotRecord) GetReleased() *ClaimRecord {
 	return nil
 }
 
-func (x *SnapshotRecord) GetInvitation() *MemberInvite {
+func (x *SnapshotRecord) GetJoinToken() *JoinTokenCreate {
 	if x != nil {
-		if x, ok := x.Record.(*SnapshotRecord_Invitation); ok {
-			return x.Invitation
+		if x, ok := x.Record.(*SnapshotRecord_JoinToken); ok {
+			return x.JoinToken
 		}
 	}
 	return nil
@@ -692,9 +692,9 @@ type SnapshotRecord_Released struct {
 	Released *ClaimRecord `protobuf:"bytes,13,opt,name=released,proto3,oneof"`
 }
 
-type SnapshotRecord_Invitation struct {
+type SnapshotRecord_JoinToken struct {
 	// A token by which a node may become a member. Log format 3.
-	Invitation *MemberInvite `protobuf:"bytes,14,opt,name=invitation,proto3,oneof"`
+	JoinToken *JoinTokenCreate `protobuf:"bytes,14,opt,name=join_token,json=joinToken,proto3,oneof"`
 }
 
 type SnapshotRecord_MembershipIndex struct {
@@ -742,7 +742,7 @@ func (*SnapshotRecord_Roles) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_Released) isSnapshotRecord_Record() {}
 
-func (*SnapshotRecord_Invitation) isSnapshotRecord_Record() {}
+func (*SnapshotRecord_JoinToken) isSnapshotRecord_Record() {}
 
 func (*SnapshotRecord_MembershipIndex) isSnapshotRecord_Record() {}
 
@@ -1744,7 +1744,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
 	"\rrequest_first\x18\b \x01(\x04R\frequestFirstJ\x04\b\t\x10\n" +
-	"R\x10membership_index\"\x93\a\n" +
+	"R\x10membership_index\"\x95\a\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +
@@ -1758,10 +1758,9 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x05floor\x18\n" +
 	" \x01(\v2\x17.raftlog.v1.FloorRecordH\x00R\x05floor\x12/\n" +
 	"\x05roles\x18\f \x01(\v2\x17.raftlog.v1.RolesRecordH\x00R\x05roles\x125\n" +
-	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleased\x12:\n" +
+	"\breleased\x18\r \x01(\v2\x17.raftlog.v1.ClaimRecordH\x00R\breleased\x12<\n" +
 	"\n" +
-	"invitation\x18\x0e \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\n" +
-	"invitation\x12+\n" +
+	"join_token\x18\x0e \x01(\v2\x1b.raftlog.v1.JoinTokenCreateH\x00R\tjoinToken\x12+\n" +
 	"\x10membership_index\x18\x0f \x01(\x04H\x00R\x0fmembershipIndex\x122\n" +
 	"\x06series\x18\x10 \x01(\v2\x18.raftlog.v1.SeriesRecordH\x00R\x06series\x12H\n" +
 	"\x0eseries_numbers\x18\x11 \x01(\v2\x1f.raftlog.v1.SeriesNumbersRecordH\x00R\rseriesNumbers\x12?\n" +
@@ -1870,7 +1869,7 @@ var file_raftlog_v1_entry_proto_goTypes = []any{
 	(*FloorRecord)(nil),         // 18: raftlog.v1.FloorRecord
 	(*SnapshotTrailer)(nil),     // 19: raftlog.v1.SnapshotTrailer
 	(*Member)(nil),              // 20: raftlog.v1.Member
-	(*MemberInvite)(nil),        // 21: raftlog.v1.MemberInvite
+	(*JoinTokenCreate)(nil),     // 21: raftlog.v1.JoinTokenCreate
 	(*SeriesRecord)(nil),        // 22: raftlog.v1.SeriesRecord
 	(*SeriesNumbersRecord)(nil), // 23: raftlog.v1.SeriesNumbersRecord
 	(*SeriesLostRecord)(nil),    // 24: raftlog.v1.SeriesLostRecord
@@ -1889,7 +1888,7 @@ var file_raftlog_v1_entry_proto_depIdxs = []int32{
 	18, // 10: raftlog.v1.SnapshotRecord.floor:type_name -> raftlog.v1.FloorRecord
 	15, // 11: raftlog.v1.SnapshotRecord.roles:type_name -> raftlog.v1.RolesRecord
 	10, // 12: raftlog.v1.SnapshotRecord.released:type_name -> raftlog.v1.ClaimRecord
-	21, // 13: raftlog.v1.SnapshotRecord.invitation:type_name -> raftlog.v1.MemberInvite
+	21, // 13: raftlog.v1.SnapshotRecord.join_token:type_name -> raftlog.v1.JoinTokenCreate
 	22, // 14: raftlog.v1.SnapshotRecord.series:type_name -> raftlog.v1.SeriesRecord
 	23, // 15: raftlog.v1.SnapshotRecord.series_numbers:type_name -> raftlog.v1.SeriesNumbersRecord
 	24, // 16: raftlog.v1.SnapshotRecord.series_lost:type_name -> raftlog.v1.SeriesLostRecord
@@ -1924,7 +1923,7 @@ func file_raftlog_v1_entry_proto_init() {
 		(*SnapshotRecord_Floor)(nil),
 		(*SnapshotRecord_Roles)(nil),
 		(*SnapshotRecord_Released)(nil),
-		(*SnapshotRecord_Invitation)(nil),
+		(*SnapshotRecord_JoinToken)(nil),
 		(*SnapshotRecord_MembershipIndex)(nil),
 		(*SnapshotRecord_Series)(nil),
 		(*SnapshotRecord_SeriesNumbers)(nil),

@@ -238,7 +238,7 @@ type Operation struct {
 	//	*Operation_Release
 	//	*Operation_SettingSet
 	//	*Operation_Bootstrap
-	//	*Operation_MemberJoin
+	//	*Operation_MemberAdd
 	//	*Operation_MemberAnnounce
 	//	*Operation_MemberPromote
 	//	*Operation_MemberRemove
@@ -248,7 +248,7 @@ type Operation struct {
 	//	*Operation_Merge
 	//	*Operation_MergeCluster
 	//	*Operation_RolesSet
-	//	*Operation_MemberInvite
+	//	*Operation_JoinTokenCreate
 	//	*Operation_SeriesDefine
 	//	*Operation_SeriesTake
 	//	*Operation_SeriesEnd
@@ -408,10 +408,10 @@ func (x *Operation) GetBootstrap() *Bootstrap {
 	return nil
 }
 
-func (x *Operation) GetMemberJoin() *MemberJoin {
+func (x *Operation) GetMemberAdd() *MemberAdd {
 	if x != nil {
-		if x, ok := x.Op.(*Operation_MemberJoin); ok {
-			return x.MemberJoin
+		if x, ok := x.Op.(*Operation_MemberAdd); ok {
+			return x.MemberAdd
 		}
 	}
 	return nil
@@ -498,10 +498,10 @@ func (x *Operation) GetRolesSet() *RolesSet {
 	return nil
 }
 
-func (x *Operation) GetMemberInvite() *MemberInvite {
+func (x *Operation) GetJoinTokenCreate() *JoinTokenCreate {
 	if x != nil {
-		if x, ok := x.Op.(*Operation_MemberInvite); ok {
-			return x.MemberInvite
+		if x, ok := x.Op.(*Operation_JoinTokenCreate); ok {
+			return x.JoinTokenCreate
 		}
 	}
 	return nil
@@ -615,9 +615,9 @@ type Operation_Bootstrap struct {
 	Bootstrap *Bootstrap `protobuf:"bytes,19,opt,name=bootstrap,proto3,oneof"`
 }
 
-type Operation_MemberJoin struct {
+type Operation_MemberAdd struct {
 	// Register a new member.
-	MemberJoin *MemberJoin `protobuf:"bytes,20,opt,name=member_join,json=memberJoin,proto3,oneof"`
+	MemberAdd *MemberAdd `protobuf:"bytes,20,opt,name=member_add,json=memberAdd,proto3,oneof"`
 }
 
 type Operation_MemberAnnounce struct {
@@ -665,9 +665,9 @@ type Operation_RolesSet struct {
 	RolesSet *RolesSet `protobuf:"bytes,30,opt,name=roles_set,json=rolesSet,proto3,oneof"`
 }
 
-type Operation_MemberInvite struct {
+type Operation_JoinTokenCreate struct {
 	// Let a node become a member by a token. Format 3.
-	MemberInvite *MemberInvite `protobuf:"bytes,31,opt,name=member_invite,json=memberInvite,proto3,oneof"`
+	JoinTokenCreate *JoinTokenCreate `protobuf:"bytes,31,opt,name=join_token_create,json=joinTokenCreate,proto3,oneof"`
 }
 
 type Operation_SeriesDefine struct {
@@ -720,7 +720,7 @@ func (*Operation_SettingSet) isOperation_Op() {}
 
 func (*Operation_Bootstrap) isOperation_Op() {}
 
-func (*Operation_MemberJoin) isOperation_Op() {}
+func (*Operation_MemberAdd) isOperation_Op() {}
 
 func (*Operation_MemberAnnounce) isOperation_Op() {}
 
@@ -740,7 +740,7 @@ func (*Operation_MergeCluster) isOperation_Op() {}
 
 func (*Operation_RolesSet) isOperation_Op() {}
 
-func (*Operation_MemberInvite) isOperation_Op() {}
+func (*Operation_JoinTokenCreate) isOperation_Op() {}
 
 func (*Operation_SeriesDefine) isOperation_Op() {}
 
@@ -1681,8 +1681,8 @@ func (x *Bootstrap) GetMembers() []*Member {
 	return nil
 }
 
-// MemberJoin registers a new member.
-type MemberJoin struct {
+// MemberAdd registers a new member.
+type MemberAdd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member; an empty tag asks for the next free one.
 	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1692,20 +1692,20 @@ type MemberJoin struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *MemberJoin) Reset() {
-	*x = MemberJoin{}
+func (x *MemberAdd) Reset() {
+	*x = MemberAdd{}
 	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *MemberJoin) String() string {
+func (x *MemberAdd) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*MemberJoin) ProtoMessage() {}
+func (*MemberAdd) ProtoMessage() {}
 
-func (x *MemberJoin) ProtoReflect() protoreflect.Message {
+func (x *MemberAdd) ProtoReflect() protoreflect.Message {
 	mi := &file_raftlog_v1_operation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1717,27 +1717,27 @@ func (x *MemberJoin) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use MemberJoin.ProtoReflect.Descriptor instead.
-func (*MemberJoin) Descriptor() ([]byte, []int) {
+// Deprecated: Use MemberAdd.ProtoReflect.Descriptor instead.
+func (*MemberAdd) Descriptor() ([]byte, []int) {
 	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *MemberJoin) GetMember() *Member {
+func (x *MemberAdd) GetMember() *Member {
 	if x != nil {
 		return x.Member
 	}
 	return nil
 }
 
-func (x *MemberJoin) GetTokenHash() []byte {
+func (x *MemberAdd) GetTokenHash() []byte {
 	if x != nil {
 		return x.TokenHash
 	}
 	return nil
 }
 
-// MemberInvite lets one node become a member, once.
-type MemberInvite struct {
+// JoinTokenCreate lets one node become a member, once.
+type JoinTokenCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The SHA-256 of the token. Only the caller has the token itself.
 	TokenHash []byte `protobuf:"bytes,1,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
@@ -1752,20 +1752,20 @@ type MemberInvite struct {
 	sizeCache       protoimpl.SizeCache
 }
 
-func (x *MemberInvite) Reset() {
-	*x = MemberInvite{}
+func (x *JoinTokenCreate) Reset() {
+	*x = JoinTokenCreate{}
 	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *MemberInvite) String() string {
+func (x *JoinTokenCreate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*MemberInvite) ProtoMessage() {}
+func (*JoinTokenCreate) ProtoMessage() {}
 
-func (x *MemberInvite) ProtoReflect() protoreflect.Message {
+func (x *JoinTokenCreate) ProtoReflect() protoreflect.Message {
 	mi := &file_raftlog_v1_operation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1777,33 +1777,33 @@ func (x *MemberInvite) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use MemberInvite.ProtoReflect.Descriptor instead.
-func (*MemberInvite) Descriptor() ([]byte, []int) {
+// Deprecated: Use JoinTokenCreate.ProtoReflect.Descriptor instead.
+func (*JoinTokenCreate) Descriptor() ([]byte, []int) {
 	return file_raftlog_v1_operation_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *MemberInvite) GetTokenHash() []byte {
+func (x *JoinTokenCreate) GetTokenHash() []byte {
 	if x != nil {
 		return x.TokenHash
 	}
 	return nil
 }
 
-func (x *MemberInvite) GetTag() string {
+func (x *JoinTokenCreate) GetTag() string {
 	if x != nil {
 		return x.Tag
 	}
 	return ""
 }
 
-func (x *MemberInvite) GetWatcher() bool {
+func (x *JoinTokenCreate) GetWatcher() bool {
 	if x != nil {
 		return x.Watcher
 	}
 	return false
 }
 
-func (x *MemberInvite) GetExpiresUnixNano() int64 {
+func (x *JoinTokenCreate) GetExpiresUnixNano() int64 {
 	if x != nil {
 		return x.ExpiresUnixNano
 	}
@@ -3120,7 +3120,7 @@ type Result_HiloReturn struct {
 }
 
 type Result_Member struct {
-	// Of MemberJoin, MemberAnnounce, MemberPromote, MemberRemove.
+	// Of MemberAdd, MemberAnnounce, MemberPromote, MemberRemove.
 	Member *MemberResult `protobuf:"bytes,14,opt,name=member,proto3,oneof"`
 }
 
@@ -3915,7 +3915,7 @@ var File_raftlog_v1_operation_proto protoreflect.FileDescriptor
 const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\n" +
 	"\x1araftlog/v1/operation.proto\x12\n" +
-	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\xf1\r\n" +
+	"raftlog.v1\x1a\x17raftlog/v1/series.proto\"\xf8\r\n" +
 	"\tOperation\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.raftlog.v1.RequestKeyR\arequest\x12!\n" +
@@ -3932,9 +3932,9 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\arelease\x18\x11 \x01(\v2\x13.raftlog.v1.ReleaseH\x00R\arelease\x129\n" +
 	"\vsetting_set\x18\x12 \x01(\v2\x16.raftlog.v1.SettingSetH\x00R\n" +
 	"settingSet\x125\n" +
-	"\tbootstrap\x18\x13 \x01(\v2\x15.raftlog.v1.BootstrapH\x00R\tbootstrap\x129\n" +
-	"\vmember_join\x18\x14 \x01(\v2\x16.raftlog.v1.MemberJoinH\x00R\n" +
-	"memberJoin\x12E\n" +
+	"\tbootstrap\x18\x13 \x01(\v2\x15.raftlog.v1.BootstrapH\x00R\tbootstrap\x126\n" +
+	"\n" +
+	"member_add\x18\x14 \x01(\v2\x15.raftlog.v1.MemberAddH\x00R\tmemberAdd\x12E\n" +
 	"\x0fmember_announce\x18\x15 \x01(\v2\x1a.raftlog.v1.MemberAnnounceH\x00R\x0ememberAnnounce\x12B\n" +
 	"\x0emember_promote\x18\x16 \x01(\v2\x19.raftlog.v1.MemberPromoteH\x00R\rmemberPromote\x12?\n" +
 	"\rmember_remove\x18\x17 \x01(\v2\x18.raftlog.v1.MemberRemoveH\x00R\fmemberRemove\x12<\n" +
@@ -3944,8 +3944,8 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\x0fetag_clean_stop\x18\x1a \x01(\v2\x19.raftlog.v1.EtagCleanStopH\x00R\retagCleanStop\x12)\n" +
 	"\x05merge\x18\x1b \x01(\v2\x11.raftlog.v1.MergeH\x00R\x05merge\x12?\n" +
 	"\rmerge_cluster\x18\x1c \x01(\v2\x18.raftlog.v1.MergeClusterH\x00R\fmergeCluster\x123\n" +
-	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSet\x12?\n" +
-	"\rmember_invite\x18\x1f \x01(\v2\x18.raftlog.v1.MemberInviteH\x00R\fmemberInvite\x12?\n" +
+	"\troles_set\x18\x1e \x01(\v2\x14.raftlog.v1.RolesSetH\x00R\brolesSet\x12I\n" +
+	"\x11join_token_create\x18\x1f \x01(\v2\x1b.raftlog.v1.JoinTokenCreateH\x00R\x0fjoinTokenCreate\x12?\n" +
 	"\rseries_define\x18  \x01(\v2\x18.raftlog.v1.SeriesDefineH\x00R\fseriesDefine\x129\n" +
 	"\vseries_take\x18! \x01(\v2\x16.raftlog.v1.SeriesTakeH\x00R\n" +
 	"seriesTake\x126\n" +
@@ -4032,13 +4032,12 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\fR\tclusterId\x12,\n" +
-	"\amembers\x18\x02 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"W\n" +
-	"\n" +
-	"MemberJoin\x12*\n" +
+	"\amembers\x18\x02 \x03(\v2\x12.raftlog.v1.MemberR\amembers\"V\n" +
+	"\tMemberAdd\x12*\n" +
 	"\x06member\x18\x01 \x01(\v2\x12.raftlog.v1.MemberR\x06member\x12\x1d\n" +
 	"\n" +
-	"token_hash\x18\x02 \x01(\fR\ttokenHash\"\x85\x01\n" +
-	"\fMemberInvite\x12\x1d\n" +
+	"token_hash\x18\x02 \x01(\fR\ttokenHash\"\x88\x01\n" +
+	"\x0fJoinTokenCreate\x12\x1d\n" +
 	"\n" +
 	"token_hash\x18\x01 \x01(\fR\ttokenHash\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\tR\x03tag\x12\x18\n" +
@@ -4257,8 +4256,8 @@ var file_raftlog_v1_operation_proto_goTypes = []any{
 	(*SettingSet)(nil),         // 11: raftlog.v1.SettingSet
 	(*Member)(nil),             // 12: raftlog.v1.Member
 	(*Bootstrap)(nil),          // 13: raftlog.v1.Bootstrap
-	(*MemberJoin)(nil),         // 14: raftlog.v1.MemberJoin
-	(*MemberInvite)(nil),       // 15: raftlog.v1.MemberInvite
+	(*MemberAdd)(nil),          // 14: raftlog.v1.MemberAdd
+	(*JoinTokenCreate)(nil),    // 15: raftlog.v1.JoinTokenCreate
 	(*MemberAnnounce)(nil),     // 16: raftlog.v1.MemberAnnounce
 	(*MemberPromote)(nil),      // 17: raftlog.v1.MemberPromote
 	(*MemberRemove)(nil),       // 18: raftlog.v1.MemberRemove
@@ -4310,7 +4309,7 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	10, // 8: raftlog.v1.Operation.release:type_name -> raftlog.v1.Release
 	11, // 9: raftlog.v1.Operation.setting_set:type_name -> raftlog.v1.SettingSet
 	13, // 10: raftlog.v1.Operation.bootstrap:type_name -> raftlog.v1.Bootstrap
-	14, // 11: raftlog.v1.Operation.member_join:type_name -> raftlog.v1.MemberJoin
+	14, // 11: raftlog.v1.Operation.member_add:type_name -> raftlog.v1.MemberAdd
 	16, // 12: raftlog.v1.Operation.member_announce:type_name -> raftlog.v1.MemberAnnounce
 	17, // 13: raftlog.v1.Operation.member_promote:type_name -> raftlog.v1.MemberPromote
 	18, // 14: raftlog.v1.Operation.member_remove:type_name -> raftlog.v1.MemberRemove
@@ -4320,7 +4319,7 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	29, // 18: raftlog.v1.Operation.merge:type_name -> raftlog.v1.Merge
 	32, // 19: raftlog.v1.Operation.merge_cluster:type_name -> raftlog.v1.MergeCluster
 	24, // 20: raftlog.v1.Operation.roles_set:type_name -> raftlog.v1.RolesSet
-	15, // 21: raftlog.v1.Operation.member_invite:type_name -> raftlog.v1.MemberInvite
+	15, // 21: raftlog.v1.Operation.join_token_create:type_name -> raftlog.v1.JoinTokenCreate
 	46, // 22: raftlog.v1.Operation.series_define:type_name -> raftlog.v1.SeriesDefine
 	47, // 23: raftlog.v1.Operation.series_take:type_name -> raftlog.v1.SeriesTake
 	48, // 24: raftlog.v1.Operation.series_end:type_name -> raftlog.v1.SeriesEnd
@@ -4328,7 +4327,7 @@ var file_raftlog_v1_operation_proto_depIdxs = []int32{
 	50, // 26: raftlog.v1.Operation.series_resume:type_name -> raftlog.v1.SeriesResume
 	51, // 27: raftlog.v1.Operation.series_import:type_name -> raftlog.v1.SeriesImport
 	12, // 28: raftlog.v1.Bootstrap.members:type_name -> raftlog.v1.Member
-	12, // 29: raftlog.v1.MemberJoin.member:type_name -> raftlog.v1.Member
+	12, // 29: raftlog.v1.MemberAdd.member:type_name -> raftlog.v1.Member
 	12, // 30: raftlog.v1.MemberAnnounce.member:type_name -> raftlog.v1.Member
 	21, // 31: raftlog.v1.EtagRaise.raise:type_name -> raftlog.v1.EtagRaiseTo
 	23, // 32: raftlog.v1.EtagCleanStop.last:type_name -> raftlog.v1.EtagLast
@@ -4378,7 +4377,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_Release)(nil),
 		(*Operation_SettingSet)(nil),
 		(*Operation_Bootstrap)(nil),
-		(*Operation_MemberJoin)(nil),
+		(*Operation_MemberAdd)(nil),
 		(*Operation_MemberAnnounce)(nil),
 		(*Operation_MemberPromote)(nil),
 		(*Operation_MemberRemove)(nil),
@@ -4388,7 +4387,7 @@ func file_raftlog_v1_operation_proto_init() {
 		(*Operation_Merge)(nil),
 		(*Operation_MergeCluster)(nil),
 		(*Operation_RolesSet)(nil),
-		(*Operation_MemberInvite)(nil),
+		(*Operation_JoinTokenCreate)(nil),
 		(*Operation_SeriesDefine)(nil),
 		(*Operation_SeriesTake)(nil),
 		(*Operation_SeriesEnd)(nil),

@@ -217,7 +217,7 @@ func (w *ward) rebuildOne(t *testing.T) {
 	w.see(t, n, others, d)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := others[0].Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: n.Tag}); err != nil {
+	if _, err := others[0].Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: n.Tag}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(n.DataDir); err != nil {

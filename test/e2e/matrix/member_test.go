@@ -102,7 +102,7 @@ func removed(t *testing.T, n, gone *harness.Node) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	if _, err := n.Cluster.Remove(ctx, &idnodev1.RemoveRequest{Tag: gone.Tag}); err != nil {
+	if _, err := n.Cluster.RemoveMember(ctx, &idnodev1.RemoveMemberRequest{Tag: gone.Tag}); err != nil {
 		t.Fatalf("removing %s through node %s: %v", gone.Tag, n.Tag, err)
 	}
 	if code := gone.Process.Wait(t, 20*time.Second); code == 0 {

@@ -10,17 +10,17 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-func newClusterInviteCommand(a *app) *cobra.Command {
-	var msg idnodev1.InviteRequest
+func newClusterJoinTokenCommand(a *app) *cobra.Command {
+	var msg idnodev1.CreateJoinTokenRequest
 	var validFor time.Duration
 	cmd := &cobra.Command{
-		Use:   "invite",
+		Use:   "join-token",
 		Short: "Make a token with which one node can join, and print it",
 		Long: `Makes a token and prints it. One node can join with it, once, and until its time is
 over: 'idnode serve --join ... --join-token TOKEN', or IDNODE_JOIN_TOKEN, or
 --join-token @FILE. The cluster keeps the token's hash alone, so it cannot be shown
 again. Where joining needs no right, it needs no token either.`,
-		Example: "  idnode cluster invite --tag D\n  idnode cluster invite --watcher --for 10m",
+		Example: "  idnode cluster join-token --tag D\n  idnode cluster join-token --watcher --for 10m",
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&msg.Tag, "tag", "", "node tag that the node must have (default: any)")
@@ -28,7 +28,7 @@ again. Where joining needs no right, it needs no token either.`,
 	cmd.Flags().DurationVar(&validFor, "for", time.Hour, "how long the token can be used, 30 days (720h) at most")
 	return a.client(cmd, func(ctx context.Context, s *clusterClient, _ []string) error {
 		msg.ValidFor = durationpb.New(validFor)
-		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.Invite, &msg)
+		res, err := invoke(ctx, s.change, idnodev1.NewClusterServiceClient, idnodev1.ClusterServiceClient.CreateJoinToken, &msg)
 		return s.out.value(err, res, res.GetToken())
 	})
 }

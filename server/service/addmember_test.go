@@ -19,17 +19,17 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// asked is how a node was taken in.
+// asked is how a node was added.
 type asked struct {
 	times     int
 	hash      []byte
 	principal *string
 }
 
-// admit lets node D ask for membership as a principal.
-func (n node) admit(principal, token string) (asked, error) {
+// join lets node D ask for membership as a principal.
+func (n node) join(principal, token string) (asked, error) {
 	var a asked
-	err := n.Admit(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token}, func(hash []byte, author *string) (*raftlogv1.Member, error) {
+	err := n.AddMember(as(principal), Newcomer{ID: []byte("node-d----------"), Tag: "D", Token: token}, func(hash []byte, author *string) (*raftlogv1.Member, error) {
 		a = asked{a.times + 1, hash, author}
 		return &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D"}, nil
 	})
@@ -41,49 +41,49 @@ func (n node) admit(principal, token string) (asked, error) {
 func TestATokenIsNowhereButWithItsOwner(t *testing.T) {
 	n, a := newAuditedNode(t)
 	before := time.Now()
-	res, err := n.Invite(as("ops"), InviteRequest{Tag: "D", For: time.Minute})
+	res, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "D", For: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256([]byte(res.Token))
-	if len(res.Token) < 26 || n.world.state.Invited(hash[:], "D", before) != nil || n.world.state.Invited([]byte(res.Token), "D", before) == nil {
+	if len(res.Token) < 26 || n.world.state.CheckJoinToken(hash[:], "D", before) != nil || n.world.state.CheckJoinToken([]byte(res.Token), "D", before) == nil {
 		t.Errorf("%q is not the token of what the state knows", res.Token)
 	}
 	if res.Expires.Before(before.Add(time.Minute)) || res.Expires.After(time.Now().Add(time.Minute)) {
 		t.Errorf("it expires at %s", res.Expires)
 	}
 	got := a.take(t)
-	if len(got) != 2 || got[0].Event != audit.EventInvite || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone || got[1].Index != res.LogIndex {
+	if len(got) != 2 || got[0].Event != audit.EventJoinToken || got[0].Name != "D" || got[1].Outcome != audit.OutcomeDone || got[1].Index != res.LogIndex {
 		t.Errorf("%+v", got)
 	}
-	if record := got[1].After.(invited); strings.Contains(record.Token, res.Token) || record.Token != shownToken(hash[:]) {
+	if record := got[1].After.(recordedToken); strings.Contains(record.Token, res.Token) || record.Token != shownToken(hash[:]) {
 		t.Errorf("%+v", record)
 	}
-	taken, err := n.admit("ops", res.Token)
+	taken, err := n.join("ops", res.Token)
 	if err != nil || string(taken.hash) != string(hash[:]) {
 		t.Errorf("%+v, %v", taken, err)
 	}
-	if joined := a.take(t); len(joined) != 2 || joined[0].Event != audit.EventJoin || joined[0].After.(invited).Token != got[1].After.(invited).Token {
-		t.Errorf("%+v", joined)
+	if added := a.take(t); len(added) != 2 || added[0].Event != audit.EventAddMember || added[0].After.(recordedToken).Token != got[1].After.(recordedToken).Token {
+		t.Errorf("%+v", added)
 	}
 }
 
-// TestWhoHasNeitherTokenNorRightIsNotTakenIn, and is recorded as denied alone.
-func TestWhoHasNeitherTokenNorRightIsNotTakenIn(t *testing.T) {
+// TestWhoHasNeitherTokenNorRightIsNotAdded, and is recorded as denied alone.
+func TestWhoHasNeitherTokenNorRightIsNotAdded(t *testing.T) {
 	n, a := newAuditedNode(t)
 	n.setRoles(t, everything(), shopWithout(rights.Cluster))
 	a.take(t)
 	for _, who := range []string{"shop", "", "D"} {
 		for _, token := range []string{"", "guessed"} {
 			var r interface{ Refused() *raftlogv1.Refusal }
-			taken, err := n.admit(who, token)
+			taken, err := n.join(who, token)
 			if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetReason() != raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
 				t.Errorf("%q with token %q: %v", who, token, err)
 			}
 		}
 	}
 	a.wantDenials(t, 6)
-	if taken, err := n.admit("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
+	if taken, err := n.join("ops", ""); err != nil || taken.principal == nil || *taken.principal != "ops" {
 		t.Errorf("with the right: %+v, %v", taken, err)
 	}
 }
@@ -96,7 +96,7 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	n := newNode(t, newWorld(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
 	n.world.raiseFormat(fsm.StrictFormat)
 	for _, tag := range []string{"D", "E"} {
-		n.world.Must(op.Envelope{}, &raftlogv1.MemberJoin{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2", LogFormat: fsm.StrictFormat}})
+		n.world.Must(op.Envelope{}, &raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2", LogFormat: fsm.StrictFormat}})
 	}
 	n.world.Must(op.Envelope{}, &raftlogv1.MemberRemove{Tag: "E"})
 	for _, tt := range []struct {
@@ -110,7 +110,7 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	} {
 		for range 100 {
 			taken := false
-			err := n.Admit(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag}, func([]byte, *string) (*raftlogv1.Member, error) {
+			err := n.AddMember(as("dns:"+tt.tag), Newcomer{ID: fsmtest.NodeID(tt.id), Tag: tt.tag}, func([]byte, *string) (*raftlogv1.Member, error) {
 				taken = true
 				return nil, nil
 			})
@@ -119,7 +119,7 @@ func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(lines.String(), "is not taken in"); n == 0 || n > 20 {
+	if n := strings.Count(lines.String(), "asks to join is refused"); n == 0 || n > 20 {
 		t.Errorf("200 refused nodes are %d lines in the log", n)
 	}
 }
@@ -130,19 +130,19 @@ func TestATokenThatLetsNobodyIn(t *testing.T) {
 	n, a := newAuditedNode(t)
 	// The entries' clock is years behind this node's, so the state still takes it.
 	over := sha256.Sum256([]byte("over"))
-	if _, err := n.roles.propose(as("ops"), op.Envelope{}, &raftlogv1.MemberInvite{
+	if _, err := n.roles.propose(as("ops"), op.Envelope{}, &raftlogv1.JoinTokenCreate{
 		TokenHash: over[:], ExpiresUnixNano: time.Now().Add(-time.Minute).UnixNano(),
 	}, false); err != nil {
 		t.Fatal(err)
 	}
-	other, err := n.Invite(as("ops"), InviteRequest{Tag: "E", For: time.Hour})
+	other, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "E", For: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.take(t)
 	for token, want := range map[string]string{"over": "the token is no longer valid", other.Token: "the token is for node E"} {
 		var r interface{ Refused() *raftlogv1.Refusal }
-		taken, err := n.admit("D", token)
+		taken, err := n.join("D", token)
 		if taken.times > 0 || !errors.As(err, &r) || r.Refused().GetDetail() != want {
 			t.Errorf("%s: %+v, %v", want, taken, err)
 		}
@@ -162,7 +162,7 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
 			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
 			who := "ops"
-			n.world.Must(op.Envelope{Principal: &who}, &raftlogv1.MemberJoin{Member: d})
+			n.world.Must(op.Envelope{Principal: &who}, &raftlogv1.MemberAdd{Member: d})
 		}},
 		"roles give it the right": {"shop", "", func(t *testing.T, n node) {
 			n.setRoles(t, everything(), rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: everything().Grants})
@@ -174,14 +174,14 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 			a.take(t)
 			n.world.set(func(w *world) { w.unreadable = outcome.NewNotApplied(outcome.NoQuorum, nil) })
 			var refused interface{ Refused() *raftlogv1.Refusal }
-			if taken, err := n.admit(tt.principal, tt.token); err == nil || errors.As(err, &refused) || taken.times > 0 {
+			if taken, err := n.join(tt.principal, tt.token); err == nil || errors.As(err, &refused) || taken.times > 0 {
 				t.Errorf("without a quorum: %+v, %v", taken, err)
 			}
 			n.world.set(func(w *world) {
 				w.unreadable = nil
 				w.catchUp = sync.OnceFunc(func() { tt.behind(t, n) })
 			})
-			if taken, err := n.admit(tt.principal, tt.token); err != nil || taken.times != 1 {
+			if taken, err := n.join(tt.principal, tt.token); err != nil || taken.times != 1 {
 				t.Errorf("%+v, %v", taken, err)
 			}
 		})
@@ -192,7 +192,7 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	n, a := newAuditedNode(t)
 	refusal := &op.RefusedError{Refusal: &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN}}
-	err := n.Admit(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
+	err := n.AddMember(as("ops"), Newcomer{Tag: "D"}, func([]byte, *string) (*raftlogv1.Member, error) { return nil, refusal })
 	if !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}
@@ -201,13 +201,13 @@ func TestARefusalOfTheStateIsRecordedAsOne(t *testing.T) {
 	}
 }
 
-// TestInvitationsAreBounded in time.
-func TestInvitationsAreBounded(t *testing.T) {
+// TestJoinTokensAreBounded in time.
+func TestJoinTokensAreBounded(t *testing.T) {
 	n, _ := newAuditedNode(t)
 	for _, bad := range []time.Duration{-1, time.Millisecond, 31 * 24 * time.Hour} {
-		_, err := n.Invite(as("ops"), InviteRequest{For: bad})
+		_, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{For: bad})
 		wantError(t, err, InvalidArgument, ReasonInvalidRequest, "valid_for")
 	}
-	_, err := n.Invite(as("ops"), InviteRequest{Tag: "d"})
+	_, err := n.CreateJoinToken(as("ops"), CreateJoinTokenRequest{Tag: "d"})
 	wantError(t, err, InvalidArgument, ReasonInvalidNodeTag, "tag")
 }

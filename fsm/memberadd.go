@@ -6,23 +6,23 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// memberJoin registers a node that may then be added to Raft's configuration.
-func (c *contents) memberJoin(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
-	var join raftlogv1.MemberJoin
-	if err := decodePayload(o, &join); err != nil {
+// memberAdd registers a node that may then be added to Raft's configuration.
+func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
+	var add raftlogv1.MemberAdd
+	if err := decodePayload(o, &add); err != nil {
 		return dst, err
 	}
-	m := join.GetMember()
+	m := add.GetMember()
 	if err := checkMember(m, c.format); err != nil {
 		return dst, err
 	}
 	if have := c.members.byID[nodeID(m.GetId())]; have != nil {
-		return joinAgain(dst, m, have)
+		return addAgain(dst, m, have)
 	}
-	// Below StrictFormat every node is admitted, and the token is ignored: nodes of format
+	// Below StrictFormat every node is added, and the token is ignored: nodes of format
 	// 2 do not know that field, and this one must reach the same state.
 	if c.strict() {
-		if err := admit(c.roles, &c.invitations, now, o, &join); err != nil {
+		if err := checkAdd(c.roles, &c.joinTokens, now, o, &add); err != nil {
 			return dst, err
 		}
 	}
@@ -33,16 +33,16 @@ func (c *contents) memberJoin(dst []byte, now moment, o *op.Operation) ([]byte, 
 	if len(c.members.byID) >= maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
-	joined := newMember(m, tag)
-	c.members.put(joined)
-	if hash := join.GetTokenHash(); c.strict() && len(hash) > 0 {
-		c.invitations.drop(tokenHash(hash)) // It lets one node in.
+	added := newMember(m, tag)
+	c.members.put(added)
+	if hash := add.GetTokenHash(); c.strict() && len(hash) > 0 {
+		c.joinTokens.drop(tokenHash(hash)) // It lets one node in.
 	}
-	return appendMember(dst, &raftlogv1.MemberResult{Member: joined}), nil
+	return appendMember(dst, &raftlogv1.MemberResult{Member: added}), nil
 }
 
-// joinAgain answers a node that is registered: a repeated call changes nothing.
-func joinAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
+// addAgain answers a node that is registered: a repeated call changes nothing.
+func addAgain(dst []byte, m, have *raftlogv1.Member) ([]byte, *refusal) {
 	if err := checkAgain(have, m.GetTag()); err != nil {
 		return dst, err
 	}

@@ -1,0 +1,121 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/idnode/idnode/access/audit"
+	"github.com/idnode/idnode/access/rights"
+	"github.com/idnode/idnode/fsm"
+	"github.com/idnode/idnode/fsm/op"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// Newcomer is a node that asks for membership by itself.
+type Newcomer struct {
+	// ID is its raw Raft id.
+	ID []byte
+	// Tag is the tag it asks for.
+	Tag string
+	// Token lets it in; empty if it has none.
+	Token string
+}
+
+// AddMember makes a member of a node that asks for it, which add does, and records
+// it: only the node asked knows of it. The newcomer needs the right to the
+// cluster, or a token; the state judges again, in the order of the log. A node asks
+// until it is in; what is asked of a member changes nothing and is not recorded.
+func (m *members) AddMember(ctx context.Context, n Newcomer, add func(tokenHash []byte, principal *string) (*raftlogv1.Member, error)) error {
+	var hash []byte
+	asks := recordedToken{Tag: n.Tag}
+	if n.Token != "" {
+		sum := sha256.Sum256([]byte(n.Token))
+		hash, asks.Token = sum[:], shownToken(sum[:])
+	}
+	member, err := m.judgeNewcomer(ctx, n, hash)
+	if err != nil {
+		m.refusals.Do(func() {
+			who := m.caller(ctx)
+			m.logger.WarnContext(ctx, "a node that asks to join is refused", "tag", n.Tag, "principal", who.Principal, "address", who.Address, "error", err)
+		})
+		if r := op.RefusalOf(err); r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED {
+			m.recordDenial(ctx, "Join", r.GetDetail())
+		}
+		return err
+	}
+	if member {
+		_, err := add(nil, m.principal(ctx, false))
+		return err
+	}
+	var failed error // In the words that the newcomer understands.
+	err = m.audited(ctx, audit.Record{Event: audit.EventAddMember, Name: n.Tag, After: asks}, func() (change, error) {
+		var added *raftlogv1.Member
+		err := m.named(ctx, false, false, func(principal *string) error {
+			added, failed = add(hash, principal)
+			return failed
+		})
+		if err != nil {
+			return change{}, err
+		}
+		return change{after: memberOf(added, m.cluster.Status())}, nil
+	})
+	return cmp.Or(failed, err)
+}
+
+// judgeNewcomer says whether a node is a member already, and refuses one that is not
+// and has neither the right to the cluster nor a token that there is. So strangers do
+// not fill the audit log. It refuses removed members, and callers that say a member's id,
+// as the state does: so they write nothing to the log.
+//
+// A refusal ends the node that asks. So it is never that of a state that is behind:
+// the node may have been let in, its token made, or the roles set through another.
+func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (member bool, err error) {
+	judge := func() (bool, error) {
+		for _, known := range m.state.Members() {
+			if bytes.Equal(known.GetId(), n.ID) {
+				return true, refusedAs(fsm.JoinsAgain(known, n.Tag))
+			}
+		}
+		return false, m.checkNewcomer(ctx, n, hash)
+	}
+	if member, err := judge(); err == nil {
+		return member, nil
+	}
+	if _, err := m.settle(ctx, Linearizable); err != nil {
+		return false, err
+	}
+	return judge()
+}
+
+// checkNewcomer is judgeNewcomer for a node that is no member.
+func (m *members) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
+	strict := m.state.Format() >= fsm.StrictFormat
+	switch {
+	case hash == nil:
+		if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+			return joinDenied(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
+		}
+		return nil
+	case !strict:
+		return joinDenied(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, tooOld(forTokens))
+	}
+	return refusedAs(m.state.CheckJoinToken(hash, n.Tag, time.Now()))
+}
+
+// joinDenied is a refusal as the state would word it, so that the newcomer need not
+// tell the two apart.
+func joinDenied(reason raftlogv1.RefusalReason, detail string) error {
+	return refusedAs(&raftlogv1.Refusal{Reason: reason, Detail: detail})
+}
+
+// refusedAs is the error of a refusal; nil for none.
+func refusedAs(refusal *raftlogv1.Refusal) error {
+	if refusal == nil {
+		return nil
+	}
+	return &op.RefusedError{Refusal: refusal}
+}
