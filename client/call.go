@@ -35,8 +35,8 @@ func (m method[Service, Req, Resp]) at(ctx context.Context, n *node, req Req) (R
 	return m(any(n.api).(Service), ctx, req)
 }
 
-// answer is what the responses of the cluster have in common.
-type answer interface{ GetLogIndex() uint64 }
+// logIndexed is what the responses of the cluster have in common.
+type logIndexed interface{ GetLogIndex() uint64 }
 
 // plan is how a call may be made.
 type plan struct {
@@ -67,21 +67,21 @@ type counted interface {
 }
 
 // ask makes a call that only reads.
-func ask[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+func ask[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true}, m, req)
 }
 
 // change makes a call that changes something and may be repeated without a request id.
-func change[Service any, Req request, Resp answer](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
+func change[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, changes: true}, m, req)
 }
 
 // once makes a call that counts once; the request id is already in req.
-func once[Service any, Req counted, Resp answer](ctx context.Context, c *Client, o options, m method[Service, Req, Resp], req Req) (Resp, error) {
+func once[Service any, Req counted, Resp logIndexed](ctx context.Context, c *Client, o options, m method[Service, Req, Resp], req Req) (Resp, error) {
 	return invoke(ctx, c, plan{toLeader: true, id: req.GetRequestId(), own: o.requestID == ""}, m, req)
 }
 
-func invoke[Service any, Req request, Resp answer](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
+func invoke[Service any, Req request, Resp logIndexed](ctx context.Context, c *Client, p plan, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var got Resp
 	if err := sendable(req); err != nil {
 		return got, err
@@ -106,7 +106,7 @@ func invoke[Service any, Req request, Resp answer](ctx context.Context, c *Clien
 
 // attempt makes one try, together with the tries of others where that is
 // possible. ctx has a deadline.
-func attempt[Service any, Req request, Resp answer](ctx context.Context, r *router, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
+func attempt[Service any, Req request, Resp logIndexed](ctx context.Context, r *router, n *node, m method[Service, Req, Resp], req Req) (Resp, error) {
 	var none Resp
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
@@ -163,8 +163,8 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// progress is the outcome of a call's tries so far.
-type progress struct {
+// callTries is the outcome of a call's tries so far.
+type callTries struct {
 	plan
 	// since is the newest log index known before the first try, or the caller's.
 	since uint64
@@ -190,7 +190,7 @@ func (r *router) run(ctx context.Context, p plan, try func(context.Context, *nod
 	case p.id != nil && !r.fresh():
 		r.refresh(within.context())
 	}
-	at := progress{plan: p, since: r.newest.Load()}
+	at := callTries{plan: p, since: r.newest.Load()}
 	switch {
 	case p.id == nil:
 	case p.id.RetrySince != nil:
@@ -252,7 +252,7 @@ func (r *router) try(within *callTimeout, n *node, since *uint64, try func(conte
 
 // retrySince is what a retry says was known before the first try; nil for calls
 // without a request id.
-func (p *progress) retrySince() *uint64 {
+func (p *callTries) retrySince() *uint64 {
 	if p.id == nil {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (p *progress) retrySince() *uint64 {
 }
 
 // note takes in a failed try.
-func (p *progress) note(n *node, err *Error) {
+func (p *callTries) note(n *node, err *Error) {
 	p.node = n
 	p.last = err
 	// A node that answered tells more than one that was not reached.
@@ -280,17 +280,17 @@ func (p *progress) note(n *node, err *Error) {
 
 // allForeign says that as many tries as there are endpoints found only nodes of another
 // cluster. Where an endpoint does not answer, it may be the one that is meant.
-func (p *progress) allForeign(endpoints int) bool { return p.foreign >= endpoints }
+func (p *callTries) allForeign(endpoints int) bool { return p.foreign >= endpoints }
 
 // begunTooOld says that the index named was forgotten before the first try came, and
 // that the call may begin again with a newer one: no other call has sent its request
 // id, no try took effect, and a copy of one that comes late names the old index.
-func (p *progress) begunTooOld() bool {
+func (p *callTries) begunTooOld() bool {
 	return p.own && p.last.Reason == reasonExpired && !p.unknown
 }
 
 // renew begins again, once, with a newer index; it reports false if there is none.
-func (p *progress) renew(since uint64) bool {
+func (p *callTries) renew(since uint64) bool {
 	if since <= p.since {
 		return false
 	}
@@ -300,7 +300,7 @@ func (p *progress) renew(since uint64) bool {
 
 // pause is the time until the next try: none while there are endpoints that
 // were not tried yet.
-func (p *progress) pause(endpoints int) time.Duration {
+func (p *callTries) pause(endpoints int) time.Duration {
 	if p.last.Reason == reasonOverloaded {
 		return max(p.last.pause, firstPause)
 	}
@@ -313,7 +313,7 @@ func (p *progress) pause(endpoints int) time.Duration {
 }
 
 // fail returns the error of a call that was given up because of err.
-func (p *progress) fail(ctx context.Context, err *Error) error {
+func (p *callTries) fail(ctx context.Context, err *Error) error {
 	e := *err
 	e.Unknown = p.unknown
 	if p.id != nil {

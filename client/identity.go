@@ -51,7 +51,7 @@ func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, 
 		o.requestID = place.id
 		return c.valueAt(ctx, name, place, o)
 	}
-	own := func(ctx context.Context) (int64, error) { return c.valueAt(ctx, name, sharedPlace{size: 1}, o) }
+	own := func(ctx context.Context) (int64, error) { return c.valueAt(ctx, name, sharedRef{size: 1}, o) }
 	if o.requestID != "" || c.cfg.Unshared {
 		return own(ctx)
 	}
@@ -59,7 +59,7 @@ func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, 
 }
 
 // valueAt takes a block and returns one of its values.
-func (c *Client) valueAt(ctx context.Context, name string, place sharedPlace, o options) (int64, error) {
+func (c *Client) valueAt(ctx context.Context, name string, place sharedRef, o options) (int64, error) {
 	blocks, err := c.takeValues(ctx, name, place.size, o)
 	if err != nil {
 		return 0, err

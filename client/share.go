@@ -65,10 +65,10 @@ type share struct {
 // ticket is a waiting caller.
 type ticket struct {
 	made time.Time
-	// block is the call the ticket takes part in, nil before; place is its value's
-	// place in it, from 0. Guarded by shares.mu.
+	// block is the call the ticket takes part in, nil before; index is its value's,
+	// from 0. Guarded by shares.mu.
 	block *sharedBlock
-	place int
+	index int
 	// done is closed when value or err is set, or alone: then the caller makes its
 	// own call.
 	done  chan struct{}
@@ -153,7 +153,7 @@ func (s *shares) board(key shareKey, h *share) *sharedBlock {
 	b := &sharedBlock{id: randomID(), since: s.newest(key.database), tickets: h.waiting[:n:n]}
 	h.waiting = h.waiting[n:]
 	for i, t := range b.tickets {
-		t.block, t.place = b, i
+		t.block, t.index = b, i
 	}
 	return b
 }
@@ -169,7 +169,7 @@ func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 	}
 	last := errorOf(status.FromContextError(ctx.Err()).Err())
 	if t.block != nil {
-		p := progress{plan: plan{id: &idnodev1.RequestId{Id: t.id()}}, since: t.block.since, unknown: true}
+		p := callTries{plan: plan{id: &idnodev1.RequestId{Id: t.id()}}, since: t.block.since, unknown: true}
 		return p.fail(ctx, last)
 	}
 	h := s.open[key]
@@ -179,7 +179,7 @@ func (s *shares) abandon(ctx context.Context, key shareKey, t *ticket) error {
 			break
 		}
 	}
-	return (&progress{}).fail(ctx, unreachable("the cluster", ctx.Err()))
+	return (&callTries{}).fail(ctx, unreachable("the cluster", ctx.Err()))
 }
 
 // run makes the call.

@@ -12,24 +12,24 @@ import (
 
 // id returns the request id with which the ticket's value is asked for again.
 func (t *ticket) id() string {
-	return fmt.Sprintf("%s.%d/%d", t.block.id, t.place+1, len(t.block.tickets))
+	return fmt.Sprintf("%s.%d/%d", t.block.id, t.index+1, len(t.block.tickets))
 }
 
-// sharedPlace is one place in a block.
-type sharedPlace struct {
+// sharedRef names one value of a block.
+type sharedRef struct {
 	// id is the request id of the block, of size values; index is from 0.
 	id          string
 	index, size int
 }
 
 // parseShared reads a request id that id wrote; false for any other.
-func parseShared(requestID string) (sharedPlace, bool) {
+func parseShared(requestID string) (sharedRef, bool) {
 	id, place, dotted := strings.Cut(requestID, ".")
 	index, size, slashed := strings.Cut(place, "/")
 	if !dotted || !slashed || len(id) != randomIDLength || strings.Trim(id, "0123456789abcdef") != "" {
-		return sharedPlace{}, false
+		return sharedRef{}, false
 	}
-	p := sharedPlace{id: id}
+	p := sharedRef{id: id}
 	var errIndex, errSize error
 	p.index, errIndex = strconv.Atoi(index)
 	p.size, errSize = strconv.Atoi(size)

@@ -160,7 +160,7 @@ type Config struct {
 	// PromoteAfter is how long a new member must keep up before it votes.
 	PromoteAfter time.Duration
 
-	// MinFreeBytes is the mark of free space below which nothing is proposed.
+	// MinFreeBytes is the low-water mark of free space, below which nothing is proposed.
 	MinFreeBytes uint64
 	// FreeBytes returns the free space of the storage; nil means that of DataDir, or
 	// enough with a Storage.

@@ -30,8 +30,8 @@ func (p *memberPinger) compare() {
 	for id, found := range p.divergence.Compare(time.Now(), p.states) {
 		p.log.Error("another member's state differs from this node's", "member", p.tag(id),
 			"index", found.Index, "own_hash", hashText(found.Own), "its_hash", hashText(found.Other))
-		if p.differs != nil {
-			p.differs()
+		if p.onDivergence != nil {
+			p.onDivergence()
 		}
 	}
 }

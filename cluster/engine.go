@@ -133,7 +133,7 @@ func (e *engine) startRaft() error {
 	})
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
 	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.transport.Writing)
-	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.mark, n.cfg.Events.SnapshotRefused)
+	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
@@ -224,7 +224,7 @@ func (e *engine) watch() {
 	})
 	e.pinger = newMemberPinger(&memberPinger{
 		pings: p, raft: e.raft, configuration: e.configuration, quorum: monitor, space: n.space,
-		condition: n.peerSide.condition, differs: c.Events.StateDiffers,
+		condition: n.peerSide.condition, onDivergence: c.Events.StateDiffers,
 	})
 	e.memberWatch = &memberWatch{
 		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, onRemoved: c.OnRemoved,
@@ -236,7 +236,7 @@ func (e *engine) watch() {
 	}
 	e.quorumWatch = &quorumWatch{
 		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
-		standing: &n.standing, gatherer: e.gatherer, log: n.log,
+		clusterCheck: &n.clusterCheck, gatherer: e.gatherer, log: n.log,
 		leaders: leaderChanges{changed: c.Events.LeaderChanged}, looked: e.memberWatch.checkRaft,
 	}
 }
@@ -260,16 +260,16 @@ func (e *engine) lead(stuck *stuckTransfer) {
 	// A leader's table is the newest, and the roster's additions do not count.
 	reconciler := member.Reconciler{
 		Self: n.ID(), Raft: configurator, Members: c.Registry.Members,
-		Progress: e.pinger.progress, Commit: e.raft.CommitIndex,
+		AppliedIndex: e.pinger.appliedIndex, Commit: e.raft.CommitIndex,
 		MayVote: e.check.mayVote, Promote: e.membership.promote, Format: c.Registry.Format, RaiseFormat: e.membership.raiseFormat,
 		Stable: c.PromoteAfter, Logger: n.log,
 	}
 	e.leadership = &leadership{
 		raft: e.raft, record: n.record, registry: c.Registry, state: c.StateMachine, now: c.Now, batcher: e.batcher,
 		transfer: e.transfer, configurator: configurator, reconciler: reconciler, stuck: stuck,
-		stuckCommit: &stuckCommitWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
-		alone:       aloneSnapshot{e.raft, n.store, c.StateMachine, n.log},
-		signal:      e.signal, log: n.log,
+		stuckCommit:      &stuckCommitWatch{raft: e.raft, transport: e.transport, configuration: e.configuration, log: n.log},
+		recoverySnapshot: recoverySnapshot{e.raft, n.store, c.StateMachine, n.log},
+		signal:           e.signal, log: n.log,
 	}
 }
 

@@ -188,7 +188,7 @@ func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
 	})
 	a.start()
 	eventually(t, "warning", func() bool { return len(a.node.Warnings()) > 0 })
-	if a.node.Standing() == nil {
+	if a.node.ClusterCheck() == nil {
 		t.Error("the node does not say that it may be at the wrong place")
 	}
 	_, err := a.next(t.Context(), "orders")
@@ -196,7 +196,7 @@ func TestAForeignNodeBeforeAnybodyVouches(t *testing.T) {
 
 	own.run(own.servers[1:]...)
 	own.goesOn()
-	if err := a.node.Standing(); err != nil {
+	if err := a.node.ClusterCheck(); err != nil {
 		t.Errorf("with its own cluster in reach: %v", err)
 	}
 }

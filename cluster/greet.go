@@ -15,11 +15,11 @@ const (
 	// greetFirst is the pause after the first greetings at the start, and grows up to
 	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
 	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
-	// patience is the number of pauses, 490 ms in total, after which elections no longer
+	// maxPauses is the number of pauses, 490 ms in total, after which elections no longer
 	// wait for a member that has not answered. That is long for an answer, or for another
 	// attempt after a refused connection. Pauses are counted, not time: messages that
 	// arrive while this process is paused are read in the next one.
-	patience = 3
+	maxPauses = 3
 )
 
 // greetMembers greets all members until each has accepted this process once: if this
@@ -48,7 +48,7 @@ func greetAll(ctx context.Context, left func() []raft.ServerID, stopWaiting func
 	pauses := 0
 	for pause := greetFirst; ctx.Err() == nil; pause = min(2*pause, greetEvery) {
 		members := left()
-		if pauses == patience || pauses < patience && len(members) == 0 {
+		if pauses == maxPauses || pauses < maxPauses && len(members) == 0 {
 			stopWaiting()
 		}
 		if len(members) == 0 {

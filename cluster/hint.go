@@ -26,10 +26,10 @@ type hint struct {
 	mu     sync.Mutex
 	leader string
 	at     time.Time
-	// place is the leader in the table of a node that follows it; nil if none was asked.
+	// member is the leader in the table of a node that follows it; nil if none was asked.
 	// asked is when one was asked last.
-	place *raftlogv1.Member
-	asked time.Time
+	member *raftlogv1.Member
+	asked  time.Time
 	// without is since when Raft here knows of no leader; zero if it does.
 	without time.Time
 }
@@ -50,7 +50,7 @@ func (h *hint) choose(now time.Time, own, self string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if own != "" {
-		h.without, h.place = time.Time{}, nil
+		h.without, h.member = time.Time{}, nil
 		return own
 	}
 	if h.without.IsZero() {
@@ -76,11 +76,11 @@ func (h *hint) ask(now time.Time) bool {
 
 // found records a leader as another node's table has it. The cluster has agreed on that. A
 // member's own word for its address could be that of a copy of its data directory.
-func (h *hint) found(place *raftlogv1.Member) {
+func (h *hint) found(member *raftlogv1.Member) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.without.IsZero() {
-		h.place = place
+		h.member = member
 	}
 }
 
@@ -89,8 +89,8 @@ func (h *hint) found(place *raftlogv1.Member) {
 func (h *hint) locate(known *raftlogv1.Member) *raftlogv1.Member {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.place != nil && bytes.Equal(h.place.GetId(), known.GetId()) && h.place.GetStarts() >= known.GetStarts() {
-		return h.place
+	if h.member != nil && bytes.Equal(h.member.GetId(), known.GetId()) && h.member.GetStarts() >= known.GetStarts() {
+		return h.member
 	}
 	return known
 }

@@ -76,8 +76,8 @@ type leadership struct {
 	stuckCommit  *stuckCommitWatch
 	log          *slog.Logger
 	// reconciler is copied for each leadership.
-	reconciler member.Reconciler
-	alone      aloneSnapshot
+	reconciler       member.Reconciler
+	recoverySnapshot recoverySnapshot
 	// signal wakes monitor; the value tells only that it changed.
 	signal *leaderSignal
 	// ready is set while this node leads and has passed its first barrier.
@@ -143,7 +143,7 @@ func (l *leadership) work(ctx context.Context) {
 	}
 	watching.Go(func() { l.transfer.watchFullDisk(ctx) })
 	watching.Go(func() { l.transfer.watchPriority(ctx) })
-	watching.Go(func() { l.alone.take(ctx) })
+	watching.Go(func() { l.recoverySnapshot.take(ctx) })
 	l.batcher.Lead(ctx)
 	reconciler := l.reconciler
 	reconciler.Run(ctx)

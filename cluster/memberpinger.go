@@ -37,8 +37,8 @@ type memberPinger struct {
 	space         *space
 	// condition is this node's own answer to a ping.
 	condition func() *peerv1.PingResponse
-	// differs learns of each member whose state begins to differ; it may be nil.
-	differs func()
+	// onDivergence is called for each member whose state begins to differ; it may be nil.
+	onDivergence func()
 
 	mu      sync.Mutex
 	replies map[string]*peerv1.PingResponse
@@ -163,9 +163,9 @@ func (p *memberPinger) reply(id []byte) (*peerv1.PingResponse, bool) {
 	return r, ok
 }
 
-// progressOf returns what the member said last, and how far its state was behind what
+// replyAndLag returns the member's newest reply, and how far its state was behind what
 // this node knew to be committed then.
-func (p *memberPinger) progressOf(id []byte) (reply *peerv1.PingResponse, behind uint64, ok bool) {
+func (p *memberPinger) replyAndLag(id []byte) (reply *peerv1.PingResponse, behind uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	reply, ok = p.replies[string(id)]
@@ -188,7 +188,7 @@ func (p *memberPinger) silentSince(id []byte) time.Time {
 	return p.silent[string(id)]
 }
 
-// quorumFull reports whether the disks of a majority of voters are below the mark.
+// quorumFull reports whether the disks of a majority of voters are below the low-water mark.
 func (p *memberPinger) quorumFull() bool {
 	full, voters := 0, p.configuration.voters()
 	for _, id := range voters {

@@ -49,7 +49,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitn
 
 // errImpostor means that there are two processes of one node: a data directory
 // was copied, and both copies run.
-var errImpostor = errors.New("another process with this node's id answers at this node's address: of a data directory and its copy only one may run")
+var errImpostor = errors.New("another process with this node's id answers at this node's address: one of the two runs from a copy of the data directory; stop that one")
 
 // refusedBy learns that a node refuses Raft connections of this one. Two processes of one
 // id could vote twice, so the one that is not at the registered address ends. That is not

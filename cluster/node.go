@@ -27,10 +27,10 @@ type Node struct {
 	disk      *slowDisk
 	store     Store
 
-	starter  *starter
-	quorum   *quorum.State
-	standing standing
-	peerSide *PeerSide
+	starter      *starter
+	quorum       *quorum.State
+	clusterCheck clusterCheck
+	peerSide     *PeerSide
 
 	// up is set once, when Raft runs.
 	up atomic.Pointer[engine]
@@ -73,7 +73,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n.roster = newRoster(cfg.Registry, n.record)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = newSlowDisk(n.log)
-	n.standing.log = n.log
+	n.clusterCheck.log = n.log
 	n.starter = &starter{cfg: cfg, record: n.record, roster: n.roster, log: n.log}
 	n.peerSide = &PeerSide{
 		cfg: cfg, record: n.record, roster: n.roster, space: n.space, disk: n.disk, engine: n.engine,
@@ -103,7 +103,7 @@ func (n *Node) callersEngine() (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.standing.err(); err != nil {
+	if err := n.clusterCheck.err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Starting, err)
 	}
 	return e, nil

@@ -60,8 +60,8 @@ func (p *pings) askVoter(ctx context.Context, id string) error {
 	return err
 }
 
-// progress returns a member's applied index.
-func (p *pings) progress(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
+// appliedIndex returns a member's applied index.
+func (p *pings) appliedIndex(ctx context.Context, m *raftlogv1.Member) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, quorum.PingTimeout)
 	defer cancel()
 	reply, err := p.ask(ctx, m)

@@ -38,7 +38,7 @@ func (r leaderReads) Term() uint64 { return r.raft.CurrentTerm() }
 // heartbeats, which after a pause of this process may precede the election of another
 // leader. So the answers are counted here.
 func (r leaderReads) Verify(ctx context.Context) error {
-	term, since := r.raft.CurrentTerm(), r.transport.Mark()
+	term, since := r.raft.CurrentTerm(), r.transport.SendSeq()
 	if err := readindex.Await(ctx, func() readindex.Future { return r.raft.VerifyLeader() }); err != nil {
 		return err
 	}

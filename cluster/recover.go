@@ -24,8 +24,8 @@ import (
 const (
 	// recoverStall bounds one write of a recovery: only an operator waits for it.
 	recoverStall = time.Minute
-	// recoveredTerms is more terms than any cluster has had.
-	recoveredTerms = 1 << 32
+	// termLeap is larger than any real term.
+	termLeap = 1 << 32
 )
 
 // Recovery is what a node needs to continue after its cluster lost its quorum
@@ -146,7 +146,7 @@ func leapTerm(s Store) error {
 	if err != nil {
 		return err
 	}
-	return s.SetUint64(keyTerm, term+recoveredTerms)
+	return s.SetUint64(keyTerm, term+termLeap)
 }
 
 // recovering is a state machine that becomes that of a new cluster when all that

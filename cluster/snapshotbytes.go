@@ -31,11 +31,11 @@ func (e *engine) snapshotByBytes(ctx context.Context) {
 // turn is how long a node waits: the nodes' turns are spread over half an interval, in
 // the order of their ids.
 func turn(servers []raft.Server, self raft.ServerID, interval time.Duration) time.Duration {
-	place := 0
+	turn := 0
 	for _, s := range servers {
 		if s.ID < self {
-			place++
+			turn++
 		}
 	}
-	return time.Duration(place) * min(interval/time.Duration(2*max(1, len(servers))), maxTurn)
+	return time.Duration(turn) * min(interval/time.Duration(2*max(1, len(servers))), maxTurn)
 }

@@ -50,7 +50,7 @@ type MemberStatus struct {
 	SilentSince time.Time
 	// Applied is how far the member's state was at that ping.
 	Applied uint64
-	// StorageFull says that the free space of its disk was below the mark.
+	// StorageFull says that the free space of its disk was below the low-water mark.
 	StorageFull bool
 	// StorageSlow says that a write to its disk was slow, then or some seconds before.
 	StorageSlow bool
@@ -104,7 +104,7 @@ type Status struct {
 	Applied, Commit uint64
 	// Format is the log format that is written.
 	Format uint32
-	// StorageFull says that free space is below the mark.
+	// StorageFull says that free space is below the low-water mark.
 	StorageFull bool
 	// StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
 	StorageSlow bool
@@ -142,7 +142,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// StorageFull says that free space is below the mark, on this node or on a quorum.
+// StorageFull says that free space is below the low-water mark, on this node or on a quorum.
 func (n *Node) StorageFull() bool { return n.space.full() }
 
 // StorageSlow says that a write to this node's disk is slow, or was some seconds ago.

@@ -75,7 +75,7 @@ type stuckCommitWatch struct {
 // watch checks until ctx or the leadership ends.
 func (w *stuckCommitWatch) watch(ctx context.Context) {
 	var c stuckCommit
-	term, before := w.raft.CurrentTerm(), w.transport.Mark()
+	term, before := w.raft.CurrentTerm(), w.transport.SendSeq()
 	for {
 		sleep(ctx, stuckCommitTick)
 		if ctx.Err() != nil || w.raft.State() != raft.Leader {
@@ -87,7 +87,7 @@ func (w *stuckCommitWatch) watch(ctx context.Context) {
 			missing:  2*w.transport.Unanswered(before, voters) >= len(voters),
 			answered: w.transport.OthersAnswered(before, term, voters),
 		}
-		before = w.transport.Mark()
+		before = w.transport.SendSeq()
 		if c.observe(s) {
 			w.stepDown(term)
 			return

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestProgress: only a leader whose entries wait, while a quorum answers its
+// TestStuckCommit: only a leader whose entries wait, while a quorum answers its
 // heartbeats and not its entries, steps down; and only after 2 s.
-func TestProgress(t *testing.T) {
+func TestStuckCommit(t *testing.T) {
 	stuck := commitSample{commit: 7, last: 8, missing: true, answered: true}
 	idle := commitSample{commit: 7, last: 7, missing: true, answered: true}
 	delivered := commitSample{commit: 7, last: 8, answered: true}

@@ -174,7 +174,7 @@ func (t *leaderTransfer) targets() []transferTarget {
 		if !known || s.Suffrage != raft.Voter || t.record.isSelf(m) {
 			continue
 		}
-		if reply, behind, ok := t.pinger.progressOf(m.GetId()); ok {
+		if reply, behind, ok := t.pinger.replyAndLag(m.GetId()); ok {
 			all = append(all, transferTarget{
 				server: s, applied: reply.GetAppliedIndex(), behind: behind, priority: reply.GetLeaderPriority(),
 				full: reply.GetStorageFull(), slow: reply.GetStorageSlow(), attempted: t.attempts.newestTo(s.ID),

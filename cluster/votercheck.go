@@ -100,7 +100,7 @@ func tagsOf(members []*raftlogv1.Member) string {
 // silent returns the voters that do not answer this leader's Raft messages, if the others
 // are no majority; else nil.
 func (c voterCheck) silent(ctx context.Context, voters []*raftlogv1.Member) ([]*raftlogv1.Member, error) {
-	since, term := c.transport.Mark(), c.raft.CurrentTerm()
+	since, term := c.transport.SendSeq(), c.raft.CurrentTerm()
 	if c.raft.State() != raft.Leader {
 		return nil, outcome.NewNotApplied(outcome.NotLeader, nil)
 	}

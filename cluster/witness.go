@@ -16,8 +16,8 @@ import (
 const (
 	// witnessEvery is how often the members' progress is written.
 	witnessEvery = time.Second
-	// trustedStarts is more starts than any directory has had.
-	trustedStarts = 1 << 32
+	// trustLeap is larger than any real number of starts.
+	trustLeap = 1 << 32
 )
 
 // keyStarts is where the store has the number of the node's starts.
@@ -85,7 +85,7 @@ func countStart(s Store, trusted bool) (p witness.Progress, err error) {
 	}
 	p.Starts++
 	if trusted {
-		p.Starts += trustedStarts
+		p.Starts += trustLeap
 	}
 	if err := s.SetUint64(keyStarts, p.Starts); err != nil {
 		return p, err

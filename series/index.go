@@ -39,7 +39,7 @@ type index struct {
 // passed over without a look at their records, each of which is several reads of memory.
 type slot uint64
 
-func slotOf(r ref, h uint64) slot { return slot(r) | hashOf(h) }
+func shardOf(r ref, h uint64) slot { return slot(r) | hashOf(h) }
 
 // hashOf returns the bits of a hash that a slot has. They are not those of the shard, nor
 // the lowest ones, which are the place.
@@ -58,15 +58,15 @@ func newIndex(keyOf func(ref) string) index {
 	return index{seed: maphash.MakeSeed(), keyOf: keyOf}
 }
 
-// place returns a key's shard, and its hash in it.
-func (x *index) place(key string) (*shard, uint64) {
+// shardOf returns a key's shard, and its hash in it.
+func (x *index) shardOf(key string) (*shard, uint64) {
 	h := maphash.String(x.seed, key)
 	return &x.shards[h>>(64-shardBits)], h
 }
 
 // find returns a key's ref; 0 if it has none.
 func (x *index) find(key string) ref {
-	s, h := x.place(key)
+	s, h := x.shardOf(key)
 	if s.used == 0 {
 		return 0
 	}
@@ -85,7 +85,7 @@ func (x *index) slot(s *shard, h uint64, key string) int {
 
 // set stores a key's ref.
 func (x *index) set(key string, r ref) {
-	s, h := x.place(key)
+	s, h := x.shardOf(key)
 	if (s.used+1)*5 > len(s.slots)*4 {
 		x.grow(s)
 	}
@@ -95,7 +95,7 @@ func (x *index) set(key string, r ref) {
 		x.len++
 		x.bytes += int64(len(key))
 	}
-	s.slots[i] = slotOf(r, h)
+	s.slots[i] = shardOf(r, h)
 }
 
 // grow makes the shard twice as large.
@@ -105,7 +105,7 @@ func (x *index) grow(s *shard) {
 	for _, moved := range old {
 		if moved != 0 {
 			key := x.keyOf(moved.ref())
-			_, h := x.place(key)
+			_, h := x.shardOf(key)
 			s.slots[x.slot(s, h, key)] = moved
 		}
 	}
@@ -114,11 +114,11 @@ func (x *index) grow(s *shard) {
 // drop forgets a key that is there. The entries behind it move up, so that no search ends
 // at the hole.
 func (x *index) drop(key string) {
-	s, h := x.place(key)
+	s, h := x.shardOf(key)
 	mask := len(s.slots) - 1
 	hole := x.slot(s, h, key)
 	for i := (hole + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {
-		_, h := x.place(x.keyOf(s.slots[i].ref()))
+		_, h := x.shardOf(x.keyOf(s.slots[i].ref()))
 		if home := int(h) & mask; (i-home)&mask >= (i-hole)&mask {
 			s.slots[hole] = s.slots[i]
 			hole = i

@@ -609,7 +609,7 @@ func (h *history) pages(now int64, scope []string, state series.State) (all []se
 
 // inPieces verifies a series some numbers at a time.
 func inPieces(s *series.Series, limit int) (err error) {
-	at, more := series.Place{}, true
+	at, more := series.VerifyCursor{}, true
 	for more && err == nil {
 		at, more, err = s.VerifySome(at, limit)
 	}

@@ -122,18 +122,18 @@ func (s *Series) Find(now int64, text string) (Number, bool, error) {
 	return n, n.Text == text, nil
 }
 
-// Place is where a verification goes on. The zero value is the begin.
-type Place struct {
+// VerifyCursor is where a verification goes on. The zero value is the beginning.
+type VerifyCursor struct {
 	scope  int
 	number int64
 	// lost is the next lost key, behind all scopes.
 	lost string
 }
 
-// VerifySome looks at up to limit numbers and lost keys from a place on, as Verify does, and returns
+// VerifySome looks at up to limit numbers and lost keys from a cursor on, as Verify does, and returns
 // where to go on; false at the end. It compares the sums of the states with the scopes'
 // last numbers, and does not count again. The series may change between two calls.
-func (s *Series) VerifySome(at Place, limit int) (next Place, more bool, err error) {
+func (s *Series) VerifySome(at VerifyCursor, limit int) (next VerifyCursor, more bool, err error) {
 	for limit > 0 && at.scope < len(s.scopes) {
 		c := s.scopes[at.scope]
 		if sum := c.count[Open] + c.lapsed + c.count[Confirmed] + c.count[Voided] + c.count[Released]; sum != c.last {
@@ -146,7 +146,7 @@ func (s *Series) VerifySome(at Place, limit int) (next Place, more bool, err err
 			}
 		}
 		if at.number == c.last {
-			at = Place{scope: at.scope + 1}
+			at = VerifyCursor{scope: at.scope + 1}
 		}
 	}
 	if at.scope < len(s.scopes) {

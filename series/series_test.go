@@ -353,7 +353,7 @@ func TestAVerificationGoesOnAmongLostKeys(t *testing.T) {
 		}
 	}
 	pieces := 0
-	for at, more := (series.Place{}), true; more; pieces++ {
+	for at, more := (series.VerifyCursor{}), true; more; pieces++ {
 		var err error
 		if at, more, err = s.VerifySome(at, 10); err != nil {
 			t.Fatal(err)

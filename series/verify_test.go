@@ -37,7 +37,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 		damage(s, s.scopes[0])
 		err = s.Verify()
-		_, _, some := s.VerifySome(Place{}, 100)
+		_, _, some := s.VerifySome(VerifyCursor{}, 100)
 		countedAgain := detail == "does not exist, and a key"
 		if wrong := (*VerifyError)(nil); errors.As(some, &wrong) == countedAgain || !countedAgain && some.Error() != err.Error() {
 			t.Errorf("%s: %v in pieces", detail, some)

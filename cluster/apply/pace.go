@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// restRatio is the ratio of the pauses to the work of writing a snapshot, so that it
+	// pauseRatio is the ratio of the pauses to the work of writing a snapshot, so that it
 	// takes a quarter of one processor at most. No caller waits for a snapshot, but
 	// callers share the processors with it: with all of them busy, a snapshot written in
 	// one go adds its processor time to the latency of every call.
-	restRatio = 3
-	// maxRest bounds one pause, and so the whole: on an overloaded machine a piece takes
+	pauseRatio = 3
+	// maxPause bounds one pause, and so the whole: on an overloaded machine a piece takes
 	// long because the writer waits to be scheduled.
-	maxRest = 20 * time.Millisecond
+	maxPause = 20 * time.Millisecond
 )
 
 // pacedWriter pauses after each write, in proportion to the time since the last pause.
@@ -22,7 +22,7 @@ const (
 type pacedWriter struct {
 	ctx context.Context
 	w   io.Writer
-	// resumed is when the last rest ended.
+	// resumed is when the last pause ended.
 	resumed time.Time
 }
 
@@ -36,11 +36,11 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, p.rest()
+	return n, p.pause()
 }
 
-func (p *pacedWriter) rest() error {
-	timer := time.NewTimer(min(restRatio*time.Since(p.resumed), maxRest))
+func (p *pacedWriter) pause() error {
+	timer := time.NewTimer(min(pauseRatio*time.Since(p.resumed), maxPause))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -30,7 +30,7 @@ func TestASnapshotIsWrittenInAQuarterOfTheTime(t *testing.T) {
 	for _, test := range []struct{ takes, want time.Duration }{
 		{0, 0},
 		{2 * time.Millisecond, 8 * time.Millisecond},
-		{time.Second, time.Second + maxRest},
+		{time.Second, time.Second + maxPause},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			slow := &slowWriter{takes: test.takes}

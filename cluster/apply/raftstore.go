@@ -40,8 +40,8 @@ func NewRaftStore(s Store, committed func() uint64, fatal func(error), writing f
 // Started says that the library runs.
 func (s *RaftStore) Started() { s.running.Store(true) }
 
-// survive ends the goroutine if the library would panic because of err.
-func (s *RaftStore) survive(err error) error {
+// exitOnError ends the goroutine if the library would panic because of err.
+func (s *RaftStore) exitOnError(err error) error {
 	if err != nil && s.running.Load() {
 		runtime.Goexit()
 	}
@@ -50,7 +50,7 @@ func (s *RaftStore) survive(err error) error {
 
 // SetUint64 implements raft.StableStore.
 func (s *RaftStore) SetUint64(key []byte, value uint64) error {
-	return s.survive(s.Store.SetUint64(key, value))
+	return s.exitOnError(s.Store.SetUint64(key, value))
 }
 
 // GetLog implements raft.LogStore.
@@ -59,7 +59,7 @@ func (s *RaftStore) GetLog(index uint64, log *raft.Log) error {
 	if errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
-	return s.survive(err)
+	return s.exitOnError(err)
 }
 
 // DeleteRange implements raft.LogStore. The library deletes the beginning of the log when

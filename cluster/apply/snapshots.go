@@ -14,21 +14,21 @@ const (
 	smallPart = 8
 )
 
-// boundedSnapshots is a raft.SnapshotStore that keeps the mark of free space free. A disk
+// boundedSnapshots is a raft.SnapshotStore that keeps lowWater bytes free. A disk
 // that a snapshot fills ends the node: its log can no longer be written.
 type boundedSnapshots struct {
 	raft.SnapshotStore
-	// free returns the free space in bytes, of which mark are to stay free.
-	free func() (uint64, error)
-	mark uint64
+	// free returns the free space in bytes, of which lowWater are to stay free.
+	free     func() (uint64, error)
+	lowWater uint64
 	// refused is called for each snapshot that was refused or given up; it may be nil.
 	refused func()
 }
 
-// BoundedSnapshots returns s without the snapshots that would leave less than mark of the
+// BoundedSnapshots returns s without the snapshots that would leave less than lowWater of the
 // free space in bytes. refused is called for each of these; it may be nil.
-func BoundedSnapshots(s raft.SnapshotStore, free func() (uint64, error), mark uint64, refused func()) raft.SnapshotStore {
-	return boundedSnapshots{s, free, mark, refused}
+func BoundedSnapshots(s raft.SnapshotStore, free func() (uint64, error), lowWater uint64, refused func()) raft.SnapshotStore {
+	return boundedSnapshots{s, free, lowWater, refused}
 }
 
 // Create implements raft.SnapshotStore. A snapshot is assumed to be as large as the
@@ -64,7 +64,7 @@ type room struct {
 	written, looked uint64
 }
 
-// look fails if that many more bytes would cross the mark of free space. Unknown free
+// look fails if that many more bytes would cross the low-water mark. Unknown free
 // space counts as enough.
 func (r *room) look(more uint64) error {
 	free, err := r.snapshots.free()
@@ -74,14 +74,14 @@ func (r *room) look(more uint64) error {
 	if r.begin == 0 {
 		r.begin = free
 	}
-	if r.written+more <= r.begin/smallPart || free >= r.snapshots.mark && more <= free-r.snapshots.mark {
+	if r.written+more <= r.begin/smallPart || free >= r.snapshots.lowWater && more <= free-r.snapshots.lowWater {
 		return nil
 	}
 	if r.snapshots.refused != nil {
 		r.snapshots.refused()
 	}
 	return fmt.Errorf("too little space for a snapshot: %d bytes are free, of which %d are to stay free, and about %d more would be written",
-		free, r.snapshots.mark, more)
+		free, r.snapshots.lowWater, more)
 }
 
 // boundedSink checks the free space while a snapshot is written.

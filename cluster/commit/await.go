@@ -19,7 +19,7 @@ func (b *Batcher) await(r *leadership, f Future) ([]raftlog.GroupResult, error) 
 	defer timeout.Stop()
 	select {
 	case <-f.Done():
-		return said(f)
+		return futureResult(f)
 	case <-timeout.C:
 		return nil, noAnswer(outcome.NoQuorum)
 	case <-b.halt.Done():
@@ -37,7 +37,7 @@ func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 	defer grace.Stop()
 	select {
 	case <-f.Done():
-		return said(f)
+		return futureResult(f)
 	case <-grace.C:
 		return nil, noAnswer(outcome.LeadershipLost)
 	case <-b.halt.Done():
@@ -48,8 +48,8 @@ func (b *Batcher) awaitGrace(f Future) ([]raftlog.GroupResult, error) {
 // noAnswer returns Unknown, with the reason that ended the wait.
 func noAnswer(reason outcome.Reason) error { return outcome.NewUnknown(reason, errNoAnswer) }
 
-// said returns the result of a future that is done.
-func said(f Future) ([]raftlog.GroupResult, error) {
+// futureResult returns the result of a future that is done.
+func futureResult(f Future) ([]raftlog.GroupResult, error) {
 	results, err := f.Results()
 	if err == nil {
 		return results, nil

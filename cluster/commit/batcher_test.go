@@ -103,11 +103,11 @@ func encoded(operation string) []byte {
 }
 
 // submit calls Submit on a goroutine of its own.
-func (r *batcherRig) submit(ctx context.Context, operation string) <-chan answer {
-	c := make(chan answer, 1)
+func (r *batcherRig) submit(ctx context.Context, operation string) <-chan proposeResult {
+	c := make(chan proposeResult, 1)
 	go func() {
 		result, err := r.m.Submit(ctx, encoded(operation))
-		a := answer{err: err, at: time.Now()}
+		a := proposeResult{err: err, at: time.Now()}
 		if len(result.Results) > 0 {
 			a.result = string(result.Results[0])
 		}
@@ -143,7 +143,7 @@ func TestGroupsThatWaitBecomeOneEntry(t *testing.T) {
 		r := newBatcherRig(t, nil)
 		first := r.submit(bg, "1")
 		entry := r.next()
-		var rest []<-chan answer
+		var rest []<-chan proposeResult
 		for _, name := range []string{"2", "3", "4"} {
 			rest = append(rest, r.submit(bg, name))
 		}
@@ -265,7 +265,7 @@ func TestTheEndOfALeadership(t *testing.T) {
 				r.m.Lead(ctx)
 				under := r.submit(bg, "x")
 				entry := r.next()
-				var waits <-chan answer
+				var waits <-chan proposeResult
 				start := time.Now()
 				if test.name != "an error that says nothing" {
 					waits = r.submit(bg, "waits")

@@ -14,9 +14,9 @@ const expirySteps = 8
 // have arrived during the pause.
 const afterPause = 25 * time.Millisecond
 
-// standIn replaces a waiter whose caller was answered by another goroutine: the group's
+// placeholder replaces a waiter whose caller was answered by another goroutine: the group's
 // results still arrive in its order.
-func standIn() *waiter { return &waiter{place: left, done: make(chan struct{}, 1)} }
+func placeholder() *waiter { return &waiter{state: abandoned, done: make(chan struct{}, 1)} }
 
 // expire answers the callers of operations that wait for longer than CallLimit, until the
 // Gatherer ends. One timer serves all: a timer of its own would be the most expensive
@@ -40,15 +40,15 @@ func (g *Gatherer) expire() {
 		}
 		now := g.clock()
 		if now-looked > 2*step {
-			g.rest(afterPause)
+			g.wait(afterPause)
 		}
 		looked = now
 		g.endOverdue()
 	}
 }
 
-// rest waits for d, or until the Gatherer ends.
-func (g *Gatherer) rest(d time.Duration) {
+// wait waits for d, or until the Gatherer ends.
+func (g *Gatherer) wait(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -64,11 +64,11 @@ func (g *Gatherer) clock() time.Duration { return time.Since(g.made) }
 // endOverdue answers the callers of overdue operations.
 func (g *Gatherer) endOverdue() {
 	g.mu.Lock()
-	bornBefore := g.clock() - g.cfg.CallLimit
-	waiting := g.overdueWaiting(bornBefore)
+	enqueuedBefore := g.clock() - g.cfg.CallLimit
+	waiting := g.overdueWaiting(enqueuedBefore)
 	var inFlight []*waiter
 	for _, s := range g.senders {
-		inFlight = append(inFlight, s.overdue(bornBefore)...)
+		inFlight = append(inFlight, s.overdue(enqueuedBefore)...)
 	}
 	g.mu.Unlock()
 	g.fail(waiting, outcome.NewNotApplied(outcome.Deadline, nil))
@@ -77,23 +77,23 @@ func (g *Gatherer) endOverdue() {
 
 // overdueWaiting removes the overdue operations from the queue. The oldest are in front,
 // even after some were put back.
-func (g *Gatherer) overdueWaiting(bornBefore time.Duration) []*waiter {
+func (g *Gatherer) overdueWaiting(enqueuedBefore time.Duration) []*waiter {
 	var overdue []*waiter
-	for w := g.waiting.head; w != nil && w.born <= bornBefore; w = g.waiting.head {
+	for w := g.waiting.head; w != nil && w.enqueuedAt <= enqueuedBefore; w = g.waiting.head {
 		g.waiting.remove(w)
-		w.place = taken
+		w.state = taken
 		overdue = append(overdue, w)
 	}
 	return overdue
 }
 
 // overdue removes the overdue operations from the current group.
-func (s *groupSender) overdue(bornBefore time.Duration) []*waiter {
+func (s *groupSender) overdue(enqueuedBefore time.Duration) []*waiter {
 	var overdue []*waiter
 	for i, w := range s.waiters {
-		if w.place != left && w.born <= bornBefore {
+		if w.state != abandoned && w.enqueuedAt <= enqueuedBefore {
 			overdue = append(overdue, w)
-			s.waiters[i] = standIn()
+			s.waiters[i] = placeholder()
 		}
 	}
 	return overdue

@@ -17,7 +17,7 @@ func expiring(c *Config) {
 }
 
 // wantAfter checks that an answer came between limit and an eighth later.
-func wantAfter(t *testing.T, a answer, start time.Time) {
+func wantAfter(t *testing.T, a proposeResult, start time.Time) {
 	t.Helper()
 	if d := a.at.Sub(start); d < limit || d > limit+limit/expirySteps {
 		t.Errorf("answered after %v", d)
@@ -66,7 +66,7 @@ func TestOnlyTheOldOfAGroupAreGivenUp(t *testing.T) {
 // stalled makes the clock of expiry stand still for six seconds after it has ended the
 // first call, as a machine does on which the process gets no turn. It returns a group
 // that is in flight then, and is due in the middle of that time.
-func stalled(t *testing.T) (s sending, due <-chan answer, goesOn time.Time) {
+func stalled(t *testing.T) (s sending, due <-chan proposeResult, goesOn time.Time) {
 	t.Helper()
 	const stall = 6 * time.Second
 	var once sync.Once

@@ -123,8 +123,8 @@ func newLeaderlessRig(t *testing.T, change func(*Config)) *rig {
 	return r
 }
 
-// answer is what a caller of Propose got, and when.
-type answer struct {
+// proposeResult is what a caller of Propose got, and when.
+type proposeResult struct {
 	result string
 	err    error
 	at     time.Time
@@ -132,11 +132,11 @@ type answer struct {
 
 // propose calls Propose on a goroutine of its own and returns once the operation waits or
 // is in flight.
-func (r *rig) propose(ctx context.Context, operation string) <-chan answer {
-	c := make(chan answer, 1)
+func (r *rig) propose(ctx context.Context, operation string) <-chan proposeResult {
+	c := make(chan proposeResult, 1)
 	go func() {
 		result, err := r.g.Propose(ctx, []byte(operation))
-		c <- answer{string(result), err, time.Now()}
+		c <- proposeResult{string(result), err, time.Now()}
 	}()
 	synctest.Wait()
 	return c
@@ -167,7 +167,7 @@ func (r *rig) none() {
 }
 
 // get returns the caller's answer, which must be there now.
-func get(t *testing.T, c <-chan answer) answer {
+func get(t *testing.T, c <-chan proposeResult) proposeResult {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -175,12 +175,12 @@ func get(t *testing.T, c <-chan answer) answer {
 		return a
 	default:
 		t.Fatal("the caller was not answered")
-		return answer{}
+		return proposeResult{}
 	}
 }
 
 // pending checks that the caller still waits.
-func pending(t *testing.T, c <-chan answer) {
+func pending(t *testing.T, c <-chan proposeResult) {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -199,7 +199,7 @@ func want(t *testing.T, err error, o outcome.Outcome, r outcome.Reason) {
 }
 
 // wantOK checks an answer that the operation itself came back as its result.
-func wantOK(t *testing.T, a answer, operation string) {
+func wantOK(t *testing.T, a proposeResult, operation string) {
 	t.Helper()
 	if a.err != nil || a.result != operation {
 		t.Fatalf("got %q, %v, want %q", a.result, a.err, operation)

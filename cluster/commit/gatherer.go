@@ -115,7 +115,7 @@ func (g *Gatherer) admit(w *waiter) error {
 	if g.waiting.length >= g.cfg.QueueLength || g.waiting.bytes+cost(w.operation) > g.cfg.QueueBytes {
 		return outcome.NewNotApplied(outcome.Overloaded, nil)
 	}
-	w.born = g.clock()
+	w.enqueuedAt = g.clock()
 	if g.waiting.length == 0 {
 		g.waiting.since = time.Now()
 	}
@@ -151,7 +151,7 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 		return nil
 	default:
 	}
-	if w.place == queued {
+	if w.state == queued {
 		g.waiting.remove(w)
 		g.pool.put(w)
 		if g.closing {
@@ -160,7 +160,7 @@ func (g *Gatherer) leave(w *waiter, cause error) error {
 		return Abandoned(false, cause)
 	}
 	// The group still refers to w, so it does not go back to the pool.
-	w.place = left
+	w.state = abandoned
 	return Abandoned(true, cause)
 }
 

@@ -40,7 +40,7 @@ func TestTheNextGroupFillsWhileOneIsUnderWay(t *testing.T) {
 		r := newRig(t, nil)
 		first := r.propose(bg, "first")
 		s := r.next()
-		var callers []<-chan answer
+		var callers []<-chan proposeResult
 		for i := range 9 {
 			callers = append(callers, r.propose(bg, fmt.Sprint(i)))
 		}
@@ -128,7 +128,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 				want(t, get(t, r.propose(bg, "123456")).err, outcome.NotApplied, outcome.Overloaded)
 				s.apply()
 				r.next().apply()
-				for _, c := range []<-chan answer{under, one, two} {
+				for _, c := range []<-chan proposeResult{under, one, two} {
 					wantOK(t, get(t, c), "123456")
 				}
 			})

@@ -218,7 +218,7 @@ func (s *groupSender) redirect(leader string) {
 // wanted reports whether a caller still waits for the group. The caller holds the lock.
 func (s *groupSender) wanted() bool {
 	for _, w := range s.waiters {
-		if w.place != left {
+		if w.state != abandoned {
 			return true
 		}
 	}

@@ -13,17 +13,17 @@ import (
 )
 
 // proposeAll calls ProposeAll on a goroutine of its own.
-func (r *rig) proposeAll(ctx context.Context, operations ...string) <-chan []answer {
-	c := make(chan []answer, 1)
+func (r *rig) proposeAll(ctx context.Context, operations ...string) <-chan []proposeResult {
+	c := make(chan []proposeResult, 1)
 	encoded := make([][]byte, len(operations))
 	for i, operation := range operations {
 		encoded[i] = []byte(operation)
 	}
 	go func() {
 		results, errs := r.g.ProposeAll(ctx, encoded)
-		answers := make([]answer, len(results))
+		answers := make([]proposeResult, len(results))
 		for i := range results {
-			answers[i] = answer{string(results[i]), errs[i], time.Now()}
+			answers[i] = proposeResult{string(results[i]), errs[i], time.Now()}
 		}
 		c <- answers
 	}()

@@ -69,11 +69,11 @@ func (g *Gatherer) ProposeIdempotent(ctx context.Context, operation []byte) ([]b
 	stop := context.AfterFunc(g.halt, cancel)
 	defer stop()
 	data := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{operation}})
-	return g.insist(ctx, data)
+	return g.sendUntilAnswered(ctx, data)
 }
 
-// insist sends a group until there is an answer.
-func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
+// sendUntilAnswered sends a group until there is an answer.
+func (g *Gatherer) sendUntilAnswered(ctx context.Context, data []byte) ([]byte, error) {
 	var gr Group
 	var r retry
 	for {
@@ -83,7 +83,7 @@ func (g *Gatherer) insist(ctx context.Context, data []byte) ([]byte, error) {
 		}
 		result, err := g.sendOnce(ctx, leader, data)
 		if err == nil {
-			return alone(result)
+			return singleResult(result)
 		}
 		if v := gr.Failed(err, false); v.Next == GiveUp {
 			return nil, v.Err
@@ -122,8 +122,8 @@ func (g *Gatherer) untilLedByOther(ctx context.Context, leader string) {
 	}
 }
 
-// alone returns the result of a group of one operation without a session.
-func alone(result raftlog.GroupResult) ([]byte, error) {
+// singleResult returns the result of a group of one operation without a session.
+func singleResult(result raftlog.GroupResult) ([]byte, error) {
 	if result.Status != raftlog.Applied || len(result.Results) != 1 {
 		return nil, outcome.NewUnknown(outcome.Unspecified, errBadAnswer)
 	}

@@ -23,7 +23,7 @@ func cost(operation []byte) int { return operationHead + len(operation) }
 
 // push adds w at the end.
 func (q *queue) push(w *waiter) {
-	w.place, w.prev, w.next = queued, q.tail, nil
+	w.state, w.prev, w.next = queued, q.tail, nil
 	if q.tail == nil {
 		q.head = w
 	} else {
@@ -35,7 +35,7 @@ func (q *queue) push(w *waiter) {
 
 // pushFront puts w back at the head, so that it does not wait twice.
 func (q *queue) pushFront(w *waiter) {
-	w.place, w.prev, w.next = queued, nil, q.head
+	w.state, w.prev, w.next = queued, nil, q.head
 	if q.head == nil {
 		q.tail = w
 	} else {
@@ -76,7 +76,7 @@ func (q *queue) take(dst []*waiter, limit, bytes int) ([]*waiter, int) {
 			break
 		}
 		q.remove(w)
-		w.place = taken
+		w.state = taken
 		dst = append(dst, w)
 		size += c
 		limit--

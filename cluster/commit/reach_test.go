@@ -28,7 +28,7 @@ func TestALostQuorumFailsWhatIsUnderWayAtOnceAndTheRestAfterLeaderWait(t *testin
 		late := r.propose(bg, "late")
 		pending(t, waits)
 		time.Sleep(DefaultLeaderWait - time.Second)
-		for _, c := range []<-chan answer{waits, late} {
+		for _, c := range []<-chan proposeResult{waits, late} {
 			a := get(t, c)
 			want(t, a.err, outcome.NotApplied, outcome.NoQuorum)
 			if d := a.at.Sub(lost); d != DefaultLeaderWait {
@@ -191,10 +191,10 @@ func TestCloseWithoutALeaderWaitsNoLongerThanItsCallers(t *testing.T) {
 func TestProposeIdempotentIsSentUntilThereIsAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, nil)
-		c := make(chan answer, 1)
+		c := make(chan proposeResult, 1)
 		go func() {
 			result, err := r.g.ProposeIdempotent(bg, []byte("announce"))
-			c <- answer{result: string(result), err: err}
+			c <- proposeResult{result: string(result), err: err}
 		}()
 		s := r.next()
 		if len(s.group.Origin) != 0 || s.group.Session != 0 || s.group.Sequence != 0 {
@@ -245,10 +245,10 @@ func TestProposeIdempotentTellsTheTruth(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				r := newRig(t, nil)
-				c := make(chan answer, 1)
+				c := make(chan proposeResult, 1)
 				go func() {
 					_, err := r.g.ProposeIdempotent(bg, []byte("announce"))
-					c <- answer{err: err}
+					c <- proposeResult{err: err}
 				}()
 				for _, s := range test.steps {
 					s(r)

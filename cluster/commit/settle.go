@@ -85,7 +85,7 @@ func (s *groupSender) requeue(gr *group) {
 func (s *groupSender) putBack(gr *group) {
 	gr.session.Settle(gr.Group)
 	for i := len(s.waiters) - 1; i >= 0; i-- {
-		if w := s.waiters[i]; w.place != left {
+		if w := s.waiters[i]; w.state != abandoned {
 			s.g.waiting.pushFront(w)
 		}
 	}

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// place is where an operation is.
-type place uint8
+// waiterState is how far an operation is.
+type waiterState uint8
 
 const (
 	// queued means the operation waits and can still be removed.
-	queued place = iota
+	queued waiterState = iota
 	// taken means it is in a group, whose outcome answers it.
 	taken
-	// left means its caller gave up after it was taken.
-	left
+	// abandoned means its caller gave up after it was taken.
+	abandoned
 )
 
 // waiter is one operation and the caller that waits for it. The Gatherer's lock guards
-// its links and its place. result and err belong to the answering goroutine until done is
+// its links and its state. result and err belong to the answering goroutine until done is
 // sent on, and then to the caller.
 //
 // Invariant: done is sent on at most once per use, and a waiter goes back to the pool
@@ -30,12 +30,12 @@ type waiter struct {
 	operation  []byte
 	// caller is the context of the caller, for spans of groups.
 	caller context.Context
-	place  place
-	// born is the Gatherer's clock when the wait began.
-	born   time.Duration
-	result []byte
-	err    error
-	done   chan struct{}
+	state  waiterState
+	// enqueuedAt is the Gatherer's clock when the wait began.
+	enqueuedAt time.Duration
+	result     []byte
+	err        error
+	done       chan struct{}
 }
 
 // waiterPool saves the allocations of a waiter and its channel.

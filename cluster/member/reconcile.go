@@ -53,8 +53,8 @@ type Reconciler struct {
 	Raft Raft
 	// Members returns the table, removed members too.
 	Members func() []*raftlogv1.Member
-	// Progress asks a member how far its state is.
-	Progress func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
+	// AppliedIndex asks a member how far its state is.
+	AppliedIndex func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
 	// Commit returns the commit index here.
 	Commit func() uint64
 	// MayVote fails as long as a member's vote would cost the quorum.
@@ -188,7 +188,7 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 // time. A member that does not answer starts over.
 func (r *Reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
 	commit := r.Commit()
-	applied, err := r.Progress(ctx, m)
+	applied, err := r.AppliedIndex(ctx, m)
 	if err != nil || applied+nearEnough < commit || applied == 0 {
 		delete(r.caughtUp, id)
 		if err != nil {

@@ -91,7 +91,7 @@ func newBench(raft *fakeRaft, members ...*raftlogv1.Member) *bench {
 	b := &bench{raft: raft, members: members, applied: map[string]uint64{}, commit: 10_000, format: 1}
 	b.r = &Reconciler{
 		Self: testID(1), Raft: raft, Members: func() []*raftlogv1.Member { return b.members },
-		Progress: func(_ context.Context, m *raftlogv1.Member) (uint64, error) {
+		AppliedIndex: func(_ context.Context, m *raftlogv1.Member) (uint64, error) {
 			applied, ok := b.applied[m.GetTag()]
 			if !ok {
 				return 0, errors.New("does not answer")

@@ -168,7 +168,7 @@ func (r *Reader) find(ctx context.Context) (uint64, error) {
 			return index, nil
 		}
 		if ctx.Err() != nil || time.Until(deadline) < backoff {
-			return 0, tired(err)
+			return 0, giveUpError(err)
 		}
 		pause(ctx, backoff)
 	}
@@ -184,8 +184,8 @@ func (r *Reader) ask(ctx context.Context, leader string) (uint64, error) {
 	return r.cfg.Remote.ReadIndex(ctx, leader)
 }
 
-// tired is the waiters' error when retries failed.
-func tired(cause error) error {
+// giveUpError is the waiters' error when retries failed.
+func giveUpError(cause error) error {
 	switch reason := outcome.ReasonOf(cause); reason {
 	case outcome.Overloaded, outcome.Starting, outcome.Stopping:
 		return outcome.NewNotApplied(reason, cause)

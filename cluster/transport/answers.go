@@ -18,15 +18,15 @@ var ErrNewerTerm = errors.New("a node answered from a newer term")
 // errNewerLeader is the library's error for a message of a former leader.
 var errNewerLeader = errors.New("another node leads a newer term")
 
-// Mark is a position in the sequence of messages that this node has sent.
-type Mark uint64
+// SendSeq counts the messages that this node has sent.
+type SendSeq uint64
 
 // answers remembers the newest message of a leader's that each node answered. The library
 // only knows that an answer came, not to which message: after a pause of this process, an
 // answer from before the pause would make it believe that it still leads.
 type answers struct {
-	mu   sync.Mutex
-	mark Mark
+	mu  sync.Mutex
+	seq SendSeq
 	// newest is the newest term that any answer came from.
 	newest uint64
 	byID   map[raft.ServerID]answered
@@ -34,25 +34,25 @@ type answers struct {
 	changed chan struct{}
 }
 
-// answered is a leader's message of a term that was answered in the same term, with the
-// mark of its sending.
+// answered is a leader's message of a term that was answered in the same term, with its
+// place in that sequence.
 type answered struct {
 	term uint64
-	sent Mark
+	sent SendSeq
 }
 
 func newAnswers() *answers { return &answers{byID: map[raft.ServerID]answered{}} }
 
-// next returns a mark after all previous ones.
-func (a *answers) next() Mark {
+// next returns a number after all previous ones.
+func (a *answers) next() SendSeq {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mark++
-	return a.mark
+	a.seq++
+	return a.seq
 }
 
 // heard records an answer from term to a message of the term asked.
-func (a *answers) heard(id raft.ServerID, sent Mark, asked, term uint64) {
+func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newest = max(a.newest, term)
@@ -67,7 +67,7 @@ func (a *answers) heard(id raft.ServerID, sent Mark, asked, term uint64) {
 
 // enough reports whether a majority of the voters, self included, answered in term to
 // messages that were sent after since; if not, it returns what to wait for.
-func (a *answers) enough(since Mark, term uint64, voters []raft.ServerID, self raft.ServerID) (bool, <-chan struct{}, error) {
+func (a *answers) enough(since SendSeq, term uint64, voters []raft.ServerID, self raft.ServerID) (bool, <-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest > term {
@@ -123,18 +123,18 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 
 // RequestVote implements raft.Transport.
 func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
-	err := t.afresh(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
+	err := t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {
 		t.acknowledged(id, resp.Term, 0, 0)
 	}
 	return err
 }
 
-// afresh sends a request again as long as the connection it went by had ended. The library
+// retryOnClosedConn sends a request again as long as its connection had ended. The library
 // (v1.7.3) keeps idle connections, learns only by using one that it leads to a member's
 // former process, and does not ask for the vote again: after a member's restart that costs
 // the election. A vote or a pre-vote may be asked for twice.
-func (t *Transport) afresh(request func() error) error {
+func (t *Transport) retryOnClosedConn(request func() error) error {
 	err := request()
 	for range t.stream.cfg.MaxPool {
 		if !endedConnection(err) {
@@ -166,13 +166,13 @@ func (t *Transport) acknowledged(id raft.ServerID, term, match, committed uint64
 	t.stream.cfg.Witness.Acknowledged(string(id), term, match, committed)
 }
 
-// Mark returns the current mark, for AwaitMajority.
-func (t *Transport) Mark() Mark { return t.answers.next() }
+// SendSeq returns a position after all messages sent so far, for AwaitMajority.
+func (t *Transport) SendSeq() SendSeq { return t.answers.next() }
 
 // AwaitMajority waits until a majority of the voters has answered messages that
 // this node sent after since as the leader of term; this node counts as one if
 // it is among them. It sends nothing itself. The error is ErrNewerTerm, or ctx's.
-func (t *Transport) AwaitMajority(ctx context.Context, since Mark, term uint64, voters []raft.ServerID) error {
+func (t *Transport) AwaitMajority(ctx context.Context, since SendSeq, term uint64, voters []raft.ServerID) error {
 	for {
 		done, changed, err := t.answers.enough(since, term, voters, raft.ServerID(t.stream.local.String()))
 		if done || err != nil {

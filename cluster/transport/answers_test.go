@@ -21,25 +21,25 @@ func TestMajorityOfAnswers(t *testing.T) {
 	cases := []struct {
 		name   string
 		voters []raft.ServerID
-		hear   func(a *answers, before, after Mark)
+		hear   func(a *answers, before, after SendSeq)
 		want   bool
 		err    error
 	}{
-		{"nobody", voters, func(*answers, Mark, Mark) {}, false, nil},
-		{"alone", voters[:1], func(*answers, Mark, Mark) {}, true, nil},
-		{"not a voter itself", voters[1:2], func(*answers, Mark, Mark) {}, false, nil},
-		{"one more", voters, func(a *answers, _, after Mark) { a.heard("b", after, 7, 7) }, true, nil},
-		{"sent before", voters, func(a *answers, before, _ Mark) { a.heard("b", before, 7, 7) }, false, nil},
-		{"sent before, heard last", voters, func(a *answers, before, after Mark) {
+		{"nobody", voters, func(*answers, SendSeq, SendSeq) {}, false, nil},
+		{"alone", voters[:1], func(*answers, SendSeq, SendSeq) {}, true, nil},
+		{"not a voter itself", voters[1:2], func(*answers, SendSeq, SendSeq) {}, false, nil},
+		{"one more", voters, func(a *answers, _, after SendSeq) { a.heard("b", after, 7, 7) }, true, nil},
+		{"sent before", voters, func(a *answers, before, _ SendSeq) { a.heard("b", before, 7, 7) }, false, nil},
+		{"sent before, heard last", voters, func(a *answers, before, after SendSeq) {
 			a.heard("b", after, 7, 7)
 			a.heard("b", before, 7, 7)
 		}, true, nil},
-		{"of an earlier term", voters, func(a *answers, _, after Mark) { a.heard("b", after, 6, 6) }, false, nil},
-		{"from a newer term", voters, func(a *answers, _, after Mark) {
+		{"of an earlier term", voters, func(a *answers, _, after SendSeq) { a.heard("b", after, 6, 6) }, false, nil},
+		{"from a newer term", voters, func(a *answers, _, after SendSeq) {
 			a.heard("b", after, 7, 7)
 			a.heard("c", after, 7, 8)
 		}, false, ErrNewerTerm},
-		{"no voter", voters, func(a *answers, _, after Mark) { a.heard("d", after, 7, 7) }, false, nil},
+		{"no voter", voters, func(a *answers, _, after SendSeq) { a.heard("d", after, 7, 7) }, false, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

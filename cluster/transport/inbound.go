@@ -96,10 +96,10 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 		i.leads(r.Term, r.ID)
 		i.witnessed(r)
 		r.LeaderCommitIndex = provenCommit(r)
-		if i.beat(rpc) {
+		if i.ackHeartbeat(rpc) {
 			return false
 		}
-		i.join(r)
+		i.alignWithSnapshot(r)
 	case *raft.InstallSnapshotRequest:
 		i.leads(r.Term, r.ID)
 		i.installing.Store(true)
@@ -151,21 +151,21 @@ func (i *inbound) witnessed(r *raft.AppendEntriesRequest) {
 	}
 }
 
-// join lets entries follow the end of the snapshot that Raft installed. The library
+// alignWithSnapshot lets entries follow the end of the snapshot that Raft installed. The library
 // compares the previous entry with the last one of the log from before the snapshot, if
 // that was as long, and would get the same snapshot until there is a newer one. Without a
 // previous entry it compares none.
-func (i *inbound) join(r *raft.AppendEntriesRequest) {
+func (i *inbound) alignWithSnapshot(r *raft.AppendEntriesRequest) {
 	if s := i.installed; s != nil && s.LastLogIndex == r.PrevLogEntry && s.LastLogTerm == r.PrevLogTerm {
 		r.PrevLogEntry, r.PrevLogTerm = 0, 0
 	}
 }
 
-// beat answers a heartbeat of the leader whose snapshot Raft is installing, or whose
+// ackHeartbeat answers a heartbeat of the leader whose snapshot Raft is installing, or whose
 // entries it is writing. None is answered once a request of a newer term was seen: Raft may
 // have handled it between the question and the snapshot, and only reads the snapshot to its
 // end; or what it writes are entries of the leader of that term.
-func (i *inbound) beat(rpc raft.RPC) bool {
+func (i *inbound) ackHeartbeat(rpc raft.RPC) bool {
 	r, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	switch {
 	case !ok || i.newest > r.Term || r.PrevLogEntry != 0 || len(r.Entries) != 0:
@@ -199,7 +199,7 @@ func (i *inbound) taken(rpc raft.RPC) {
 		return
 	}
 	i.install.start()
-	i.queue = slices.DeleteFunc(i.queue, i.beat)
+	i.queue = slices.DeleteFunc(i.queue, i.ackHeartbeat)
 }
 
 // look closes the connection of a snapshot whose sender is paused or gone, if another

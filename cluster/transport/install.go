@@ -195,7 +195,7 @@ func (b bounded) SetDeadline(t time.Time) error {
 // InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
 // unanswered entries: it got none, or has refused them.
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	t.unanswered.excuse(id)
+	t.unanswered.clear(id)
 	err := t.installer.InstallSnapshot(id, target, args, resp, data)
 	if err == nil && resp.Success {
 		t.acknowledged(id, resp.Term, 0, args.LastLogIndex)

@@ -14,13 +14,13 @@ import (
 type unanswered struct {
 	mu sync.Mutex
 	// since is when the oldest unanswered entries were sent.
-	since map[raft.ServerID]Mark
+	since map[raft.ServerID]SendSeq
 }
 
-func newUnanswered() *unanswered { return &unanswered{since: map[raft.ServerID]Mark{}} }
+func newUnanswered() *unanswered { return &unanswered{since: map[raft.ServerID]SendSeq{}} }
 
 // sent records that a message with so many entries goes to a node.
-func (u *unanswered) sent(id raft.ServerID, at Mark, entries int) {
+func (u *unanswered) sent(id raft.ServerID, at SendSeq, entries int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, waits := u.since[id]; entries > 0 && !waits {
@@ -31,12 +31,12 @@ func (u *unanswered) sent(id raft.ServerID, at Mark, entries int) {
 // heard records the answer to a message with so many entries, a refusal too.
 func (u *unanswered) heard(id raft.ServerID, entries int) {
 	if entries > 0 {
-		u.excuse(id)
+		u.clear(id)
 	}
 }
 
-// excuse forgets what a node has not answered.
-func (u *unanswered) excuse(id raft.ServerID) {
+// clear forgets what a node has not answered.
+func (u *unanswered) clear(id raft.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.since, id)
@@ -44,7 +44,7 @@ func (u *unanswered) excuse(id raft.ServerID) {
 
 // count returns how many of the nodes have not answered entries that were sent before the
 // given time.
-func (u *unanswered) count(before Mark, ids []raft.ServerID) int {
+func (u *unanswered) count(before SendSeq, ids []raft.ServerID) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n := 0
@@ -58,13 +58,13 @@ func (u *unanswered) count(before Mark, ids []raft.ServerID) int {
 
 // Unanswered returns how many of the voters have not answered entries that were sent to
 // them before the given time.
-func (t *Transport) Unanswered(before Mark, voters []raft.ServerID) int {
+func (t *Transport) Unanswered(before SendSeq, voters []raft.ServerID) int {
 	return t.unanswered.count(before, voters)
 }
 
 // OthersAnswered reports whether a majority of the voters, without this node, has
 // answered messages that this node sent after since as the leader of term.
-func (t *Transport) OthersAnswered(since Mark, term uint64, voters []raft.ServerID) bool {
+func (t *Transport) OthersAnswered(since SendSeq, term uint64, voters []raft.ServerID) bool {
 	const nobody = ""
 	done, _, _ := t.answers.enough(since, term, voters, nobody)
 	return done
@@ -72,7 +72,7 @@ func (t *Transport) OthersAnswered(since Mark, term uint64, voters []raft.Server
 
 // Answered reports whether a node has answered a message that this node sent after since
 // as the leader of term; this node itself has.
-func (t *Transport) Answered(since Mark, term uint64, id raft.ServerID) bool {
+func (t *Transport) Answered(since SendSeq, term uint64, id raft.ServerID) bool {
 	done, _, _ := t.answers.enough(since, term, []raft.ServerID{id}, raft.ServerID(t.stream.local.String()))
 	return done
 }
@@ -131,5 +131,5 @@ func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 	if !t.inbound.gate.open() {
 		return errNotGreeted
 	}
-	return t.afresh(func() error { return t.NetworkTransport.RequestPreVote(id, target, args, resp) })
+	return t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestPreVote(id, target, args, resp) })
 }

@@ -28,7 +28,7 @@ func TestOthersThatCouldElectALeader(t *testing.T) {
 		{"bc", "bc", true},
 	} {
 		tr := &Transport{answers: newAnswers()}
-		since := tr.Mark()
+		since := tr.SendSeq()
 		for _, id := range strings.Split(tt.answer, "") {
 			tr.answers.heard(raft.ServerID(id), tr.answers.next(), 7, 7)
 		}

@@ -14,9 +14,9 @@ type queue struct {
 
 // waiter is a caller that waits for up to n numbers.
 type waiter struct {
-	n     uint64
-	got   chan grant // has room for one
-	place *list.Element
+	n       uint64
+	got     chan grant // has room for one
+	element *list.Element
 }
 
 // grant is the outcome of a waiter: numbers, or an error.
@@ -27,18 +27,18 @@ type grant struct {
 
 func (q *queue) join(n uint64) *waiter {
 	w := &waiter{n: n, got: make(chan grant, 1)}
-	w.place = q.list.PushBack(w)
+	w.element = q.list.PushBack(w)
 	return w
 }
 
 // leave removes a waiter. It reports whether that was still in the queue: otherwise its
 // grant is there.
 func (q *queue) leave(w *waiter) bool {
-	if w.place == nil {
+	if w.element == nil {
 		return false
 	}
-	q.list.Remove(w.place)
-	w.place = nil
+	q.list.Remove(w.element)
+	w.element = nil
 	return true
 }
 

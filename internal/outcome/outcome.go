@@ -54,7 +54,7 @@ const (
 	Starting
 	// Stopping means the node is shutting down.
 	Stopping
-	// StorageFull means free space on disk is below the mark.
+	// StorageFull means free space on disk is below the low-water mark.
 	StorageFull
 	// TooLarge means the operation does not fit into a log entry.
 	TooLarge

@@ -68,9 +68,9 @@ type Config struct {
 	RaiseTimeout time.Duration
 	// StopTimeout bounds telling the cluster of a clean stop.
 	StopTimeout time.Duration
-	// Standing, if set, returns why the node serves no callers as yet: it may be in the
+	// ClusterCheck, if set, returns why the node serves no callers as yet: it may be in the
 	// place of another cluster's.
-	Standing func() error
+	ClusterCheck func() error
 	// Logger hears of a disk that was set back, and of failures.
 	Logger *slog.Logger
 }
@@ -85,8 +85,8 @@ func (c Config) withDefaults() Config {
 	if c.StopTimeout <= 0 {
 		c.StopTimeout = DefaultStopTimeout
 	}
-	if c.Standing == nil {
-		c.Standing = func() error { return nil }
+	if c.ClusterCheck == nil {
+		c.ClusterCheck = func() error { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -168,7 +168,7 @@ func NewKeeper(cfg Config) *Keeper {
 func (k *Keeper) NextBlock(database string, n int) (uint64, error) {
 	switch k.phase.Load() {
 	case serving:
-		if err := k.cfg.Standing(); err != nil {
+		if err := k.cfg.ClusterCheck(); err != nil {
 			return 0, etag.StartingError(err.Error())
 		}
 		if k.isBeyond(database) {

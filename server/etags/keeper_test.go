@@ -217,7 +217,7 @@ func TestDiskSetBack(t *testing.T) {
 func TestNoEtagsAtTheWrongPlace(t *testing.T) {
 	w, d := newWorld(t), &disk{}
 	var doubt error = errors.New("who is there")
-	r := start(t, w, d, true, func(c *Config) { c.Standing = func() error { return doubt } })
+	r := start(t, w, d, true, func(c *Config) { c.ClusterCheck = func() error { return doubt } })
 	_, err := r.keeper.NextBlock("default", 1)
 	wantStarting(t, err)
 	doubt = nil

@@ -112,14 +112,14 @@ var (
 	errUnknown  = outcome.NewUnknown(outcome.Deadline, context.DeadlineExceeded)
 )
 
-// place is one node's view of the cluster.
-type place struct {
+// nodeView is one node's view of the cluster.
+type nodeView struct {
 	*world
 	tag string
 }
 
 // Status implements service.Cluster.
-func (p place) Status() service.ClusterStatus {
+func (p nodeView) Status() service.ClusterStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	status := service.ClusterStatus{
@@ -132,20 +132,20 @@ func (p place) Status() service.ClusterStatus {
 	return status
 }
 
-func (place) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
+func (nodeView) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
-func (place) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
+func (nodeView) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // NextBlock implements service.Etags.
-func (place) Has(string) bool { return true }
+func (nodeView) Has(string) bool { return true }
 
-func (place) NextBlock(string, int) (uint64, error) { return 0, errors.ErrUnsupported }
+func (nodeView) NextBlock(string, int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 // newServer returns the HTTP port of the node called tag.
 func (w *world) newServer(tag string, cfg Config, prefix string) *Server {
 	w.t.Helper()
-	p := place{w, tag}
+	p := nodeView{w, tag}
 	svc, err := service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: p, Cluster: p,
 		Tag: func() (string, bool) { return tag, true }, ServerPrefix: prefix, Version: "v1", Hosts: []string{"a.example:7402", "ids.example"},

@@ -148,7 +148,7 @@ func methodOf(t *testing.T, method string) protoreflect.MethodDescriptor {
 
 // sameError compares an error with a gRPC status: code, words and details, of which the
 // bytes are the same too.
-func sameError(t *testing.T, method string, got answer, want *status.Status) {
+func sameError(t *testing.T, method string, got httpAnswer, want *status.Status) {
 	t.Helper()
 	if as := names[want.Code()]; got.Code != as.name || got.status != as.status || got.Message != want.Message() || len(got.Details) != len(want.Details()) {
 		t.Errorf("%s: %d %s, over gRPC %s", method, got.status, got.body, want)

@@ -223,8 +223,8 @@ func (observer) Received(string)                                   {}
 func (observer) Sent(string)                                       {}
 func (o observer) Refused(reason string, _ int)                    { o.w.count(reason) }
 
-// answer is one over HTTP.
-type answer struct {
+// httpAnswer is one over HTTP.
+type httpAnswer struct {
 	status int
 	header http.Header
 	body   string
@@ -240,7 +240,7 @@ type answer struct {
 }
 
 // reason is that of the error; "" if there is none.
-func (a answer) reason() string {
+func (a httpAnswer) reason() string {
 	if len(a.Details) == 0 {
 		return ""
 	}
@@ -248,7 +248,7 @@ func (a answer) reason() string {
 }
 
 // field is that of the error; "" if there is none.
-func (a answer) field() string {
+func (a httpAnswer) field() string {
 	for _, d := range a.Details {
 		for _, v := range d.Debug.FieldViolations {
 			return v.Field
@@ -258,12 +258,12 @@ func (a answer) field() string {
 }
 
 // post makes a call as a caller with a certificate does, with further headers as pairs.
-func (w *world) post(method, body string, headers ...string) answer {
+func (w *world) post(method, body string, headers ...string) httpAnswer {
 	w.t.Helper()
 	return w.send(http.MethodPost, method, body, append([]string{secured, "yes"}, headers...)...)
 }
 
-func (w *world) send(verb, method, body string, headers ...string) answer {
+func (w *world) send(verb, method, body string, headers ...string) httpAnswer {
 	w.t.Helper()
 	r, err := http.NewRequest(verb, w.url+method, strings.NewReader(body))
 	if err != nil {
@@ -289,7 +289,7 @@ func (w *world) send(verb, method, body string, headers ...string) answer {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := answer{status: res.StatusCode, header: res.Header, body: string(text)}
+	a := httpAnswer{status: res.StatusCode, header: res.Header, body: string(text)}
 	if verb == http.MethodHead {
 		return a
 	}

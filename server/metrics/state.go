@@ -63,7 +63,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descQuorum        = desc("quorum_present", "1 if a quorum is in reach, else 0.")
 	descQuorumMissing = desc("quorum_missing_seconds", "For how long no quorum has been in reach; 0 if one is.")
-	descStorageFull   = desc("storage_full", "1 if free space is below the mark on this node or on a quorum, so that nothing is proposed.")
+	descStorageFull   = desc("storage_full", "1 if free space is below the low-water mark on this node or on a quorum, so that nothing is proposed.")
 	descStorageSlow   = desc("storage_slow", "1 if a write to this node's log is slow, or was some seconds ago, so that it does not get leadership.")
 
 	descHeld = desc("held_bytes", "What is held for callers: requests, and answers that were not read.")

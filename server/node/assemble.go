@@ -233,7 +233,7 @@ func (n *Node) openEtags() error {
 		return errors.Join(err, store.Close())
 	}
 	n.keeper = etags.NewKeeper(etags.Config{
-		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.Tuning.StartWait, Standing: n.cluster.Standing, Logger: n.log,
+		Counters: n.counters, Proposer: n.cluster, NodeID: id, StartWait: n.cfg.Tuning.StartWait, ClusterCheck: n.cluster.ClusterCheck, Logger: n.log,
 	})
 	return nil
 }

@@ -73,7 +73,7 @@ func (r *readiness) guarded() error {
 
 // own returns what the node itself is not ready for yet.
 func (r *readiness) own() error {
-	if err := r.cluster.Standing(); err != nil {
+	if err := r.cluster.ClusterCheck(); err != nil {
 		return err
 	}
 	if _, confirmed := r.cluster.Tag(); !confirmed {
@@ -133,7 +133,7 @@ func (r *readiness) warnings() []string {
 
 // startingFor returns what a node waits for that has never been ready.
 func (r *readiness) startingFor() error {
-	if err := r.cluster.Standing(); err != nil {
+	if err := r.cluster.ClusterCheck(); err != nil {
 		return err
 	}
 	if !r.cluster.HasQuorum() {

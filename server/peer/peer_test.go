@@ -347,7 +347,7 @@ func TestBlackHole(t *testing.T) {
 		answer <- err
 	}()
 	started := time.Now()
-	for range patience {
+	for range maxMissedPings {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, _ = pool.Ping(ctx, "B", "b", &peerv1.PingRequest{})
 		cancel()

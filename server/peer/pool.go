@@ -27,10 +27,10 @@ const (
 	// maxBackoff is the longest wait between two tries to connect; it bounds how
 	// long after a cut has healed a peer is reached again.
 	maxBackoff = 200 * time.Millisecond
-	// patience is how many pings in a row may go unanswered before a connection
+	// maxMissedPings is how many pings in a row may go unanswered before a connection
 	// is given up: it may lead into a black hole, which TCP does not notice for
 	// minutes.
-	patience = 3
+	maxMissedPings = 3
 	// leastPing is how long a ping must have waited to count as unanswered.
 	leastPing = 250 * time.Millisecond
 )
@@ -233,7 +233,7 @@ func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRe
 	}
 	started := time.Now()
 	response, err := l.client.Ping(p.cfg.Introduce().outgoing(ctx), req)
-	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= patience {
+	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= maxMissedPings {
 		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "tag", tag, "address", address)
 		p.drop(l)
 	}

@@ -60,8 +60,8 @@ type Cluster interface {
 	Proposer
 	// QuorumMissing is for how long no quorum has been in reach, 0 if one is.
 	QuorumMissing() time.Duration
-	// Standing returns why the node serves no callers as yet, or nil.
-	Standing() error
+	// ClusterCheck returns why the node serves no callers as yet, or nil.
+	ClusterCheck() error
 	// Members returns the members, removed ones too.
 	Members() []*raftlogv1.Member
 }
@@ -161,7 +161,7 @@ func (k *Keeper) CutOff() (now, tooLong bool) {
 // Take gives up to size successive numbers of a tag, which nobody else ever gets. It
 // returns false if there are none, or may be none given any more.
 func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
-	if _, tooLong := k.CutOff(); tooLong || k.cfg.Cluster.Standing() != nil || size < 1 {
+	if _, tooLong := k.CutOff(); tooLong || k.cfg.Cluster.ClusterCheck() != nil || size < 1 {
 		return hilo.Range{}, false
 	}
 	k.mu.Lock()
@@ -227,7 +227,7 @@ func (k *Keeper) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if k.cfg.Cluster.QuorumMissing() > 0 || k.cfg.Cluster.Standing() != nil {
+		if k.cfg.Cluster.QuorumMissing() > 0 || k.cfg.Cluster.ClusterCheck() != nil {
 			continue
 		}
 		k.giveBack(ctx, k.takeIdle())

@@ -146,7 +146,7 @@ func (n *node) QuorumMissing() time.Duration {
 	return time.Since(n.since) + 1
 }
 
-func (n *node) Standing() error { return n.removed }
+func (n *node) ClusterCheck() error { return n.removed }
 
 func (n *node) Members() []*raftlogv1.Member {
 	if n.alone {

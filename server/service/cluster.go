@@ -59,7 +59,7 @@ type Condition struct {
 	SilentFor time.Duration
 	// AppliedIndex is how far its state was.
 	AppliedIndex uint64
-	// StorageFull says that the free space of its disk was below the mark.
+	// StorageFull says that the free space of its disk was below the low-water mark.
 	StorageFull bool
 	// StorageSlow says that a write to its disk was slow, then or some seconds before.
 	StorageSlow bool
@@ -113,7 +113,7 @@ type ClusterStatus struct {
 	Addresses []string
 	// QuorumMissing is for how long no quorum has been in reach; 0 if one is.
 	QuorumMissing time.Duration
-	// StorageFull says that free space is below the mark on this node or on a
+	// StorageFull says that free space is below the low-water mark on this node or on a
 	// quorum, so that nothing is proposed.
 	StorageFull bool
 	// Warnings say what is wrong with how the node was started.

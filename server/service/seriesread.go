@@ -182,7 +182,7 @@ func (n *numbers) VerifySeries(ctx context.Context, req SeriesRequest) (VerifySe
 }
 
 func (n *numbers) verifySeries(ctx context.Context, req SeriesRequest) (res VerifySeriesResponse, err error) {
-	var at series.Place
+	var at series.VerifyCursor
 	var more bool
 	var wrong error
 	look := func(_ SeriesInfo, s *series.Series) { at, more, wrong = s.VerifySome(at, verifiedAtOnce) }

@@ -60,7 +60,7 @@ func (t *Tracing) followHTTP(w http.ResponseWriter, r *http.Request, next http.H
 	ctx, span := t.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 	r = r.WithContext(ctx)
-	answer := &answer{ResponseWriter: w, status: http.StatusOK}
+	answer := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	next.ServeHTTP(answer, r)
 	span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.Int("http.response.status_code", answer.status))
 	if r.Pattern != "" {
@@ -72,17 +72,17 @@ func (t *Tracing) followHTTP(w http.ResponseWriter, r *http.Request, next http.H
 	}
 }
 
-// answer remembers the status of an answer.
-type answer struct {
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
+func (a *statusWriter) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap is for http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *statusWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -206,7 +206,7 @@ func (l *Log) write(next indexRange, logs []*raft.Log) (record, error) {
 	if l.end+bytes > newest.bytes {
 		return l.writeFirst(next, logs, bytes)
 	}
-	rec, err := l.encode(place{newest.number, l.end}, next, logs)
+	rec, err := l.encode(recordPos{newest.number, l.end}, next, logs)
 	if err != nil {
 		return record{}, err
 	}
@@ -220,7 +220,7 @@ func (l *Log) write(next indexRange, logs []*raft.Log) (record, error) {
 	return rec, l.putMark(next.last)
 }
 
-func (l *Log) encode(at place, next indexRange, logs []*raft.Log) (rec record, err error) {
+func (l *Log) encode(at recordPos, next indexRange, logs []*raft.Log) (rec record, err error) {
 	l.buf, rec, err = appendRecord(l.buf[:0], at, next, l.chain, logs)
 	return rec, err
 }

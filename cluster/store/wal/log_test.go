@@ -120,7 +120,7 @@ func testConfigIn(dir string) Config {
 // FuzzRecord feeds the decoder anything, also with a right sum: it must not
 // panic, and what it takes must be what appendRecord makes of it.
 func FuzzRecord(f *testing.F) {
-	at := place{segment: 3, offset: 5}
+	at := recordPos{segment: 3, offset: 5}
 	for _, logs := range [][]*raft.Log{nil, entries(7, 7, 2), entries(3, 9, 2)} {
 		raw, _, err := appendRecord(nil, at, indexRange{first: 2, last: 9}, 77, logs)
 		must(f, err)

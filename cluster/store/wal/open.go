@@ -209,7 +209,7 @@ func (l *Log) replay(s *segment, content []byte, acked mark) (sawMark bool, err 
 		if s.number == acked.segment && l.end == acked.end {
 			sawMark = l.chain == acked.chain && l.held.last == acked.last
 		}
-		rec, err := decodeRecord(content, place{s.number, l.end})
+		rec, err := decodeRecord(content, recordPos{s.number, l.end})
 		if err != nil {
 			return sawMark, nil // judged by what is behind it
 		}

@@ -38,9 +38,9 @@ const (
 // indexRange is the first and the last index of a log. An empty log is 1 to 0.
 type indexRange struct{ first, last uint64 }
 
-// place is a record's position. It is part of the record's sum, so that a record is valid
-// in its own place only.
-type place struct {
+// recordPos is a record's position. It is part of the record's sum, so that a record is valid
+// at its own position only.
+type recordPos struct {
 	segment uint64
 	offset  int64
 }
@@ -75,9 +75,9 @@ func recordBytes(logs []*raft.Log) int64 {
 	return n
 }
 
-// appendRecord appends to buf, which is empty, a record for the given place, and
+// appendRecord appends to buf, which is empty, a record for the given position, and
 // returns what decodeRecord will find.
-func appendRecord(buf []byte, at place, after indexRange, previous uint32, logs []*raft.Log) ([]byte, record, error) {
+func appendRecord(buf []byte, at recordPos, after indexRange, previous uint32, logs []*raft.Log) ([]byte, record, error) {
 	rec := record{indexRange: after, previous: previous, entries: make([]extent, 0, len(logs))}
 	buf = append(buf, make([]byte, recordHeaderBytes)...)
 	for _, log := range logs {
@@ -100,8 +100,8 @@ func appendRecord(buf []byte, at place, after indexRange, previous uint32, logs 
 	return buf, rec, nil
 }
 
-// recordSum is the CRC-32C of a record's place and all of it but the sum itself.
-func recordSum(at place, raw []byte) uint32 {
+// recordSum is the CRC-32C of a record's position and all of it but the sum itself.
+func recordSum(at recordPos, raw []byte) uint32 {
 	var where [16]byte
 	binary.BigEndian.PutUint64(where[:], at.segment)
 	binary.BigEndian.PutUint64(where[8:], uint64(at.offset))
@@ -112,7 +112,7 @@ func recordSum(at place, raw []byte) uint32 {
 
 // decodeRecord decodes the record at the given place of a segment's content. The error is
 // ErrCorrupt; so it is for a record with a right sum and invalid content.
-func decodeRecord(content []byte, at place) (record, error) {
+func decodeRecord(content []byte, at recordPos) (record, error) {
 	bad := fmt.Errorf("%w: record at %d of segment %d", ErrCorrupt, at.offset, at.segment)
 	raw := content[at.offset:]
 	if len(raw) < recordHeaderBytes || string(raw[:len(recordMagic)]) != recordMagic {
@@ -155,7 +155,7 @@ func hasRecord(content []byte, segment uint64, offset int64) bool {
 			return false
 		}
 		offset += int64(i)
-		if _, err := decodeRecord(content, place{segment, offset}); err == nil {
+		if _, err := decodeRecord(content, recordPos{segment, offset}); err == nil {
 			return true
 		}
 		offset++

@@ -50,7 +50,7 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	if err != nil {
 		return record{}, err
 	}
-	rec, err := l.encode(place{s.number, headerBytes}, next, logs)
+	rec, err := l.encode(recordPos{s.number, headerBytes}, next, logs)
 	if err != nil {
 		return record{}, err
 	}

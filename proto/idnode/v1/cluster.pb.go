@@ -202,7 +202,7 @@ type Member struct {
 	AppliedIndex uint64 `protobuf:"varint,10,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// By how many log entries its state is behind the furthest one.
 	Behind uint64 `protobuf:"varint,11,opt,name=behind,proto3" json:"behind,omitempty"`
-	// Free space on its disk is below the mark.
+	// Free space on its disk is below the low-water mark.
 	StorageFull bool `protobuf:"varint,12,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// The version of its program.
 	Version string `protobuf:"bytes,13,opt,name=version,proto3" json:"version,omitempty"`
@@ -432,7 +432,7 @@ type GetStatusResponse struct {
 	// cluster, as with a wrong list of peers, or that a node on its lists belongs to
 	// another cluster. Empty if nothing is known to be.
 	Warnings []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Free space is below the mark on this node or on a majority, so that calls are
+	// Free space is below the low-water mark on this node or on a majority, so that calls are
 	// refused with STORAGE_FULL.
 	StorageFull   bool `protobuf:"varint,15,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -504,7 +504,7 @@ type PingResponse struct {
 	Leader []byte `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
 	// How far its state is.
 	AppliedIndex uint64 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
-	// The space left on its disk is below the mark.
+	// The space left on its disk is below the low-water mark.
 	StorageFull bool `protobuf:"varint,5,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// The caller was removed from the cluster.
 	CallerRemoved bool `protobuf:"varint,6,opt,name=caller_removed,json=callerRemoved,proto3" json:"caller_removed,omitempty"`

@@ -178,7 +178,7 @@ func (tt listTest) run(t *testing.T) {
 		Members: func() []*raftlogv1.Member {
 			return append(tt.table, testMember("A", 1), testMember("B", 2), testMember("C", 3))
 		},
-		Greeter: street{began, tt.neighbours}, Vouched: vouched, Tell: func(w []string) { warnings = w },
+		Greeter: street{began, tt.neighbours}, Confirmed: vouched, Warn: func(w []string) { warnings = w },
 		Report: func(o, f bool) {
 			reported, own = true, o
 			if (vouched() || !f) && servedAt == never {
@@ -212,7 +212,7 @@ func TestListCheckNamesBothClusters(t *testing.T) {
 		check := ListCheck{
 			Self: func() *raftlogv1.Member { return testMember("B", 2) }, ClusterID: clusterOf(ownCluster), Listed: []Listed{{"A", "y1"}},
 			Members: func() []*raftlogv1.Member { return nil }, Greeter: street{time.Now(), map[string]neighbour{"y1": foreignFrom(0)}},
-			Vouched: func() bool { return false }, Tell: func([]string) {}, Report: func(bool, bool) {},
+			Confirmed: func() bool { return false }, Warn: func([]string) {}, Report: func(bool, bool) {},
 		}
 		err := check.Run(t.Context())
 		for _, part := range []string{"0101", "0202", "A at y1", "--peer or --join"} {

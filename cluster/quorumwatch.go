@@ -21,7 +21,7 @@ type quorumWatch struct {
 	record        *nodeRecord
 	hint          *hint
 	monitor       *quorum.Monitor
-	standing      *standing
+	clusterCheck  *clusterCheck
 	gatherer      *commit.Gatherer
 	log           *slog.Logger
 	leaders       leaderChanges
@@ -63,7 +63,7 @@ func (w *quorumWatch) look(ctx context.Context) {
 	self, voters := string(w.record.id()), w.configuration.voters()
 	present, changed := w.monitor.Look(ctx, voters, leader != "" && leader != name)
 	if present {
-		w.standing.quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
+		w.clusterCheck.quorum(slices.ContainsFunc(voters, func(id string) bool { return id != self }))
 	}
 	w.gatherer.SetQuorum(present)
 	if changed {

@@ -53,15 +53,15 @@ type ListCheck struct {
 	// Members returns all members, removed ones too.
 	Members func() []*raftlogv1.Member
 	Greeter Greeter
-	// Vouched reports whether the node was confirmed since its start to be in the right
-	// place. From then on there are only warnings.
-	Vouched func() bool
+	// Confirmed reports whether the node was confirmed since its start to be of this cluster.
+	// From then on there are only warnings.
+	Confirmed func() bool
 	// Report is called after each round without an error, as soon as the answers count:
-	// own means that a node of this cluster has answered, foreign that one of another
+	// own means that a node of this cluster has answered, otherCluster that one of another
 	// has.
-	Report func(own, foreign bool)
-	// Tell is called with a problem of the list that is no error, when it changes.
-	Tell func(warnings []string)
+	Report func(own, otherCluster bool)
+	// Warn is called with a problem of the list that is no error, when it changes.
+	Warn func(warnings []string)
 	// Pause is between the first two rounds; zero means 200 ms. It doubles up to 5 s.
 	Pause time.Duration
 
@@ -74,9 +74,9 @@ type ListCheck struct {
 // listedAnswer is what a listed node said.
 type listedAnswer struct {
 	cluster []byte
-	// kin means that this node is a present member of that cluster. Then it is the same
+	// knowsUs means that this node is a present member of that cluster. Then it is the same
 	// cluster before or after a recovery.
-	kin bool
+	knowsUs bool
 }
 
 // Run asks until each node has answered that it belongs to this cluster, ctx ends, or the
@@ -102,7 +102,7 @@ func (c ListCheck) Run(ctx context.Context) error {
 		}
 		if warnings := c.warnings(); !slices.Equal(warnings, last) {
 			last = warnings
-			c.Tell(warnings)
+			c.Warn(warnings)
 		}
 		if own, foreign := c.anyOwn(), len(last) > 0; own || !foreign || rounds >= firmRounds {
 			c.Report(own, foreign)
@@ -205,13 +205,13 @@ func (c ListCheck) anyOwn() bool {
 func (c ListCheck) allForeign() bool {
 	foreign := c.foreign()
 	return !c.anyOwn() && len(foreign) > 0 && len(foreign) == len(c.open()) &&
-		!slices.ContainsFunc(foreign, func(l Listed) bool { return c.answers[l].kin })
+		!slices.ContainsFunc(foreign, func(l Listed) bool { return c.answers[l].knowsUs })
 }
 
 // otherCluster returns an error if the list has been another cluster's since the given
 // time; zero means that it is not. A confirmed node does not end.
 func (c ListCheck) otherCluster(since time.Time) error {
-	if since.IsZero() || c.Vouched() {
+	if since.IsZero() || c.Confirmed() {
 		return nil
 	}
 	foreign := c.foreign()

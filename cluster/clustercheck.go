@@ -29,13 +29,13 @@ func (n *Node) compareList(ctx context.Context) error {
 	check := member.ListCheck{
 		Self: n.record.member, ClusterID: n.ClusterID(), Listed: listed,
 		Members: func() []*raftlogv1.Member { return n.roster.refresh().members }, Greeter: n.cfg.Peers,
-		Vouched: n.standing.vouched.Load, Tell: n.standing.doubt,
-		Report: func(own, foreign bool) {
-			n.standing.report(own, foreign)
+		Confirmed: n.clusterCheck.confirmed.Load, Warn: n.clusterCheck.warn,
+		Report: func(own, otherCluster bool) {
+			n.clusterCheck.report(own, otherCluster)
 			once()
 		},
 	}
-	n.standing.asking.Store(true)
+	n.clusterCheck.pending.Store(true)
 	n.lifecycle.run(func(ctx context.Context) {
 		err := check.Run(ctx)
 		if err != nil {
@@ -54,67 +54,67 @@ func (n *Node) compareList(ctx context.Context) error {
 	return nil
 }
 
-// standing is whether the node is known to be in the right place, and not in that of
-// another cluster's node, whose callers it would serve.
+// clusterCheck is whether the node is confirmed to be of its callers' cluster, and does not
+// run in place of another cluster's node, whose callers it would serve.
 //
 // Invariant: once it is confirmed it stays so until the process ends.
-type standing struct {
-	// asking is set until the listed nodes' answers count; foreign while one of them
-	// belongs to another cluster.
-	asking, foreign, vouched atomic.Bool
-	// doubts are what is wrong with the listed nodes.
-	doubts atomic.Pointer[[]string]
-	log    *slog.Logger
+type clusterCheck struct {
+	// pending is set until the listed nodes' answers count, otherCluster while one of them
+	// belongs to another cluster, confirmed from the first answer of this cluster on.
+	pending, otherCluster, confirmed atomic.Bool
+	// warnings are about listed nodes that are not of this cluster.
+	warnings atomic.Pointer[[]string]
+	log      *slog.Logger
 }
 
-// report takes what the nodes listed said.
-func (s *standing) report(own, foreign bool) {
+// report records the answers of the listed nodes.
+func (s *clusterCheck) report(own, otherCluster bool) {
 	if own {
-		s.vouched.Store(true)
+		s.confirmed.Store(true)
 	}
-	s.foreign.Store(foreign)
-	s.asking.Store(false)
+	s.otherCluster.Store(otherCluster)
+	s.pending.Store(false)
 }
 
 // quorum records that a quorum of the node's own cluster is in reach. A quorum of the
 // node alone is no evidence against an answer of another cluster.
-func (s *standing) quorum(ofOthers bool) {
-	if !s.asking.Load() && (ofOthers || !s.foreign.Load()) {
-		s.vouched.Store(true)
+func (s *clusterCheck) quorum(ofOthers bool) {
+	if !s.pending.Load() && (ofOthers || !s.otherCluster.Load()) {
+		s.confirmed.Store(true)
 	}
 }
 
 // The reasons for which a node does not serve callers.
 var (
-	errStillAsking = errors.New("the nodes listed are being asked for their cluster")
-	errNotVouched  = errors.New("a node listed belongs to another cluster, and none of this one's own has answered")
+	errCheckPending = errors.New("the nodes listed are being asked for their cluster")
+	errNotConfirmed = errors.New("a node listed belongs to another cluster, and none of this one's own has answered")
 )
 
-func (s *standing) err() error {
+func (s *clusterCheck) err() error {
 	switch {
-	case s.vouched.Load():
+	case s.confirmed.Load():
 		return nil
-	case s.asking.Load():
-		return errStillAsking
-	case s.foreign.Load():
-		return errNotVouched
+	case s.pending.Load():
+		return errCheckPending
+	case s.otherCluster.Load():
+		return errNotConfirmed
 	}
 	return nil
 }
 
-// Standing returns nil unless this node could be in the place of another cluster's. Then
+// ClusterCheck returns nil unless this node could be in the place of another cluster's. Then
 // it serves no callers: a listed node belongs to another cluster, and neither another
 // listed node nor a quorum of its own cluster has confirmed it since the start.
-func (n *Node) Standing() error { return n.standing.err() }
+func (n *Node) ClusterCheck() error { return n.clusterCheck.err() }
 
-// doubt reports that the listed nodes are not all of this node's cluster.
-func (s *standing) doubt(doubts []string) {
-	s.doubts.Store(&doubts)
-	if len(doubts) == 0 {
+// warn reports that the listed nodes are not all of this node's cluster.
+func (s *clusterCheck) warn(warnings []string) {
+	s.warnings.Store(&warnings)
+	if len(warnings) == 0 {
 		s.log.Info("all nodes listed that answer are of this cluster")
 	}
-	for _, doubt := range doubts {
-		s.log.Warn(doubt)
+	for _, w := range warnings {
+		s.log.Warn(w)
 	}
 }
 
@@ -123,8 +123,8 @@ func (s *standing) doubt(doubts []string) {
 // Open on, and makes no calls.
 func (n *Node) Warnings() []string {
 	all := n.starter.warnings()
-	if doubts := n.standing.doubts.Load(); doubts != nil {
-		all = append(all, *doubts...)
+	if warnings := n.clusterCheck.warnings.Load(); warnings != nil {
+		all = append(all, *warnings...)
 	}
 	return all
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// aloneEvery is how often a leader checks whether its snapshot has been followed by an
-// entry.
-const aloneEvery = 200 * time.Millisecond
+// recoverySnapshotEvery is how often a leader checks whether an entry has followed its
+// snapshot.
+const recoverySnapshotEvery = 200 * time.Millisecond
 
-// aloneSnapshot takes a snapshot on a leader whose log has nothing but what follows its
-// newest snapshot, as soon as an entry follows it. After a recovery of the cluster a
+// recoverySnapshot takes the first snapshot after a recovery of the cluster: on a leader
+// whose log has only what follows its newest snapshot, as soon as an entry follows it. A
 // survivor that stored more has a snapshot that ends further, and refuses this one as
 // older. It takes the new one, which ends in a newer term.
-type aloneSnapshot struct {
+type recoverySnapshot struct {
 	raft  *raft.Raft
 	store Store
 	state StateMachine
@@ -25,10 +25,10 @@ type aloneSnapshot struct {
 }
 
 // take returns when there is a snapshot that a survivor takes, or ctx ends.
-func (a aloneSnapshot) take(ctx context.Context) {
+func (a recoverySnapshot) take(ctx context.Context) {
 	for {
-		end, alone := a.end()
-		if !alone {
+		end, only := a.end()
+		if !only {
 			return
 		}
 		if a.state.AppliedIndex() > end {
@@ -40,7 +40,7 @@ func (a aloneSnapshot) take(ctx context.Context) {
 				a.log.Debug("no snapshot of this leadership yet", "because", err)
 			}
 		}
-		if sleep(ctx, aloneEvery); ctx.Err() != nil {
+		if sleep(ctx, recoverySnapshotEvery); ctx.Err() != nil {
 			return
 		}
 	}
@@ -48,7 +48,7 @@ func (a aloneSnapshot) take(ctx context.Context) {
 
 // end returns the index that the newest snapshot ends with, and whether the log has
 // nothing from before.
-func (a aloneSnapshot) end() (index uint64, alone bool) {
+func (a recoverySnapshot) end() (index uint64, only bool) {
 	metas, err := a.store.Snapshots().List()
 	if err != nil || len(metas) == 0 {
 		return 0, false
