@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/idnode/idnode/fsm"
 )
 
 // TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther: with one of four voters down, either of
@@ -15,9 +13,6 @@ func TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	n := startNetwork(t, 4)
 	leader := n.leader()
-	for _, s := range n.servers {
-		eventually(t, "the log format with which removals are judged", func() bool { return s.state.Format() >= fsm.StrictFormat })
-	}
 	others := n.others(leader)
 	others[2].stop(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

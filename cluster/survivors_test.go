@@ -97,10 +97,6 @@ func TestASurvivorThatWasSetBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := startNetwork(t, 3)
 			a, b := n.servers[0], n.servers[1]
-			// The copy holds it too: it knows all members then.
-			eventually(t, "the strict format", func() bool {
-				return a.state.Format() >= fsm.StrictFormat && b.state.Format() >= fsm.StrictFormat
-			})
 			b.stop(true)
 			older := copyOf(t, b)
 			last := int64(0)

@@ -56,7 +56,7 @@ func (c *contents) applyOperation(dst []byte, now moment, data []byte) []byte {
 	if err := c.checkFormed(&o); err != nil {
 		return appendRefused(dst, now.index, err)
 	}
-	if err := c.roles.check(&o, c.strict()); err != nil {
+	if err := c.roles.check(&o); err != nil {
 		return appendRefused(dst, now.index, err)
 	}
 	if !o.Keyed {

@@ -91,7 +91,7 @@ func BenchmarkHiLoNext(b *testing.B) {
 }
 
 func benchmarkHiLoNext(b *testing.B, label string) {
-	l := newLogOf(b, StrictFormat)
+	l := newFormedLog(b)
 	g := raftlog.Group{}
 	for i := range 512 {
 		g.Operations = append(g.Operations, encodeOperation(opHiLo(&raftlogv1.HiLoNext{

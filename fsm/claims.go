@@ -17,7 +17,7 @@ import (
 
 // claimValue is true if an identity stepped over the claimed id. Where it is false and
 // the identity has passed the id, a seed, a merge or a floor may have moved the identity,
-// and the id may have been issued elsewhere. It is false below the strict format.
+// and the id may have been issued elsewhere.
 type claimValue bool
 
 // claimItem is an id that is claimed or may be.
@@ -85,10 +85,6 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 	return name, separator, 0, ok && zero && value == 1
 }
 
-// counts reports whether an identity steps over the item, and may have issued it. Below
-// the strict format that is so for values above 0 only.
-func (a numberedItem) counts(strict bool) bool { return a.value > 0 || strict }
-
 // claims are the claimed ids, and those that were released.
 type claims struct {
 	claimed *table.Table[claimValue]
@@ -145,15 +141,12 @@ func (s *claims) numberedFrom(from numberedItem) iter.Seq[int64] {
 
 // inWay returns the claimed values of an identity under a separator, as
 // identity.Counter.Next wants them; nil if there are no such claims at all.
-func (s *claims) inWay(f foundIdentity, separator []byte, strict bool) func(from int64) iter.Seq[int64] {
+func (s *claims) inWay(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
 	if s.numbered.Len() == 0 {
 		return nil
 	}
 	sep, _ := utf8.DecodeRune(separator)
 	return func(from int64) iter.Seq[int64] {
-		if !strict {
-			from = max(from, 1)
-		}
 		return s.numberedFrom(numberedItem{db: f.db, name: f.name, separator: sep, value: from})
 	}
 }
@@ -225,16 +218,13 @@ func (s *claims) release(item claimItem) bool {
 }
 
 // restore takes over a claim of a snapshot.
-func (s *claims) restore(m *raftlogv1.ClaimRecord, strict bool) error {
+func (s *claims) restore(m *raftlogv1.ClaimRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
 	}
 	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
 	if s.has(item) {
 		return corrupt("claim %q twice", item.id)
-	}
-	if m.GetSteppedOver() && !strict {
-		return corrupt("claim %q with a mark of a later format", item.id)
 	}
 	s.add(item, claimValue(m.GetSteppedOver()))
 	return nil
@@ -250,10 +240,10 @@ func (c *contents) claim(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	item := claimItem{db: c.databases.numberOf(o.Database), id: claim.GetId()}
-	if err := c.claims.checkFree(item, &c.identities, c.floor, c.strict()); err != nil {
+	if err := c.claims.checkFree(item, &c.identities, c.floor); err != nil {
 		return dst, err
 	}
-	if err := c.databases.checkNew(o.Database, settingMaxClaims, c.claims.claimed.Len(), "id", item.id, c.strict()); err != nil {
+	if err := c.databases.checkNew(o.Database, settingMaxClaims, c.claims.claimed.Len(), "id", item.id); err != nil {
 		return dst, err
 	}
 	c.databases.use(o.Database)
@@ -272,12 +262,12 @@ func checkClaim(o *op.Operation, id string) *refusal {
 // checkFree refuses an id that is claimed, or that an identity has issued. The state does
 // not know under which separators an identity was used, so a value counts as issued under
 // each of them. Deleting an identity does not take back issued values.
-func (s *claims) checkFree(item claimItem, identities *identities, floor floor, strict bool) *refusal {
+func (s *claims) checkFree(item claimItem, identities *identities, floor floor) *refusal {
 	if s.has(item) {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
 	n, ok := item.numbered()
-	if !ok || !n.counts(strict) || s.isFree(item, n.value, floor) {
+	if !ok || s.isFree(item, n.value, floor) {
 		return nil
 	}
 	// An unknown identity may have issued values up to the floor, if there is one.

@@ -31,37 +31,21 @@ func (l *testLog) claimRefused(id string) bool {
 }
 
 // TestValuesAtOrBelowZeroAreSteppedOver after a seed by force, and cannot be claimed
-// once they were issued. Nodes of format 2 do neither.
+// once they were issued.
 func TestValuesAtOrBelowZeroAreSteppedOver(t *testing.T) {
-	for format, want := range map[uint32][]int64{StrictFormat: {-11, -9, -2, 1}, MergeFormat: {-11}} {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			l := newLogOf(t, format)
-			l.do(opSeed("users", -12, true, nil))
-			for _, id := range []string{"users/-10", "users/-3", "users/0", "users#-9"} {
-				if l.claimRefused(id) {
-					t.Errorf("%s was refused", id)
-				}
-			}
-			diff(t, want, l.firsts("users", 10))
-			for _, id := range []string{"users/-11", "users/-1"} {
-				if l.claimRefused(id) != (format >= StrictFormat) {
-					t.Errorf("%s in format %d: %v", id, format, format < StrictFormat)
-				}
-			}
-		})
+	l := newFormedLog(t)
+	l.do(opSeed("users", -12, true, nil))
+	for _, id := range []string{"users/-10", "users/-3", "users/0", "users#-9"} {
+		if l.claimRefused(id) {
+			t.Errorf("%s was refused", id)
+		}
 	}
-}
-
-// TestClaimsOfFormat2AreSteppedOver when the format is raised.
-func TestClaimsOfFormat2AreSteppedOver(t *testing.T) {
-	l := newLogOf(t, MergeFormat)
-	l.do(opSeed("users", -5, true, nil))
-	l.do(opClaimID("users/-3"))
-	for _, tag := range []string{"A", "B", "C"} {
-		l.announceMerging(tag)
+	diff(t, []int64{-11, -9, -2, 1}, l.firsts("users", 10))
+	for _, id := range []string{"users/-11", "users/-1"} {
+		if !l.claimRefused(id) {
+			t.Errorf("%s was claimed", id)
+		}
 	}
-	l.mustApplied(l.raw(formatRaiseOperation(StrictFormat)))
-	diff(t, []int64{-4, -2}, l.firsts("users", 2))
 }
 
 func TestNumberedClaims(t *testing.T) {
@@ -82,7 +66,7 @@ func TestNumberedClaims(t *testing.T) {
 func TestAnExhaustedIdentityIsLookedAtOnce(t *testing.T) {
 	const claims = 2000
 	start := int64(math.MaxInt64 - 2*claims)
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.do(opSeed("users", start, false, nil))
 	m := &raftlogv1.Merge{}
 	for i := range int64(claims) {
@@ -126,38 +110,31 @@ func TestAnExhaustedIdentityIsLookedAtOnce(t *testing.T) {
 // TestAReleasedIDCanBeClaimedAgain though an identity has stepped over it; the
 // identity never issues it, also when it is set back or forgotten.
 func TestAReleasedIDCanBeClaimedAgain(t *testing.T) {
-	for format, again := range map[uint32]bool{StrictFormat: true, MergeFormat: false} {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			l := newLogOf(t, format)
-			l.mustApplied(l.do(opClaimID("users/2")))
-			diff(t, []int64{1, 3}, l.firsts("users", 3))
-			l.mustApplied(l.do(opReleaseID("users/2")))
-			l.state = restored(t, snapshotOf(t, l.state))
-			if l.claimRefused("users/1") != true || l.claimRefused("users/2") == again {
-				t.Fatalf("users/2 can be claimed again: %v", !again)
-			}
-			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
-			if !again {
-				return
-			}
-			if !l.claimRefused("users/2") {
-				t.Error("users/2 has two owners")
-			}
-			l.mustApplied(l.do(opReleaseID("users/2")))
-			l.mustRefuse("a second release", opReleaseID("users/2"))
-			l.mustApplied(l.do(opSeed("users", 0, true, nil)))
-			diff(t, []int64{1, 3}, l.firsts("users", 2))
-			l.mustApplied(l.do(opDelete("users", true)))
-			diff(t, []int64{1, 3}, l.firsts("users", 2))
-			diff(t, &raftlogv1.MergeResult{Claimed: 1}, l.merge(&raftlogv1.Merge{Claims: []string{"users/2"}}))
-			if got := l.state.Claims("db", "", "", 10); len(got) != 1 {
-				t.Errorf("claims %v", got)
-			}
-			l.mustApplied(l.do(opReleaseID("users/2")))
-			l.mustApplied(l.do(opClaimID("users/2")))
-			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
-		})
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opClaimID("users/2")))
+	diff(t, []int64{1, 3}, l.firsts("users", 3))
+	l.mustApplied(l.do(opReleaseID("users/2")))
+	l.state = restored(t, snapshotOf(t, l.state))
+	if !l.claimRefused("users/1") || l.claimRefused("users/2") {
+		t.Fatal("users/1 can be claimed, or users/2 cannot")
 	}
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
+	if !l.claimRefused("users/2") {
+		t.Error("users/2 has two owners")
+	}
+	l.mustApplied(l.do(opReleaseID("users/2")))
+	l.mustRefuse("a second release", opReleaseID("users/2"))
+	l.mustApplied(l.do(opSeed("users", 0, true, nil)))
+	diff(t, []int64{1, 3}, l.firsts("users", 2))
+	l.mustApplied(l.do(opDelete("users", true)))
+	diff(t, []int64{1, 3}, l.firsts("users", 2))
+	diff(t, &raftlogv1.MergeResult{Claimed: 1}, l.merge(&raftlogv1.Merge{Claims: []string{"users/2"}}))
+	if got := l.state.Claims("db", "", "", 10); len(got) != 1 {
+		t.Errorf("claims %v", got)
+	}
+	l.mustApplied(l.do(opReleaseID("users/2")))
+	l.mustApplied(l.do(opClaimID("users/2")))
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
 }
 
 // TestAnIssuedIDStaysIssued also after it was claimed and released, if an identity
@@ -196,7 +173,7 @@ func TestAnIssuedIDStaysIssued(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newMergeLog(t)
+			l := newFormedLog(t)
 			pass(l)
 			l.firsts("users", 10)
 			l.state = restored(t, snapshotOf(t, l.state))
@@ -234,7 +211,7 @@ func TestAReleasedIDIsNotClaimedWhereItMayBeIssuedElsewhere(t *testing.T) {
 	} {
 		for _, released := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, released before: %t", name, released), func(t *testing.T) {
-				l := newLogOf(t, StrictFormat)
+				l := newFormedLog(t)
 				l.mustApplied(l.do(opClaimID("users/2")))
 				diff(t, []int64{1, 3}, l.firsts("users", 3))
 				if released {
@@ -255,7 +232,7 @@ func TestAReleasedIDIsNotClaimedWhereItMayBeIssuedElsewhere(t *testing.T) {
 // TestASeedDoesNotVisitTheClaimsAboveIt: anybody with the rights to claim and to seed would
 // hold up all entries by seeds of one name with many claims.
 func TestASeedDoesNotVisitTheClaimsAboveIt(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.mustApplied(l.do(opClaimID("users/2")))
 	l.firsts("users", 3) // It steps over the claim: there is a mark.
 	for first := range 32 {
@@ -279,7 +256,7 @@ func TestASeedDoesNotVisitTheClaimsAboveIt(t *testing.T) {
 
 // TestAMergeReachesTheClaimsUnderAllSeparators up to its value, and none beyond it.
 func TestAMergeReachesTheClaimsUnderAllSeparators(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	ids := []string{"users#2", "users/2", "users/3", "users/9", "users~3", "users~9"}
 	for _, id := range ids {
 		l.mustApplied(l.do(opClaimID(id)))
@@ -316,7 +293,7 @@ func (l *testLog) claimFirst() {
 
 // TestReleasedIDsAreBounded: what is beyond the bound counts as issued.
 func TestReleasedIDsAreBounded(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	for from := 1; from <= maxReleased+1; from += MaxMerge {
 		m := &raftlogv1.Merge{}
 		for i := from; i < from+MaxMerge && i <= maxReleased+1; i++ {

@@ -84,7 +84,7 @@ func (c *contents) apply(index uint64, e *raftlog.Entry) ([]raftlog.GroupResult,
 	now := moment{index: index, unixNano: e.TimeUnixNano, clusterID: e.ClusterID}
 	results := c.applyGroups(now, e.Groups)
 	c.applied = index
-	c.members.settle(index, c.strict())
+	c.members.settle(index)
 	return results, nil
 }
 

@@ -67,10 +67,9 @@ func (d *databases) grow(db uint32, names, bytes int64) {
 }
 
 // checkNew refuses a new name, tag or claimed id if it has a control character, or if
-// room refuses it. A merge skips the former check: names from before that rule can be
-// restored.
-func (d *databases) checkNew(database []byte, limit settingID, used int, field, text string, strict bool) *refusal {
-	if r, found := docid.FirstControl(text); found && strict {
+// room refuses it. A merge skips the former check.
+func (d *databases) checkNew(database []byte, limit settingID, used int, field, text string) *refusal {
+	if r, found := docid.FirstControl(text); found {
 		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)
 	}
 	if err := d.roomIn(d.numberOf(database), 1, len(text)); err != nil {

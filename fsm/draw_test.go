@@ -18,7 +18,7 @@ func (r *randomRun) draw(t *rapid.T) []*raftlogv1.Operation {
 	for i := range ops {
 		ops[i] = r.drawOperation(t)
 		if rapid.IntRange(0, 3).Draw(t, "keyed") == 0 {
-			ops[i].Request = r.drawKey(t)
+			ops[i] = keyed(ops[i], r.drawKey(t))
 		}
 	}
 	return ops
@@ -26,8 +26,8 @@ func (r *randomRun) draw(t *rapid.T) []*raftlogv1.Operation {
 
 func (r *randomRun) drawKey(t *rapid.T) *raftlogv1.RequestKey {
 	k := key(rapid.IntRange(1, 12).Draw(t, "key"), uint64(rapid.IntRange(1, 6).Draw(t, "fingerprint")/6))
-	if rapid.IntRange(0, 3).Draw(t, "retry") == 0 {
-		k.Retry = true
+	k.Retry = rapid.IntRange(0, 3).Draw(t, "retry") == 0
+	if k.Retry || rapid.Bool().Draw(t, "says since") {
 		k.Since = rapid.Uint64Range(0, r.index).Draw(t, "since")
 	}
 	return k

@@ -40,8 +40,6 @@ type etagCounter struct {
 // etags are the records of all nodes' etags.
 type etags struct {
 	byNode map[nodeID]*etagRecord
-	// strict says that the hash is that of StrictFormat.
-	strict bool
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
 	floors func(nodeID []byte, etags *raftlogv1.EtagState)
@@ -59,22 +57,13 @@ func (s *etags) of(node nodeID) *etagRecord {
 func (s *etags) put(e *etagRecord) {
 	s.drop(e.node)
 	s.byNode[e.node] = e
-	s.hash.Add(hashEtags(e, s.strict))
-}
-
-// hashAgain computes the hashes of all records, after the format has changed their
-// content.
-func (s *etags) hashAgain(strict bool) {
-	s.strict, s.hash = strict, 0
-	for _, e := range s.byNode {
-		s.hash.Add(hashEtags(e, strict))
-	}
+	s.hash.Add(hashEtags(e))
 }
 
 // drop forgets a node's record, if it has one.
 func (s *etags) drop(node nodeID) {
 	if e := s.byNode[node]; e != nil {
-		s.hash.Remove(hashEtags(e, s.strict))
+		s.hash.Remove(hashEtags(e))
 		delete(s.byNode, node)
 	}
 }
@@ -166,7 +155,7 @@ func (c *contents) etagRaise(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	e := c.etags.of(node)
-	counters, beyond, err := mergeEtags(e.counters, to, &c.settings, c.strict())
+	counters, beyond, err := mergeEtags(e.counters, to, &c.settings)
 	if err != nil {
 		return dst, err
 	}
@@ -185,9 +174,6 @@ func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal)
 	if err := decodePayload(o, &stop); err != nil {
 		return dst, err
 	}
-	if stop.GetPartial() && !c.strict() {
-		return dst, invalid("", "%v", op.ErrMalformed) // Nodes of format 2 do not know the field.
-	}
 	at := make([]etagCounter, 0, len(stop.GetLast()))
 	for _, l := range stop.GetLast() {
 		// A partitioned node may have passed its ceiling.
@@ -202,11 +188,7 @@ func (c *contents) etagCleanStop(dst []byte, o *op.Operation) ([]byte, *refusal)
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "start",
 			"is %d, the node is in its start %d", stop.GetStart(), e.start)
 	}
-	known := e.counters // With what earlier parts said.
-	if !c.strict() {
-		known = e.withoutLast()
-	}
-	counters, beyond, err := mergeEtags(known, at, &c.settings, c.strict())
+	counters, beyond, err := mergeEtags(e.counters, at, &c.settings)
 	if err != nil {
 		return dst, err
 	}
@@ -225,9 +207,8 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 }
 
 // mergeEtags returns the counters with the changes, of each database the maxima, and the
-// databases without room: new ones are taken in their order. Below the strict format
-// there is room for all, or a refusal. It sorts changes.
-func mergeEtags(counters, changes []etagCounter, limits *settings, strict bool) (merged []etagCounter, beyond []string, _ *refusal) {
+// databases without room: new ones are taken in their order. It sorts changes.
+func mergeEtags(counters, changes []etagCounter, limits *settings) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
 			return nil, nil, err
@@ -249,9 +230,6 @@ func mergeEtags(counters, changes []etagCounter, limits *settings, strict bool) 
 		default:
 			beyond = append(beyond, change.database)
 		}
-	}
-	if len(beyond) > 0 && !strict {
-		return nil, nil, limits.quota(settingMaxDatabases)
 	}
 	return append(merged, counters...), beyond, nil
 }

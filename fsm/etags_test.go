@@ -1,40 +1,28 @@
 package fsm
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // TestARaiseTakesWhatFits: of databases beyond the limit the answer tells; the
-// others are raised. Nodes of format 2 refuse all of them.
+// others are raised.
 func TestARaiseTakesWhatFits(t *testing.T) {
-	for _, format := range []uint32{MergeFormat, StrictFormat} {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			l := newLogOf(t, format)
-			l.mustApplied(l.do(opSet("max-databases", 2)))
-			l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 10})))
-			got := l.do(opRaiseEtags("A", map[string]uint64{"z": 9, "m": 20, "a": 7, "b": 8}))
-			want := map[string]uint64{"a": 7, "m": 20}
-			if format < StrictFormat {
-				want = map[string]uint64{"m": 10}
-				diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, got.GetRefusal().GetReason())
-			} else {
-				diff(t, []string{"b", "z"}, l.mustApplied(got).GetEtag().GetRefused())
-			}
-			diff(t, want, l.ceilings("A"))
-			// What is there already is raised also where the limit was lowered since.
-			l.mustApplied(l.do(opSet("max-databases", 1)))
-			if got := l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 30}))); got.GetEtag() != nil {
-				t.Errorf("a raise that fits: %v", got)
-			}
-			diff(t, uint64(30), l.ceilings("A")["m"])
-			// A name that no state holds fails the operation as a whole.
-			l.mustRefuse("no name", opRaiseEtags("A", map[string]uint64{"m": 40, "": 1}))
-		})
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opSet("max-databases", 2)))
+	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 10})))
+	got := l.do(opRaiseEtags("A", map[string]uint64{"z": 9, "m": 20, "a": 7, "b": 8}))
+	diff(t, []string{"b", "z"}, l.mustApplied(got).GetEtag().GetRefused())
+	diff(t, map[string]uint64{"a": 7, "m": 20}, l.ceilings("A"))
+	// What is there already is raised also where the limit was lowered since.
+	l.mustApplied(l.do(opSet("max-databases", 1)))
+	if got := l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"m": 30}))); got.GetEtag() != nil {
+		t.Errorf("a raise that fits: %v", got)
 	}
+	diff(t, uint64(30), l.ceilings("A")["m"])
+	// A name that no state holds fails the operation as a whole.
+	l.mustRefuse("no name", opRaiseEtags("A", map[string]uint64{"m": 40, "": 1}))
 }
 
 // ceilings are those of a node.
@@ -54,8 +42,8 @@ func opPartialStop(node string, start uint64, last map[string]uint64) *raftlogv1
 
 // TestACleanStopComesInParts, and counts with the last one only.
 func TestACleanStopComesInParts(t *testing.T) {
-	l := newMergeLog(t)
-	l.announceMerging("A")
+	l := newFormedLog(t)
+	l.announce("A")
 	l.mustApplied(l.do(opRaiseEtags("A", map[string]uint64{"a": 100, "b": 100, "c": 100})))
 	l.mustApplied(l.do(opPartialStop("A", 1, map[string]uint64{"a": 1, "b": 2})))
 	l.mustApplied(l.do(opPartialStop("A", 1, map[string]uint64{"b": 2, "c": 3}))) // Repeated in part.
@@ -72,21 +60,12 @@ func TestACleanStopComesInParts(t *testing.T) {
 	}}
 	diff(t, want, l.state.Etags(nodeNamed("node A")))
 	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
-	l.announceMerging("A")
+	l.announce("A")
 	l.mustApplied(l.do(opPartialStop("A", 2, map[string]uint64{"a": 50})))
-	l.announceMerging("A")
+	l.announce("A")
 	for _, d := range l.state.Etags(nodeNamed("node A")).GetDatabases() {
 		if d.GetLast() != 0 {
 			t.Errorf("a stop that was not complete counts after the next start: %v", d)
 		}
-	}
-}
-
-// TestPartsNeedTheirFormat: a cluster of format 2 answers as its older members do.
-func TestPartsNeedTheirFormat(t *testing.T) {
-	l := newLogOf(t, MergeFormat)
-	r := l.mustRefuse("format 2", opPartialStop("A", 0, map[string]uint64{"a": 1}))
-	if want := invalid("", "%v", op.ErrMalformed); r.GetReason() != want.reason || r.GetDetail() != want.detail {
-		t.Errorf("refused with %v", r)
 	}
 }

@@ -23,9 +23,9 @@ type floor struct {
 func (f floor) hilo() hilo.Counter { return hilo.Counter{Max: f.names, Peak: f.names} }
 
 // restore takes over the floor of a snapshot.
-func (f *floor) restore(m *raftlogv1.FloorRecord, format uint32) error {
+func (f *floor) restore(m *raftlogv1.FloorRecord) error {
 	restored := floor{names: m.GetNames(), epoch: m.GetEpoch()}
-	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 || format < MergeFormat {
+	if *f != (floor{}) || restored == (floor{}) || restored.names < 0 {
 		return corrupt("a floor of %d in epoch %d, or two", restored.names, restored.epoch)
 	}
 	*f = restored

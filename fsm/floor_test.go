@@ -4,43 +4,36 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // TestAFloorHoldsForNamesThatAreKnown: hidden ones too, and no range that was given
-// before comes back below it. Nodes of format 2 leave them as they are.
+// before comes back below it.
 func TestAFloorHoldsForNamesThatAreKnown(t *testing.T) {
-	for format, want := range map[uint32]int64{StrictFormat: 1001, MergeFormat: 2} {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			l := newLogOf(t, format)
-			for _, name := range []string{"shown", "hidden"} {
-				l.do(opNext(name, 1))
-			}
-			l.do(opDelete("hidden", false))
-			l.do(opSeed("far", 5000, false, nil))
-			issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
-			l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})))
-			diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
-			if _, shown := l.state.Identity("db", "hidden"); shown {
-				t.Error("a hidden identity is shown")
-			}
-			for name, want := range map[string]int64{"shown": want, "hidden": want, "far": 5001} {
-				if got := l.do(opNext(name, 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != want {
-					t.Errorf("%s goes on at %d, want %d", name, got, want)
-				}
-			}
-			diff(t, format < StrictFormat, l.giveBack("orders", issued))
-			if format >= StrictFormat {
-				diff(t, int64(1001), l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
-			}
-		})
+	l := newFormedLog(t)
+	for _, name := range []string{"shown", "hidden"} {
+		l.do(opNext(name, 1))
 	}
+	l.do(opDelete("hidden", false))
+	l.do(opSeed("far", 5000, false, nil))
+	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
+	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})))
+	diff(t, hashFromScratch(l.state.contents), l.state.contents.hash())
+	if _, shown := l.state.Identity("db", "hidden"); shown {
+		t.Error("a hidden identity is shown")
+	}
+	for name, want := range map[string]int64{"shown": 1001, "hidden": 1001, "far": 5001} {
+		if got := l.do(opNext(name, 1)).GetIdentityNext().GetValues()[0].GetFirst(); got != want {
+			t.Errorf("%s goes on at %d, want %d", name, got, want)
+		}
+	}
+	diff(t, false, l.giveBack("orders", issued))
+	diff(t, int64(1001), l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders"})).GetHiloNext().GetLow())
 }
 
 // TestAFloorKeepsNoRangeThatBeginsBelowIt although the counter is above it.
 func TestAFloorKeepsNoRangeThatBeginsBelowIt(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
 	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 20})))
 	if l.giveBack("orders", issued) {
@@ -51,7 +44,7 @@ func TestAFloorKeepsNoRangeThatBeginsBelowIt(t *testing.T) {
 // TestAFloorHoldsForNamesThatChangeMeanwhile: between two batches one identity is
 // shown again, and one is deleted.
 func TestAFloorHoldsForNamesThatChangeMeanwhile(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	for from := range floorBatch/MaxMerge + 1 {
 		m := &raftlogv1.Merge{}
 		for i := range MaxMerge {
@@ -86,7 +79,7 @@ func TestAFloorHoldsForNamesThatChangeMeanwhile(t *testing.T) {
 // TestAFloorIsRaisedInBatches: one entry does not hold up the others, however many
 // names there are.
 func TestAFloorIsRaisedInBatches(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	const names = floorBatch + 10
 	for _, kind := range []func(m *raftlogv1.Merge, name string){
 		func(m *raftlogv1.Merge, name string) {
@@ -128,9 +121,4 @@ func TestAFloorIsRaisedInBatches(t *testing.T) {
 		l.mustRefuse(bad, opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1, Resume: bad}))
 	}
 	l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 99, Resume: "7/0/a"}))) // Behind all.
-	old := newLogOf(t, MergeFormat)
-	want := invalid("", "%v", op.ErrMalformed)
-	if r := old.mustRefuse("format 2", opMergeClusterOf(&raftlogv1.MergeCluster{Floor: -1, Resume: "0/0/a"})); r.GetDetail() != want.detail {
-		t.Errorf("refused with %v", r)
-	}
 }

@@ -43,7 +43,6 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	if err := New(Config{}).Restore(bytes.NewReader(forge(plain))); err != nil {
 		t.Fatalf("nothing is wrong with this one: %v", err)
 	}
-	strict := func(h *raftlogv1.SnapshotHeader) { h.LogFormat = StrictFormat }
 	membership := func(index uint64) *raftlogv1.SnapshotRecord {
 		return &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_MembershipIndex{MembershipIndex: index}}
 	}
@@ -60,25 +59,15 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 	ahead := asRecord(&raftlogv1.SessionRecord{Origin: nodeNamed("node A"), Session: 5, Results: []*raftlogv1.SessionResult{{Sequence: 65}}})
 	request := asRecord(&raftlogv1.RequestRecord{Key: make([]byte, 16)})
 	setting := asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: 7})
-	second := head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = rolesFormat })
 	roles := asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: encodedRoles(t)})
 	etags := asRecord(&raftlogv1.EtagRecord{Node: nodeNamed("node A"), Start: 1})
 	for name, data := range map[string][]byte{
-		"wrong hash":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
-		"format zero":       forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
-		"fold version zero": forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
-		"log format zero":   forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
-		"membership in format 2": forge(head(func(h *raftlogv1.SnapshotHeader) {
-			h.LogFormat, h.StateHash = MergeFormat, membershipHash(MergeFormat, 7)
-		}), membership(7)),
-		"membership never changed": forge(head(func(h *raftlogv1.SnapshotHeader) {
-			strict(h)
-			h.StateHash = membershipHash(h.LogFormat, 0)
-		}), membership(0)),
-		"membership twice": forge(head(func(h *raftlogv1.SnapshotHeader) {
-			strict(h)
-			h.StateHash = membershipHash(h.LogFormat, 7)
-		}), membership(7), membership(7)),
+		"wrong hash":               forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = 1 })),
+		"format zero":              forge(head(func(h *raftlogv1.SnapshotHeader) { h.Format = 0 })),
+		"fold version zero":        forge(head(func(h *raftlogv1.SnapshotHeader) { h.FoldVersion = 0 })),
+		"log format zero":          forge(head(func(h *raftlogv1.SnapshotHeader) { h.LogFormat = 0 })),
+		"membership never changed": forge(plain, membership(0)),
+		"membership twice":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.StateHash = membershipHash(7) }), membership(7), membership(7)),
 		"short cluster id":         forge(head(func(h *raftlogv1.SnapshotHeader) { h.ClusterId = []byte("x") })),
 		"empty record":             forge(plain, &raftlogv1.SnapshotRecord{}),
 		"identity without db":      forge(plain, identity),
@@ -102,11 +91,10 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 		"setting twice":            forge(plain, setting, setting),
 		"unknown setting":          forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "x"})),
 		"setting out of range":     forge(plain, asRecord(&raftlogv1.SettingRecord{Key: "max-claims", Value: -1})),
-		"roles in format 1":        forge(plain, roles),
-		"roles twice":              forge(second, roles, roles),
-		"roles never set":          forge(second, asRecord(&raftlogv1.RolesRecord{Table: encodedRoles(t)})),
-		"no roles":                 forge(second, asRecord(&raftlogv1.RolesRecord{LogIndex: 3})),
-		"roles that are none":      forge(second, asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: []byte("x")})),
+		"roles twice":              forge(plain, roles, roles),
+		"roles never set":          forge(plain, asRecord(&raftlogv1.RolesRecord{Table: encodedRoles(t)})),
+		"no roles":                 forge(plain, asRecord(&raftlogv1.RolesRecord{LogIndex: 3})),
+		"roles that are none":      forge(plain, asRecord(&raftlogv1.RolesRecord{LogIndex: 3, Table: []byte("x")})),
 		"etags of nobody":          forge(plain, etags),
 		"etags twice":              forge(plain, member, etags, etags),
 		"a frame of a terabyte":    append([]byte(snapshotMagic), protowire.AppendVarint(nil, 1<<40)...),
@@ -161,20 +149,9 @@ func TestASnapshotThatIsTooNewIsNotDamaged(t *testing.T) {
 	}
 }
 
-// TestTheHeaderStaysAsItWas: programs up to log format 2 look for unknown fields before
-// they look at the format, so a header with a new field is damage to them.
-func TestTheHeaderStaysAsItWas(t *testing.T) {
-	fields := (&raftlogv1.SnapshotHeader{}).ProtoReflect().Descriptor().Fields()
-	if fields.Len() != 8 || fields.ByNumber(8) == nil {
-		t.Errorf("the header has %d fields: what newer formats add is a record", fields.Len())
-	}
-}
-
-// membershipHash is that of a state of nothing but a log format and the index of a
-// change of the membership.
-func membershipHash(format uint32, index uint64) uint64 {
+// membershipHash is that of a state of nothing but the index of a change of the membership.
+func membershipHash(index uint64) uint64 {
 	c := newContents()
-	c.setFormat(format)
 	c.members.index = index
 	return c.hash()
 }

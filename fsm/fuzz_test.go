@@ -30,7 +30,7 @@ func FuzzApplyOperation(f *testing.F) {
 	for _, o := range seriesOperations() {
 		f.Add(o)
 	}
-	l := newLogOf(f, StrictFormat)
+	l := newFormedLog(f)
 	for _, o := range seriesOperations()[:2] {
 		l.mustApplied(l.raw(o))
 	}

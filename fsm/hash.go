@@ -52,12 +52,7 @@ func hashHiLo(db uint32, tag string, packed packedHiLo) uint64 {
 
 func hashClaim(item claimItem, steppedOver claimValue) uint64 {
 	var s statehash.Space
-	r := s.Begin(recordClaim).Number(uint64(item.db)).Text(item.id)
-	// Without the mark, it is hashed as it was before there was one.
-	if steppedOver {
-		r = r.Flag(true)
-	}
-	return r.Hash()
+	return s.Begin(recordClaim).Number(uint64(item.db)).Text(item.id).Flag(bool(steppedOver)).Hash()
 }
 
 func hashReleased(item claimItem) uint64 {
@@ -67,14 +62,10 @@ func hashReleased(item claimItem) uint64 {
 
 func hashMember(m *raftlogv1.Member) uint64 {
 	var s statehash.Space
-	r := s.Begin(recordMember).Data(m.GetId()).Text(m.GetTag()).
+	return s.Begin(recordMember).Data(m.GetId()).Text(m.GetTag()).
 		Text(m.GetGrpcAddress()).Text(m.GetRaftAddress()).Text(m.GetHttpAddress()).
 		Flag(m.GetWatcher()).Flag(m.GetVoter()).Flag(m.GetRemoved()).
-		Number(uint64(m.GetLogFormat()))
-	if m.GetStarts() > 0 || m.GetProcess() > 0 {
-		r = r.Number(m.GetStarts()).Number(m.GetProcess())
-	}
-	return r.Hash()
+		Number(uint64(m.GetLogFormat())).Number(m.GetStarts()).Number(m.GetProcess()).Hash()
 }
 
 func hashSession(session *session) uint64 {
@@ -83,12 +74,10 @@ func hashSession(session *session) uint64 {
 		Number(session.number).Number(session.acknowledged).Hash()
 }
 
-// hashGroup takes, from StrictFormat on, of a refusal the reason alone: its words are for
-// people, and releases may differ in them.
-func hashGroup(session *session, sequence uint64, results [][]byte, strict bool) uint64 {
-	if strict {
-		results = withoutWords(results)
-	}
+// hashGroup takes of a refusal the reason alone: its words are for people, and releases
+// may differ in them.
+func hashGroup(session *session, sequence uint64, results [][]byte) uint64 {
+	results = withoutWords(results)
 	size := len(statehash.Space{})
 	for _, result := range results {
 		size += 8 + len(result)
@@ -128,22 +117,14 @@ func hashSetting(id settingID, value int64) uint64 {
 	return s.Begin(recordSetting).Text(settingTable[id].Key).Number(uint64(value)).Hash()
 }
 
-// hashEtags takes, from StrictFormat on, every floor. Below it those that are 0 are left
-// out, so that one of the last counter is like one of the record.
-func hashEtags(e *etagRecord, strict bool) uint64 {
+func hashEtags(e *etagRecord) uint64 {
 	const each = 48 // bytes of a counter whose database has a name of usual length
 	r := append(make(statehash.Record, 0, len(statehash.Space{})+each*len(e.counters)), byte(recordEtags))
 	r = r.Data(e.node[:]).Number(e.start).Flag(e.clean)
 	for _, c := range e.counters {
-		r = r.Text(c.database).Number(c.ceiling).Number(c.last)
-		if c.floor > 0 || strict {
-			r = r.Number(c.floor)
-		}
+		r = r.Text(c.database).Number(c.ceiling).Number(c.last).Number(c.floor)
 	}
-	if e.floor > 0 || strict {
-		r = r.Number(e.floor)
-	}
-	return r.Hash()
+	return r.Number(e.floor).Hash()
 }
 
 func hashRoles(roles *roles) uint64 {

@@ -8,7 +8,6 @@ import (
 	"github.com/idnode/idnode/fsm/table"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/series"
 )
 
@@ -42,11 +41,11 @@ func hashFromScratch(c *contents) uint64 {
 	for _, s := range c.sessions.byOrigin {
 		h.Add(hashSession(s))
 		for _, r := range s.results {
-			h.Add(hashGroup(s, r.sequence, r.results, c.strict()))
+			h.Add(hashGroup(s, r.sequence, r.results))
 		}
 	}
 	for _, e := range c.etags.byNode {
-		h.Add(hashEtags(e, c.strict()))
+		h.Add(hashEtags(e))
 	}
 	for position := c.requests.first; position < c.requests.next; position++ {
 		h.Add(c.requests.hashAt(position))
@@ -97,86 +96,39 @@ func copied(s *series.Series) *series.Series {
 }
 
 // TestWordsOfRefusalsAreNotState: two releases may word a refusal differently, and have
-// equal states anyway, from StrictFormat on.
+// equal states anyway.
 func TestWordsOfRefusalsAreNotState(t *testing.T) {
-	with := func(format uint32, field, words string, reason raftlogv1.RefusalReason, index uint64) *contents {
+	with := func(field, words string, reason raftlogv1.RefusalReason, index uint64) uint64 {
 		c := newContents()
-		c.setFormat(MergeFormat)
 		c.sessions.open(nodeID{1}, 5)
 		applied := op.AppendValue(op.AppendLogIndex(nil, 9), 1)
 		refused := appendRefused(nil, index, refuse(reason, field, "%s", words))
-		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 1, [][]byte{applied, refused, applied}, c.strict())
-		c.setFormat(format)
-		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 2, [][]byte{refused}, c.strict())
-		if c.hash() != hashFromScratch(c) {
-			t.Errorf("format %d: the hash is not that of what is stored", format)
-		}
-		return c
+		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 1, [][]byte{applied, refused, applied})
+		return c.hash()
 	}
 	const claimed, exhausted = raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED
-	for format, want := range map[uint32]bool{MergeFormat: false, StrictFormat: true} {
-		one, two := with(format, "id", "is claimed", claimed, 9), with(format, "ID", "is claimed already", claimed, 9)
-		if (one.hash() == two.hash()) != want {
-			t.Errorf("format %d: equal hashes %v, want %v", format, !want, want)
-		}
+	one := with("id", "is claimed", claimed, 9)
+	if one != with("ID", "is claimed already", claimed, 9) {
+		t.Error("the words are in the hash")
 	}
-	one := with(StrictFormat, "id", "x", claimed, 9)
-	if one.hash() == with(StrictFormat, "id", "x", exhausted, 9).hash() {
+	if one == with("id", "is claimed", exhausted, 9) {
 		t.Error("the reason is not in the hash")
 	}
-	if one.hash() == with(StrictFormat, "id", "x", claimed, 10).hash() {
+	if one == with("id", "is claimed", claimed, 10) {
 		t.Error("the log index is not in the hash")
 	}
 }
 
-// TestResultsAreHashedAgainWithTheFormat: the hash is that of a state that is
-// restored from its snapshot, before and after the raise.
-func TestResultsAreHashedAgainWithTheFormat(t *testing.T) {
-	l := newLogOf(t, MergeFormat)
-	var session uint64
-	for _, tag := range []string{"C", "B", "A"} {
-		m := testMember(tag)
-		m.LogFormat = StrictFormat
-		session = l.mustApplied(l.raw(announceOperation(m))).GetMember().GetSession()
-	}
-	for i, operation := range [][]byte{
-		encodeOperation(opClaimID("users/1")), encodeOperation(opClaimID("users/1")),
-		formatRaiseOperation(StrictFormat), encodeOperation(opClaimID("users/1")),
-	} {
-		l.apply(raftlog.Group{Origin: testMember("A").GetId(), Session: session, Sequence: uint64(i + 1), Operations: [][]byte{operation}})
-		_, hash := l.state.Hash()
-		if _, again := restored(t, snapshotOf(t, l.state)).Hash(); hash != again || hash != hashFromScratch(l.state.contents) {
-			t.Errorf("after %d groups: the hash is %x, %x when restored, %x when computed", i+1, hash, again, hashFromScratch(l.state.contents))
-		}
-	}
-	if l.state.Format() != StrictFormat {
-		t.Error("the format was not raised")
-	}
-}
-
-// TestEachFloorOfEtagsIsInTheHash from StrictFormat on: of a record, or of one of its
-// counters. Below it, states are hashed as nodes of format 2 do.
+// TestEachFloorOfEtagsIsInTheHash: of a record, or of one of its counters.
 func TestEachFloorOfEtagsIsInTheHash(t *testing.T) {
-	ofRecord := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}, floor: 7}
-	ofCounter := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
 	none := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}}
-	for format, like := range map[uint32]bool{MergeFormat: true, StrictFormat: false} {
-		with := func(e *etagRecord) uint64 {
-			c := newContents()
-			c.setFormat(MergeFormat)
-			c.etags.put(e)
-			c.setFormat(format)
-			if c.hash() != hashFromScratch(c) {
-				t.Errorf("format %d: the hash is not that of what is stored", format)
-			}
-			return c.hash()
-		}
-		if got := with(ofRecord) == with(ofCounter); got != like {
-			t.Errorf("format %d: a floor of the record is like one of a counter: %t", format, got)
-		}
-		if with(none) == with(ofRecord) || with(none) == with(ofCounter) {
-			t.Errorf("format %d: a floor is not in the hash", format)
-		}
+	ofRecord := &etagRecord{node: nodeID{1}, counters: none.counters, floor: 7}
+	ofCounter := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
+	if hashEtags(ofRecord) == hashEtags(ofCounter) {
+		t.Error("a floor of the record is like one of a counter")
+	}
+	if hashEtags(none) == hashEtags(ofRecord) || hashEtags(none) == hashEtags(ofCounter) {
+		t.Error("a floor is not in the hash")
 	}
 }
 

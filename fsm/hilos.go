@@ -78,11 +78,11 @@ func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
 }
 
 // checkNew is databases.checkNew for a counter, if it is new.
-func (s *hilos) checkNew(database []byte, f foundHiLo, strict bool) *refusal {
+func (s *hilos) checkNew(database []byte, f foundHiLo) *refusal {
 	if f.exists {
 		return nil
 	}
-	return s.databases.checkNew(database, settingMaxHiLos, s.counters.Len(), "tag", f.tag, strict)
+	return s.databases.checkNew(database, settingMaxHiLos, s.counters.Len(), "tag", f.tag)
 }
 
 // eachFrom calls f for the counters from a place on, with the number to which returns can
@@ -101,7 +101,7 @@ func (s *hilos) eachFrom(from knownName, f func(k knownName, stands int64) bool)
 // raise raises the counter of a known tag to a floor.
 func (s *hilos) raise(k knownName, to int64) {
 	found := s.find(k.db, k.name, floor{})
-	s.put(found, raisedHiLo(found.counter, to, 0, true))
+	s.put(found, raisedHiLo(found.counter, to, 0))
 }
 
 // skipAhead raises all counters, and returns how many there are.
@@ -151,7 +151,7 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err := decodePayload(o, &next); err != nil {
 		return dst, err
 	}
-	holder, err := c.holder(now, o, &next)
+	holder, err := holderOf(now, o, &next)
 	if err != nil {
 		return dst, err
 	}
@@ -163,14 +163,14 @@ func (c *contents) hiloNext(dst []byte, now moment, o *op.Operation) ([]byte, *r
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), next.GetTag(), c.floor)
-	if err := c.hilos.checkNew(o.Database, found, c.strict()); err != nil {
+	if err := c.hilos.checkNew(o.Database, found); err != nil {
 		return dst, err
 	}
 	counter, issued, failed := found.counter.Next(size, next.GetLastMax(), next.GetToken(), holder)
 	if failed != nil {
 		return dst, refuseHiLo(failed, found)
 	}
-	if c.strict() && next.GetMaxHigh() > 0 && issued.High > next.GetMaxHigh() {
+	if next.GetMaxHigh() > 0 && issued.High > next.GetMaxHigh() {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
 			"the next range of %q would end at %d, above the %d that the caller allows", found.tag, issued.High, next.GetMaxHigh())
 	}
@@ -246,18 +246,16 @@ func (c *contents) hiloSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	found := c.hilos.find(c.databases.numberOf(o.Database), set.GetTag(), c.floor)
-	if err := c.hilos.checkNew(o.Database, found, c.strict()); err != nil {
+	if err := c.hilos.checkNew(o.Database, found); err != nil {
 		return dst, err
 	}
 	counter, failed := found.counter.Set(set.GetMax(), set.GetExpected())
 	if failed != nil {
 		return dst, refuseHiLo(failed, found)
 	}
-	if c.strict() {
-		// The value that is set counts as taken, even if Max was there already: no range
-		// comes back.
-		counter.Outstanding = nil
-	}
+	// The value that is set counts as taken, even if Max was there already: no range comes
+	// back.
+	counter.Outstanding = nil
 	c.databases.use(o.Database)
 	c.hilos.put(found, counter)
 	c.hilos.tell(found.db, found.tag, counter.Max)

@@ -17,7 +17,7 @@ import (
 // which of them are taken by something else.
 func TestNumbersThatNoRangeTookAreTold(t *testing.T) {
 	var told []string
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	l.state.hiloTaken = func(database, tag string, upTo int64) {
 		told = append(told, fmt.Sprintf("%s/%s %d", database, tag, upTo))
 	}

@@ -33,8 +33,7 @@ type RangeHolder struct {
 	Issued time.Time
 }
 
-// HolderOf returns who got an outstanding range; false if that is not known, because it
-// was issued below StrictFormat.
+// HolderOf returns who got an outstanding range; false if that is not known.
 func HolderOf(o hilo.Outstanding) (RangeHolder, bool) {
 	if o.Holder.Who == "" {
 		return RangeHolder{}, false
@@ -62,15 +61,8 @@ func (h RangeHolder) packed() hilo.Holder {
 	return hilo.Holder{Who: strings.TrimRight(who, "\x00"), At: h.Issued.Unix()}
 }
 
-// holder returns who asks for a range. Below StrictFormat nobody says so, and nothing is
-// kept.
-func (c *contents) holder(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
-	if !c.strict() {
-		if next.GetLabel() != "" || next.GetReserve() {
-			return hilo.Holder{}, invalid("", "%v", op.ErrMalformed)
-		}
-		return hilo.Holder{}, nil
-	}
+// holderOf returns who asks for a range.
+func holderOf(now moment, o *op.Operation, next *raftlogv1.HiLoNext) (hilo.Holder, *refusal) {
 	if _, control := docid.FirstControl(next.GetLabel()); control || len(next.GetLabel()) > MaxLabelBytes {
 		return hilo.Holder{}, invalid("label", "is longer than %d bytes, or has control characters", MaxLabelBytes)
 	}

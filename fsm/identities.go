@@ -94,11 +94,11 @@ func (s *identities) table(hidden bool) *table.Table[identityValue] {
 func (s *identities) count() int { return s.shown.Len() + s.hidden.Len() }
 
 // checkNew is databases.checkNew for an identity, if it is new.
-func (s *identities) checkNew(database []byte, f foundIdentity, strict bool) *refusal {
+func (s *identities) checkNew(database []byte, f foundIdentity) *refusal {
 	if f.exists {
 		return nil
 	}
-	return s.databases.checkNew(database, settingMaxIdentities, s.count(), "name", f.name, strict)
+	return s.databases.checkNew(database, settingMaxIdentities, s.count(), "name", f.name)
 }
 
 // eachFrom calls f for the identities of a kind from a place on, with their values.
@@ -167,19 +167,19 @@ func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) 
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), string(next.Name), c.floor)
-	if err := c.identities.checkNew(o.Database, found, c.strict()); err != nil {
+	if err := c.identities.checkNew(o.Database, found); err != nil {
 		return dst, err
 	}
 	if c.claims.full.has(found, next) {
 		return dst, refuseIdentity(identity.ErrExhausted, found)
 	}
-	counter, blocks, failed := found.counter().Next(next.Count, c.claims.inWay(found, next.Separator, c.strict()))
+	counter, blocks, failed := found.counter().Next(next.Count, c.claims.inWay(found, next.Separator))
 	if failed != nil {
 		c.claims.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
 	}
 	c.databases.use(o.Database)
-	if c.strict() && c.claims.numbered.Len() > 0 {
+	if c.claims.numbered.Len() > 0 {
 		separator, _ := utf8.DecodeRune(next.Separator)
 		c.claims.stepOver(numberedItem{db: found.db, name: found.name, separator: separator, value: found.last + 1}, counter.Last)
 	}
@@ -222,7 +222,7 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 		return dst, err
 	}
 	found := c.identities.find(c.databases.numberOf(o.Database), seed.GetName(), c.floor)
-	if err := c.identities.checkNew(o.Database, found, c.strict()); err != nil {
+	if err := c.identities.checkNew(o.Database, found); err != nil {
 		return dst, err
 	}
 	counter, err := found.counter().Seed(seed.GetValue(), seed.GetForce(), seed.Expected)
@@ -234,13 +234,13 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	}
 	c.databases.use(o.Database)
 	c.identities.put(found, counter)
-	return op.AppendValue(appendBefore(dst, &seed, found, c.format), counter.Last), nil
+	return op.AppendValue(appendBefore(dst, &seed, found), counter.Last), nil
 }
 
 // appendBefore appends, for a seed by force, the identity's previous state, which the
 // audit log records.
-func appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity, format uint32) []byte {
-	if !seed.GetForce() || !found.exists || format < rolesFormat {
+func appendBefore(dst []byte, seed *raftlogv1.IdentitySeed, found foundIdentity) []byte {
+	if !seed.GetForce() || !found.exists {
 		return dst
 	}
 	return op.AppendBefore(dst, found.last)
@@ -263,11 +263,8 @@ func (c *contents) identityDelete(dst []byte, o *op.Operation) ([]byte, *refusal
 	if del.GetForget() {
 		c.identities.forget(found)
 	} else {
-		kept := identity.Counter{Last: found.last, Hidden: true}
-		if c.strict() {
-			kept.Last = max(kept.Last, c.floor.names) // raiseKnown may have passed the hidden ones.
-		}
-		c.identities.put(found, kept)
+		last := max(found.last, c.floor.names) // raiseKnown may have passed the hidden ones.
+		c.identities.put(found, identity.Counter{Last: last, Hidden: true})
 	}
 	return op.AppendValue(dst, found.last), nil
 }

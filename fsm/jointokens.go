@@ -77,7 +77,7 @@ func checkAdd(roles *roles, tokens *joinTokens, now moment, o *op.Operation, add
 		return tokens.apply(hash, add.GetMember(), now.unixNano)
 	case !roles.set():
 		return nil
-	case o.Named && allows(roles.table, o, rights.Cluster, nil, nil, true):
+	case o.Named && allows(roles.table, o, rights.Cluster, nil, nil):
 		return nil
 	}
 	return joinDenied("no role gives %.200q the right cluster, and it has no token", o.Principal)
@@ -158,9 +158,9 @@ func (s *joinTokens) records() []*raftlogv1.JoinTokenCreate {
 }
 
 // restore takes over a token of a snapshot.
-func (s *joinTokens) restore(m *raftlogv1.JoinTokenCreate, format uint32) error {
-	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || format < StrictFormat || len(s.byHash) >= maxJoinTokens {
-		return corrupt("a join token with a bad hash or tag, one too many, or in log format %d", format)
+func (s *joinTokens) restore(m *raftlogv1.JoinTokenCreate) error {
+	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || len(s.byHash) >= maxJoinTokens {
+		return corrupt("a join token with a bad hash or tag, or one too many")
 	}
 	hash := tokenHash(m.GetTokenHash())
 	if _, twice := s.byHash[hash]; twice {

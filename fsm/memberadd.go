@@ -19,12 +19,8 @@ func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if have := c.members.byID[nodeID(m.GetId())]; have != nil {
 		return addAgain(dst, m, have)
 	}
-	// Below StrictFormat every node is added, and the token is ignored: nodes of format
-	// 2 do not know that field, and this one must reach the same state.
-	if c.strict() {
-		if err := checkAdd(c.roles, &c.joinTokens, now, o, &add); err != nil {
-			return dst, err
-		}
+	if err := checkAdd(c.roles, &c.joinTokens, now, o, &add); err != nil {
+		return dst, err
 	}
 	tag, err := c.members.tagFor(m.GetTag())
 	if err != nil {
@@ -35,7 +31,7 @@ func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *
 	}
 	added := newMember(m, tag)
 	c.members.put(added)
-	if hash := add.GetTokenHash(); c.strict() && len(hash) > 0 {
+	if hash := add.GetTokenHash(); len(hash) > 0 {
 		c.joinTokens.drop(tokenHash(hash)) // It lets one node in.
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: added}), nil

@@ -27,7 +27,7 @@ const (
 type members struct {
 	byID map[nodeID]*raftlogv1.Member
 	// index is that of the log entry that last changed the membership, as clients see
-	// it; 0 below StrictFormat. Clients order topologies by it.
+	// it. Clients order topologies by it.
 	index uint64
 	// moved means that the current entry changes it. It is not part of the state.
 	moved bool
@@ -186,15 +186,13 @@ func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]by
 		return dst, err
 	}
 	node, have := c.members.present(said.GetId())
-	if err := c.members.checkAnnounced(said, have, c.strict()); err != nil {
+	if err := c.members.checkAnnounced(said, have); err != nil {
 		return dst, err
 	}
 	m := c.members.change(have, func(m *raftlogv1.Member) {
 		m.GrpcAddress, m.RaftAddress, m.HttpAddress = said.GetGrpcAddress(), said.GetRaftAddress(), said.GetHttpAddress()
 		m.LogFormat = knownFormat(said)
-		if c.strict() {
-			m.Starts, m.Process = said.GetStarts(), said.GetProcess()
-		}
+		m.Starts, m.Process = said.GetStarts(), said.GetProcess()
 	})
 	c.sessions.open(node, now.index)
 	before := c.etags.start(node)
@@ -203,7 +201,7 @@ func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]by
 
 // checkAnnounced refuses a node that is not the present member of its tag; have
 // is the present member of its id, if there is one.
-func (s *members) checkAnnounced(said, have *raftlogv1.Member, strict bool) *refusal {
+func (s *members) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	owner := s.byTag(said.GetTag())
 	switch {
 	case owner != nil && !bytes.Equal(owner.GetId(), said.GetId()):
@@ -212,7 +210,7 @@ func (s *members) checkAnnounced(said, have *raftlogv1.Member, strict bool) *ref
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "id", "the node is not a member")
 	case owner == nil:
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_INVALID, "tag", "the node is registered as %s", have.GetTag())
-	case strict && startedBefore(said, have):
+	case startedBefore(said, have):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK, "starts",
 			"is %d, and the node announced start %d already", said.GetStarts(), have.GetStarts())
 	}
@@ -249,8 +247,7 @@ func (c *contents) memberPromote(dst []byte, o *op.Operation) ([]byte, *refusal)
 // memberRemove removes a member permanently: its tag stays taken, its id never comes
 // back, its session ends and its etags are dropped. Removing a removed member changes
 // nothing. A checked removal is valid only in the membership for which it was checked: of
-// two concurrent removals, each safe alone, the second must be checked again. Below
-// StrictFormat there is no index of it.
+// two concurrent removals, each safe alone, the second must be checked again.
 func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) {
 	var remove raftlogv1.MemberRemove
 	if err := decodePayload(o, &remove); err != nil {
@@ -261,7 +258,7 @@ func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) 
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, "tag", "there is no member %q", remove.GetTag())
 	}
 	if !m.GetRemoved() {
-		if judged := remove.GetMembershipIndex(); judged != 0 && c.strict() && (judged != c.members.index || c.members.moved) {
+		if judged := remove.GetMembershipIndex(); judged != 0 && (judged != c.members.index || c.members.moved) {
 			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "tag", "the members have changed meanwhile")
 		}
 		if m.GetVoter() && c.members.voters() == 1 {

@@ -16,13 +16,12 @@ func publicOf(m *raftlogv1.Member) publicMember {
 	return publicMember{tag: m.GetTag(), address: m.GetHttpAddress(), watcher: m.GetWatcher(), voter: m.GetVoter()}
 }
 
-// settle ends an entry that may have changed the membership. Below
-// StrictFormat there is no index of it.
+// settle ends an entry that may have changed the membership.
 //
 // Invariant: it rises with each change, so that of two topologies, from any nodes, the
 // one with the higher index is newer.
-func (s *members) settle(index uint64, strict bool) {
-	if s.moved && strict {
+func (s *members) settle(index uint64) {
+	if s.moved {
 		s.index = max(index, s.index+1)
 	}
 	s.moved = false
@@ -30,9 +29,9 @@ func (s *members) settle(index uint64, strict bool) {
 
 // restoreIndex restores the index of the newest change, which a snapshot has at most
 // once.
-func (s *members) restoreIndex(index uint64, format uint32) error {
-	if format < StrictFormat || index == 0 || s.index != 0 {
-		return corrupt("a change of the membership at %d after one at %d in log format %d", index, s.index, format)
+func (s *members) restoreIndex(index uint64) error {
+	if index == 0 || s.index != 0 {
+		return corrupt("a change of the membership at %d after one at %d", index, s.index)
 	}
 	s.index = index
 	return nil

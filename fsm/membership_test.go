@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"fmt"
 	"testing"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -9,45 +8,39 @@ import (
 )
 
 // TestTheMembershipHasTheIndexOfItsLastChange: what clients see of the members has
-// one number in all states, which rises when it changes and not otherwise. Nodes of
-// format 2 have none.
+// one number in all states, which rises when it changes and not otherwise.
 func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
-	for _, format := range []uint32{MergeFormat, StrictFormat} {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			l := newLogOf(t, format)
-			member := func(tag string, change func(*raftlogv1.Member)) *raftlogv1.Member {
-				m := testMember(tag)
-				m.LogFormat = StrictFormat
-				change(m)
-				return m
-			}
-			same := func(*raftlogv1.Member) {}
-			want := l.index // Of the entry that raised the format.
-			for _, step := range []struct {
-				name    string
-				op      []byte
-				changes bool
-			}{
-				{"an identity", encodeOperation(opNext("users", 1)), false},
-				{"a start", announceOperation(member("A", same)), false},
-				{"another gRPC port", announceOperation(member("A", func(m *raftlogv1.Member) { m.GrpcAddress = "a:1" })), false},
-				{"another HTTP port", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), true},
-				{"the same start again", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), false},
-				{"a newcomer", addOperation(&raftlogv1.MemberAdd{Member: member("D", same)}), true},
-				{"the same newcomer", addOperation(&raftlogv1.MemberAdd{Member: member("D", same)}), false},
-				{"its vote", promoteOperation(nodeNamed("node D")), true},
-				{"its vote again", promoteOperation(nodeNamed("node D")), false},
-				{"a removal", removeOperation("B", 0), true},
-				{"the same removal", removeOperation("B", 0), false},
-			} {
-				l.mustApplied(l.raw(step.op))
-				if step.changes {
-					want = l.index
-				}
-				wantMembership(t, step.name, l.state, map[bool]uint64{true: want}[format >= StrictFormat])
-				wantMembership(t, step.name+", from a snapshot", restored(t, snapshotOf(t, l.state)), map[bool]uint64{true: want}[format >= StrictFormat])
-			}
-		})
+	l := newFormedLog(t)
+	member := func(tag string, change func(*raftlogv1.Member)) *raftlogv1.Member {
+		m := testMember(tag)
+		change(m)
+		return m
+	}
+	same := func(*raftlogv1.Member) {}
+	want := l.index // Of the entry that formed the cluster.
+	for _, step := range []struct {
+		name    string
+		op      []byte
+		changes bool
+	}{
+		{"an identity", encodeOperation(opNext("users", 1)), false},
+		{"a start", announceOperation(member("A", same)), false},
+		{"another gRPC port", announceOperation(member("A", func(m *raftlogv1.Member) { m.GrpcAddress = "a:1" })), false},
+		{"another HTTP port", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), true},
+		{"the same start again", announceOperation(member("A", func(m *raftlogv1.Member) { m.HttpAddress = "a:2" })), false},
+		{"a newcomer", addOperation(&raftlogv1.MemberAdd{Member: member("D", same)}), true},
+		{"the same newcomer", addOperation(&raftlogv1.MemberAdd{Member: member("D", same)}), false},
+		{"its vote", promoteOperation(nodeNamed("node D")), true},
+		{"its vote again", promoteOperation(nodeNamed("node D")), false},
+		{"a removal", removeOperation("B", 0), true},
+		{"the same removal", removeOperation("B", 0), false},
+	} {
+		l.mustApplied(l.raw(step.op))
+		if step.changes {
+			want = l.index
+		}
+		wantMembership(t, step.name, l.state, want)
+		wantMembership(t, step.name+", from a snapshot", restored(t, snapshotOf(t, l.state)), want)
 	}
 }
 
@@ -56,14 +49,14 @@ func TestTheMembershipHasTheIndexOfItsLastChange(t *testing.T) {
 func TestARemovalCountsInTheMembershipThatWasJudged(t *testing.T) {
 	reason := func(r *raftlogv1.Result) raftlogv1.RefusalReason { return r.GetRefusal().GetReason() }
 	const none, changed = raftlogv1.RefusalReason_REFUSAL_REASON_UNSPECIFIED, raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	_, judged := l.state.Membership()
 	for _, step := range []struct {
 		name string
 		op   []byte
 		want raftlogv1.RefusalReason
 	}{
-		{"of an older membership", removeOperation("B", judged-1), changed},
+		{"of another membership", removeOperation("B", judged+1), changed},
 		{"of the newest", removeOperation("B", judged), none},
 		{"the same again", removeOperation("B", judged), none},
 		{"another", removeOperation("C", judged), changed},
@@ -74,16 +67,11 @@ func TestARemovalCountsInTheMembershipThatWasJudged(t *testing.T) {
 		}
 	}
 
-	l = newLogOf(t, StrictFormat)
+	l = newFormedLog(t)
 	_, judged = l.state.Membership()
 	entry := l.apply(raftlog.Group{Operations: [][]byte{removeOperation("B", judged), removeOperation("C", judged)}})[0]
 	if first, second := reason(l.result(entry, 0)), reason(l.result(entry, 1)); first != none || second != changed {
 		t.Errorf("in one entry: %s, %s", first, second)
-	}
-
-	l = newLogOf(t, MergeFormat)
-	if got := reason(l.raw(removeOperation("B", 1))); got != none {
-		t.Errorf("below format 3: %s", got)
 	}
 }
 
@@ -99,7 +87,7 @@ func wantMembership(t *testing.T, when string, s *State, want uint64) {
 
 // TestARestoredStateHasNoChangeUnderWay: the next entry of it changes nothing either.
 func TestARestoredStateHasNoChangeUnderWay(t *testing.T) {
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	_, want := l.state.Membership()
 	l.state = restored(t, snapshotOf(t, l.state))
 	l.mustApplied(l.do(opNext("users", 1)))
@@ -108,7 +96,7 @@ func TestARestoredStateHasNoChangeUnderWay(t *testing.T) {
 
 // TestARecoveryChangesTheMembership: clients of the old cluster hear who is left.
 func TestARecoveryChangesTheMembership(t *testing.T) {
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	_, before := l.state.Membership()
 	l.state.Skip(l.index + 5) // Survivors need not have seen the same end of the log.
 	if _, err := l.state.Recover(Recovery{Keep: []string{"A"}}); err != nil {

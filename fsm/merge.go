@@ -11,12 +11,8 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-const (
-	// MergeFormat is the first log format with operations that merge.
-	MergeFormat = 2
-	// MaxMerge is how many names one Merge has at most.
-	MaxMerge = 4096
-)
+// MaxMerge is how many names one Merge has at most.
+const MaxMerge = 4096
 
 // merge raises counters and adds claims. Nothing is lowered, so merges are idempotent and
 // commute.
@@ -43,7 +39,6 @@ type merging struct {
 	hilos      *hilos
 	claims     *claims
 	floor      floor
-	strict     bool
 	db         uint32
 	result     raftlogv1.MergeResult
 	// changed, if set, is called for each change, which is then not made.
@@ -51,7 +46,7 @@ type merging struct {
 }
 
 func newMerging(c *contents, db uint32) *merging {
-	return &merging{identities: &c.identities, hilos: &c.hilos, claims: &c.claims, floor: c.floor, strict: c.strict(), db: db}
+	return &merging{identities: &c.identities, hilos: &c.hilos, claims: &c.claims, floor: c.floor, db: db}
 }
 
 // all merges checked values. Claims are first: in the merged state they existed before
@@ -89,7 +84,7 @@ func (m *merging) claim(item claimItem) {
 // issued reports whether a known identity has passed the id, unless it stepped over it.
 func (m *merging) issued(item claimItem) bool {
 	n, ok := item.numbered()
-	if !ok || m.claims.isFree(item, n.value, m.floor) || !n.counts(m.strict) {
+	if !ok || m.claims.isFree(item, n.value, m.floor) {
 		return false
 	}
 	f := m.identities.find(n.db, n.name, m.floor)
@@ -119,7 +114,7 @@ func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 // hilo raises a HiLo counter.
 func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 	found := m.hilos.find(m.db, given.GetTag(), m.floor)
-	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak(), m.strict)
+	now := raisedHiLo(found.counter, given.GetMax(), given.GetPeak())
 	raised := found.counter.Max != now.Max || found.counter.Peak != now.Peak
 	if m.changed == nil {
 		m.hilos.tell(m.db, found.tag, given.GetMax()) // Also where Max was higher already.
@@ -139,15 +134,9 @@ func (m *merging) hilo(given *raftlogv1.MergeHiLo) {
 //
 // Invariant: the numbers up to highest stay taken. A range that begins at or below it
 // cannot come back: the counter would fall below it, even if Max is higher.
-func raisedHiLo(counter hilo.Counter, highest, peak int64, strict bool) hilo.Counter {
+func raisedHiLo(counter hilo.Counter, highest, peak int64) hilo.Counter {
 	now := hilo.Counter{Max: max(counter.Max, highest)}
 	now.Peak = max(counter.Peak, peak, now.Max)
-	if !strict {
-		if now.Max == counter.Max {
-			now.Outstanding = counter.Outstanding
-		}
-		return now
-	}
 	first := slices.IndexFunc(counter.Outstanding, func(o hilo.Outstanding) bool { return o.Low > highest })
 	if first >= 0 {
 		now.Outstanding = counter.Outstanding[first:]

@@ -16,36 +16,6 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// newMergeLog returns a log of a cluster that knows how to merge, and writes the
-// newest format.
-func newMergeLog(t testing.TB) *testLog {
-	t.Helper()
-	return newLogOf(t, StrictFormat)
-}
-
-// newLogOf returns a log of a cluster that writes a format.
-func newLogOf(t testing.TB, format uint32) *testLog {
-	t.Helper()
-	l := newLog(t)
-	var members []*raftlogv1.Member
-	for _, tag := range []string{"A", "B", "C"} {
-		m := testMember(tag)
-		m.LogFormat = format
-		members = append(members, m)
-	}
-	l.mustApplied(l.raw(bootstrapOperation(testCluster, members)))
-	l.mustApplied(l.raw(formatRaiseOperation(format)))
-	return l
-}
-
-// announceMerging says that a member started that knows how to merge.
-func (l *testLog) announceMerging(tag string) {
-	l.t.Helper()
-	m := testMember(tag)
-	m.LogFormat = StrictFormat
-	l.mustApplied(l.raw(announceOperation(m)))
-}
-
 func opMergeOf(m *raftlogv1.Merge) *raftlogv1.Operation {
 	return &raftlogv1.Operation{Database: "db", Op: &raftlogv1.Operation_Merge{Merge: m}}
 }
@@ -68,7 +38,7 @@ func (l *testLog) merge(m *raftlogv1.Merge) *raftlogv1.MergeResult {
 }
 
 func TestAMergeOnlyRaises(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.do(opSeed("users", 10, false, nil))
 	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 9, false)))
 	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeIdentity("users", 10, true)))
@@ -88,7 +58,7 @@ func TestAMergeOnlyRaises(t *testing.T) {
 }
 
 func TestAMergedHiLoTakesRangesAway(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "users", Token: 7})).GetHiloNext()
 	back := &raftlogv1.HiLoReturn{Tag: "users", Low: issued.GetLow(), High: issued.GetHigh(), Last: 0, Token: 7, CheckToken: true}
 	diff(t, &raftlogv1.MergeResult{Unchanged: 1}, l.merge(mergeHiLo("users", issued.GetHigh(), 0)))
@@ -109,20 +79,18 @@ func TestAMergedHiLoTakesRangesAway(t *testing.T) {
 // where Max has passed it already.
 func TestNoRangeComesBackBelowAMergedMax(t *testing.T) {
 	for _, c := range []struct {
-		format          uint32
 		merged, low     int64 // low is of the range that is issued after the return
 		first, returned bool  // whether the second range, and then the first, comes back
 	}{
-		{StrictFormat, 0, 1, true, true},
-		{StrictFormat, 32, 33, true, false},
-		{StrictFormat, 33, 65, false, false},
-		{StrictFormat, 40, 65, false, false},
-		{StrictFormat, 64, 65, false, false},
-		{StrictFormat, 100, 101, false, false},
-		{MergeFormat, 40, 1, true, true}, // As nodes of format 2 do.
+		{0, 1, true, true},
+		{32, 33, true, false},
+		{33, 65, false, false},
+		{40, 65, false, false},
+		{64, 65, false, false},
+		{100, 101, false, false},
 	} {
-		t.Run(fmt.Sprint(c.format, " ", c.merged), func(t *testing.T) {
-			l := newLogOf(t, c.format)
+		t.Run(fmt.Sprint(c.merged), func(t *testing.T) {
+			l := newFormedLog(t)
 			var issued []*raftlogv1.HiLoNextResult
 			for token := range uint64(2) {
 				issued = append(issued, l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: token})).GetHiloNext())
@@ -150,18 +118,16 @@ func (l *testLog) giveBack(tag string, r *raftlogv1.HiLoNextResult) bool {
 // TestNoRangeComesBackBelowWhatWasSet: a client that sets Max to what it is says
 // that the numbers up to there are taken.
 func TestNoRangeComesBackBelowWhatWasSet(t *testing.T) {
-	for format, want := range map[uint32]bool{StrictFormat: false, MergeFormat: true} {
-		l := newLogOf(t, format)
-		issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
-		l.mustApplied(l.do(opHiLoSetTo("orders", 32, 32)))
-		if got := l.giveBack("orders", issued); got != want {
-			t.Errorf("format %d: the range came back: %v", format, got)
-		}
+	l := newFormedLog(t)
+	issued := l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Token: 7})).GetHiloNext()
+	l.mustApplied(l.do(opHiLoSetTo("orders", 32, 32)))
+	if l.giveBack("orders", issued) {
+		t.Error("the range came back")
 	}
 }
 
 func TestMergedClaims(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.do(opSeed("users", 5, false, nil))
 	l.do(opClaimID("users/9"))
 	got := l.merge(&raftlogv1.Merge{Claims: []string{"users/5", "users/6", "users/9", "me@example.org"}})
@@ -178,7 +144,7 @@ func TestMergesThatAreRefused(t *testing.T) {
 	for i := range MaxMerge + 1 {
 		many.Claims = append(many.Claims, fmt.Sprint("c", i))
 	}
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.do(opSet("max-identities", 2))
 	l.do(opNext("users", 1))
 	for name, m := range map[string]*raftlogv1.Merge{
@@ -206,21 +172,8 @@ func (l *testLog) mustRefuse(name string, op *raftlogv1.Operation) *raftlogv1.Re
 	return r
 }
 
-// A cluster with a member that knows the first format answers as that member does.
-func TestMergesNeedTheirFormat(t *testing.T) {
-	l := newFormedLog(t)
-	for _, merge := range []*raftlogv1.Operation{
-		opMergeOf(mergeIdentity("users", 1, false)), opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 5}),
-	} {
-		want := invalid("", "%v", op.ErrMalformed)
-		if r := l.mustRefuse("format 1", merge); r.GetReason() != want.reason || r.GetDetail() != want.detail {
-			t.Errorf("refused with %v", r)
-		}
-	}
-}
-
 func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	l.do(opNext("known", 3))
 	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 1000})).GetMergeCluster().GetFloor())
 	diff(t, int64(1000), l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Floor: 10})).GetMergeCluster().GetFloor())
@@ -253,7 +206,7 @@ func TestUnknownNamesBeginAboveTheFloor(t *testing.T) {
 }
 
 func TestGivenTagsStayGiven(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	other := func(tag string) *raftlogv1.GivenTag {
 		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}}
 	}
@@ -261,7 +214,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, other("D"), other("E")}})))
 	diff(t, int64(2), got.GetMergeCluster().GetGiven())
 	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAdd{MemberAdd: &raftlogv1.MemberAdd{
-		Member: &raftlogv1.Member{Id: nodeNamed("new"), LogFormat: StrictFormat},
+		Member: &raftlogv1.Member{Id: nodeNamed("new")},
 	}}}).GetMember().GetMember().GetTag(); tag != "F" {
 		t.Errorf("the next tag is %q", tag)
 	}
@@ -283,7 +236,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 }
 
 func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	var told []*raftlogv1.EtagState
 	l.state.etagFloors = func(node []byte, e *raftlogv1.EtagState) {
 		if string(node) == string(nodeNamed("node B")) {
@@ -291,7 +244,7 @@ func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
 		}
 	}
 	l.state.contents.etags.floors = l.state.etagFloors
-	l.announceMerging("B")
+	l.announce("B")
 	merge := &raftlogv1.MergeCluster{ShareTags: true, EtagFloor: 50, Tags: []*raftlogv1.GivenTag{
 		{Tag: "B", Id: nodeNamed("old B"), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}},
 	}}
@@ -303,7 +256,7 @@ func TestASharedTagGoesOnAboveTheOthersEtags(t *testing.T) {
 	if _, twice := l.state.Hash(); once != twice {
 		t.Error("a second merge changed something")
 	}
-	l.announceMerging("B")
+	l.announce("B")
 	if e := l.state.Etags(nodeNamed("node B")); e.GetFloor() != 50 || e.GetDatabases()[0].GetFloor() != 500 {
 		t.Errorf("after a start: %v", e)
 	}
@@ -321,7 +274,7 @@ func TestMergesAreMaxima(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		merges := rapid.SliceOfN(rapid.Custom(drawMerge), 1, 8).Draw(r, "merges")
 		apply := func(order []*raftlogv1.Merge) *State {
-			l := newMergeLog(t)
+			l := newFormedLog(t)
 			l.do(opNext("a", 3))
 			l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "a"}))
 			for _, m := range order {
@@ -378,7 +331,7 @@ func drawMerge(r *rapid.T) *raftlogv1.Merge {
 // TestAPreviewIsWhatTheMergeDoes, and changes nothing.
 func TestAPreviewIsWhatTheMergeDoes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		l := newMergeLog(t)
+		l := newFormedLog(t)
 		l.do(opNext("a", 3))
 		l.merge(drawMerge(r))
 		m := drawMerge(r)
@@ -428,34 +381,29 @@ func TestMergesNeedTheRightToTheCluster(t *testing.T) {
 // TestTheRightToTheClusterOnOneDatabaseMergesNothing: the right counts on every
 // database only, as for members, settings and roles.
 func TestTheRightToTheClusterOnOneDatabaseMergesNothing(t *testing.T) {
-	for format, refused := range map[uint32]bool{StrictFormat: true, MergeFormat: false} {
-		l := newLogOf(t, format)
-		l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "shop": "db"})))
-		for who, refused := range map[string]bool{"ops": false, "shop": refused} {
-			op := opMergeOf(mergeIdentity("invoices", 5, false))
-			op.Principal = &who
-			if r := l.do(op).GetRefusal(); (r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED) != refused {
-				t.Errorf("format %d: a merge by %s: %v", format, who, r)
-			}
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "shop": "db"})))
+	for who, refused := range map[string]bool{"ops": false, "shop": true} {
+		op := opMergeOf(mergeIdentity("invoices", 5, false))
+		op.Principal = &who
+		if r := l.do(op).GetRefusal(); (r.GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED) != refused {
+			t.Errorf("a merge by %s: %v", who, r)
 		}
 	}
 }
 
-// TestPrincipalsHaveAKind: where all nodes know kinds, a plain principal is the name
-// of a host, in roles and in operations of nodes that wrote it before they knew.
+// TestPrincipalsHaveAKind: a plain principal is the name of a host.
 func TestPrincipalsHaveAKind(t *testing.T) {
-	for format, allowed := range map[uint32]map[string]bool{
-		StrictFormat: {"ops": true, "dns:ops": true, "uri:ops": false, "dns:shop": true, "shop": true, "uri:spiffe://x": true, "spiffe://x": true, "dns:spiffe://x": false},
-		MergeFormat:  {"ops": true, "dns:ops": false, "uri:ops": false, "dns:shop": true, "shop": false, "uri:spiffe://x": false, "spiffe://x": true, "dns:spiffe://x": false},
+	l := newFormedLog(t)
+	l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "dns:shop": "*", "spiffe://x": "*"})))
+	for who, want := range map[string]bool{
+		"ops": true, "dns:ops": true, "uri:ops": false, "dns:shop": true, "shop": true,
+		"uri:spiffe://x": true, "spiffe://x": true, "dns:spiffe://x": false,
 	} {
-		l := newLogOf(t, format)
-		l.mustApplied(l.do(opRoles(t, map[string]string{"ops": "*", "dns:shop": "*", "spiffe://x": "*"})))
-		for who, want := range allowed {
-			op := opMergeOf(mergeIdentity("invoices", 5, false))
-			op.Principal = &who
-			if r := l.do(op).GetRefusal(); (r == nil) != want {
-				t.Errorf("format %d: a merge by %s: %v, want allowed %v", format, who, r, want)
-			}
+		op := opMergeOf(mergeIdentity("invoices", 5, false))
+		op.Principal = &who
+		if r := l.do(op).GetRefusal(); (r == nil) != want {
+			t.Errorf("a merge by %s: %v, want allowed %v", who, r, want)
 		}
 	}
 }

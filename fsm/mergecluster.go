@@ -15,9 +15,6 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err := decodePayload(o, &m); err != nil {
 		return dst, err
 	}
-	if m.GetResume() != "" && !c.strict() {
-		return dst, invalid("", "%v", op.ErrMalformed) // Nodes of format 2 do not know the field.
-	}
 	if m.GetFloor() < 0 {
 		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
 	}
@@ -25,7 +22,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err != nil {
 		return dst, err
 	}
-	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, strict: c.strict(), records: map[nodeID]*etagRecord{}}
+	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeID]*etagRecord{}}
 	for _, given := range m.GetTags() {
 		if err := plan.tag(&m, given); err != nil {
 			return dst, err
@@ -34,13 +31,13 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if len(c.members.byID)+len(plan.retired) > maxMembers {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "", "there were %d members already", maxMembers)
 	}
-	if m.GetFloor() > c.floor.names && c.strict() {
+	if m.GetFloor() > c.floor.names {
 		c.series.suspendAll() // As counters are raised: the other state may lack numbers of theirs.
 	}
 	c.floor.names = max(c.floor.names, m.GetFloor())
 	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
-	if m.GetFloor() > 0 && c.strict() {
+	if m.GetFloor() > 0 {
 		result.Resume = raiseKnown(&c.identities, &c.hilos, m.GetFloor(), from)
 		c.hilos.tellAll(m.GetFloor())
 	}
@@ -52,7 +49,6 @@ type clusterPlan struct {
 	members *members
 	etags   *etags
 	limits  *settings
-	strict  bool
 	// retired are tags that were not given here, as removed members.
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.
@@ -110,7 +106,7 @@ func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag
 	for _, g := range given.GetEtags() {
 		changes = append(changes, etagCounter{database: g.GetDatabase(), floor: g.GetCeiling()})
 	}
-	counters, beyond, err := mergeEtags(e.counters, changes, p.limits, p.strict)
+	counters, beyond, err := mergeEtags(e.counters, changes, p.limits)
 	if err != nil {
 		return err
 	}

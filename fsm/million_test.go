@@ -70,7 +70,7 @@ func TestAMillionNames(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	n := million()
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	few := l.measureCost(1)
 	before := heap()
 	l.fill(n, func(i int) *raftlogv1.Operation { return opNext(shuffledName(i, n), 1) })

@@ -21,7 +21,6 @@ type model struct {
 	index  uint64
 	now    int64
 	formed bool
-	format uint32
 	dbs    []string
 	ids    map[string]*modelIdentity
 	hilos  map[string]*modelHiLo
@@ -76,7 +75,7 @@ type modelEtags struct {
 
 func newModel() *model {
 	return &model{
-		format: 1, ids: map[string]*modelIdentity{}, hilos: map[string]*modelHiLo{}, claims: map[string]bool{},
+		ids: map[string]*modelIdentity{}, hilos: map[string]*modelHiLo{}, claims: map[string]bool{},
 		steppedOver: map[string]bool{}, free: map[string]bool{},
 		settings: map[string]int64{
 			"request-window": 1_000_000, "max-identities": 5_000_000, "max-hilos": 5_000_000,
@@ -141,8 +140,12 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 	if k == nil {
 		return m.run(op)
 	}
+	key := string(k.GetKey())
+	if isCallersMessage(op) {
+		key += "of " + op.GetPrincipal()
+	}
 	for _, r := range m.requests {
-		if r.key != string(k.GetKey()) {
+		if r.key != key {
 			continue
 		}
 		if r.fingerprint != k.GetFingerprint() {
@@ -150,15 +153,26 @@ func (m *model) apply(op *raftlogv1.Operation) *raftlogv1.Result {
 		}
 		return r.result
 	}
-	if k.GetRetry() && k.GetSince() < m.floor {
+	if k.GetSince() < m.floor && (k.GetRetry() || k.GetSince() > 0) {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED)
 	}
 	result := m.run(op)
 	if result.GetRefusal() == nil {
-		m.requests = append(m.requests, modelRequest{string(k.GetKey()), k.GetFingerprint(), m.index, result})
+		m.requests = append(m.requests, modelRequest{key, k.GetFingerprint(), m.index, result})
 		m.evict()
 	}
 	return result
+}
+
+// isCallersMessage reports whether an operation is a caller's, and not about the cluster.
+func isCallersMessage(op *raftlogv1.Operation) bool {
+	switch op.GetOp().(type) {
+	case *raftlogv1.Operation_IdentityNext, *raftlogv1.Operation_IdentitySeed, *raftlogv1.Operation_IdentityDelete,
+		*raftlogv1.Operation_HiloNext, *raftlogv1.Operation_HiloReturn, *raftlogv1.Operation_HiloSet,
+		*raftlogv1.Operation_Claim, *raftlogv1.Operation_Release:
+		return true
+	}
+	return false
 }
 
 func (m *model) evict() {
@@ -206,9 +220,6 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 	case *raftlogv1.Operation_MergeCluster:
 		return m.raiseFloor(o.MergeCluster.GetFloor())
 	case *raftlogv1.Operation_SettingSet:
-		if m.format < StrictFormat && strings.HasSuffix(o.SettingSet.GetKey(), "-per-database") {
-			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID)
-		}
 		m.settings[o.SettingSet.GetKey()] = o.SettingSet.GetValue()
 		m.evict()
 		return m.value(o.SettingSet.GetValue())
@@ -218,7 +229,7 @@ func (m *model) run(op *raftlogv1.Operation) *raftlogv1.Result {
 
 // unfit refuses a new name that has a control character, or no longer fits.
 func (m *model) unfit(setting string, used int, db, name string) *raftlogv1.Result {
-	if m.format >= StrictFormat && strings.ContainsAny(name, "\n\u202e") {
+	if strings.ContainsAny(name, "\n\u202e") {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
 	}
 	bytes, ownNames, ownBytes := len(name), 1, len(name)
@@ -274,7 +285,7 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 			return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED)
 		}
 		key := place(db, o.GetName()+o.GetSeparator()+strconv.FormatInt(value, 10))
-		if (value > 0 || m.format >= StrictFormat) && (m.claims[key] || m.free[key]) {
+		if m.claims[key] || m.free[key] {
 			stepped = append(stepped, key)
 			continue
 		}
@@ -288,7 +299,7 @@ func (m *model) next(db string, o *raftlogv1.IdentityNext) *raftlogv1.Result {
 	m.use(db)
 	m.ids[place(db, o.GetName())] = &modelIdentity{last: value}
 	for _, key := range stepped {
-		m.steppedOver[key] = m.claims[key] && m.format >= StrictFormat
+		m.steppedOver[key] = m.claims[key]
 	}
 	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_IdentityNext{
 		IdentityNext: &raftlogv1.IdentityNextResult{Values: values},
@@ -314,7 +325,7 @@ func (m *model) seed(db string, o *raftlogv1.IdentitySeed) *raftlogv1.Result {
 		m.passedElsewhere(db, o.GetName(), id.last+1, value)
 	}
 	result := m.value(value)
-	if _, known := m.ids[place(db, o.GetName())]; known && o.GetForce() && m.format >= rolesFormat {
+	if _, known := m.ids[place(db, o.GetName())]; known && o.GetForce() {
 		result.Before = proto.Int64(id.last)
 	}
 	m.use(db)
@@ -329,9 +340,7 @@ func (m *model) delete(db string, o *raftlogv1.IdentityDelete) *raftlogv1.Result
 	}
 	stood := id.last
 	id.hidden = true
-	if m.format >= StrictFormat {
-		id.last = max(id.last, m.names)
-	}
+	id.last = max(id.last, m.names)
 	if o.GetForget() {
 		delete(m.ids, place(db, o.GetName()))
 	}
@@ -356,8 +365,7 @@ func modelSize(o *raftlogv1.HiLoNext, now int64) int64 {
 }
 
 func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1.Result {
-	if o.GetSize() < 0 || o.GetSize() > 1<<20 || len(o.GetLabel()) > 64 || strings.Contains(o.GetLabel(), "\n") ||
-		m.format < StrictFormat && (o.GetLabel() != "" || o.GetReserve()) {
+	if o.GetSize() < 0 || o.GetSize() > 1<<20 || len(o.GetLabel()) > 64 || strings.Contains(o.GetLabel(), "\n") {
 		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_INVALID)
 	}
 	h := m.hilos[place(db, o.GetTag())]
@@ -391,9 +399,6 @@ func (m *model) hiloNext(db, principal string, o *raftlogv1.HiLoNext) *raftlogv1
 
 // holder returns what is to be remembered of who gets a range.
 func (m *model) holder(principal string, o *raftlogv1.HiLoNext) *RangeHolder {
-	if m.format < StrictFormat {
-		return nil
-	}
 	h := &RangeHolder{Principal: principal, Node: o.GetServerTag(), Reserve: o.GetReserve(), Issued: time.Unix(m.now/1e9, 0).UTC()}
 	if !h.Reserve {
 		h.Label = o.GetLabel()
@@ -447,9 +452,7 @@ func (m *model) hiloSet(db string, o *raftlogv1.HiLoSet) *raftlogv1.Result {
 	if o.GetMax() > h.max {
 		*h = modelHiLo{max: o.GetMax(), peak: max(h.peak, o.GetMax())}
 	}
-	if m.format >= StrictFormat {
-		h.outstanding = nil
-	}
+	h.outstanding = nil
 	m.use(db)
 	m.hilos[place(db, o.GetTag())] = h
 	return m.value(h.max)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"slices"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -157,16 +158,26 @@ func (e *modelEtags) state() *raftlogv1.EtagState {
 	return s
 }
 
-// fullEtags reports whether a node may not count etags for so many databases.
-func (m *model) fullEtags(e *modelEtags, dbs []string) bool {
-	all := map[string]uint64{}
-	for db := range e.ceiling {
-		all[db] = 0
-	}
+// beyond returns those of the databases, in order, for which a node may not count etags too.
+func (m *model) beyond(e *modelEtags, dbs []string) (beyond []string) {
+	room := m.settings["max-databases"] - int64(len(e.ceiling))
 	for _, db := range dbs {
-		all[db] = 0
+		if _, known := e.ceiling[db]; known {
+			continue
+		}
+		if room--; room < 0 {
+			beyond = append(beyond, db)
+		}
 	}
-	return len(all) > len(e.ceiling) && int64(len(all)) > m.settings["max-databases"]
+	return beyond
+}
+
+func (m *model) etagResult(beyond []string) *raftlogv1.Result {
+	r := m.nothing()
+	if len(beyond) > 0 {
+		r.Result = &raftlogv1.Result_Etag{Etag: &raftlogv1.EtagResult{Refused: beyond}}
+	}
+	return r
 }
 
 func (m *model) present(id []byte) bool {
@@ -183,13 +194,13 @@ func (m *model) etagRaise(o *raftlogv1.EtagRaise) *raftlogv1.Result {
 	for _, r := range o.GetRaise() {
 		dbs = append(dbs, r.GetDatabase())
 	}
-	if m.fullEtags(e, dbs) {
-		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
-	}
+	beyond := m.beyond(e, dbs)
 	for _, r := range o.GetRaise() {
-		e.ceiling[r.GetDatabase()] = max(e.ceiling[r.GetDatabase()], r.GetCeiling())
+		if !slices.Contains(beyond, r.GetDatabase()) {
+			e.ceiling[r.GetDatabase()] = max(e.ceiling[r.GetDatabase()], r.GetCeiling())
+		}
 	}
-	return m.nothing()
+	return m.etagResult(beyond)
 }
 
 func (m *model) etagStop(o *raftlogv1.EtagCleanStop) *raftlogv1.Result {
@@ -204,14 +215,13 @@ func (m *model) etagStop(o *raftlogv1.EtagCleanStop) *raftlogv1.Result {
 	for _, l := range o.GetLast() {
 		dbs = append(dbs, l.GetDatabase())
 	}
-	if m.fullEtags(e, dbs) {
-		return m.refused(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA)
-	}
-	e.clean, e.last = true, map[string]uint64{}
+	beyond := m.beyond(e, dbs)
+	e.clean = true
 	for _, l := range o.GetLast() {
-		db := l.GetDatabase()
-		e.last[db] = max(e.last[db], l.GetLast())
-		e.ceiling[db] = max(e.ceiling[db], l.GetLast())
+		if db := l.GetDatabase(); !slices.Contains(beyond, db) {
+			e.last[db] = max(e.last[db], l.GetLast())
+			e.ceiling[db] = max(e.ceiling[db], l.GetLast())
+		}
 	}
-	return m.nothing()
+	return m.etagResult(beyond)
 }

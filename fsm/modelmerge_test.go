@@ -16,7 +16,7 @@ func (m *model) passed(db, id string) (passed, known bool) {
 		return false, false
 	}
 	value, err := strconv.ParseInt(id[i+1:], 10, 64)
-	if err != nil || strconv.FormatInt(value, 10) != id[i+1:] || value <= 0 && m.format < StrictFormat {
+	if err != nil || strconv.FormatInt(value, 10) != id[i+1:] {
 		return false, false
 	}
 	if identity := m.ids[place(db, id[:i])]; identity != nil {
@@ -104,7 +104,7 @@ func (m *model) merge(db string, o *raftlogv1.Merge) *raftlogv1.Result {
 		if !known {
 			old = &modelHiLo{max: m.names, peak: m.names}
 		}
-		now := m.raised(old, h.GetMax(), h.GetPeak())
+		now := raised(old, h.GetMax(), h.GetPeak())
 		count(result, known, now.max != old.max || now.peak != old.peak)
 		m.hilos[place(db, h.GetTag())] = now
 	}
@@ -124,11 +124,11 @@ func count(result *raftlogv1.MergeResult, known, changed bool) {
 
 // raised returns a counter raised to a Max and a Peak, with the ranges that can
 // still come back.
-func (m *model) raised(h *modelHiLo, highest, peak int64) *modelHiLo {
+func raised(h *modelHiLo, highest, peak int64) *modelHiLo {
 	now := &modelHiLo{max: max(h.max, highest)}
 	now.peak = max(h.peak, peak, now.max)
 	for _, o := range h.outstanding {
-		if m.format >= StrictFormat && o.low > highest || m.format < StrictFormat && now.max == h.max {
+		if o.low > highest {
 			now.outstanding = append(now.outstanding, o)
 		}
 	}
@@ -137,12 +137,12 @@ func (m *model) raised(h *modelHiLo, highest, peak int64) *modelHiLo {
 
 func (m *model) raiseFloor(to int64) *raftlogv1.Result {
 	m.names = max(m.names, to)
-	if m.format >= StrictFormat && to > 0 {
+	if to > 0 {
 		for _, id := range m.ids {
 			id.last = max(id.last, to)
 		}
 		for key, h := range m.hilos {
-			m.hilos[key] = m.raised(h, to, 0)
+			m.hilos[key] = raised(h, to, 0)
 		}
 	}
 	return &raftlogv1.Result{LogIndex: m.index, Result: &raftlogv1.Result_MergeCluster{

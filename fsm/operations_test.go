@@ -130,25 +130,15 @@ func TestIdleTimeDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// TestARangeEndsWhereItsCallerCanCount: what would end above changes nothing. Nodes
-// of format 2 do not know the bound.
+// TestARangeEndsWhereItsCallerCanCount: what would end above changes nothing.
 func TestARangeEndsWhereItsCallerCanCount(t *testing.T) {
 	const limit = 1 << 53
-	for _, format := range []uint32{MergeFormat, StrictFormat} {
-		l := newLogOf(t, format)
-		next := func(limit int64) *raftlogv1.Result {
-			return l.do(opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Size: 32, Token: 9, MaxHigh: limit}))
-		}
-		l.mustApplied(l.do(opHiLoSetTo("orders", limit-32, 0)))
-		if got := l.mustApplied(next(limit)).GetHiloNext().GetHigh(); got != limit {
-			t.Fatalf("format %d: a range to %d", format, got)
-		}
-		_, before := l.state.Hash()
-		refused := next(limit).GetRefusal().GetReason()
-		_, after := l.state.Hash()
-		if want := format >= StrictFormat; (before == after) != want || (refused == raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED) != want {
-			t.Errorf("format %d: %s, and the state changed: %t", format, refused, before != after)
-		}
-		l.mustApplied(next(0))
+	l := newFormedLog(t)
+	next := func(limit int64) *raftlogv1.Operation {
+		return opHiLo(&raftlogv1.HiLoNext{Tag: "orders", Size: 32, Token: 9, MaxHigh: limit})
 	}
+	l.mustApplied(l.do(opHiLoSetTo("orders", limit-32, 0)))
+	diff(t, int64(limit), l.mustApplied(l.do(next(limit))).GetHiloNext().GetHigh())
+	diff(t, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, l.mustRefuse("above the limit", next(limit)).GetReason())
+	l.mustApplied(l.do(next(0)))
 }

@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	"bytes"
 	"maps"
 	"strings"
 	"testing"
@@ -9,31 +8,23 @@ import (
 	"pgregory.net/rapid"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
-	"github.com/idnode/idnode/raftlog"
 )
 
 // TestRandomMergesAgreeWithTheModel interleaves merges and floors with ranges and
 // returns, and claims and releases with identities that are also seeded below 0. The
-// states agree with the model; and from the strict format on, without looking at the
-// model, no counter falls below what was merged, no id has two owners, and a claim
-// that was released can be made again.
+// states agree with the model; and, without looking at the model, no counter falls below
+// what was merged, no id has two owners, and a claim that was released can be made again.
 func TestRandomMergesAgreeWithTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &mergeRun{
 			randomRun: randomRun{t: t, model: newModel(), straight: New(Config{}), restored: New(Config{}), now: testTime.UnixNano()},
 			used:      map[string]int64{}, owners: map[string]string{}, released: map[string]bool{}, stepped: map[string]bool{},
 		}
-		bootstrap := opBootstrapABC()
-		for _, m := range bootstrap.GetBootstrap().GetMembers() {
-			m.LogFormat = StrictFormat
-		}
-		r.entry(modelGroup{operations: []*raftlogv1.Operation{bootstrap}})
-		r.raiseFormat(t, rapid.SampledFrom([]uint32{MergeFormat, StrictFormat, StrictFormat}).Draw(t, "format"))
+		r.entry(modelGroup{operations: []*raftlogv1.Operation{opBootstrapABC()}})
 		t.Repeat(map[string]func(*rapid.T){
 			"operation": r.operation,
 			"identity":  r.identityOperation,
 			"another":   r.identityOperation,
-			"format":    func(t *rapid.T) { r.raiseFormat(t, StrictFormat) },
 			"restore":   r.restore,
 			"":          r.check,
 		})
@@ -52,31 +43,6 @@ type mergeRun struct {
 	// stepped are claimed ids that an identity stepped over. Others that it has passed
 	// may have been issued elsewhere.
 	stepped map[string]bool
-}
-
-// raiseFormat raises the log format, which the model does not do by itself. What
-// was given before is not judged.
-func (r *mergeRun) raiseFormat(t *rapid.T, format uint32) {
-	if r.model.format >= format {
-		return
-	}
-	r.index++
-	group := raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{formatRaiseOperation(format)}})
-	data := raftlog.AppendEntry(nil, raftlog.Header{Format: 1, ClusterID: testCluster, TimeUnixNano: r.now}, [][]byte{group})
-	for _, s := range []*State{r.straight, r.restored} {
-		if _, err := s.Apply(r.index, bytes.Clone(data)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.model.format = format
-	clear(r.used)
-	clear(r.owners)
-	clear(r.released)
-	clear(r.stepped)
-	// Of what was given before, a claim that is there is what matters.
-	for key := range r.model.claims {
-		r.owners[key] = "claim"
-	}
 }
 
 // operation applies an operation of any kind.
@@ -102,9 +68,6 @@ func (r *mergeRun) drawOne(t *rapid.T, kinds ...func(*rapid.T) *raftlogv1.Operat
 		before = append(before, r.passedInState(id))
 	}
 	r.entry(modelGroup{operations: []*raftlogv1.Operation{op}})
-	if r.model.format < StrictFormat {
-		return
-	}
 	r.judge(t, op)
 	for i, id := range numberedClaims {
 		if !before[i] && r.passedInState(id) {

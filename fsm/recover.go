@@ -50,7 +50,6 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 		return Recovered{}, err
 	}
 	done := Recovered{ClusterID: recoveredID(c.clusterID, c.floor.epoch, keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
-	c.setFormat(max(c.format, MergeFormat))
 	for _, m := range c.members.removeOthers(keep) {
 		c.etags.drop(nodeID(m.GetId()))
 		done.Removed = append(done.Removed, m.GetTag())
@@ -60,7 +59,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	c.joinTokens = newJoinTokens() // One may have let in a node that only the lost members know.
 	// Not by the log's index, which may differ between survivors. Survivors that know
 	// different members still differ in this too.
-	c.members.settle(0, c.strict())
+	c.members.settle(0)
 	if by := r.SkipAhead; by > 0 {
 		done.Raised = c.identities.skipAhead(by) + c.hilos.skipAhead(by)
 		c.etags.skipAhead(uint64(by))

@@ -13,9 +13,9 @@ import (
 // usedLog returns a log of a cluster with a bit of everything.
 func usedLog(t testing.TB) *testLog {
 	t.Helper()
-	l := newMergeLog(t)
-	l.announceMerging("A")
-	l.announceMerging("B")
+	l := newFormedLog(t)
+	l.announce("A")
+	l.announce("B")
 	l.mustApplied(l.do(opNext("users", 3)))
 	l.mustApplied(l.do(opSeed("low", -5, true, nil)))
 	l.mustApplied(l.do(opSeed("high", math.MaxInt64-1, false, nil)))
@@ -68,7 +68,7 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 // TestARecoveryDropsJoinTokens: a token may have let a node in where only the lost
 // members know of it, and must not let in another.
 func TestARecoveryDropsJoinTokens(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	hash := sha256.Sum256([]byte("token"))
 	l.mustApplied(l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_JoinTokenCreate{JoinTokenCreate: &raftlogv1.JoinTokenCreate{
 		TokenHash: hash[:], ExpiresUnixNano: l.now.Add(time.Hour).UnixNano(),
@@ -169,10 +169,10 @@ func TestARecoveredStateServes(t *testing.T) {
 // TestARecoveryForgetsHowOftenNodesStarted: the directory of one that goes on may have
 // been set back before.
 func TestARecoveryForgetsHowOftenNodesStarted(t *testing.T) {
-	l := newMergeLog(t)
+	l := newFormedLog(t)
 	for _, tag := range []string{"A", "B"} {
 		m := testMember(tag)
-		m.LogFormat, m.Starts, m.Process = StrictFormat, 9, 1
+		m.Starts, m.Process = 9, 1
 		l.mustApplied(l.raw(announceOperation(m)))
 	}
 	if _, err := l.state.Recover(Recovery{Keep: []string{"A", "B"}}); err != nil {

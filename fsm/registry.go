@@ -23,8 +23,7 @@ func (s *State) Members() []*raftlogv1.Member {
 
 // Membership returns copies of all members, removed ones included, by tag, and the log
 // index of the last change of what clients see of them: which there are, where their HTTP
-// ports are, and which ones vote. It is 0 below StrictFormat, and the same in all states
-// with the same members.
+// ports are, and which ones vote. It is the same in all states with the same members.
 func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

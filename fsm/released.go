@@ -92,13 +92,13 @@ func (s *claims) mayBeIssued(n numberedItem) {
 }
 
 // restoreReleased takes over a released id of a snapshot.
-func (s *claims) restoreReleased(m *raftlogv1.ClaimRecord, strict bool) error {
+func (s *claims) restoreReleased(m *raftlogv1.ClaimRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
 	}
 	item := claimItem{db: m.GetDatabase(), id: m.GetId()}
 	_, numbered := item.numbered()
-	if s.has(item) || s.hasReleased(item) || !numbered || m.GetSteppedOver() || !strict || s.released.Len() >= maxReleased {
+	if s.has(item) || s.hasReleased(item) || !numbered || m.GetSteppedOver() || s.released.Len() >= maxReleased {
 		return corrupt("released id %q", item.id)
 	}
 	s.addReleased(item)

@@ -3,7 +3,6 @@ package fsm
 import (
 	"crypto/sha256"
 
-	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -106,14 +105,8 @@ func (w *requestWindow) evict(limit uint64) {
 // have been applied: the window does not reach back to where the caller knew of none. A
 // first attempt may arrive late, after its retry was applied and forgotten, so it carries
 // the applied index of the node that accepted it.
-func (w *requestWindow) forgot(k *op.RequestKey, strict bool) bool {
-	if k.Since >= w.floor {
-		return false
-	}
-	if k.Retry {
-		return true
-	}
-	return strict && k.Since != 0
+func (w *requestWindow) forgot(k *op.RequestKey) bool {
+	return k.Since < w.floor && (k.Retry || k.Since != 0)
 }
 
 // restore takes over a request id of a snapshot.
@@ -139,23 +132,17 @@ func (w *requestWindow) hashAt(position uint64) uint64 {
 // first answer. Only success is remembered: a refused operation changed nothing, and may
 // succeed at the next attempt.
 func (c *contents) runOnce(dst []byte, now moment, o *op.Operation) []byte {
-	given := o.Request.Key
-	if isCallers(o) && c.strict() {
+	if isCallers(o) {
 		if !o.Named {
 			return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "request_id",
 				"the request id does not say whose it is"))
 		}
-		o.Request.Key = ownKey(given, o.Principal)
+		o.Request.Key = ownKey(o.Request.Key, o.Principal)
 	}
-	position, ok := c.requests.positions[o.Request.Key]
-	if !ok {
-		// As it was remembered before the format had its principal.
-		position, ok = c.requests.positions[given]
-	}
-	if ok {
+	if position, ok := c.requests.positions[o.Request.Key]; ok {
 		return c.requests.answer(dst, now, o, position)
 	}
-	if c.requests.forgot(&o.Request, c.strict()) {
+	if c.requests.forgot(&o.Request) {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_EXPIRED, "request_id",
 			"the first try may have been applied up to log index %d, which is forgotten", c.requests.floor))
 	}
@@ -176,16 +163,14 @@ func isCallers(o *op.Operation) bool { return o.Kind <= op.KindRelease }
 // request id that matches another principal's key.
 func ownKey(key [16]byte, principal []byte) [16]byte {
 	var space [128]byte
-	// A node that did not know the newest format when it proposed writes the kind of
-	// the principal only where it must.
-	sum := sha256.Sum256(append(append(space[:0], key[:]...), rights.Principal(string(principal))...))
+	sum := sha256.Sum256(append(append(space[:0], key[:]...), principal...))
 	return [16]byte(sum[:16])
 }
 
 // answer answers a call whose request id is remembered.
 func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, position uint64) []byte {
 	chunk, e := w.at(position)
-	if !fits(&o.Request, e.fingerprint) {
+	if e.fingerprint != o.Request.Fingerprint {
 		return appendRefused(dst, now.index, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_REQUEST_ID_REUSED, "request_id",
 			"the request id was used for another request"))
 	}
@@ -193,9 +178,4 @@ func (w *requestWindow) answer(dst []byte, now moment, o *op.Operation, position
 		w.answeredAgain(string(o.Database))
 	}
 	return append(dst, chunk.result(e)...)
-}
-
-// fits reports whether a request that is remembered with a fingerprint is this one.
-func fits(k *op.RequestKey, fingerprint uint64) bool {
-	return fingerprint == k.Fingerprint || k.FingerprintBefore != 0 && fingerprint == k.FingerprintBefore
 }

@@ -82,7 +82,7 @@ func (c *contents) restoreHeader(h *raftlogv1.SnapshotHeader) error {
 	if h.GetLogFormat() < firstFormat {
 		return corrupt("log format %d", h.GetLogFormat())
 	}
-	c.setFormat(h.GetLogFormat())
+	c.format = h.GetLogFormat()
 	c.applied = h.GetAppliedIndex()
 	c.requests.floor = h.GetRequestFloor()
 	first := h.GetRequestFirst()
@@ -100,31 +100,31 @@ func (c *contents) restoreRecord(m *raftlogv1.SnapshotRecord) error {
 	case *raftlogv1.SnapshotRecord_Hilo:
 		return c.hilos.restore(r.Hilo)
 	case *raftlogv1.SnapshotRecord_Claim:
-		return c.claims.restore(r.Claim, c.strict())
+		return c.claims.restore(r.Claim)
 	case *raftlogv1.SnapshotRecord_Released:
-		return c.claims.restoreReleased(r.Released, c.strict())
+		return c.claims.restoreReleased(r.Released)
 	case *raftlogv1.SnapshotRecord_Member:
 		return c.members.restore(r.Member)
 	case *raftlogv1.SnapshotRecord_Request:
 		return c.requests.restore(r.Request)
 	case *raftlogv1.SnapshotRecord_Session:
-		return c.sessions.restore(r.Session, &c.members, c.strict())
+		return c.sessions.restore(r.Session, &c.members)
 	case *raftlogv1.SnapshotRecord_Setting:
 		return c.settings.restore(r.Setting)
 	case *raftlogv1.SnapshotRecord_Etag:
 		return c.etags.restore(r.Etag, &c.members)
 	case *raftlogv1.SnapshotRecord_Floor:
-		return c.floor.restore(r.Floor, c.format)
+		return c.floor.restore(r.Floor)
 	case *raftlogv1.SnapshotRecord_Roles:
 		var err error
-		c.roles, err = restoredRoles(c.roles, r.Roles, c.format)
+		c.roles, err = restoredRoles(c.roles, r.Roles)
 		return err
 	case *raftlogv1.SnapshotRecord_JoinToken:
-		return c.joinTokens.restore(r.JoinToken, c.format)
+		return c.joinTokens.restore(r.JoinToken)
 	case *raftlogv1.SnapshotRecord_MembershipIndex:
-		return c.members.restoreIndex(r.MembershipIndex, c.format)
+		return c.members.restoreIndex(r.MembershipIndex)
 	case *raftlogv1.SnapshotRecord_Series:
-		return c.series.restore(r.Series, c.strict())
+		return c.series.restore(r.Series)
 	case *raftlogv1.SnapshotRecord_SeriesNumbers:
 		return c.series.restoreNumbers(r.SeriesNumbers)
 	case *raftlogv1.SnapshotRecord_SeriesLost:

@@ -2,15 +2,11 @@ package fsm
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// rolesFormat is the log format that knows of roles and principals.
-const rolesFormat = 2
 
 // roles are the roles and rights of principals. The value is never changed, only
 // replaced.
@@ -61,21 +57,15 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 	if err := decodePayload(o, &set); err != nil {
 		return dst, err
 	}
-	if c.format < rolesFormat {
-		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, "", "the cluster writes log format %d, roles need %d", c.format, rolesFormat)
-	}
 	before := c.roles.index()
 	if set.Expected != nil && set.GetExpected() != before {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected", "is %d, and the roles were set at %d", set.GetExpected(), before)
 	}
 	table, err := rights.Decode(set.GetTable())
-	if err == nil && !c.strict() && table.Exact() {
-		err = errors.New("roles with unknown fields") // So say nodes that do not know these.
-	}
 	if err != nil {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table", "%v", err)
 	}
-	if !allows(table, o, rights.Cluster, nil, nil, c.strict()) {
+	if !allows(table, o, rights.Cluster, nil, nil) {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ROLES_INVALID, "table",
 			"it would shut its author out: no role gives %q the right cluster on every database", o.Principal)
 	}
@@ -99,10 +89,10 @@ func (r *roles) index() uint64 {
 func (r *roles) set() bool { return r != nil && r.table.Set() }
 
 // restoredRoles returns the roles of a snapshot; before are those it had already.
-func restoredRoles(before *roles, m *raftlogv1.RolesRecord, format uint32) (*roles, error) {
+func restoredRoles(before *roles, m *raftlogv1.RolesRecord) (*roles, error) {
 	table, err := rights.Decode(m.GetTable())
-	if err != nil || table.Empty() || before != nil || m.GetLogIndex() == 0 || format < rolesFormat {
-		return before, corrupt("roles twice, empty, malformed, or in log format %d: %v", format, err)
+	if err != nil || table.Empty() || before != nil || m.GetLogIndex() == 0 {
+		return before, corrupt("roles twice, empty or malformed: %v", err)
 	}
 	return newRoles(table, m.GetTable(), m.GetLogIndex()), nil
 }
@@ -113,7 +103,7 @@ func restoredRoles(before *roles, m *raftlogv1.RolesRecord, format uint32) (*rol
 //
 // An operation without a principal comes from a node that did not know of the roles yet.
 // It is refused too; the node retries with the principal.
-func (r *roles) check(o *op.Operation, strict bool) *refusal {
+func (r *roles) check(o *op.Operation) *refusal {
 	if !r.set() {
 		return nil
 	}
@@ -122,21 +112,17 @@ func (r *roles) check(o *op.Operation, strict bool) *refusal {
 		return nil
 	}
 	database := o.Database
-	if need == rights.Cluster && strict {
+	if need == rights.Cluster {
 		database = nil // A merge too concerns the whole cluster.
 	}
-	if o.Named && allows(r.table, o, need, database, name, strict) {
+	if o.Named && allows(r.table, o, need, database, name) {
 		return nil
 	}
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, "", "no role gives %.200q the right %s here", o.Principal, need)
 }
 
-// allows reports whether a table gives an operation's principal a right. Below
-// StrictFormat some nodes know no kinds of principals, and compare the texts.
-func allows(table *rights.Table, o *op.Operation, need rights.Right, database, name []byte, strict bool) bool {
-	if !strict {
-		return rights.AllowsAsWritten(table, string(o.Principal), need, database, name)
-	}
+// allows reports whether a table gives an operation's principal a right.
+func allows(table *rights.Table, o *op.Operation, need rights.Right, database, name []byte) bool {
 	return rights.Allows(table, string(o.Principal), need, database, name)
 }
 

@@ -105,12 +105,12 @@ func (s *seriesStore) freeze() []frozenSeries {
 }
 
 // restore takes over a series of a snapshot, still without numbers.
-func (s *seriesStore) restore(m *raftlogv1.SeriesRecord, strict bool) error {
+func (s *seriesStore) restore(m *raftlogv1.SeriesRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "series", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
 	}
-	if s.find(m.GetDatabase(), m.GetName()) != nil || !strict {
-		return corrupt("series %q twice, or before its format", m.GetName())
+	if s.find(m.GetDatabase(), m.GetName()) != nil {
+		return corrupt("series %q twice", m.GetName())
 	}
 	restored, err := series.Restore(op.DefinitionOf(m.GetDefinition()), m.GetVersion(), m.GetSuspended(), m.GetTimeUnixNano())
 	if err != nil {

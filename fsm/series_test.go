@@ -62,7 +62,7 @@ func TestSeriesInTheLogAreThoseOfTheirPackage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newLogOf(t, StrictFormat), beside: beside}
+		r := &seriesRun{Rand: rand.New(rand.NewPCG(seed, 1)), testLog: newFormedLog(t), beside: beside}
 		r.mustApplied(r.raw(seriesOperations()[0]))
 		for range 40 {
 			r.step()
@@ -214,7 +214,7 @@ func importOf(t *testing.T, s *State) (operations [][]byte) {
 // record of them, and a lost key.
 func withHistory(t *testing.T) *testLog {
 	t.Helper()
-	l := newLogOf(t, StrictFormat)
+	l := newFormedLog(t)
 	l.mustApplied(l.raw(seriesOperations()[0]))
 	take := func(keys ...string) {
 		l.mustApplied(l.raw(onSeries(&raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: keys})))
@@ -238,7 +238,7 @@ func withHistory(t *testing.T) *testLog {
 // TestASeriesIsImported into another cluster, as often as anyone likes: it has the same
 // numbers there, and gives none until somebody resumes it.
 func TestASeriesIsImported(t *testing.T) {
-	from, to := withHistory(t), newLogOf(t, StrictFormat)
+	from, to := withHistory(t), newFormedLog(t)
 	// Some of its numbers have no key.
 	from.mustApplied(from.raw(encodePayload(&raftlogv1.MergeCluster{Floor: 1})))
 	from.mustApplied(from.raw(onSeries(&raftlogv1.SeriesResume{Name: "s", Lasts: []*raftlogv1.SeriesLast{{Scope: []string{"A"}, Last: 305}}})))
@@ -291,7 +291,7 @@ func TestAnotherSeriesIsNotImported(t *testing.T) {
 		"another key":    &raftlogv1.SeriesTake{Name: "s", Values: []string{"A"}, Keys: []string{"mine"}},
 		"another format": nil,
 	} {
-		to := newLogOf(t, StrictFormat)
+		to := newFormedLog(t)
 		d := reusing
 		if operation == nil {
 			d.Format = "{branch}/{number:3}"
@@ -311,7 +311,7 @@ func TestAnotherSeriesIsNotImported(t *testing.T) {
 		}
 	}
 	// The same numbers, but the newest: this series was set back.
-	to := newLogOf(t, StrictFormat)
+	to := newFormedLog(t)
 	for _, o := range operations[:2] {
 		to.mustApplied(to.raw(o))
 	}
@@ -382,13 +382,12 @@ func TestASnapshotWithAWrongSeries(t *testing.T) {
 	record := &raftlogv1.SeriesRecord{Name: "x", Definition: op.SeriesDefinition(reusing), Version: 1}
 	for name, put := range map[string]func(*contents) error{
 		"in no database": func(c *contents) error {
-			return c.series.restore(&raftlogv1.SeriesRecord{Database: 9, Name: "x", Definition: record.GetDefinition(), Version: 1}, true)
+			return c.series.restore(&raftlogv1.SeriesRecord{Database: 9, Name: "x", Definition: record.GetDefinition(), Version: 1})
 		},
 		"twice": func(c *contents) error {
-			return errors.Join(c.series.restore(record, true), c.series.restore(record, true))
+			return errors.Join(c.series.restore(record), c.series.restore(record))
 		},
-		"before its format": func(c *contents) error { return c.series.restore(record, false) },
-		"of no definition":  func(c *contents) error { return c.series.restore(&raftlogv1.SeriesRecord{Name: "x", Version: 1}, true) },
+		"of no definition":  func(c *contents) error { return c.series.restore(&raftlogv1.SeriesRecord{Name: "x", Version: 1}) },
 		"numbers of no one": func(c *contents) error { return c.series.restoreNumbers(&raftlogv1.SeriesNumbersRecord{Name: "y"}) },
 		"numbers with a hole": func(c *contents) error {
 			return c.series.restoreNumbers(&raftlogv1.SeriesNumbersRecord{Name: "s", Scope: []string{"A"}, First: 999})

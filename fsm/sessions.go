@@ -85,7 +85,7 @@ func (c *contents) applyInSession(now moment, s *session, g *raftlog.Group) [][]
 	// An operation of the group may have removed its own origin, or announced it again:
 	// then its results are never requested again.
 	if c.sessions.byOrigin[s.origin] == s {
-		c.sessions.keep(s, g.Sequence, results, c.strict())
+		c.sessions.keep(s, g.Sequence, results)
 		c.sessions.acknowledge(s, g.Acknowledged)
 	}
 	return results
@@ -101,27 +101,14 @@ func (a *sessions) of(g *raftlog.Group) *session {
 }
 
 // keep keeps the results of a group until they are acknowledged.
-func (a *sessions) keep(s *session, sequence uint64, results [][]byte, strict bool) {
+func (a *sessions) keep(s *session, sequence uint64, results [][]byte) {
 	kept := sessionResult{
 		sequence: sequence, results: results,
-		hash: hashGroup(s, sequence, results, strict),
+		hash: hashGroup(s, sequence, results),
 	}
 	place, _ := s.find(sequence)
 	s.results = slices.Insert(s.results, place, kept)
 	a.hash.Add(kept.hash)
-}
-
-// hashAgain computes the hashes of all results, after the format has changed their
-// content.
-func (a *sessions) hashAgain(strict bool) {
-	for _, s := range a.byOrigin {
-		for i := range s.results {
-			r := &s.results[i]
-			a.hash.Remove(r.hash)
-			r.hash = hashGroup(s, r.sequence, r.results, strict)
-			a.hash.Add(r.hash)
-		}
-	}
 }
 
 // acknowledge drops results that the origin has.
@@ -179,7 +166,7 @@ func (a *sessions) views() []session {
 }
 
 // restore takes over a record of a snapshot.
-func (a *sessions) restore(m *raftlogv1.SessionRecord, members *members, strict bool) error {
+func (a *sessions) restore(m *raftlogv1.SessionRecord, members *members) error {
 	origin, member := members.present(m.GetOrigin())
 	if member == nil {
 		return corrupt("session of %x, which is not a member", m.GetOrigin())
@@ -197,7 +184,7 @@ func (a *sessions) restore(m *raftlogv1.SessionRecord, members *members, strict 
 		if twice || r.GetSequence() <= s.acknowledged || r.GetSequence()-s.acknowledged > maxUnacknowledged {
 			return corrupt("result of group %d of a session acknowledged up to %d", r.GetSequence(), s.acknowledged)
 		}
-		a.keep(s, r.GetSequence(), r.GetResults(), strict)
+		a.keep(s, r.GetSequence(), r.GetResults())
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (c *contents) settingSet(dst []byte, o *op.Operation) ([]byte, *refusal) {
 		return dst, err
 	}
 	id, ok := settingByKey(set.GetKey())
-	if perDatabase := id == settingMaxDatabaseNames || id == settingMaxDatabaseNameBytes; !ok || perDatabase && !c.strict() {
+	if !ok {
 		return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_SETTING_INVALID, "key", "there is no setting %q", set.GetKey())
 	}
 	if err := checkSetting(id, set.GetValue()); err != nil {

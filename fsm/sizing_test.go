@@ -88,7 +88,7 @@ func twoSizes() []int {
 // heap.
 func sizedLog(t testing.TB, kind sized, n int) (l *testLog, heapBytes uint64) {
 	t.Helper()
-	l = newLogOf(t, StrictFormat)
+	l = newFormedLog(t)
 	if kind.prepare != nil {
 		l.mustApplied(l.raw(kind.prepare(n)))
 	}
@@ -167,7 +167,7 @@ func TestSnapshotAndRestoreTakeTimeByTheName(t *testing.T) {
 	sizes := twoSizes()
 	var write, restore [2]time.Duration
 	for i, n := range sizes {
-		l := newLogOf(t, StrictFormat)
+		l := newFormedLog(t)
 		l.fill(n, func(i int) *raftlogv1.Operation { return opNext(shuffledName(i, n), 1) })
 		var data []byte
 		write[i] = perName(n, func() { data = snapshotOf(t, l.state) })

@@ -199,6 +199,9 @@ func (p *transcript) operation(s string) *raftlogv1.Operation {
 		if _, retry := l.options["since"]; retry {
 			op.Request.Retry, op.Request.Since = true, uint64(l.int("since"))
 		}
+		if op.Principal == nil && !l.is("unnamed") {
+			op.Principal = proto.String("")
+		}
 	}
 	return op
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // FormatVersion is the newest log format this package reads and writes.
-const FormatVersion = 3
+const FormatVersion = 1
 
 // Bounds on what is decoded. They are far above what a leader puts into one entry; they
 // exist so that a few megabytes of hostile input cannot make the decoder allocate many

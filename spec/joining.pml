@@ -16,9 +16,9 @@
  *   - a token lets in one directory.
  *
  * Left out: the end of a token's time, announcements of starts, votes, the tags of a merged
- * backup and the floors of their etags, and log format 2, below which tokens are ignored. A
- * disk that was set back starts only as a present member that the cluster has answered:
- * docs/design.md names the other cases as exceptions, and etags.pml has them.
+ * backup and the floors of their etags. A disk that was set back starts only as a present
+ * member that the cluster has answered: docs/design.md names the other cases as exceptions,
+ * and etags.pml has them.
  *
  * Faults, each of which must be found:
  *   TAG_WHERE_ASKED    the node that is asked judges whether a tag is free, not the state

@@ -33,17 +33,6 @@ func hasKind(name string) bool {
 	return strings.HasPrefix(name, DNS) || strings.HasPrefix(name, URI) || strings.HasPrefix(name, Email)
 }
 
-// Plain returns a principal as nodes write it that know no kinds. One whose plain
-// name would mean another principal keeps its kind: such nodes then refuse it.
-func Plain(principal string) string {
-	for _, kind := range []string{DNS, URI, Email} {
-		if name, ok := strings.CutPrefix(principal, kind); ok && Principal(name) == principal {
-			return name
-		}
-	}
-	return principal
-}
-
 // Lists says whether a list has a principal, with or without its kind.
 func Lists(list []string, principal string) bool {
 	principal = Principal(principal)

@@ -138,13 +138,6 @@ func (t *Table) Check() error {
 	return nil
 }
 
-// Exact says whether a table has what nodes do not know that know no StrictFormat.
-func (t *Table) Exact() bool {
-	return slices.ContainsFunc(t.Roles, func(r Role) bool {
-		return slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Name != "" || g.Boundary || g.Rights&Series != 0 })
-	}) || slices.ContainsFunc(t.Limits, func(l Limit) bool { return l.NewNamesPerHour != 0 })
-}
-
 // Role gives its grants to its principals.
 type Role struct {
 	Name string
@@ -173,24 +166,21 @@ type Table struct {
 	Roles  []Role
 	Limits []Limit
 
-	// grants and limits are by principal with its kind; written has the grants by
-	// principal as the table has it.
-	grants  map[string][]Grant
-	written map[string][]Grant
-	limits  map[string]Limit
+	// grants and limits are by principal with its kind.
+	grants map[string][]Grant
+	limits map[string]Limit
 }
 
 // New returns a table that answers quickly. The error says what is wrong with a
 // role or a limit.
 func New(roles []Role, limits []Limit) (*Table, error) {
-	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, written: map[string][]Grant{}, limits: map[string]Limit{}}
+	t := &Table{Roles: roles, Limits: limits, grants: map[string][]Grant{}, limits: map[string]Limit{}}
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
 	for _, role := range roles {
 		for _, p := range role.Principals {
 			t.grants[Principal(p)] = append(t.grants[Principal(p)], role.Grants...)
-			t.written[p] = append(t.written[p], role.Grants...)
 		}
 	}
 	for _, limit := range limits {
@@ -257,16 +247,6 @@ func HeldWithin(t *Table, principal, database string) Right {
 		}
 	}
 	return have
-}
-
-// AllowsAsWritten is Allows as nodes judged that knew no kinds of principals: the
-// table must have the principal as it is.
-func AllowsAsWritten[T ~string | ~[]byte](t *Table, principal string, need Right, database, name T) bool {
-	if !t.Set() {
-		return true
-	}
-	have := held(t.written[principal], database, name) | held(t.written[Any], database, name)
-	return have&need == need
 }
 
 // held returns the rights that grants give on a name of a database.

@@ -121,32 +121,8 @@ func TestPrincipals(t *testing.T) {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}
-	for principal, want := range map[string]string{
-		"dns:shop": "shop", "uri:spiffe://op": "spiffe://op", "email:a@b": "a@b", "": "",
-		"dns:spiffe://op": "dns:spiffe://op", "uri:shop": "uri:shop", "uri:dns:shop": "uri:dns:shop", "dns:": "dns:", "dns:*": "dns:*",
-	} {
-		if got := Plain(principal); got != want {
-			t.Errorf("%q is plainly %q, want %q", principal, got, want)
-		}
-	}
 	if admins := []string{"ops", "uri:spiffe://op"}; !Lists(admins, "dns:ops") || !Lists(admins, "uri:spiffe://op") || Lists(admins, "uri:ops") || Lists(admins, "") {
 		t.Error("a list has others than it names")
-	}
-}
-
-// TestAsWritten: nodes that know no kinds compare principals letter by letter.
-func TestAsWritten(t *testing.T) {
-	roles := table(t, []Role{
-		{Name: "plain", Principals: []string{"shop"}, Grants: []Grant{{Database: Any, Rights: Read}}},
-		{Name: "kind", Principals: []string{"dns:ops"}, Grants: []Grant{{Database: Any, Rights: Read}}},
-	})
-	for who, want := range map[string]bool{"shop": true, "dns:shop": false, "dns:ops": true, "ops": false} {
-		if got := AllowsAsWritten(roles, who, Read, "", ""); got != want {
-			t.Errorf("%q: %v, want %v", who, got, want)
-		}
-	}
-	if !AllowsAsWritten(nil, "", all, "", "") {
-		t.Error("no table forbids something")
 	}
 }
 

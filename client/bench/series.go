@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// defineWithin bounds the wait for the series: a cluster that was just formed learns
-	// within a second that all of its members know what a series is.
+	// defineWithin bounds the wait for the series: a cluster that was just formed may have no
+	// leader yet.
 	defineWithin = 10 * time.Second
 	definePause  = 50 * time.Millisecond
 )
@@ -33,7 +33,7 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 			if err == nil {
 				break
 			}
-			if !later(err) {
+			if status.Code(err) != codes.Unavailable {
 				return fmt.Errorf("no series could be defined: %w", err)
 			}
 			select {
@@ -44,11 +44,6 @@ func (c Config) defineSeries(ctx context.Context, conn grpc.ClientConnInterface)
 		}
 	}
 	return nil
-}
-
-// later says whether the same definition may be taken in a moment.
-func later(err error) bool {
-	return reasonOf(err) == "FORMAT_UNSUPPORTED" || status.Code(err) == codes.Unavailable
 }
 
 // takeNumbers is the call that is measured: in whichever way, it returns the numbers.

@@ -155,9 +155,6 @@ func operations() map[string]operation {
 			}
 		}
 	}
-	before := *requests["retry"]
-	before.FingerprintBefore = 1 << 60
-	cases["hilo next, of another fingerprint before"] = operation{Envelope: Envelope{Database: "shop", Request: &before}, payload: payloads["hilo next"]}
 	cases["on the cluster"] = operation{payload: payloads["format raise"]}
 	cases["member announce, with a key"] = operation{
 		Envelope: Envelope{Request: requests["key alone"]}, payload: payloads["member announce"], keyLast: true,

@@ -68,7 +68,7 @@ func sameAsGenerated(t *testing.T, data []byte) {
 	want := Operation{Database: []byte(m.GetDatabase()), Kind: o.Kind, Payload: o.Payload, Keyed: m.GetRequest() != nil, Named: m.Principal != nil, Principal: []byte(m.GetPrincipal())}
 	if k := m.GetRequest(); k != nil {
 		want.Request = RequestKey{
-			Key: [16]byte(k.GetKey()), Fingerprint: k.GetFingerprint(), Retry: k.GetRetry(), Since: k.GetSince(), FingerprintBefore: k.GetFingerprintBefore(),
+			Key: [16]byte(k.GetKey()), Fingerprint: k.GetFingerprint(), Retry: k.GetRetry(), Since: k.GetSince(),
 		}
 	}
 	what := m.ProtoReflect().WhichOneof(m.ProtoReflect().Descriptor().Oneofs().ByName("op"))

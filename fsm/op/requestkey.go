@@ -12,18 +12,14 @@ type RequestKey struct {
 	Retry bool
 	// Since is the newest log index that was seen before the first try; 0 for none.
 	Since uint64
-	// FingerprintBefore is the fingerprint that the same request had before log format
-	// 3; 0 for none.
-	FingerprintBefore uint64
 }
 
 // Field numbers of raftlog.v1.RequestKey.
 const (
-	requestKey               protowire.Number = 1
-	requestFingerprint       protowire.Number = 2
-	requestRetry             protowire.Number = 3
-	requestSince             protowire.Number = 4
-	requestFingerprintBefore protowire.Number = 5
+	requestKey         protowire.Number = 1
+	requestFingerprint protowire.Number = 2
+	requestRetry       protowire.Number = 3
+	requestSince       protowire.Number = 4
 )
 
 // decodeRequestKey decodes a request key; one without key is malformed.
@@ -43,9 +39,6 @@ func decodeRequestKey(data []byte) (k RequestKey, err error) {
 		case requestSince:
 			k.Since = f.number
 			return f.typ == protowire.VarintType
-		case requestFingerprintBefore:
-			k.FingerprintBefore = f.number
-			return f.typ == protowire.Fixed64Type
 		}
 		return false
 	})
@@ -65,7 +58,6 @@ func AppendRequest(operation []byte, k RequestKey) []byte {
 		b = appendNumber(b, requestRetry, 1)
 	}
 	b = appendNumber(b, requestSince, k.Since)
-	b = appendFixed64(b, requestFingerprintBefore, k.FingerprintBefore)
 	operation = protowire.AppendTag(operation, fieldRequest, protowire.BytesType)
 	return protowire.AppendBytes(operation, b)
 }

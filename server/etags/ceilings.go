@@ -50,13 +50,13 @@ func (k *Keeper) raiseCeilings(ctx context.Context) error {
 			return err
 		}
 	}
-	return k.raiseFresh(ctx, fresh)
+	return k.raiseNew(ctx, fresh)
 }
 
-// raiseFresh asks for the first ceilings of databases. Once the cluster has no room
+// raiseNew asks for the first ceilings of databases. Once the cluster has no room
 // for one it has none for those that follow: they are beyond its limit, and get no
 // etags until it has room for them.
-func (k *Keeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
+func (k *Keeper) raiseNew(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo) error {
 	size := raiseBatch
 	if k.beyond.Load() != nil {
 		size = 1 // Most likely there is no room yet.
@@ -64,14 +64,7 @@ func (k *Keeper) raiseFresh(ctx context.Context, fresh []*raftlogv1.EtagRaiseTo)
 	for len(fresh) > 0 {
 		batch := fresh[:min(size, len(fresh))]
 		beyond, err := k.raise(ctx, batch)
-		full := op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA
-		switch {
-		case full && len(batch) > 1:
-			size = len(batch) / 2 // Below log format 3 all are refused for one.
-			continue
-		case full:
-			beyond = []string{batch[0].GetDatabase()}
-		case err != nil:
+		if err != nil {
 			return err
 		}
 		fresh, size = fresh[len(batch):], min(2*size, raiseBatch)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/etag"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	"github.com/idnode/idnode/test/tier"
 )
@@ -22,79 +21,69 @@ func tenant(i int) string { return fmt.Sprintf("tenant-%05d", i) }
 // after its disk was set back.
 func TestNoEtagComesTwiceWithTooManyDatabases(t *testing.T) {
 	const limit, used = 2, 5
-	for _, format := range []uint32{fsm.MergeFormat, fsm.StrictFormat} {
-		t.Run(fmt.Sprint("format ", format), func(t *testing.T) {
-			w, d := newWorld(t), &disk{}
-			w.raiseFormat(format)
-			w.setMaxDatabases(limit)
-			given := map[string]bool{}
-			take := func(r *run, n int) (databases int) {
-				for i := range used {
-					first, err := r.keeper.NextBlock(tenant(i), n)
-					if errors.Is(err, etag.ErrTooManyDatabases) {
-						continue
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					databases++
-					for value := first; value < first+uint64(n); value++ {
-						if key := fmt.Sprint(tenant(i), " ", value); given[key] {
-							t.Fatalf("%s was given twice", key)
-						} else {
-							given[key] = true
-						}
-					}
+	w, d := newWorld(t), &disk{}
+	w.setMaxDatabases(limit)
+	given := map[string]bool{}
+	take := func(r *run, n int) (databases int) {
+		for i := range used {
+			first, err := r.keeper.NextBlock(tenant(i), n)
+			if errors.Is(err, etag.ErrTooManyDatabases) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			databases++
+			for value := first; value < first+uint64(n); value++ {
+				if key := fmt.Sprint(tenant(i), " ", value); given[key] {
+					t.Fatalf("%s was given twice", key)
+				} else {
+					given[key] = true
 				}
-				return databases
 			}
-			old := d.copy()
-			r := start(t, w, d, true, nil)
-			if got := take(r, 300); got != limit {
-				t.Errorf("etags in %d databases, want %d", got, limit)
-			}
-			await(t, func() bool { return w.ceilings() == limit })
-			r.crash(d)
-			d.setBack(old)
-			take(start(t, w, d, true, nil), 300)
-		})
+		}
+		return databases
 	}
+	old := d.copy()
+	r := start(t, w, d, true, nil)
+	if got := take(r, 300); got != limit {
+		t.Errorf("etags in %d databases, want %d", got, limit)
+	}
+	await(t, func() bool { return w.ceilings() == limit })
+	r.crash(d)
+	d.setBack(old)
+	take(start(t, w, d, true, nil), 300)
 }
 
 // TestCountersBeyondTheLimitStop: counters that are on disk already, but for which
 // the cluster keeps no ceiling, stop until it has room for them; the others go on.
 func TestCountersBeyondTheLimitStop(t *testing.T) {
-	for _, format := range []uint32{fsm.MergeFormat, fsm.StrictFormat} {
-		t.Run(fmt.Sprint("format ", format), func(t *testing.T) {
-			w, d := newWorld(t), &disk{}
-			w.raiseFormat(format)
-			r := start(t, w, d, true, nil)
-			w.set(func(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
-			for i := range 700 {
-				if _, err := r.keeper.NextBlock(tenant(i), 1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r.crash(d)
-			w.set(func(w *world) { w.fail = nil })
-			w.setMaxDatabases(500)
+	w, d := newWorld(t), &disk{}
+	r := start(t, w, d, true, nil)
+	w.set(func(w *world) { w.fail = outcome.NewNotApplied(outcome.NoQuorum, nil) })
+	for i := range 700 {
+		if _, err := r.keeper.NextBlock(tenant(i), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.crash(d)
+	w.set(func(w *world) { w.fail = nil })
+	w.setMaxDatabases(500)
 
-			r = start(t, w, d, true, nil)
-			await(t, func() bool { return r.keeper.isBeyond(tenant(500)) && w.ceilings() == 500 })
-			for i := range 700 {
-				if _, err := r.keeper.NextBlock(tenant(i), 1); errors.Is(err, etag.ErrTooManyDatabases) != (i >= 500) {
-					t.Errorf("%s: %v", tenant(i), err)
-				}
-			}
-			w.setMaxDatabases(600)
-			if _, err := r.keeper.NextBlock(tenant(0), 1000); err != nil { // The keeper looks again at the next reservation.
-				t.Fatal(err)
-			}
-			await(t, func() bool { return !r.keeper.isBeyond(tenant(599)) && w.ceilings() == 600 })
-			if _, err := r.keeper.NextBlock(tenant(650), 1); !errors.Is(err, etag.ErrTooManyDatabases) {
-				t.Errorf("beyond the new limit: %v", err)
-			}
-		})
+	r = start(t, w, d, true, nil)
+	await(t, func() bool { return r.keeper.isBeyond(tenant(500)) && w.ceilings() == 500 })
+	for i := range 700 {
+		if _, err := r.keeper.NextBlock(tenant(i), 1); errors.Is(err, etag.ErrTooManyDatabases) != (i >= 500) {
+			t.Errorf("%s: %v", tenant(i), err)
+		}
+	}
+	w.setMaxDatabases(600)
+	if _, err := r.keeper.NextBlock(tenant(0), 1000); err != nil { // The keeper looks again at the next reservation.
+		t.Fatal(err)
+	}
+	await(t, func() bool { return !r.keeper.isBeyond(tenant(599)) && w.ceilings() == 600 })
+	if _, err := r.keeper.NextBlock(tenant(650), 1); !errors.Is(err, etag.ErrTooManyDatabases) {
+		t.Errorf("beyond the new limit: %v", err)
 	}
 }
 
@@ -132,7 +121,6 @@ func TestTenThousandDatabasesRestartExactly(t *testing.T) {
 	tier.Long(t)
 	const many = 10_000
 	w, d := newWorld(t), &disk{}
-	w.raiseFormat(fsm.StrictFormat)
 	bySize := func(c *Config) { c.Proposer = sized{w} }
 	r := start(t, w, d, true, bySize)
 	r.takeEach(many, 3, 1)
@@ -149,7 +137,6 @@ func TestTenThousandDatabasesRestartExactly(t *testing.T) {
 // ceilings.
 func TestAStopOfWhichAPartIsLostIsNoCleanStop(t *testing.T) {
 	w, d := newWorld(t), &disk{}
-	w.raiseFormat(fsm.StrictFormat)
 	r := start(t, w, d, true, nil)
 	r.takeEach(3000, 3, 1)
 	await(t, func() bool { return w.ceilings() == 3000 })

@@ -40,7 +40,7 @@ func newWorld(t testing.TB) *world {
 // announce starts the node again, as far as the cluster knows.
 func (w *world) announce() *raftlogv1.MemberResult {
 	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: w.state.Format()}
+	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401"}
 	return w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member}).GetMember()
 }
 
@@ -75,14 +75,6 @@ func (w *world) proposals() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.proposed
-}
-
-// raiseFormat brings the world to a log format.
-func (w *world) raiseFormat(format uint32) {
-	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
 }
 
 // maxDatabases is the limit, as a node asks for it.

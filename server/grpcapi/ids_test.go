@@ -14,8 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
@@ -247,14 +245,8 @@ func FuzzGenerateRequest(f *testing.F) {
 
 func TestWhoHolds(t *testing.T) {
 	r := serve(t, Config{}, nil)
-	member := fsmtest.Member("A")
-	member.LogFormat = fsm.StrictFormat
-	r.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
 	ctx := bounded(t)
-	for i, label := range []string{"till 1", "till 2"} {
-		if i == 1 { // In the format before nobody is remembered.
-			r.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
-		}
+	for _, label := range []string{"till 1", "till 2"} {
 		if _, err := r.ids.NextRange(ctx, &idnodev1.NextRangeRequest{Tag: "orders", Size: 5, Label: label}); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +254,7 @@ func TestWhoHolds(t *testing.T) {
 	r.Must(op.Envelope{Database: "default"}, &raftlogv1.HiLoNext{Tag: "orders", Size: 5, ServerTag: "B", Reserve: true})
 	at := &timestamppb.Timestamp{Seconds: 1_700_000_000}
 	for number, want := range map[int64]*idnodev1.WhoHoldsResponse{
-		5:  {State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 1, High: 5},
+		5:  {State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 1, High: 5, Holder: &idnodev1.RangeHolder{Label: "till 1", NodeTag: "A", IssuedAt: at}},
 		6:  {State: idnodev1.RangeState_RANGE_STATE_OUTSTANDING, Low: 6, High: 10, Holder: &idnodev1.RangeHolder{Label: "till 2", NodeTag: "A", IssuedAt: at}},
 		11: {State: idnodev1.RangeState_RANGE_STATE_RESERVED, Low: 11, High: 15, Holder: &idnodev1.RangeHolder{NodeTag: "B", IssuedAt: at}},
 		16: {State: idnodev1.RangeState_RANGE_STATE_NOT_ISSUED},

@@ -8,11 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/fsmtest"
-	"github.com/idnode/idnode/fsm/op"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
 	"github.com/idnode/idnode/series/format"
 	"github.com/idnode/idnode/server/service"
@@ -50,10 +46,6 @@ func TestDefinitionsThereAndBack(t *testing.T) {
 // TestAConflictHasTheFirstAnswer among its details.
 func TestAConflictHasTheFirstAnswer(t *testing.T) {
 	r := serve(t, Config{}, nil)
-	member := fsmtest.Member("A")
-	member.LogFormat = fsm.StrictFormat
-	r.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	r.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 	client := idnodev1.NewSeriesServiceClient(r.conn)
 	definition := &idnodev1.SeriesDefinition{Format: "{till}-{number}", ExpiresIn: durationpb.New(time.Hour)}
 	if _, err := client.DefineSeries(t.Context(), &idnodev1.DefineSeriesRequest{Name: "s", Definition: definition}); err != nil {

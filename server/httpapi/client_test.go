@@ -7,14 +7,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/service"
@@ -130,55 +128,15 @@ func TestManyIdentities(t *testing.T) {
 	}
 }
 
-// TestTopologyHeldAtAnOlderFormat: below log format 3 the state does not say when the members
-// changed, and clients learn it all the same: each node counts the changes that it sees.
-func TestTopologyHeldAtAnOlderFormat(t *testing.T) {
-	w := newWorld(t)
-	a, c := w.newServer("A", Config{}, ""), w.newServer("C", Config{}, "")
-	topology := func(s *Server) int64 {
-		return decode[struct{ Etag int64 }](t, do(s, http.MethodGet, "/topology?name=shop"), http.StatusOK).Etag
-	}
-	refreshed := func(etag int64) bool {
-		sent := strconv.FormatInt(etag, 10)
-		return do(a, http.MethodGet, "/databases/shop/stats", "Topology-Etag", sent).Header().Get("Refresh-Topology") == "true"
-	}
-	have := topology(a)
-	do(a, http.MethodPost, "/databases/shop/identity/next?name=users")
-	if got := topology(a); got != have || refreshed(have) {
-		t.Errorf("the etag %d, was %d, though the members are the same", got, have)
-	}
-	w.knowFormat() // Clients do not see that.
-	replaced := member("A")
-	replaced.LogFormat, replaced.HttpAddress = fsm.StrictFormat, "a:7403"
-	for _, change := range []proto.Message{
-		&raftlogv1.MemberAnnounce{Member: replaced}, &raftlogv1.MemberRemove{Tag: "B"}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat},
-	} {
-		w.Must(op.Envelope{}, change)
-		if !refreshed(have) {
-			t.Errorf("a client with the etag %d does not hear of a change", have)
-		}
-		got := topology(a)
-		if got <= have || refreshed(got) {
-			t.Errorf("the etag %d after %d", got, have)
-		}
-		if other := topology(c); other <= have || other > int64(w.Index()) {
-			t.Errorf("another node says %d at log index %d, after %d", other, w.Index(), have)
-		}
-		have = got
-	}
-}
-
 // TestTopologyIsOfTheMembers: it is the same on all nodes, whatever each knows of the
-// moment, and its etag rises with each change of the members, and only then. That is so from
-// log format 3 on.
+// moment, and its etag rises with each change of the members, and only then.
 func TestTopologyIsOfTheMembers(t *testing.T) {
 	w := newWorld(t)
 	announce := func(address string) proto.Message {
 		m := member("A")
-		m.LogFormat, m.HttpAddress = fsm.StrictFormat, address
+		m.HttpAddress = address
 		return &raftlogv1.MemberAnnounce{Member: m}
 	}
-	w.raiseFormat()
 	etag := int64(w.Index())
 	for i, step := range []struct {
 		payload proto.Message
@@ -209,25 +167,18 @@ func TestTopologyIsOfTheMembers(t *testing.T) {
 }
 
 // TestRangesThatDoublesCannotCount: JavaScript would give ids twice from them, so they
-// are kept from it, in logs of all formats.
+// are kept from it.
 func TestRangesThatDoublesCannotCount(t *testing.T) {
-	for name, strict := range map[string]bool{"format 1": false, "format 3": true} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			if strict {
-				w.raiseFormat()
-			}
-			raise := &raftlogv1.HiLoSet{Tag: "orders", Max: maxExact - 32}
-			w.Must(op.Envelope{Database: "shop"}, raise)
-			const next = "/databases/shop/hilo/next?tag=orders"
-			s := w.newServer("A", Config{}, "")
-			if got := decode[rangeAnswer](t, do(s, http.MethodGet, next), http.StatusCreated); got.High != maxExact {
-				t.Fatalf("%+v, want a range to 2^53", got)
-			}
-			got := decode[problem](t, do(s, http.MethodGet, next), http.StatusBadRequest)
-			if got.Type != overflowException || !strings.Contains(got.Message, "2^53") {
-				t.Errorf("%+v", got)
-			}
-		})
+	w := newWorld(t)
+	raise := &raftlogv1.HiLoSet{Tag: "orders", Max: maxExact - 32}
+	w.Must(op.Envelope{Database: "shop"}, raise)
+	const next = "/databases/shop/hilo/next?tag=orders"
+	s := w.newServer("A", Config{}, "")
+	if got := decode[rangeAnswer](t, do(s, http.MethodGet, next), http.StatusCreated); got.High != maxExact {
+		t.Fatalf("%+v, want a range to 2^53", got)
+	}
+	got := decode[problem](t, do(s, http.MethodGet, next), http.StatusBadRequest)
+	if got.Type != overflowException || !strings.Contains(got.Message, "2^53") {
+		t.Errorf("%+v", got)
 	}
 }

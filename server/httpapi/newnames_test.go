@@ -8,7 +8,6 @@ import (
 // RavenDB's calls make no name with a control character either.
 func TestNewNamesWithControlCharacters(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat()
 	s := w.newServer("A", Config{}, "")
 	_, before := w.state.Hash()
 	for _, name := range []string{"a%00", "a%0D%0Ab", "a%1B%5B2Jb", "a%C2%9Bb", "%E2%80%AEb"} {

@@ -23,8 +23,6 @@ type api struct {
 	service *service.Service
 	// scheme is that of every node's HTTP port: http or https.
 	scheme string
-	// topology tells the etag of the topology.
-	topology topologyEtag
 	// refused reports each call that did not come to the service.
 	refused func(reason string, calls int)
 	// extend gives an answer that is long more time to be read.

@@ -21,10 +21,9 @@ type serverNode struct {
 // databaseTopology tells a client which nodes there are: every voter, in the order
 // of tags. It is what this node knows by itself: clients ask when a node has failed.
 //
-// Invariant: from log format 3 on, with the same etag it is the same on all nodes, so it
-// depends on nothing but the replicated members. Clients prefer the first node, and come
-// back to it when it is healthy again; they take over a topology only with a higher etag.
-// One in which each node names itself first would keep them where they fled to.
+// Invariant: with the same etag it is the same on all nodes, so it depends on nothing but
+// the replicated members. Clients prefer the first node, and come back to it when it is
+// healthy again; they take over a topology only with a higher etag. One in which each node names itself first would keep them where they fled to.
 func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params) error {
 	database := p.needed(paramName)
 	if p.err == nil {
@@ -47,9 +46,14 @@ func (a *api) databaseTopology(w http.ResponseWriter, _ *http.Request, p *params
 	writeJSON(w, http.StatusOK, struct {
 		Nodes []serverNode
 		Etag  int64
-	}{nodes, a.topology.of(status)})
+	}{nodes, topologyEtag(status)})
 	return nil
 }
+
+// topologyEtag is the etag of the topology in a status: the log index of the last change
+// of the members, at least 1. Clients keep the topology with the higher etag, from any
+// node.
+func topologyEtag(status service.Status) int64 { return int64(max(1, status.MembershipIndex)) }
 
 // voters are the members that vote and can be reached over HTTP.
 func voters(status service.Status) []service.Member {
@@ -101,7 +105,7 @@ func (a *api) clusterTopology(w http.ResponseWriter, _ *http.Request, _ *params)
 
 func (a *api) clusterNodes(status service.Status) clusterNodes {
 	nodes := clusterNodes{
-		TopologyID: status.ClusterID, Etag: a.topology.of(status),
+		TopologyID: status.ClusterID, Etag: topologyEtag(status),
 		AllNodes: map[string]string{}, Members: map[string]string{}, Promotables: map[string]string{}, Watchers: map[string]string{},
 	}
 	for _, m := range status.Members {
@@ -155,7 +159,7 @@ func (a *api) hintTopology(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < a.topology.of(status) {
+	if status := a.service.GetStatus(); len(voters(status)) > 0 && have < topologyEtag(status) {
 		w.Header().Set(refreshTopologyHeader, "true")
 	}
 }

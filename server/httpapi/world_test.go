@@ -16,7 +16,6 @@ import (
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/service"
@@ -81,23 +80,6 @@ func (w *world) Linearize(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.fail
-}
-
-// knowFormat says that all members know the newest log format, and raiseFormat has
-// it written too.
-func (w *world) knowFormat() {
-	w.t.Helper()
-	for _, tag := range []string{"A", "B", "C"} {
-		m := member(tag)
-		m.LogFormat = fsm.StrictFormat
-		w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: m})
-	}
-}
-
-func (w *world) raiseFormat() {
-	w.t.Helper()
-	w.knowFormat()
-	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 }
 
 func (w *world) set(change func(*world)) {

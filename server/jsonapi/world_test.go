@@ -70,10 +70,9 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, state: fsm.New(fsm.Config{}), caller: "dns:ops", budget: budget.New(budget.Limits{Bytes: 16 << 20, Connections: 10})}
-	member := &raftlogv1.Member{Id: selfID, Tag: "A", Voter: true, LogFormat: fsm.StrictFormat, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401"}
+	member := &raftlogv1.Member{Id: selfID, Tag: "A", Voter: true, GrpcAddress: "a.example:7400", RaftAddress: "a.example:7401"}
 	w.must(&raftlogv1.Bootstrap{ClusterId: clusterID, Members: []*raftlogv1.Member{member}})
 	w.must(&raftlogv1.MemberAnnounce{Member: member})
-	w.must(&raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 	var err error
 	w.service, err = service.New(service.Config{
 		Proposer: w, Linearizer: w, State: w.state, Etags: w, Cluster: w, Version: "test",

@@ -51,7 +51,7 @@ func (n *Node) assemble() error {
 		return err
 	}
 	if n.cfg.ReserveFor > 0 {
-		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Format: n.state.Format, Logger: n.log})
+		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Logger: n.log})
 	}
 	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth()}
 	auditor, err := n.openAudit()

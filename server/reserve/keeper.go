@@ -20,7 +20,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/hilo"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -72,10 +71,8 @@ type Config struct {
 	// For is for how long the numbers last at least, at the rate of the time before:
 	// more than 0, at most 24 h.
 	For time.Duration
-	// Tag returns the node's tag, and whether the cluster has confirmed it; Format returns
-	// the log format that the cluster writes. The state then knows whose reserve a grant is.
-	Tag    func() (tag string, confirmed bool)
-	Format func() uint32
+	// Tag returns the node's tag, and whether the cluster has confirmed it.
+	Tag func() (tag string, confirmed bool)
 	// Logger hears of failures; nil discards them.
 	Logger *slog.Logger
 }
@@ -300,7 +297,7 @@ func (k *Keeper) askAll(ctx context.Context, grants []grant) error {
 // is given a range of it again.
 func (k *Keeper) ask(ctx context.Context, g grant) error {
 	token := newToken()
-	wanted := &raftlogv1.HiLoNext{Tag: g.tag, Size: g.size, Token: token, Reserve: k.cfg.Format() >= fsm.StrictFormat}
+	wanted := &raftlogv1.HiLoNext{Tag: g.tag, Size: g.size, Token: token, Reserve: true}
 	wanted.ServerTag, _ = k.cfg.Tag()
 	result, err := k.propose(ctx, g.key, g.principal, wanted)
 	refused := op.RefusalOf(err)

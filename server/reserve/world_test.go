@@ -39,9 +39,8 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, id: []byte("cluster---------")}
 	w.state = fsm.New(fsm.Config{HiLoTaken: w.taken})
-	member := &raftlogv1.Member{Id: []byte("node-a----------"), Tag: "A", GrpcAddress: "a:1", RaftAddress: "a:2", Voter: true, LogFormat: 3}
+	member := &raftlogv1.Member{Id: []byte("node-a----------"), Tag: "A", GrpcAddress: "a:1", RaftAddress: "a:2", Voter: true}
 	w.must(&raftlogv1.Bootstrap{ClusterId: w.id, Members: []*raftlogv1.Member{member}}, "")
-	w.must(&raftlogv1.FormatRaise{Format: 3}, "")
 	return w
 }
 
@@ -120,7 +119,7 @@ type node struct {
 // newNode makes a node, whose keeper ends with the test.
 func (w *world) newNode(length time.Duration) *node {
 	n := &node{world: w}
-	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: func() (string, bool) { return "A", true }, Format: w.state.Format})
+	n.keeper = NewKeeper(Config{Cluster: n, For: length, Tag: func() (string, bool) { return "A", true }})
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()

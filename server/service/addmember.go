@@ -93,23 +93,17 @@ func (m *members) judgeNewcomer(ctx context.Context, n Newcomer, hash []byte) (m
 
 // checkNewcomer is judgeNewcomer for a node that is no member.
 func (m *members) checkNewcomer(ctx context.Context, n Newcomer, hash []byte) error {
-	strict := m.state.Format() >= fsm.StrictFormat
-	switch {
-	case hash == nil:
-		if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-			return joinDenied(raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED, fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err))
-		}
-		return nil
-	case !strict:
-		return joinDenied(raftlogv1.RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED, tooOld(forTokens))
+	if hash != nil {
+		return refusedAs(m.state.CheckJoinToken(hash, n.Tag, time.Now()))
 	}
-	return refusedAs(m.state.CheckJoinToken(hash, n.Tag, time.Now()))
-}
-
-// joinDenied is a refusal as the state would word it, so that the newcomer need not
-// tell the two apart.
-func joinDenied(reason raftlogv1.RefusalReason, detail string) error {
-	return refusedAs(&raftlogv1.Refusal{Reason: reason, Detail: detail})
+	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
+		// As the state would word it, so that the newcomer need not tell the two apart.
+		return refusedAs(&raftlogv1.Refusal{
+			Reason: raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED,
+			Detail: fmt.Sprintf("node %s has no token to join by, and %v", n.Tag, err),
+		})
+	}
+	return nil
 }
 
 // refusedAs is the error of a refusal; nil for none.

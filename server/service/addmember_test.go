@@ -12,7 +12,6 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
@@ -94,9 +93,8 @@ func TestWhoHasNeitherTokenNorRightIsNotAdded(t *testing.T) {
 func TestNoEntryForANodeThatCannotComeBack(t *testing.T) {
 	var lines bytes.Buffer
 	n := newNode(t, newWorld(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
-	n.world.raiseFormat(fsm.StrictFormat)
 	for _, tag := range []string{"D", "E"} {
-		n.world.Must(op.Envelope{}, &raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2", LogFormat: fsm.StrictFormat}})
+		n.world.Must(op.Envelope{}, &raftlogv1.MemberAdd{Member: &raftlogv1.Member{Id: fsmtest.NodeID(tag), Tag: tag, GrpcAddress: "h:1", RaftAddress: "h:2"}})
 	}
 	n.world.Must(op.Envelope{}, &raftlogv1.MemberRemove{Tag: "E"})
 	for _, tt := range []struct {
@@ -160,7 +158,7 @@ func TestANodeThatIsBehindRefusesNobodyForGood(t *testing.T) {
 		behind func(*testing.T, node)
 	}{
 		"the node was let in, by a token that is used up": {"D", "used", func(_ *testing.T, n node) {
-			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2", LogFormat: fsm.StrictFormat}
+			d := &raftlogv1.Member{Id: []byte("node-d----------"), Tag: "D", GrpcAddress: "d:1", RaftAddress: "d:2"}
 			who := "ops"
 			n.world.Must(op.Envelope{Principal: &who}, &raftlogv1.MemberAdd{Member: d})
 		}},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -57,7 +56,6 @@ func (a *auditor) wantDenials(t *testing.T, want int) {
 
 func newAuditedNode(t *testing.T) (node, *auditor) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	a := &auditor{}
 	return newNode(t, w, func(c *Config) { c.Audit = a }), a
 }

@@ -112,7 +112,6 @@ func BenchmarkNextRange(b *testing.B) {
 // BenchmarkRefused is a call with a request id by a caller without the right.
 func BenchmarkRefused(b *testing.B) {
 	n := benchmarkNode(b, &raftlogv1.Result{})
-	n.world.newFormat()
 	table, err := rights.Encode(&rights.Table{Roles: []rights.Role{everything()}})
 	if err != nil {
 		b.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/fsm"
 )
 
 // Caller identifies the caller of a call.
@@ -77,21 +76,17 @@ func (a *authorizer) authorizeGuarded(ctx context.Context, need rights.Right) er
 }
 
 // principal returns the caller's name for an operation, or nil as long as there
-// are no roles: operations then carry no unused name. A request id is
-// always its caller's, as soon as all members know that.
+// are no roles: operations then carry no unused name. A request id is always its
+// caller's.
 func (a *authorizer) principal(ctx context.Context, keyed bool) *string {
-	if a.state.Roles().Table.Set() || keyed && a.state.Format() >= fsm.StrictFormat {
+	if a.state.Roles().Table.Set() || keyed {
 		return a.author(ctx)
 	}
 	return nil
 }
 
-// author returns the caller's name for an operation. As long as there are members
-// that know no kinds of principals it has none.
+// author returns the caller's name for an operation.
 func (a *authorizer) author(ctx context.Context) *string {
 	who := a.caller(ctx).Principal
-	if a.state.Format() < fsm.StrictFormat {
-		who = rights.Plain(who)
-	}
 	return &who
 }

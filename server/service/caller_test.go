@@ -11,7 +11,6 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -20,24 +19,9 @@ func as(principal string) context.Context {
 	return WithCaller(context.Background(), Caller{Principal: principal, Address: "192.0.2.1:9"})
 }
 
-// newFormat brings the world to the log format that knows of roles.
-func (w *world) newFormat() {
-	w.t.Helper()
-	w.raiseFormat(rolesFormat)
-}
-
-// raiseFormat brings the world to a log format.
-func (w *world) raiseFormat(format uint32) {
-	w.t.Helper()
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: format}
-	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: format})
-}
-
-// everything is a role for operators, but for what members of older log formats do not
-// know, and shop one for those of a shop.
+// everything is a role for operators, and shop one for those of a shop.
 func everything() rights.Role {
-	const all = rights.Series - 1
+	const all = rights.Series<<1 - 1
 	return rights.Role{Name: "operators", Principals: []string{"ops"}, Grants: []rights.Grant{{Database: rights.Any, Rights: all}}}
 }
 
@@ -211,7 +195,6 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 		for _, missing := range call.need.List() {
 			w := newWorld(t)
 			n := newNode(t, w, nil)
-			w.newFormat()
 			n.setRoles(t, everything(), shopWithout(missing))
 			before := w.proposals()
 			if err := call.make(as("shop"), n); !denied(err) {
@@ -224,7 +207,6 @@ func TestEveryCallAtTheDoor(t *testing.T) {
 		}
 		w := newWorld(t)
 		n := newNode(t, w, nil)
-		w.newFormat()
 		role := shop(call.need)
 		role.Principals = append(role.Principals, "ops") // So that the roles can be set again.
 		whole := false
@@ -282,7 +264,6 @@ func TestTakingAllRolesAwayKeepsAnAdministrator(t *testing.T) {
 		"everybody may all": {false, nil, ""},
 	} {
 		n := newNode(t, newWorld(t), func(c *Config) { c.Guarded, c.Admins = tt.guarded, tt.admins })
-		n.world.newFormat()
 		// As if by a node that everybody may ask.
 		newNode(t, n.world, nil).setRoles(t, everything())
 		limits := Roles{Limits: []rights.Limit{{Principals: []string{rights.Any}, InFlight: 9}}}
@@ -310,7 +291,6 @@ func (lateState) Roles() fsm.Roles { return fsm.Roles{} }
 // and named when that is asked for.
 func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
 	w := newWorld(t)
-	w.newFormat()
 	newNode(t, w, nil).setRoles(t, everything(), shop(rights.Generate|rights.Seed))
 	late := newNode(t, w, func(c *Config) { c.State = lateState{w.state} })
 	for _, name := range []string{"identity", "next", "next, several", "seed"} {
@@ -325,19 +305,11 @@ func TestANodeThatDoesNotKnowTheRolesYet(t *testing.T) {
 	}
 }
 
-// lateFormat does not know the log format that its cluster has.
-type lateFormat struct{ *fsm.State }
-
-func (lateFormat) Format() uint32 { return fsm.MergeFormat }
-
 // TestARequestIDIsItsPrincipals: the same one of another principal is another, also where
-// there are no roles; and each counts once, at whichever nodes it arrives, before, while
-// and after they learn of the format in which that is so.
+// there are no roles; and each counts once, at whichever nodes it arrives.
 func TestARequestIDIsItsPrincipals(t *testing.T) {
 	w := newWorld(t)
-	n := newNode(t, w, nil)
-	late := newNode(t, w, func(c *Config) { c.State = lateFormat{w.state} })
-	w.raiseFormat(fsm.MergeFormat)
+	n, other := newNode(t, w, nil), newNode(t, w, nil)
 	next := func(n node, who, id string) int64 {
 		t.Helper()
 		req := NextIdentityRequest{Name: "u", RequestID: &RequestID{ID: id}}
@@ -351,18 +323,11 @@ func TestARequestIDIsItsPrincipals(t *testing.T) {
 		}
 		return one.Blocks[0].First
 	}
-	before := next(n, "dns:shop", "before")
-	w.raiseFormat(fsm.StrictFormat)
-	for _, at := range []node{n, late} {
-		if again := next(at, "dns:shop", "before"); again != before {
-			t.Errorf("it was %d before the format was raised, and is %d", before, again)
-		}
-	}
 	taken := map[int64]string{}
 	for _, who := range []string{"dns:shop", "dns:till", "uri:shop", ""} {
-		value := next(late, who, "r")
-		if other, twice := taken[value]; twice {
-			t.Errorf("%q has the answer of %q", who, other)
+		value := next(other, who, "r")
+		if owner, twice := taken[value]; twice {
+			t.Errorf("%q has the answer of %q", who, owner)
 		}
 		taken[value] = who
 		if again := next(n, who, "r"); again != value {
@@ -384,8 +349,7 @@ func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 	w := newWorld(t)
 	recorder := &recorder{world: w}
 	n := newNode(t, w, func(c *Config) { c.Proposer = recorder })
-	w.newFormat()
-	names := []string{"next", "next, several", "seed", "range"}
+	names := []string{"next", "next, several", "seed"}
 	for _, name := range names {
 		if err := useCases[name].make(as("ops"), n); err != nil {
 			t.Fatal(err)
@@ -415,7 +379,6 @@ func TestOperationsCarryAPrincipalOnlyWithRoles(t *testing.T) {
 func TestRolesAreFolded(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
-	w.newFormat()
 	if _, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Read)}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -440,9 +403,9 @@ func TestRolesAreFolded(t *testing.T) {
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
 }
 
-// TestGrantsOfANameNeedTheirFormat, are folded, and let nobody list what else begins so;
-// rights that a grant would not give are refused.
-func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
+// TestGrantsOfANameAreFolded, and let nobody list what else begins so; rights that a grant
+// would not give are refused.
+func TestGrantsOfANameAreFolded(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
 	named := rights.Role{Name: "shop", Principals: []string{"shop"}, Grants: []rights.Grant{
@@ -450,18 +413,12 @@ func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
 		{Database: "Shop", Prefix: "Bills", Boundary: true, Rights: rights.Read},
 		{Database: "Shop", Prefix: "Lists/", Boundary: true, Rights: rights.Read},
 	}}
-	w.raiseFormat(rolesFormat)
-	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), named}}})
-	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
-	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Limits: []rights.Limit{{Principals: []string{"shop"}, NewNamesPerHour: 1}}}})
-	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
-	w.raiseFormat(fsm.StrictFormat)
 	n.setRoles(t, everything(), named)
 	stored := w.state.Roles().Table.Roles[1].Grants
 	if stored[0].Name != "orders" || !stored[1].Boundary || stored[1].Prefix != "bills" || stored[2].Boundary {
 		t.Errorf("%+v", stored)
 	}
-	_, err = n.NextIdentity(as("shop"), NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
+	_, err := n.NextIdentity(as("shop"), NextIdentityRequest{Database: "shop", Name: "ORDERS|", Count: 1})
 	if denied(err) {
 		t.Error(err)
 	}
@@ -472,17 +429,6 @@ func TestGrantsOfANameNeedTheirFormat(t *testing.T) {
 	}
 	_, err = n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything(), shop(rights.Cluster)}}})
 	wantError(t, err, InvalidArgument, ReasonInvalidRoles, "table")
-}
-
-// TestRolesNeedTheirFormat: a member that does not know them must not meet them.
-func TestRolesNeedTheirFormat(t *testing.T) {
-	w := newWorld(t)
-	n := newNode(t, w, nil)
-	_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
-	wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
-	if w.proposals() != 0 {
-		t.Error("it was proposed")
-	}
 }
 
 // recorder remembers the newest operation.

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/fsm"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -31,7 +30,6 @@ func (p *keyProposer) Propose(_ context.Context, operation []byte) ([]byte, erro
 // TestEveryFieldIsInTheFingerprint changes one field of a request after the other.
 func TestEveryFieldIsInTheFingerprint(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	seen := &keyProposer{}
 	n := newNode(t, w, func(c *Config) { c.Proposer = seen })
 	call := func(request any) *raftlogv1.RequestKey {
@@ -103,33 +101,5 @@ func alter(t *testing.T, field reflect.Value) {
 		*v = v.Add(time.Nanosecond)
 	default:
 		t.Fatalf("a field of type %T", v)
-	}
-}
-
-// TestRangeIsRememberedAcrossTheRaiseOfTheFormat: the retry is the same request across the raise of the format, with which the fingerprint
-// has changed.
-func TestRangeIsRememberedAcrossTheRaiseOfTheFormat(t *testing.T) {
-	for what, req := range map[string]NextRangeRequest{
-		"a last range": {Tag: "u", HasLastRange: true, LastRangeAt: time.Unix(1000, 0)},
-		"a label":      {Tag: "u", Label: "till 3"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			w := newWorld(t)
-			n := newNode(t, w, nil)
-			req.RequestID = &RequestID{ID: "r"}
-			first, err := n.NextRange(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before := requestKey("default", req.RequestID, req.fingerprintBefore); n.rangeKey("default", req).Fingerprint != before.Fingerprint {
-				t.Error("an older node would take it for another request")
-			}
-			w.raiseFormat(fsm.StrictFormat)
-			again, err := n.NextRange(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, again, first)
-		})
 	}
 }

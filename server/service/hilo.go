@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"time"
 	"unicode/utf8"
@@ -113,7 +112,7 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	wanted := wantedRange{NextRangeRequest: req, database: database, separator: separator, next: next, key: r.rangeKey(database, req)}
+	wanted := wantedRange{NextRangeRequest: req, database: database, separator: separator, next: next, key: requestKey(database, req.RequestID, req.fingerprint)}
 	res, fresh, err := r.takeRange(ctx, &wanted)
 	if err != nil {
 		return NextRangeResponse{}, err
@@ -141,15 +140,7 @@ func (r *ranges) fromCluster(ctx context.Context, w *wantedRange) (NextRangeResp
 	if err != nil {
 		return NextRangeResponse{}, err
 	}
-	res, err := rangeResponse(w.Tag, w.separator, result)
-	if err == nil && w.MaxHigh > 0 && res.High > w.MaxHigh {
-		// The log is of an older format, in which the state does not refuse it.
-		return NextRangeResponse{}, &Error{
-			Code: OutOfRange, Reason: ReasonCounterExhausted,
-			Message: fmt.Sprintf("the range would end at %d, above the %d that the caller allows", res.High, w.MaxHigh),
-		}
-	}
-	return res, err
+	return rangeResponse(w.Tag, w.separator, result)
 }
 
 // checkRangeText checks tag, separator and label, and returns the separator.
@@ -175,8 +166,7 @@ func (r *ranges) checkRangeText(req NextRangeRequest) (string, error) {
 	return separator, nil
 }
 
-// holder returns the caller's name, which the state keeps with the range; nil as long as
-// it does not.
+// holder returns the caller's name, which the state keeps with the range.
 func (r *ranges) holder(ctx context.Context) *string { return r.proposer.auth.principal(ctx, true) }
 
 func checkRangeNumbers(req NextRangeRequest) error {
@@ -210,9 +200,7 @@ func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error)
 	next := &raftlogv1.HiLoNext{
 		Tag: docid.Fold(req.Tag), Size: req.Size, LastSize: req.LastSize, LastMax: req.LastMax,
 		Token: newToken(), ServerTag: tag, ServerPrefix: r.serverPrefix, MaxHigh: req.MaxHigh,
-	}
-	if r.state.Format() >= fsm.StrictFormat {
-		next.Label = req.Label
+		Label: req.Label,
 	}
 	if req.HasLastRange {
 		next.HasLastRange, next.LastRangeUnixNano = true, req.LastRangeAt.UnixNano()
@@ -220,22 +208,9 @@ func (r *ranges) rangePayload(req NextRangeRequest) (*raftlogv1.HiLoNext, error)
 	return next, nil
 }
 
-// rangeKey returns the request key. As long as the cluster writes an older format,
-// the fingerprint is the one that older nodes make of the same request.
-func (r *ranges) rangeKey(database string, req NextRangeRequest) *op.RequestKey {
-	key := requestKey(database, req.RequestID, req.fingerprint)
-	switch {
-	case key == nil || !req.HasLastRange && req.Label == "":
-	case r.state.Format() < fsm.StrictFormat:
-		key.Fingerprint = req.fingerprintBefore().sum()
-	default:
-		key.FingerprintBefore = req.fingerprintBefore().sum()
-	}
-	return key
-}
-
 func (r NextRangeRequest) fingerprint() fingerprint {
-	f := r.fingerprintBefore()
+	f := newFingerprint("NextRange").text(r.Database).text(r.Tag).text(r.Separator).
+		number(r.LastSize).number(r.LastMax).number(r.Size).flag(r.HasLastRange)
 	if r.HasLastRange {
 		f = f.number(r.LastRangeAt.UnixNano())
 	}
@@ -246,12 +221,6 @@ func (r NextRangeRequest) fingerprint() fingerprint {
 		f = f.text(r.Label)
 	}
 	return f
-}
-
-// fingerprintBefore is the fingerprint of formats before fsm.StrictFormat.
-func (r NextRangeRequest) fingerprintBefore() fingerprint {
-	return newFingerprint("NextRange").text(r.Database).text(r.Tag).text(r.Separator).
-		number(r.LastSize).number(r.LastMax).number(r.Size).flag(r.HasLastRange)
 }
 
 // newToken returns 8 random bytes as a number. crypto/rand does not fail.

@@ -9,7 +9,6 @@ import (
 // TestRightsOfACaller: what is shown as possible is what the door lets in.
 func TestRightsOfACaller(t *testing.T) {
 	w := newWorld(t)
-	w.newFormat()
 	guarded := newNode(t, w, func(c *Config) { c.Guarded, c.Admins = true, []string{"ops"} })
 	open := newNode(t, w, nil)
 	all := everything().Grants[0].Rights | rights.Series

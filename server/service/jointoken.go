@@ -9,7 +9,6 @@ import (
 
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -57,9 +56,6 @@ func (m *members) createJoinToken(ctx context.Context, req CreateJoinTokenReques
 		return CreateJoinTokenResponse{}, invalid(ReasonInvalidRequest, "valid_for", "a token is valid for one second to %s, not %s", maxTokenTime, req.For)
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return CreateJoinTokenResponse{}, err
-	}
-	if err := m.needFormat(fsm.StrictFormat, forTokens); err != nil {
 		return CreateJoinTokenResponse{}, err
 	}
 	res := CreateJoinTokenResponse{Token: rand.Text(), Expires: time.Now().Add(req.For)}

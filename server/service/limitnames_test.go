@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/access/rights"
-	"github.com/idnode/idnode/fsm"
 )
 
 // makers are the ways in which a caller brings a name into being.
@@ -72,7 +71,6 @@ func TestNewNamesOfACaller(t *testing.T) {
 	for what, ask := range makers {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
-			w.raiseFormat(fsm.StrictFormat)
 			n := newNode(t, w, nil)
 			limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 3})
 			for _, name := range []string{"one", "two", "three"} {
@@ -114,7 +112,6 @@ func TestNamesCountOnceTheNodeHasCaughtUp(t *testing.T) {
 	for what, ask := range makers {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
-			w.raiseFormat(fsm.StrictFormat)
 			started := true
 			n := newNode(t, w, func(c *Config) { c.CaughtUp = func() bool { return started } })
 			limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
@@ -138,7 +135,6 @@ func TestNamesCountOnceTheNodeHasCaughtUp(t *testing.T) {
 // TestWhatMakesNoNameIsNotLimited: ids that leave no name behind, and reads.
 func TestWhatMakesNoNameIsNotLimited(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	n := newNode(t, w, nil)
 	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
 	ctx := as("shop")
@@ -160,7 +156,6 @@ func TestWhatMakesNoNameIsNotLimited(t *testing.T) {
 // TestANewNameCountsOnce, however many calls ask for it before this node has learnt of it.
 func TestANewNameCountsOnce(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	n := newNode(t, w, nil)
 	limits(t, n, rights.Limit{Principals: []string{"shop"}, NewNamesPerHour: 1})
 	release := make(chan struct{})

@@ -21,7 +21,6 @@ func limits(t *testing.T, n node, list ...rights.Limit) {
 
 func newLimitedNode(t *testing.T, list ...rights.Limit) node {
 	w := newWorld(t)
-	w.newFormat()
 	n := newNode(t, w, nil)
 	limits(t, n, list...)
 	return n

@@ -98,9 +98,6 @@ func (m *merges) mergeCounters(ctx context.Context, req MergeCountersRequest) (M
 	if req.DryRun {
 		return m.previewMerge(ctx, database, merge)
 	}
-	if err := m.needFormat(fsm.MergeFormat, "merging counters"); err != nil {
-		return MergeCountersResponse{}, err
-	}
 	var res MergeCountersResponse
 	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, After: counted(merge)}, func() (change, error) {
 		res, err = m.proposeMerge(ctx, database, merge)
@@ -162,9 +159,6 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 		return 0, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return 0, err
-	}
-	if err := m.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return 0, err
 	}
 	if len(req.Record) > maxRecordBytes {
@@ -289,9 +283,6 @@ func (m *merges) mergeCluster(ctx context.Context, req MergeClusterRequest) (Mer
 		return MergeClusterResponse{}, err
 	}
 	if err := m.authorize(ctx, rights.Cluster, "", ""); err != nil {
-		return MergeClusterResponse{}, err
-	}
-	if err := m.needFormat(fsm.MergeFormat, "merging counters"); err != nil {
 		return MergeClusterResponse{}, err
 	}
 	var res MergeClusterResponse

@@ -11,19 +11,13 @@ import (
 
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/backup"
-	"github.com/idnode/idnode/fsm"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// newMergeWorld is a world whose cluster knows how to merge.
+// newMergeWorld is a world and its service.
 func newMergeWorld(t *testing.T) (*world, *Service) {
 	t.Helper()
 	w := newWorld(t)
-	member := &raftlogv1.Member{Id: nodeA, Tag: "A", GrpcAddress: "a:7400", RaftAddress: "a:7401", LogFormat: fsm.MergeFormat}
-	w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: member})
-	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.MergeFormat})
 	return w, newNode(t, w, nil).Service
 }
 
@@ -96,22 +90,6 @@ func TestMergesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A member of the first format would not know what a merge is.
-func TestMergesWaitForTheUpgrade(t *testing.T) {
-	w := newWorld(t)
-	s := newNode(t, w, nil).Service
-	_, err := s.MergeCounters(t.Context(), MergeCountersRequest{Claims: []string{"x"}})
-	_, other := s.MergeCluster(t.Context(), MergeClusterRequest{Floor: 1})
-	for _, err := range []error{err, other} {
-		if e := new(Error); !errors.As(err, &e) || e.Code != FailedPrecondition || e.Reason != ReasonFormatUnsupported {
-			t.Errorf("got %v", err)
-		}
-	}
-	if w.proposed > 0 {
-		t.Errorf("%d operations were proposed", w.proposed)
-	}
-}
-
 func TestABackupIsTheState(t *testing.T) {
 	w, s := newMergeWorld(t)
 	if _, err := s.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{{Name: "users", Value: 7}}}); err != nil {
@@ -154,7 +132,6 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func TestABackupEndsWithTheRight(t *testing.T) {
 	w := newWorld(t)
 	n := newNode(t, w, nil)
-	w.raiseFormat(fsm.MergeFormat)
 	for i := range 400 {
 		long := IdentityValue{Name: strings.Repeat("x", 1900) + strconv.Itoa(i), Value: 7}
 		if _, err := n.MergeCounters(t.Context(), MergeCountersRequest{Identities: []IdentityValue{long}}); err != nil {

@@ -3,15 +3,12 @@ package service
 import (
 	"context"
 	"testing"
-
-	"github.com/idnode/idnode/fsm"
 )
 
 // A new name with a control character is refused with the reason and the field of
 // what is wrong, and changes nothing.
 func TestNewNamesWithControlCharacters(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	s, ctx := newNode(t, w, nil), context.Background()
 	_, before := w.state.Hash()
 	for what, call := range map[string]struct {

@@ -16,34 +16,10 @@ import (
 type proposer struct {
 	log  Proposer
 	auth *authorizer
-	// applied is how far the state has applied the log, format the log format.
+	// applied is how far the state has applied the log.
 	applied func() uint64
-	format  func() uint32
 	// caughtUp is Config.CaughtUp.
 	caughtUp func() bool
-}
-
-// needFormat refuses what a member would not know while the log format is below need.
-// A node that has just started may not have learnt of the cluster's format yet: its callers
-// try another node.
-func (p *proposer) needFormat(need uint32, what string) error {
-	switch {
-	case p.format() >= need:
-		return nil
-	case !p.caughtUp():
-		return behind()
-	}
-	return &Error{Code: FailedPrecondition, Reason: ReasonFormatUnsupported, Message: tooOld(what)}
-}
-
-// What the last log format brought, for tooOld.
-const (
-	forSeries = "series of document numbers"
-	forTokens = "tokens to join by"
-)
-
-func tooOld(what string) string {
-	return "a member is too old for " + what + ": upgrade all members first"
 }
 
 // named tries a proposal in the name of the caller where that counts, and again with the
@@ -62,9 +38,8 @@ func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(p
 }
 
 // unnamed says that an operation was refused only because it does not name its
-// caller: roles, or the format in which request ids are their callers', came to be
-// after this node had looked for them. Nothing happened, so it is proposed again with
-// the name.
+// caller: roles came to be after this node had looked for them. Nothing happened, so it
+// is proposed again with the name.
 func unnamed(err error, principal *string) bool {
 	return principal == nil && op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -160,7 +159,6 @@ func TestFirstTryThatIsHeldUp(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.raiseFormat(fsm.StrictFormat)
 			n, applied := newNode(t, w, nil), make(chan struct{})
 			must := func(err error) {
 				t.Helper()
@@ -208,7 +206,6 @@ func (s stale) AppliedIndex() uint64 {
 // because the node that took it in has just started.
 func TestFirstTryOnANodeThatIsBehind(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	var behind atomic.Bool
 	behind.Store(true)
 	n, started := newNode(t, w, nil), newNode(t, w, func(c *Config) {

@@ -203,7 +203,6 @@ func TestALastMaxThatIsNewsBurnsTheReserve(t *testing.T) {
 func TestTheReserveAsksForRights(t *testing.T) {
 	n, f := newReserving(t, nil)
 	f.cutOff = true
-	n.world.newFormat()
 	n.setRoles(t, everything())
 	_, err := n.NextRange(as("stranger"), NextRangeRequest{Tag: "users"})
 	wantError(t, err, PermissionDenied, ReasonPermissionDenied, "")

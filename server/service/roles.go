@@ -9,13 +9,9 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
-
-// rolesFormat is the log format that knows of roles.
-const rolesFormat = 2
 
 // Roles is the table of roles and limits.
 type Roles struct {
@@ -77,7 +73,7 @@ func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, erro
 	if err := r.authorize(ctx, rights.Cluster, "", ""); err != nil {
 		return 0, err
 	}
-	table, exact, err := encodeRoles(req.Roles)
+	table, err := encodeRoles(req.Roles)
 	if err != nil {
 		return 0, err
 	}
@@ -85,13 +81,6 @@ func (r *roles) setRoles(ctx context.Context, req SetRolesRequest) (uint64, erro
 		if err := r.keepsAdministrator(ctx); err != nil {
 			return 0, err
 		}
-	}
-	format, what := uint32(rolesFormat), "roles"
-	if exact {
-		format, what = fsm.StrictFormat, "a grant with a name, a boundary or the right series, or a limit on new names"
-	}
-	if err := r.needFormat(format, what); err != nil {
-		return 0, err
 	}
 	var index uint64
 	err = r.audited(ctx, audit.Record{Event: audit.EventRoles, After: req.Roles}, func() (done change, err error) {
@@ -132,9 +121,8 @@ func (r *roles) proposeRoles(ctx context.Context, table []byte, expected *uint64
 	return result.GetLogIndex(), result.GetRolesBefore(), nil
 }
 
-// encodeRoles folds what is compared and returns the table for the log, and whether
-// only nodes of fsm.StrictFormat know all that is in it.
-func encodeRoles(r Roles) (data []byte, exact bool, err error) {
+// encodeRoles folds what is compared and returns the table for the log.
+func encodeRoles(r Roles) ([]byte, error) {
 	folded := slices.Clone(r.Roles)
 	for i := range folded {
 		folded[i].Grants = slices.Clone(folded[i].Grants)
@@ -147,7 +135,7 @@ func encodeRoles(r Roles) (data []byte, exact bool, err error) {
 			}
 			database, err := databaseKey(g.Database)
 			if err != nil {
-				return nil, false, invalidRoles(err)
+				return nil, invalidRoles(err)
 			}
 			g.Database = database
 		}
@@ -157,13 +145,13 @@ func encodeRoles(r Roles) (data []byte, exact bool, err error) {
 		err = table.Check()
 	}
 	if err != nil {
-		return nil, false, invalidRoles(err)
+		return nil, invalidRoles(err)
 	}
-	data, err = rights.Encode(table)
+	data, err := rights.Encode(table)
 	if err != nil {
-		return nil, false, invalidRoles(err)
+		return nil, invalidRoles(err)
 	}
-	return data, table.Exact(), nil
+	return data, nil
 }
 
 func invalidRoles(err error) error { return invalid(ReasonInvalidRoles, "table", "%v", err) }

@@ -84,9 +84,6 @@ func (n *numbers) recorded(ctx context.Context, event, database, name string, af
 	if err := n.authorize(ctx, rights.Series, database, name); err != nil {
 		return err
 	}
-	if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
-		return err
-	}
 	return n.audited(ctx, audit.Record{Event: event, Database: database, Name: name, After: after}, func() (change, error) {
 		index, err := do()
 		return change{index: index, after: after}, err
@@ -123,9 +120,6 @@ func (n *numbers) takeNumbers(ctx context.Context, req TakeNumbersRequest) (Numb
 		return NumbersResponse{}, err
 	}
 	if err := n.allow(ctx, rights.Generate, target{database: database, name: name}, int64(len(req.Keys))); err != nil {
-		return NumbersResponse{}, err
-	}
-	if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
 		return NumbersResponse{}, err
 	}
 	names, zone, err := n.valuesOf(ctx, database, name)
@@ -205,9 +199,6 @@ func (n *numbers) ConfirmNumbers(ctx context.Context, req EndNumbersRequest) (Nu
 			return NumbersResponse{}, err
 		}
 		if err := n.authorize(ctx, rights.Generate, database, end.GetName()); err != nil {
-			return NumbersResponse{}, err
-		}
-		if err := n.needFormat(fsm.StrictFormat, forSeries); err != nil {
 			return NumbersResponse{}, err
 		}
 		return n.proposeNumbers(ctx, database, end)

@@ -17,7 +17,6 @@ import (
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -29,7 +28,6 @@ import (
 func newSeriesNode(t testing.TB, change func(*Config)) node {
 	t.Helper()
 	w := newWorld(t)
-	w.raiseFormat(fsm.StrictFormat)
 	n := newNode(t, w, change)
 	_, err := n.DefineSeries(t.Context(), DefineSeriesRequest{Name: "Invoices", Definition: series.Definition{
 		Format: "INV-{branch}-{year}-{number:6}", Reset: format.ResetYear, TimeZone: "Pacific/Auckland",
@@ -266,19 +264,6 @@ func TestTheLargestCallsFitIntoAGroup(t *testing.T) {
 	}
 }
 
-// TestSeriesWaitForTheUpgrade: a member of an older format would not know them.
-func TestSeriesWaitForTheUpgrade(t *testing.T) {
-	n := newNode(t, newWorld(t), nil)
-	ctx := t.Context()
-	_, define := n.DefineSeries(ctx, DefineSeriesRequest{Name: "s", Definition: series.Definition{Format: "{number}"}})
-	_, take := n.TakeNumbers(ctx, TakeNumbersRequest{Series: "s", Keys: []string{"a"}})
-	_, confirm := n.ConfirmNumbers(ctx, EndNumbersRequest{Series: "s", Keys: bound("a")})
-	_, imported := n.ImportSeries(ctx, ImportSeriesRequest{})
-	for _, err := range []error{define, take, confirm, imported} {
-		wantError(t, err, FailedPrecondition, ReasonFormatUnsupported, "")
-	}
-}
-
 // TestNumbersMayBeAskedForAgain: a call whose outcome is unknown says so, and the same call
 // again gives the same numbers.
 func TestNumbersMayBeAskedForAgain(t *testing.T) {
@@ -495,34 +480,6 @@ func TestVerifyGoesOnInPieces(t *testing.T) {
 	defer cancel()
 	_, err := n.VerifySeries(ctx, SeriesRequest{Series: "invoices", Consistency: Stale})
 	wantError(t, err, Unavailable, ReasonOverloaded, "")
-}
-
-// TestANodeThatHasJustStarted: it does not take its own state for that of a cluster of
-// older programs, so its callers try another node.
-func TestANodeThatHasJustStarted(t *testing.T) {
-	caughtUp := false
-	n := newNode(t, newWorld(t), func(c *Config) { c.CaughtUp = func() bool { return caughtUp } })
-	calls := map[string]func() error{
-		"series": func() error { _, err := n.TakeNumbers(t.Context(), berlin("a")); return err },
-		"counters": func() error {
-			_, err := n.MergeCounters(t.Context(), MergeCountersRequest{Claims: []string{"x"}})
-			return err
-		},
-		"cluster": func() error { _, err := n.MergeCluster(t.Context(), MergeClusterRequest{Floor: 1}); return err },
-		"token":   func() error { _, err := n.CreateJoinToken(t.Context(), CreateJoinTokenRequest{}); return err },
-		"roles": func() error {
-			_, err := n.SetRoles(as("ops"), SetRolesRequest{Roles: Roles{Roles: []rights.Role{everything()}}})
-			return err
-		},
-	}
-	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
-			caughtUp = false
-			wantError(t, call(), Unavailable, ReasonStarting, "")
-			caughtUp = true
-			wantError(t, call(), FailedPrecondition, ReasonFormatUnsupported, "")
-		})
-	}
 }
 
 // TestRecordsThatAreTooLarge: a record that no group of the log has room for is not decoded:

@@ -212,7 +212,7 @@ func New(cfg Config) (*Service, error) {
 		denials: rate.NewLimiter(denialsPerSecond, denialsAtOnce),
 	}
 	calls := &calls{admission: &admission{authorizer: auth, etags: cfg.Etags, caughtUp: cfg.CaughtUp, most: cfg.MaxInFlight}, auditing: audit, events: &cfg.Events, logger: cfg.Logger}
-	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, format: cfg.State.Format, caughtUp: cfg.CaughtUp}
+	proposer := &proposer{log: cfg.Proposer, auth: auth, applied: cfg.State.AppliedIndex, caughtUp: cfg.CaughtUp}
 	reader := &reader{auth: auth, linearizer: cfg.Linearizer, state: cfg.State, timeout: cfg.CallTimeout}
 	identities := &identities{calls, proposer, reader}
 	claims := &claims{calls, proposer, reader}

@@ -34,8 +34,8 @@ const (
 // WhoHoldsResponse says who got the range that a number is in.
 type WhoHoldsResponse struct {
 	State RangeState
-	// Range is that of a number that is outstanding or reserved. Its Holder is known
-	// unless it was issued below fsm.StrictFormat.
+	// Range is that of a number that is outstanding or reserved, and Holder who got it, if
+	// that is Known.
 	Range    hilo.Range
 	Holder   fsm.RangeHolder
 	Known    bool

@@ -33,13 +33,12 @@ func TestWhoHolds(t *testing.T) {
 	}
 	issued := w.Now().UTC().Truncate(time.Second)
 
-	next("till3") // The log is of a format in which nodes do not know labels.
-	w.raiseFormat(fsm.StrictFormat)
+	next("till3")
 	next("till3")
 	last := next("")
 	w.Must(op.Envelope{Database: "default"}, &raftlogv1.HiLoNext{Tag: "users", Size: 10, ServerTag: "B", Reserve: true})
 	ann := fsm.RangeHolder{Label: "till3", Principal: "CN=till", Node: "A", Issued: issued}
-	check(10, WhoHoldsResponse{State: RangeOutstanding, Range: hilo.Range{Low: 1, High: 10}})
+	check(10, WhoHoldsResponse{State: RangeOutstanding, Range: hilo.Range{Low: 1, High: 10}, Holder: ann, Known: true})
 	check(11, WhoHoldsResponse{State: RangeOutstanding, Range: hilo.Range{Low: 11, High: 20}, Holder: ann, Known: true})
 	check(20, WhoHoldsResponse{State: RangeOutstanding, Range: hilo.Range{Low: 11, High: 20}, Holder: ann, Known: true})
 	ann.Label = ""

@@ -100,7 +100,6 @@ func TestCalls(t *testing.T) {
 // TestSeries lists series with their scopes, and finds a number by its key and by its text.
 func TestSeries(t *testing.T) {
 	w := newWorld(t)
-	w.raiseFormat()
 	shop := op.Envelope{Database: "default"}
 	w.Must(shop, &raftlogv1.SeriesDefine{Name: "bills", Definition: &raftlogv1.SeriesDefinition{Format: "B{number:3}", OnRelease: 1}})
 	date := int32(20_000)

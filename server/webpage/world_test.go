@@ -17,9 +17,7 @@ import (
 
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
-	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/internal/outcome"
-	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -60,16 +58,6 @@ func newWorld(t testing.TB) *world {
 	c.GrpcAddress, c.RaftAddress = "10.0.0.3:7400", "10.0.0.3:7401"
 	cluster := fsmtest.New(t, time.Unix(1_800_000_000, 0), a, b, c)
 	return &world{Cluster: cluster, t: t, state: cluster.State, addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
-}
-
-// raiseFormat has the newest log format written.
-func (w *world) raiseFormat() {
-	w.t.Helper()
-	for _, m := range w.state.Members() {
-		m.LogFormat = fsm.StrictFormat
-		w.Must(op.Envelope{}, &raftlogv1.MemberAnnounce{Member: m})
-	}
-	w.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat})
 }
 
 // Propose implements service.Proposer.

@@ -123,7 +123,7 @@ func (p *pageTest) fillState(t *testing.T) {
 	}
 }
 
-// fillSeries begins a series once the cluster writes the log format that knows it.
+// fillSeries begins a series.
 func (p *pageTest) fillSeries(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, seen, "a series", func(ctx context.Context) error {

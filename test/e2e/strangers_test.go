@@ -73,7 +73,6 @@ func TestAStrangersCertificateMakesNoMember(t *testing.T) {
 		ends(t, n, "certificate")
 		asks := peerv1.NewPeerServiceClient(harness.DialAs(t, c.Nodes[1].GRPC, certs, name).Conn)
 		d := newcomer("SHOP")
-		d.LogFormat = 3
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "idnode-node-id-bin", string(d.Id), "idnode-node-tag", d.Tag)
 		if _, err := asks.Join(ctx, &peerv1.JoinRequest{Member: d}); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("%s asked for membership: %v, want PermissionDenied", name, err)

@@ -51,7 +51,6 @@ func newGenesis(s scenario) *fsm.State {
 		encode(op.Envelope{}, &raftlogv1.Bootstrap{
 			ClusterId: clusterID, Members: []*raftlogv1.Member{memberOf(0, 0), memberOf(1, 0), memberOf(2, 0)},
 		}),
-		encode(op.Envelope{}, &raftlogv1.FormatRaise{Format: raftlog.FormatVersion}),
 		encode(op.Envelope{}, &raftlogv1.SettingSet{Key: "request-window", Value: s.window}),
 		announcement(2, 1),
 		announcement(0, 1),

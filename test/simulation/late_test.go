@@ -6,30 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/idnode/idnode/fsm"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	"github.com/idnode/idnode/test/history"
 )
-
-// awaitStrict waits until the cluster writes the newest log format, which a new
-// cluster does soon: before that it keeps the promises of an older one.
-func (c *client) awaitStrict(ctx context.Context) {
-	for ctx.Err() == nil {
-		r, err := c.cluster(pick(c.random, c.world.machines()...)).GetStatus(ctx, &idnodev1.GetStatusRequest{})
-		if err == nil && r.GetLogFormat() >= fsm.StrictFormat {
-			c.world.strict.Store(true)
-			return
-		}
-		sleep(ctx, 50*time.Millisecond)
-	}
-}
-
-// watchFormat waits for the newest log format.
-func (w *world) watchFormat(ctx context.Context, number int) {
-	c := newClient(w, number)
-	defer c.close()
-	c.awaitStrict(ctx)
-}
 
 // beLate has first tries come late: a node takes a call in, and what it sends to
 // others is held up. Meanwhile the caller asks another node, with success, and so
@@ -38,7 +17,6 @@ func (w *world) beLate(ctx context.Context, number int) {
 	c, first := newClient(w, number), newClient(w, number+1)
 	defer c.close()
 	defer first.close()
-	c.awaitStrict(ctx)
 	for ctx.Err() == nil {
 		c.tryTwice(ctx, first)
 		sleep(ctx, time.Duration(c.random.Int64N(int64(800*time.Millisecond))))

@@ -100,9 +100,6 @@ func (w *world) rage(n *nemesis) {
 			work.Go(func() { w.keepBooks(ctx, w.plan.clients+40+i) })
 		}
 	}
-	if w.plan.imports {
-		work.Go(func() { w.watchFormat(ctx, w.plan.clients+6) })
-	}
 	work.Go(func() { n.run(ctx) })
 	work.Wait()
 }

@@ -24,8 +24,7 @@ var brief = durationpb.New(300 * time.Millisecond)
 // bookkeepers are the callers that share the keys of the books.
 const bookkeepers = 3
 
-// keepBooks takes numbers for documents and ends them, until ctx ends. Series need the
-// newest log format.
+// keepBooks takes numbers for documents and ends them, until ctx ends.
 func (w *world) keepBooks(ctx context.Context, number int) {
 	c := newClient(w, number)
 	defer c.close()
@@ -53,7 +52,7 @@ func (c *client) series(s *server) idnodev1.SeriesServiceClient {
 	return idnodev1.NewSeriesServiceClient(c.conn(s))
 }
 
-// define defines a series, as soon as the cluster knows what that is.
+// define defines a series.
 func (c *client) define(ctx context.Context, name string, d *idnodev1.SeriesDefinition) {
 	for ctx.Err() == nil {
 		got := c.once(ctx, pick(c.random, c.world.machines()...), history.Op{Kind: history.Other}, func(ctx context.Context, s *server, _ *history.Op) error {

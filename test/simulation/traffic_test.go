@@ -11,7 +11,7 @@ import (
 
 // step makes one call of some kind.
 func (c *client) step(ctx context.Context) {
-	if c.world.plan.imports && c.world.strict.Load() && c.random.IntN(10) == 0 {
+	if c.world.plan.imports && c.random.IntN(10) == 0 {
 		c.merge(ctx)
 		return
 	}

@@ -35,8 +35,6 @@ type world struct {
 	history *recorder
 	hashes  hashes
 	tracer  *tracer
-	// strict says that the cluster writes the newest log format.
-	strict atomic.Bool
 	// healing is set when no new fault begins any more.
 	healing atomic.Bool
 	ctx     context.Context

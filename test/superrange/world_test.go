@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/fsm/op"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -40,11 +39,7 @@ type faults struct {
 type state struct{ *fsmtest.Cluster }
 
 func newState(t testing.TB) state {
-	member := fsmtest.Member("A")
-	member.LogFormat = fsm.StrictFormat
-	s := state{fsmtest.New(t, time.Unix(1_800_000_000, 0), member)}
-	s.Must(op.Envelope{}, &raftlogv1.FormatRaise{Format: fsm.StrictFormat}) // Merges need it.
-	return s
+	return state{fsmtest.New(t, time.Unix(1_800_000_000, 0), fsmtest.Member("A"))}
 }
 
 // max is the last number of the tag that is taken.

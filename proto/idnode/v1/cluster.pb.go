@@ -1435,10 +1435,10 @@ type RoleGrant struct {
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// What may be done with them.
 	Rights []Right `protobuf:"varint,3,rep,packed,name=rights,proto3,enum=idnode.v1.Right" json:"rights,omitempty"`
-	// The one name that it is for, in any case; there is no prefix then. Log format 3.
+	// The one name that it is for, in any case; there is no prefix then.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The names go on behind the prefix with / or |, if at all: orders then stands for
-	// orders and orders/2026, and not for orders2. Log format 3.
+	// orders and orders/2026, and not for orders2.
 	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1584,7 +1584,7 @@ type CallerLimit struct {
 	// How many ids, and numbers of ranges, may be given in a second; 0 for no limit.
 	IdsPerSecond int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
 	// How many identities, HiLo tags, claims and databases that the node does not know yet
-	// may be asked for in an hour; 0 for no limit. Log format 3.
+	// may be asked for in an hour; 0 for no limit.
 	NewNamesPerHour int64 `protobuf:"varint,4,opt,name=new_names_per_hour,json=newNamesPerHour,proto3" json:"new_names_per_hour,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -157,8 +157,8 @@ func (RangeState) EnumDescriptor() ([]byte, []int) {
 type RequestId struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's own id of the call: 1 to 64 bytes, unique per database and principal
-	// (the name in the certificate; before log format 3 per database). The
-	// same id with the same request gives the same answer and takes nothing.
+	// (the name in the certificate). The same id with the same request gives the same
+	// answer and takes nothing.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The newest log index the caller had seen in any answer before its first try
 	// (0 if none). Set on a retry, and best on a first try too, because the network
@@ -1966,8 +1966,7 @@ type WhoHoldsResponse struct {
 	Low int64 `protobuf:"varint,2,opt,name=low,proto3" json:"low,omitempty"`
 	// The last number of its range; 0 as above.
 	High int64 `protobuf:"varint,3,opt,name=high,proto3" json:"high,omitempty"`
-	// Who got the range; unset if it is not remembered, as with ranges from before log
-	// format 3.
+	// Who got the range; unset if it is not remembered.
 	Holder *RangeHolder `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The log index the answer is at least as new as.
 	LogIndex      uint64 `protobuf:"varint,5,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`

@@ -1131,7 +1131,7 @@ func (x *MayRemoveRequest) GetTag() string {
 // fails with a refusal.
 type MayRemoveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The index of the membership that was judged; 0 below log format 3.
+	// The index of the membership that was judged.
 	MembershipIndex uint64 `protobuf:"varint,1,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

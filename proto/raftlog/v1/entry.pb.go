@@ -677,44 +677,42 @@ type SnapshotRecord_Etag struct {
 
 type SnapshotRecord_Floor struct {
 	// What is not known of the time before a disaster; only if there was one.
-	// Log format 2.
 	Floor *FloorRecord `protobuf:"bytes,10,opt,name=floor,proto3,oneof"`
 }
 
 type SnapshotRecord_Roles struct {
-	// The roles, if there are any. Log format 2.
+	// The roles, if there are any.
 	Roles *RolesRecord `protobuf:"bytes,12,opt,name=roles,proto3,oneof"`
 }
 
 type SnapshotRecord_Released struct {
 	// An id that was claimed, that an identity stepped over, and that was released.
-	// Log format 3.
 	Released *ClaimRecord `protobuf:"bytes,13,opt,name=released,proto3,oneof"`
 }
 
 type SnapshotRecord_JoinToken struct {
-	// A token by which a node may become a member. Log format 3.
+	// A token by which a node may become a member.
 	JoinToken *JoinTokenCreate `protobuf:"bytes,14,opt,name=join_token,json=joinToken,proto3,oneof"`
 }
 
 type SnapshotRecord_MembershipIndex struct {
 	// The log index at which the members last changed in what clients see of them, if
-	// they did. Log format 3.
+	// they did.
 	MembershipIndex uint64 `protobuf:"varint,15,opt,name=membership_index,json=membershipIndex,proto3,oneof"`
 }
 
 type SnapshotRecord_Series struct {
-	// A series. Log format 3.
+	// A series.
 	Series *SeriesRecord `protobuf:"bytes,16,opt,name=series,proto3,oneof"`
 }
 
 type SnapshotRecord_SeriesNumbers struct {
-	// Some of the numbers of the series that came last. Log format 3.
+	// Some of the numbers of the series that came last.
 	SeriesNumbers *SeriesNumbersRecord `protobuf:"bytes,17,opt,name=series_numbers,json=seriesNumbers,proto3,oneof"`
 }
 
 type SnapshotRecord_SeriesLost struct {
-	// A key of the series that came last, whose number another key has. Log format 3.
+	// A key of the series that came last, whose number another key has.
 	SeriesLost *SeriesLostRecord `protobuf:"bytes,18,opt,name=series_lost,json=seriesLost,proto3,oneof"`
 }
 
@@ -916,7 +914,7 @@ type OutstandingRange struct {
 	High int64 `protobuf:"varint,2,opt,name=high,proto3" json:"high,omitempty"`
 	// The token its owner got.
 	Token uint64 `protobuf:"fixed64,3,opt,name=token,proto3" json:"token,omitempty"`
-	// Who that is; unset for a range of a log format before 3.
+	// Who that is; unset if it is not known.
 	Holder        *RangeHolder `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1069,7 +1067,7 @@ type ClaimRecord struct {
 	Database uint32 `protobuf:"varint,1,opt,name=database,proto3" json:"database,omitempty"`
 	// The folded id.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// An identity stepped over it, so no caller got it from an identity. Format 3.
+	// An identity stepped over it, so no caller got it from an identity.
 	SteppedOver   bool `protobuf:"varint,3,opt,name=stepped_over,json=steppedOver,proto3" json:"stepped_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1129,7 +1127,7 @@ func (x *ClaimRecord) GetSteppedOver() bool {
 // RequestRecord is a remembered request id.
 type RequestRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hash of database and request id, and from format 3 on of the principal.
+	// The hash of database, request id and principal.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The fingerprint of the request.
 	Fingerprint uint64 `protobuf:"fixed64,2,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -1449,7 +1447,7 @@ type EtagRecord struct {
 	Clean bool `protobuf:"varint,3,opt,name=clean,proto3" json:"clean,omitempty"`
 	// Per database.
 	Ceilings []*EtagCeiling `protobuf:"bytes,4,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
-	// Every etag is above this, in every database; 0 before format 2.
+	// Every etag is above this, in every database; 0 for none.
 	Floor         uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1530,7 +1528,7 @@ type EtagCeiling struct {
 	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
 	// The last etag used at the clean stop; only if the node stopped cleanly.
 	Last uint64 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
-	// Every etag is above this; 0 before format 2.
+	// Every etag is above this; 0 for none.
 	Floor         uint64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1731,7 +1729,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTATUS_APPLIED\x10\x01\x12\x18\n" +
 	"\x14STATUS_STALE_SESSION\x10\x02\x12\x19\n" +
-	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\xaf\x02\n" +
+	"\x15STATUS_STALE_SEQUENCE\x10\x03\"\x97\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1d\n" +
 	"\n" +
@@ -1743,8 +1741,7 @@ const file_raftlog_v1_entry_proto_rawDesc = "" +
 	"log_format\x18\x05 \x01(\rR\tlogFormat\x12!\n" +
 	"\ffold_version\x18\x06 \x01(\rR\vfoldVersion\x12#\n" +
 	"\rrequest_floor\x18\a \x01(\x04R\frequestFloor\x12#\n" +
-	"\rrequest_first\x18\b \x01(\x04R\frequestFirstJ\x04\b\t\x10\n" +
-	"R\x10membership_index\"\x95\a\n" +
+	"\rrequest_first\x18\b \x01(\x04R\frequestFirst\"\x95\a\n" +
 	"\x0eSnapshotRecord\x12\x1c\n" +
 	"\bdatabase\x18\x01 \x01(\tH\x00R\bdatabase\x128\n" +
 	"\bidentity\x18\x02 \x01(\v2\x1a.raftlog.v1.IdentityRecordH\x00R\bidentity\x12,\n" +

@@ -63,13 +63,13 @@ const (
 	RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID RefusalReason = 17
 	// A member does not know the format.
 	RefusalReason_REFUSAL_REASON_FORMAT_UNSUPPORTED RefusalReason = 18
-	// No role allows it. Format 2.
+	// No role allows it.
 	RefusalReason_REFUSAL_REASON_PERMISSION_DENIED RefusalReason = 20
-	// The roles are malformed, or would shut their author out. Format 2.
+	// The roles are malformed, or would shut their author out.
 	RefusalReason_REFUSAL_REASON_ROLES_INVALID RefusalReason = 21
-	// The node's data directory was set back to an older copy. Format 3.
+	// The node's data directory was set back to an older copy.
 	RefusalReason_REFUSAL_REASON_SET_BACK RefusalReason = 22
-	// There is no such series. Format 3, as all that follow.
+	// There is no such series.
 	RefusalReason_REFUSAL_REASON_SERIES_NOT_FOUND RefusalReason = 23
 	// The series gives no numbers until somebody resumes it.
 	RefusalReason_REFUSAL_REASON_SERIES_SUSPENDED RefusalReason = 24
@@ -220,9 +220,9 @@ type Operation struct {
 	// Makes the operation count once; unset if the caller gave no request id.
 	Request *RequestKey `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// The caller: the name in its certificate, empty if it has none. Set while there
-	// are roles, by which the operation is judged again when it is applied; and from
-	// format 3 on with a request id, which belongs to its caller. An operation without
-	// it was proposed by a node that did not know the roles yet. Format 2.
+	// are roles, by which the operation is judged again when it is applied; and with a
+	// request id, which belongs to its caller. An operation without it was proposed by a
+	// node that did not know the roles yet.
 	Principal *string `protobuf:"bytes,3,opt,name=principal,proto3,oneof" json:"principal,omitempty"`
 	// What to do.
 	//
@@ -651,27 +651,27 @@ type Operation_EtagCleanStop struct {
 }
 
 type Operation_Merge struct {
-	// Raise counters and add claims. Format 2.
+	// Raise counters and add claims.
 	Merge *Merge `protobuf:"bytes,27,opt,name=merge,proto3,oneof"`
 }
 
 type Operation_MergeCluster struct {
-	// Take over the floor and the tags of another state. Format 2.
+	// Take over the floor and the tags of another state.
 	MergeCluster *MergeCluster `protobuf:"bytes,28,opt,name=merge_cluster,json=mergeCluster,proto3,oneof"`
 }
 
 type Operation_RolesSet struct {
-	// Set the roles. Format 2.
+	// Set the roles.
 	RolesSet *RolesSet `protobuf:"bytes,30,opt,name=roles_set,json=rolesSet,proto3,oneof"`
 }
 
 type Operation_JoinTokenCreate struct {
-	// Let a node become a member by a token. Format 3.
+	// Let a node become a member by a token.
 	JoinTokenCreate *JoinTokenCreate `protobuf:"bytes,31,opt,name=join_token_create,json=joinTokenCreate,proto3,oneof"`
 }
 
 type Operation_SeriesDefine struct {
-	// Begin or change a series. Format 3, as all that follow.
+	// Begin or change a series.
 	SeriesDefine *SeriesDefine `protobuf:"bytes,32,opt,name=series_define,json=seriesDefine,proto3,oneof"`
 }
 
@@ -757,8 +757,8 @@ func (*Operation_SeriesImport) isOperation_Op() {}
 // RequestKey identifies a call for exactly-once.
 type RequestKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes: a hash of database and request id. From format 3 on, a caller's request
-	// is remembered under a hash of this and the operation's principal.
+	// 16 bytes: a hash of database and request id. A caller's request is remembered under a
+	// hash of this and the operation's principal.
 	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// A fingerprint of the exact request.
 	Fingerprint uint64 `protobuf:"fixed64,2,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -766,13 +766,10 @@ type RequestKey struct {
 	// first try.
 	Retry bool `protobuf:"varint,3,opt,name=retry,proto3" json:"retry,omitempty"`
 	// See retry. Of a first try, the index up to which the node that took the call
-	// in had applied the log, from format 3 on; 0 if it did not say.
-	Since uint64 `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
-	// The fingerprint that the same request had before format 3, if that is another
-	// one: the request may be remembered under it. Format 3.
-	FingerprintBefore uint64 `protobuf:"fixed64,5,opt,name=fingerprint_before,json=fingerprintBefore,proto3" json:"fingerprint_before,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// in had applied the log; 0 if it did not say.
+	Since         uint64 `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RequestKey) Reset() {
@@ -829,13 +826,6 @@ func (x *RequestKey) GetRetry() bool {
 func (x *RequestKey) GetSince() uint64 {
 	if x != nil {
 		return x.Since
-	}
-	return 0
-}
-
-func (x *RequestKey) GetFingerprintBefore() uint64 {
-	if x != nil {
-		return x.FingerprintBefore
 	}
 	return 0
 }
@@ -1054,12 +1044,10 @@ type HiLoNext struct {
 	// The server prefix of that node; goes into the result.
 	ServerPrefix string `protobuf:"bytes,9,opt,name=server_prefix,json=serverPrefix,proto3" json:"server_prefix,omitempty"`
 	// The highest number that the caller can tell from the next one; 0 for all.
-	// Log format 3.
 	MaxHigh int64 `protobuf:"varint,10,opt,name=max_high,json=maxHigh,proto3" json:"max_high,omitempty"`
 	// What the caller calls itself; at most 64 bytes without control characters.
-	// Log format 3.
 	Label string `protobuf:"bytes,11,opt,name=label,proto3" json:"label,omitempty"`
-	// The node asks for its own reserve; then the label is not kept. Log format 3.
+	// The node asks for its own reserve; then the label is not kept.
 	Reserve       bool `protobuf:"varint,12,opt,name=reserve,proto3" json:"reserve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1502,7 +1490,7 @@ type Member struct {
 	Removed bool `protobuf:"varint,8,opt,name=removed,proto3" json:"removed,omitempty"`
 	// The newest log format it can read.
 	LogFormat uint32 `protobuf:"varint,9,opt,name=log_format,json=logFormat,proto3" json:"log_format,omitempty"`
-	// How often it was started, as it announced last; from format 3 on.
+	// How often it was started, as it announced last.
 	Starts uint64 `protobuf:"varint,10,opt,name=starts,proto3" json:"starts,omitempty"`
 	// The number that the process of that start drew at random.
 	Process uint64 `protobuf:"fixed64,11,opt,name=process,proto3" json:"process,omitempty"`
@@ -1686,7 +1674,7 @@ type MemberAdd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member; an empty tag asks for the next free one.
 	Member *Member `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	// The SHA-256 of the token that lets it in; empty if it has none. Format 3.
+	// The SHA-256 of the token that lets it in; empty if it has none.
 	TokenHash     []byte `protobuf:"bytes,2,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1909,7 +1897,7 @@ type MemberRemove struct {
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	// The index of the membership for which the leader found that enough voters would
 	// answer; 0 if it was not asked. The removal is refused with CONCURRENCY when the
-	// members have changed since. Format 3.
+	// members have changed since.
 	MembershipIndex uint64 `protobuf:"varint,2,opt,name=membership_index,json=membershipIndex,proto3" json:"membership_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2125,7 +2113,6 @@ type EtagCleanStop struct {
 	// The last etag used, by database.
 	Last []*EtagLast `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
 	// More databases follow in another one, with which alone the stop is complete.
-	// Format 3.
 	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2426,11 +2413,11 @@ type Grant struct {
 	// What the folded names begin with.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// One bit for each right: generate, ranges, seed, force, delete, claims, read,
-	// backup, cluster, and from format 3 on series, from the lowest.
+	// backup, cluster, series, from the lowest.
 	Rights uint32 `protobuf:"varint,3,opt,name=rights,proto3" json:"rights,omitempty"`
-	// The one folded name that it is for; there is no prefix then. Format 3.
+	// The one folded name that it is for; there is no prefix then.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// The names go on behind the prefix with / or |, if at all. Format 3.
+	// The names go on behind the prefix with / or |, if at all.
 	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2510,7 +2497,7 @@ type CallerLimit struct {
 	InFlight int64 `protobuf:"varint,2,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// How many ids and numbers may be given in a second; 0 for no limit.
 	IdsPerSecond int64 `protobuf:"varint,3,opt,name=ids_per_second,json=idsPerSecond,proto3" json:"ids_per_second,omitempty"`
-	// How many new names may be made in an hour; 0 for no limit. Format 3.
+	// How many new names may be made in an hour; 0 for no limit.
 	NewNamesPerHour int64 `protobuf:"varint,4,opt,name=new_names_per_hour,json=newNamesPerHour,proto3" json:"new_names_per_hour,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2771,7 +2758,7 @@ func (x *MergeHiLo) GetPeak() int64 {
 type MergeCluster struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Counters of names that are not known begin above this, if it is higher than
-	// the present floor. Those of names that are known are raised to it, in format 3.
+	// the present floor. Those of names that are known are raised to it.
 	Floor int64 `protobuf:"varint,1,opt,name=floor,proto3" json:"floor,omitempty"`
 	// Tags that were given in the other state's cluster: they stay given.
 	Tags []*GivenTag `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -2780,7 +2767,7 @@ type MergeCluster struct {
 	ShareTags bool `protobuf:"varint,3,opt,name=share_tags,json=shareTags,proto3" json:"share_tags,omitempty"`
 	// Where etags of shared tags go on in databases that are not given.
 	EtagFloor uint64 `protobuf:"varint,4,opt,name=etag_floor,json=etagFloor,proto3" json:"etag_floor,omitempty"`
-	// Known names are raised from here on; empty for the first. Format 3.
+	// Known names are raised from here on; empty for the first.
 	Resume        string `protobuf:"bytes,5,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2923,7 +2910,7 @@ type Result struct {
 	LogIndex uint64 `protobuf:"varint,1,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// Set if it was refused: nothing changed.
 	Refusal *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	// Of an IdentitySeed with force, in format 2: the value before; unset if there
+	// Of an IdentitySeed with force: the value before; unset if there
 	// was no such identity.
 	Before *int64 `protobuf:"varint,3,opt,name=before,proto3,oneof" json:"before,omitempty"`
 	// The answer.
@@ -3140,12 +3127,12 @@ type Result_RolesBefore struct {
 }
 
 type Result_Etag struct {
-	// Of EtagRaise and EtagCleanStop, if a database did not fit. Format 3.
+	// Of EtagRaise and EtagCleanStop, if a database did not fit.
 	Etag *EtagResult `protobuf:"bytes,19,opt,name=etag,proto3,oneof"`
 }
 
 type Result_SeriesNumbers struct {
-	// Of SeriesTake and SeriesEnd. Format 3.
+	// Of SeriesTake and SeriesEnd.
 	SeriesNumbers *SeriesNumbers `protobuf:"bytes,20,opt,name=series_numbers,json=seriesNumbers,proto3,oneof"`
 }
 
@@ -3589,7 +3576,7 @@ type MergeClusterResult struct {
 	Given int64 `protobuf:"varint,2,opt,name=given,proto3" json:"given,omitempty"`
 	// The tags that present members share with others.
 	Shared []string `protobuf:"bytes,3,rep,name=shared,proto3" json:"shared,omitempty"`
-	// Where to go on raising known names, if that were too many at once. Format 3.
+	// Where to go on raising known names, if that were too many at once.
 	Resume        string `protobuf:"bytes,4,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3956,14 +3943,13 @@ const file_raftlog_v1_operation_proto_rawDesc = "" +
 	"\rseries_import\x18% \x01(\v2\x18.raftlog.v1.SeriesImportH\x00R\fseriesImportB\x04\n" +
 	"\x02opB\f\n" +
 	"\n" +
-	"_principal\"\x9b\x01\n" +
+	"_principal\"l\n" +
 	"\n" +
 	"RequestKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\x06R\vfingerprint\x12\x14\n" +
 	"\x05retry\x18\x03 \x01(\bR\x05retry\x12\x14\n" +
-	"\x05since\x18\x04 \x01(\x04R\x05since\x12-\n" +
-	"\x12fingerprint_before\x18\x05 \x01(\x06R\x11fingerprintBefore\"V\n" +
+	"\x05since\x18\x04 \x01(\x04R\x05since\"V\n" +
 	"\fIdentityNext\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1c\n" +

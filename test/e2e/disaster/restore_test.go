@@ -74,7 +74,6 @@ func loseAll(t *testing.T, tags string) {
 		n.Start(t)
 	}
 	next.WaitReady(t)
-	next.WaitFormat(t)
 	// A caller was too early; the old cluster may have given these as well.
 	must(t, with(endpoints(next.Nodes...), "next", "early|")...)
 	had["identity early"] = 0
@@ -193,7 +192,6 @@ func TestAnImportTakesNoNumberBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := harness.StartCluster(t, harness.Config{Direct: true})
-	c.WaitFormat(t)
 	ids := c.Nodes[0].Ids
 	next := func() *idnodev1.NextRangeResponse {
 		r, err := ids.NextRange(t.Context(), &idnodev1.NextRangeRequest{Tag: "orders"})

@@ -60,7 +60,6 @@ func TestSeriesAfterADisaster(t *testing.T) {
 		n.Start(t)
 	}
 	next.WaitReady(t)
-	next.WaitFormat(t)
 	restore := with(endpoints(next.Nodes...), "restore", file, "--yes", "--skip-ahead", "1000")
 	must(t, restore...)
 	if shown := must(t, "backup", "inspect", file); !strings.Contains(shown, "1 series with 300 keys") {

@@ -39,7 +39,6 @@ func TestOverTLS(t *testing.T) {
 		n.Start(t)
 	}
 	c.WaitReady(t)
-	c.WaitFormat(t)
 	floor := filepath.Join(dir, "floor.csv")
 	known := "database,kind,name,value\ndefault,identity,invoices,900\ndefault,claim,invoices/950,\n"
 	if err := os.WriteFile(floor, []byte(known), 0o600); err != nil {

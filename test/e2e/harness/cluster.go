@@ -17,7 +17,6 @@ import (
 
 	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
-	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/test/e2e/edge"
 )
 
@@ -210,27 +209,6 @@ func (c *Cluster) WaitReady(t testing.TB) {
 			n.WaitReady(t)
 		}
 	}
-}
-
-// WaitFormat waits until every node writes the newest log format: a cluster that was just
-// formed refuses what needs it until its leader knows that all members read it.
-func (c *Cluster) WaitFormat(t testing.TB) {
-	t.Helper()
-	Eventually(t, 20*time.Second, "the newest log format", c.NewestFormat)
-}
-
-// NewestFormat returns an error unless every node writes the newest log format.
-func (c *Cluster) NewestFormat(ctx context.Context) error {
-	for _, n := range c.Nodes {
-		s, err := n.Cluster.GetStatus(ctx, &idnodev1.GetStatusRequest{})
-		if err != nil {
-			return err
-		}
-		if s.LogFormat < raftlog.FormatVersion {
-			return fmt.Errorf("node %s has log format %d", n.Tag, s.LogFormat)
-		}
-	}
-	return nil
 }
 
 // Leader waits until all running nodes agree on a leader and returns it.
