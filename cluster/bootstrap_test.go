@@ -13,7 +13,7 @@ func openStoreFiles(t *testing.T) Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fileStore{f.store}
+	return f.store
 }
 
 func bootstrapTestStore(t *testing.T, s Store) error {

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 )
@@ -81,7 +79,7 @@ func (f *files) OpenStore(o StoreOptions) (Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	f.store = s
-	return fileStore{s}, nil
+	return s, nil
 }
 
 // LoadWitness implements Storage.
@@ -115,9 +113,3 @@ func (f *files) compareRevision(s *store.Store) error {
 	}
 	return s.SetRevision(f.revision)
 }
-
-// fileStore is a store.Store as a Store.
-type fileStore struct{ *store.Store }
-
-// Snapshots implements Store.
-func (s fileStore) Snapshots() raft.SnapshotStore { return s.Store.Snapshots() }

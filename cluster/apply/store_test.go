@@ -4,16 +4,8 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/idnode/idnode/cluster/store"
 )
-
-// testStore is a store.Store as a Store.
-type testStore struct{ *store.Store }
-
-// Snapshots implements Store.
-func (s testStore) Snapshots() raft.SnapshotStore { return s.Store.Snapshots() }
 
 func openTestStore(t *testing.T) Store {
 	t.Helper()
@@ -29,5 +21,5 @@ func openTestStore(t *testing.T) Store {
 			t.Error(err)
 		}
 	})
-	return testStore{s}
+	return s
 }

@@ -80,7 +80,7 @@ func checkFilled(s *Store) error {
 func TestDamageWhileRunningStopsTheStore(t *testing.T) {
 	f := newFatals()
 	cfg := testConfig(t.TempDir(), f)
-	cfg.CacheEntries = 1
+	cfg.cacheEntries = 1
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 9)))
 	segments, err := filepath.Glob(filepath.Join(cfg.Dir, logDir, "*.log"))

@@ -46,7 +46,7 @@ func (f *fatals) all() []error {
 
 func testConfig(dir string, f *fatals) Config {
 	return Config{
-		Dir: dir, NodeID: nodeA, CacheEntries: 4, Logger: slog.New(slog.DiscardHandler),
+		Dir: dir, NodeID: nodeA, cacheEntries: 4, Logger: slog.New(slog.DiscardHandler),
 		noSync: true,
 		// Small, so that segments begin and end, and a new log is made quickly.
 		segmentBytes: 4 << 10,

@@ -39,7 +39,7 @@ func (s *Store) openLog() error {
 		return errors.Join(err, s.log.Close())
 	}
 	s.cfg.Logger.Info("raft log verified", "first", first, "last", last, "took", time.Since(started).String())
-	s.cache, err = raft.NewLogCache(s.cfg.CacheEntries, s.log)
+	s.cache, err = raft.NewLogCache(s.cfg.cacheEntries, s.log)
 	return err
 }
 

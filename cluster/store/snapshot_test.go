@@ -146,15 +146,15 @@ func TestASnapshotOfAHigherTermEndsLower(t *testing.T) {
 	cfg := testConfig(t.TempDir(), newFatals())
 	s, err := Open(cfg)
 	must(t, err)
-	writeSnapshot(t, s.Snapshots(), 4, 100, "own")
-	must(t, s.Snapshots().announce(snapshotName{term: 5, index: 98}))
+	writeSnapshot(t, s.snapshots, 4, 100, "own")
+	must(t, s.snapshots.announce(snapshotName{term: 5, index: 98}))
 	must(t, s.Close())
 	s, err = Open(cfg)
 	must(t, err)
-	if end := s.Snapshots().end.Load(); end != 100 {
+	if end := s.snapshots.end.Load(); end != 100 {
 		t.Errorf("before the other's snapshot: it ends at %d", end)
 	}
-	id := writeSnapshot(t, s.Snapshots(), 5, 98, "the other's")
+	id := writeSnapshot(t, s.snapshots, 5, 98, "the other's")
 	if metas, err := s.Snapshots().List(); err != nil || len(metas) != 1 || metas[0].ID != id {
 		t.Errorf("the newest is %v, %v", metas, err)
 	}

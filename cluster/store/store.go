@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -34,9 +35,8 @@ var (
 )
 
 const (
-	// DefaultCacheEntries is how many of the newest log entries are kept in
-	// memory unless Config says otherwise.
-	DefaultCacheEntries = 512
+	// cacheEntries is how many of the newest log entries are kept in memory.
+	cacheEntries = 512
 	// DefaultLimit is how long a write may take unless Config says otherwise.
 	// It is far above a slow fsync and, together with an election, below the
 	// five seconds after which a cluster with a hung disk must have a new leader.
@@ -90,16 +90,15 @@ type Config struct {
 	// ErrMissing. Without it, a node whose log was deleted would return under its old id
 	// without its votes and entries.
 	MustExist bool
-	// CacheEntries is how many of the newest entries are kept in memory; zero
-	// means DefaultCacheEntries.
-	CacheEntries int
-	Watchdog     Watchdog
+	Watchdog  Watchdog
 	// Logger is required.
 	Logger *slog.Logger
 	// Wrote, if set, is called after each write that succeeded, fsync included.
 	// It must be quick.
 	Wrote func(took time.Duration)
 
+	// cacheEntries is for tests; zero means the constant.
+	cacheEntries int
 	// noSync leaves out fsync, for tests that write thousands of times.
 	noSync bool
 	// segmentBytes is the size of the log's segments; zero means wal's own.
@@ -109,19 +108,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.CacheEntries == 0 {
-		c.CacheEntries = DefaultCacheEntries
-	}
-	if c.Watchdog.Limit == 0 {
-		c.Watchdog.Limit = DefaultLimit
-	}
+	c.cacheEntries = cmp.Or(c.cacheEntries, cacheEntries)
+	c.Watchdog.Limit = cmp.Or(c.Watchdog.Limit, DefaultLimit)
 	switch {
 	case c.Dir == "" || c.NodeID == "":
 		return c, errors.New("store: a directory and a node id are required")
 	case c.Watchdog.Fatal == nil || c.Logger == nil:
 		return c, errors.New("store: Watchdog.Fatal and a logger are required")
-	case c.CacheEntries < 0 || c.Watchdog.Limit < 0:
-		return c, errors.New("store: neither the cache nor the limit of a write may be negative")
+	case c.Watchdog.Limit < 0:
+		return c, errors.New("store: the limit of a write may not be negative")
 	}
 	return c, nil
 }
@@ -176,9 +171,7 @@ func Open(cfg Config) (*Store, error) {
 }
 
 // Snapshots returns the node's snapshot store.
-func (s *Store) Snapshots() *Snapshots {
-	return s.snapshots
-}
+func (s *Store) Snapshots() raft.SnapshotStore { return s.snapshots }
 
 // Err returns the error that stopped the store, or nil.
 func (s *Store) Err() error {

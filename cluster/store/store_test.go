@@ -205,7 +205,7 @@ func TestAppendWithAGapIsRefused(t *testing.T) {
 	refused(2)
 	must(t, s.StoreLogs(entries(1, 9)))
 	refused(11)
-	writeSnapshot(t, s.Snapshots(), 3, 100, "state")
+	writeSnapshot(t, s.snapshots, 3, 100, "state")
 	refused(101)
 	must(t, s.DeleteRange(1, 9))
 	refused(100)

@@ -34,7 +34,7 @@ func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
 	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 300)))
-	writeSnapshot(t, s.Snapshots(), 3, 60, "state")
+	writeSnapshot(t, s.snapshots, 3, 60, "state")
 	must(t, s.DeleteRange(1, 50))
 	if _, err := VerifyLog(cfg.Dir, nil); !errors.Is(err, ErrInUse) {
 		t.Errorf("of a running node: %v", err)
@@ -70,7 +70,7 @@ func TestVerifyLogFindsDamage(t *testing.T) {
 			cfg := testConfig(t.TempDir(), newFatals())
 			s := mustOpen(t, cfg)
 			must(t, s.StoreLogs(entries(1, 30)))
-			writeSnapshot(t, s.Snapshots(), 3, 10, "state")
+			writeSnapshot(t, s.snapshots, 3, 10, "state")
 			mustClose(t, s)
 			damage(t, cfg.Dir)
 			if _, err := VerifyLog(cfg.Dir, nil); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrMissing) {

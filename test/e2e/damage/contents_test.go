@@ -82,7 +82,7 @@ func putLog(h hash.Hash, s *store.Store) error {
 	return errors.Join(err, err2)
 }
 
-func putSnapshot(h hash.Hash, s *store.Snapshots) error {
+func putSnapshot(h hash.Hash, s raft.SnapshotStore) error {
 	metas, err := s.List()
 	if err != nil || len(metas) == 0 {
 		return err
