@@ -46,9 +46,12 @@ func openStable(cfg Config, guard *guard) (*stableStore, error) {
 	if err != nil {
 		return nil, errors.Join(err, mark.Close())
 	}
-	// raft-boltdb makes one transaction when it opens the file.
-	if newest, err := boltfile.NewestTx(marked.file); err != nil || newest != found.newest+1 {
-		return nil, errors.Join(err, ErrInUse, marked.Close())
+	newest, err := boltfile.NewestTx(marked.file)
+	switch {
+	case err != nil:
+		return nil, errors.Join(classify(err), marked.Close())
+	case newest != found.newest+1: // raft-boltdb makes one transaction when it opens the file.
+		return nil, errors.Join(ErrInUse, marked.Close())
 	}
 	return newStableStore(marked, guard, found.values), nil
 }
