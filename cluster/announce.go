@@ -90,10 +90,7 @@ func (a *announcer) first(ctx context.Context) bool {
 // announce commits one announcement. The caller has the turn.
 func (a *announcer) announce(ctx context.Context) error {
 	if a.pending == nil {
-		key, err := member.NewID()
-		if err != nil {
-			return err
-		}
+		key := member.NewID()
 		announcement, err := op.Envelope{}.Encode(&raftlogv1.MemberAnnounce{Member: a.member()})
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal f
 // its defaults.
 func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = n.record.get().ID.ServerID()
+	c.LocalID = raft.ServerID(n.record.name())
 	c.HeartbeatTimeout = n.cfg.Timings.Heartbeat
 	c.ElectionTimeout = n.cfg.Timings.Election
 	c.LeaderLeaseTimeout = n.cfg.Timings.Lease

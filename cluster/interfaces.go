@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/idnode/idnode/cluster/apply"
-	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -60,7 +60,7 @@ type Self struct {
 	// ClusterID is empty as long as the node belongs to no cluster.
 	ClusterID []byte
 	// ID is the node's Raft id.
-	ID member.ID
+	ID nodeid.ID
 	// Tag is empty as long as the node has none.
 	Tag string
 }

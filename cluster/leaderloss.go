@@ -14,6 +14,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/transport"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -132,7 +133,7 @@ func (l *leaderLoss) dialFailed(c transport.Contact) bool {
 // answers reports whether the leader answers a new connection; the error says why not.
 func (l *leaderLoss) answers(ctx context.Context, leader raft.ServerID) (bool, error) {
 	timeout := redialTimeout
-	if id, err := member.ParseID(string(leader)); err == nil {
+	if id, err := nodeid.Parse(string(leader)); err == nil {
 		timeout = max(timeout, redialRoundTrips*l.roundTrip(id[:]))
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -156,7 +157,7 @@ func (l *leaderLoss) votes() bool {
 // none.
 func (l *leaderLoss) contact() *peerv1.LeaderContact {
 	c := l.transport.Contact()
-	leader, err := member.ParseID(string(c.Leader))
+	leader, err := nodeid.Parse(string(c.Leader))
 	if c.Term == 0 || err != nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -49,7 +49,7 @@ func TestLossEvidence(t *testing.T) {
 		{"the other is connected, and the leader paused", []*peerv1.LeaderContact{leaderItself, goneIn5, silentIn5}, false, 0},
 		{"the other is connected, and could not dial the silent leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneSilent}, true, 0},
 		{"the other has not dialled it anew yet", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn5}, false, 0},
-		{"the other does not answer, or is of an older program", []*peerv1.LeaderContact{leaderItself, goneIn5, saysNothing}, false, 0},
+		{"the other does not answer", []*peerv1.LeaderContact{leaderItself, goneIn5, saysNothing}, false, 0},
 		{"the other lost an earlier leader", []*peerv1.LeaderContact{leaderItself, goneIn5, goneIn4}, false, 0},
 		{"the other has a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, hearsIn6}, false, 0},
 		{"the other lost a newer leader", []*peerv1.LeaderContact{leaderItself, goneIn5, lostIn6}, false, 0},
@@ -104,7 +104,7 @@ type paperLoss struct {
 
 func newPaperLoss(p *paper) *paperLoss {
 	id := func(tag string) []byte {
-		raw, err := member.ParseID(string(paperID(tag)))
+		raw, err := nodeid.Parse(string(paperID(tag)))
 		p.must(err)
 		return raw[:]
 	}

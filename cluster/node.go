@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -151,7 +152,7 @@ func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }
 func (n *Node) Err() error { return n.lifecycle.failure() }
 
 // ID returns the node's Raft id.
-func (n *Node) ID() member.ID { return n.record.get().ID }
+func (n *Node) ID() nodeid.ID { return n.record.get().ID }
 
 // Tag returns the node's tag, and whether the cluster has confirmed it once.
 func (n *Node) Tag() (tag string, confirmed bool) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/cluster/apply"
-	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/quorum"
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -44,7 +44,7 @@ func (p *pings) ask(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRespo
 	case reply.GetCallerRemoved():
 		p.record.removed()
 	}
-	p.witness.Told(member.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex())
+	p.witness.Told(nodeid.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex())
 	p.hint.heard(time.Now(), reply.GetLeader())
 	p.meet(ctx, m, reply.GetLeader())
 	return reply, nil

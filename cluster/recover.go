@@ -125,7 +125,7 @@ func (r Recovery) open(record *member.Record) (Storage, Store, error) {
 // rewrite replaces snapshot and log by one snapshot of the new cluster.
 func (r Recovery) rewrite(ctx context.Context, s Store, record *member.Record, servers []raft.Server) error {
 	config := raft.DefaultConfig()
-	config.LocalID = record.ID.ServerID()
+	config.LocalID = raft.ServerID(record.ID.String())
 	config.Logger = raftlogger.New(r.Logger.With("part", "raft"))
 	_, network := raft.NewInmemTransport(raft.ServerAddress(config.LocalID)) // It only names addresses.
 	m := &recovering{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/outcome"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -108,7 +109,7 @@ func (r *roster) byID(id []byte) (*raftlogv1.Member, bool) {
 
 // byServerID returns the member with this Raft name.
 func (r *roster) byServerID(name string) (*raftlogv1.Member, bool) {
-	id, err := member.ParseID(name)
+	id, err := nodeid.Parse(name)
 	if err != nil {
 		return nil, false
 	}

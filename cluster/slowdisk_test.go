@@ -31,11 +31,7 @@ func newMemoryDisk(t *testing.T) *memoryDisk {
 
 func (d *memoryDisk) LoadRecord() (*member.Record, error) {
 	if d.record == nil {
-		id, err := member.NewID()
-		if err != nil {
-			return nil, err
-		}
-		d.record = &member.Record{ID: id}
+		d.record = &member.Record{ID: member.NewID()}
 	}
 	return d.record.Clone(), nil
 }

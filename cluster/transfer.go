@@ -85,7 +85,7 @@ func (t *leaderTransfer) transferOwn(ctx context.Context, tag string) (string, e
 		return "", outcome.NewNotApplied(outcome.NotLeader, nil)
 	}
 	to, err := t.targetWithTag(ctx, tag)
-	if err != nil || to.ID == t.record.get().ID.ServerID() {
+	if err != nil || to.ID == raft.ServerID(t.record.name()) {
 		return tag, err
 	}
 	if err := t.run(ctx, to); err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -117,7 +118,7 @@ func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 
 // check says what is wrong with an answer.
 func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
-	_, badID := IDFromBytes(r.GetSelf().GetId())
+	_, badID := nodeid.FromBytes(r.GetSelf().GetId())
 	isSelf := bytes.Equal(r.GetSelf().GetId(), s.Self.GetId())
 	switch {
 	case badID != nil:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -49,7 +50,7 @@ type Raft interface {
 // change is one that the table wanted a moment ago, Raft makes it only as the leader and
 // after the previous change is committed, and the next round corrects it.
 type Reconciler struct {
-	Self ID
+	Self nodeid.ID
 	Raft Raft
 	// Members returns the table, removed members too.
 	Members func() []*raftlogv1.Member
@@ -128,7 +129,7 @@ func (r *Reconciler) remove(ctx context.Context, c configuration, m *raftlogv1.M
 	if _, present := c[id]; !m.GetRemoved() || !present {
 		return false, nil
 	}
-	if id == r.Self.ServerID() && r.transfers < maxTransfers {
+	if id == raft.ServerID(r.Self.String()) && r.transfers < maxTransfers {
 		r.transfers++
 		r.Logger.Info("this node was removed: transferring leadership")
 		if err := r.Raft.TransferLeadership(ctx); err != nil {

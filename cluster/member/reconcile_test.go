@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 	"pgregory.net/rapid"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -27,10 +28,10 @@ type fakeRaft struct {
 	transfers int
 }
 
-func newFakeRaft(voters ...ID) *fakeRaft {
+func newFakeRaft(voters ...nodeid.ID) *fakeRaft {
 	f := &fakeRaft{}
 	for _, id := range voters {
-		f.servers = append(f.servers, raft.Server{ID: id.ServerID(), Suffrage: raft.Voter})
+		f.servers = append(f.servers, raft.Server{ID: raft.ServerID(id.String()), Suffrage: raft.Voter})
 	}
 	return f
 }
@@ -314,7 +315,7 @@ func TestReconcileConverges(t *testing.T) {
 				if m.Voter && rapid.Bool().Draw(rt, "votes") {
 					suffrage = raft.Voter
 				}
-				b.raft.servers = append(b.raft.servers, raft.Server{ID: testID(i).ServerID(), Suffrage: suffrage})
+				b.raft.servers = append(b.raft.servers, raft.Server{ID: raft.ServerID(testID(i).String()), Suffrage: suffrage})
 			}
 			b.members = append(b.members, m)
 			b.applied[m.GetTag()] = b.commit

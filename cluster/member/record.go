@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/internal/failpoint"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/syncdir"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -32,7 +33,7 @@ const dirVersion = 2
 // is set, except by a recovery.
 type Record struct {
 	// ID is the node's Raft id.
-	ID ID `json:"id"`
+	ID nodeid.ID `json:"id"`
 	// Tag is the node's tag; empty until it is known.
 	Tag string `json:"tag"`
 	// ClusterID is the cluster's id, 16 bytes; empty until the node has one.
@@ -222,11 +223,7 @@ func LoadOrCreate(dir, logFile string) (*Record, error) {
 }
 
 func create(dir string) (*Record, error) {
-	id, err := NewID()
-	if err != nil {
-		return nil, err
-	}
-	r := &Record{ID: id, Revision: 1}
+	r := &Record{ID: NewID(), Revision: 1}
 	return r, r.Save(dir)
 }
 

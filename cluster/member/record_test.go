@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-func testID(b byte) ID { return ID(bytes.Repeat([]byte{b}, IDSize)) }
+func testID(b byte) nodeid.ID { return nodeid.ID(bytes.Repeat([]byte{b}, nodeid.Size)) }
 
 func testMember(tag string, b byte) *raftlogv1.Member {
 	id := testID(b)

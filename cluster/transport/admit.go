@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // admit runs both handshakes on an accepted connection and returns the connection to use
@@ -67,7 +69,7 @@ type badGreetingError struct {
 }
 
 func (e *badGreetingError) Error() string {
-	text := fmt.Sprintf("%s of cluster %s asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
+	text := fmt.Sprintf("%s of cluster %x asked for %s: %s", e.greeting.dialler, e.greeting.cluster, e.greeting.target, e.status)
 	if e.why != nil {
 		text += ": " + e.why.Error()
 	}
@@ -160,25 +162,25 @@ func (s *stream) impostor(ctx context.Context, peer Peer, g greeting) bool {
 // instances are the processes that were found at the members' own addresses.
 type instances struct {
 	mu   sync.Mutex
-	byID map[id]instance
+	byID map[nodeid.ID]instance
 }
 
-func newInstances() *instances { return &instances{byID: map[id]instance{}} }
+func newInstances() *instances { return &instances{byID: map[nodeid.ID]instance{}} }
 
-func (i *instances) is(member id, process instance) bool {
+func (i *instances) is(member nodeid.ID, process instance) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.byID[member] == process
 }
 
-func (i *instances) learn(member id, process instance) {
+func (i *instances) learn(member nodeid.ID, process instance) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.byID[member] = process
 }
 
 func (i *instances) forget(name string) {
-	member, err := parseID(name)
+	member, err := nodeid.Parse(name)
 	if err != nil {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 const (
@@ -142,8 +143,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Listener == nil || c.Directory == nil || c.Witness == nil || c.Logger == nil:
 		return errors.New("transport: Listener, Directory, Witness and Logger are required")
-	case len(c.ClusterID) != idBytes:
-		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), idBytes)
+	case len(c.ClusterID) != nodeid.Size:
+		return fmt.Errorf("transport: the cluster id has %d bytes, must have %d", len(c.ClusterID), nodeid.Size)
 	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
 		return errors.New("transport: TLS is for both directions or for none")
 	case min(c.Timeout, c.InstallTimeout, c.DialTimeout, c.AcceptTimeout) < 0 || c.MaxPending < 1 || c.MaxPool < 1:
@@ -151,7 +152,7 @@ func (c Config) validate() error {
 	case min(c.DialTimeout, c.AcceptTimeout) <= probeTimeout:
 		return fmt.Errorf("transport: the timeouts of dialling and accepting must be above %s", probeTimeout)
 	}
-	_, err := parseID(c.LocalID)
+	_, err := nodeid.Parse(c.LocalID)
 	return err
 }
 

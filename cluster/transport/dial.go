@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // ErrUnknownPeer means that the Directory does not know the node to dial.
@@ -76,7 +78,7 @@ type greeted struct {
 // greet connects to a node, runs both handshakes, and checks that it is the intended one.
 // The connection it returns has no deadline.
 func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
-	target, err := parseID(peer.ID)
+	target, err := nodeid.Parse(peer.ID)
 	if err != nil {
 		return greeted{}, err
 	}

@@ -8,23 +8,25 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // greetedNodes are those that this process has greeted, and that have accepted it.
 type greetedNodes struct {
 	mu  sync.Mutex
-	all map[id]struct{}
+	all map[nodeid.ID]struct{}
 }
 
-func newGreetedNodes() *greetedNodes { return &greetedNodes{all: map[id]struct{}{}} }
+func newGreetedNodes() *greetedNodes { return &greetedNodes{all: map[nodeid.ID]struct{}{}} }
 
-func (g *greetedNodes) add(node id) {
+func (g *greetedNodes) add(node nodeid.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.all[node] = struct{}{}
 }
 
-func (g *greetedNodes) has(node id) bool {
+func (g *greetedNodes) has(node nodeid.ID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ok := g.all[node]
@@ -40,7 +42,7 @@ var errNotGreeted = errors.New("this node has just started, and has not been acc
 // them may have seen more of this process's disk. It closes permanently if a member has.
 type gate struct {
 	voters  func() []raft.ServerID
-	self    id
+	self    nodeid.ID
 	greeted *greetedNodes
 	setBack *atomic.Bool
 	// waited means that the others had time to answer. A clock cannot decide that: the
@@ -66,7 +68,7 @@ func (g *gate) pass(rpc raft.RPC) bool {
 		return true
 	}
 	if r, ok := rpc.Command.(raft.WithRPCHeader); ok && !g.opened.Load() {
-		if sender, err := parseID(string(r.GetRPCHeader().ID)); err == nil {
+		if sender, err := nodeid.Parse(string(r.GetRPCHeader().ID)); err == nil {
 			g.greeted.add(sender)
 		}
 	}
@@ -100,7 +102,7 @@ func (g *gate) open() bool {
 func (g *gate) accepted(voters []raft.ServerID) int {
 	n := 0
 	for _, v := range voters {
-		if node, err := parseID(string(v)); err == nil && (node == g.self || g.greeted.has(node)) {
+		if node, err := nodeid.Parse(string(v)); err == nil && (node == g.self || g.greeted.has(node)) {
 			n++
 		}
 	}
@@ -109,7 +111,7 @@ func (g *gate) accepted(voters []raft.ServerID) int {
 
 // Greeted reports whether a node has accepted a greeting of this process.
 func (t *Transport) Greeted(id raft.ServerID) bool {
-	node, err := parseID(string(id))
+	node, err := nodeid.Parse(string(id))
 	return err == nil && t.stream.greeted.has(node)
 }
 

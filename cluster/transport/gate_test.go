@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // gateOf returns the gate of node A among voters, of which some have accepted it.
 func gateOf(t *testing.T, voters, accepted string) *gate {
 	t.Helper()
-	self, err := parseID(idOf("A"))
+	self, err := nodeid.Parse(idOf("A"))
 	must(t, err)
 	g := &gate{self: self, greeted: newGreetedNodes(), setBack: &atomic.Bool{}, voters: func() (ids []raft.ServerID) {
 		for _, tag := range voters {
@@ -20,7 +22,7 @@ func gateOf(t *testing.T, voters, accepted string) *gate {
 		return ids
 	}}
 	for _, tag := range accepted {
-		node, err := parseID(idOf(string(tag)))
+		node, err := nodeid.Parse(idOf(string(tag)))
 		must(t, err)
 		g.greeted.add(node)
 	}

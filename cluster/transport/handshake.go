@@ -3,16 +3,15 @@ package transport
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 const (
-	idBytes       = 16
 	instanceBytes = 8
 	progressBytes = 1 + 4*8
 	// version is that of the handshake. A node refuses those that speak another.
@@ -21,8 +20,8 @@ const (
 	magic   = "idnraft"
 	opening = magic + string(rune(version))
 
-	greetingBytes = len(opening) + 1 + 3*idBytes + instanceBytes + progressBytes
-	answerBytes   = len(opening) + 1 + idBytes + instanceBytes + progressBytes
+	greetingBytes = len(opening) + 1 + 3*nodeid.Size + instanceBytes + progressBytes
+	answerBytes   = len(opening) + 1 + nodeid.Size + instanceBytes + progressBytes
 	// maxOtherGreeting is the length up to which greetings of other versions are read.
 	maxOtherGreeting = 4096
 )
@@ -86,18 +85,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-type id [idBytes]byte
-
-// String returns the id as Raft writes it.
-func (i id) String() string { return hex.EncodeToString(i[:]) }
-
-func parseID(s string) (out id, err error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != idBytes {
-		return out, fmt.Errorf("transport: %q is no Raft id (32 hexadecimal digits)", s)
-	}
-	return id(b), nil
-}
+// clusterID is as long as the id of a node.
+type clusterID [nodeid.Size]byte
 
 // instance is a random number of each process, which distinguishes two of one id.
 type instance [instanceBytes]byte
@@ -125,10 +114,11 @@ const (
 
 // greeting is what a dialler says first.
 type greeting struct {
-	purpose                  purpose
-	cluster, dialler, target id
-	instance                 instance
-	progress                 witness.Progress
+	purpose         purpose
+	cluster         clusterID
+	dialler, target nodeid.ID
+	instance        instance
+	progress        witness.Progress
 }
 
 func (g greeting) encode() []byte {
@@ -162,7 +152,7 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 // answer is what the node dialled says.
 type answer struct {
 	status   Status
-	id       id
+	id       nodeid.ID
 	instance instance
 	// progress is empty unless status is OK.
 	progress witness.Progress

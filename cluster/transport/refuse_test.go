@@ -17,11 +17,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/witness"
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
-func mustID(t testing.TB, s string) id {
+func mustID(t testing.TB, s string) nodeid.ID {
 	t.Helper()
-	i, err := parseID(s)
+	i, err := nodeid.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func mustID(t testing.TB, s string) id {
 
 // greetingOf is what the member with one tag says when it dials another.
 func greetingOf(t testing.TB, from, to string) greeting {
-	return greeting{forRaft, id(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), trusted}
+	return greeting{forRaft, clusterID(testCluster), mustID(t, idOf(from)), mustID(t, idOf(to)), newInstance(), trusted}
 }
 
 // connect opens a bare connection with a deadline.

@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/nodeid"
 )
 
 // stream is the raft.StreamLayer: it gives the library connections whose other
 // end is known, and nothing else.
 type stream struct {
 	cfg      Config
-	cluster  id
-	local    id
+	cluster  clusterID
+	local    nodeid.ID
 	instance instance
 	conns    *conns
 	pending  *pending
@@ -42,9 +44,9 @@ var _ raft.StreamLayer = (*stream)(nil)
 
 func newStream(cfg Config) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
-	local, _ := parseID(cfg.LocalID) // Checked by validate.
+	local, _ := nodeid.Parse(cfg.LocalID) // Checked by validate.
 	s := &stream{
-		cfg: cfg, cluster: id(cfg.ClusterID), local: local, instance: newInstance(),
+		cfg: cfg, cluster: clusterID(cfg.ClusterID), local: local, instance: newInstance(),
 		conns:   newConns(),
 		pending: newPending(cfg.MaxPending),
 		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),

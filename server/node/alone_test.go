@@ -10,10 +10,9 @@ import (
 	"github.com/idnode/idnode/server/config"
 )
 
-// TestAloneAfterAnUpgrade: a list of peers that names no other node needs
-// single-node to begin a cluster, and nothing where there is one: it began before the
-// setting existed.
-func TestAloneAfterAnUpgrade(t *testing.T) {
+// TestAloneNeedsSingleNodeOnce: a list of peers that names no other node needs
+// single-node to begin a cluster, and nothing where there is one.
+func TestAloneNeedsSingleNodeOnce(t *testing.T) {
 	t.Parallel()
 	c := configs(t, "A")["A"]
 	c.SingleNode = false

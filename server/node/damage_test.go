@@ -10,6 +10,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/cluster/store"
 	"github.com/idnode/idnode/etag"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/server/config"
 )
 
@@ -43,7 +44,7 @@ func TestDataLoss(t *testing.T) {
 // node to remove is B, or nobody knows which.
 func TestTheHintNamesNoSoundNode(t *testing.T) {
 	dir := t.TempDir()
-	if err := (&member.Record{ID: member.ID{1}, Tag: "A"}).Save(dir); err != nil {
+	if err := (&member.Record{ID: nodeid.ID{1}, Tag: "A"}).Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {

@@ -49,11 +49,7 @@ func (s storage) LoadRecord() (record *member.Record, err error) {
 	case record != nil:
 		return record, nil
 	}
-	id, err := member.NewID()
-	if err != nil {
-		return nil, err
-	}
-	record = &member.Record{ID: id}
+	record = &member.Record{ID: member.NewID()}
 	return record, s.SaveRecord(record)
 }
 
