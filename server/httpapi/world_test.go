@@ -117,6 +117,7 @@ func (p nodeView) Status() service.ClusterStatus {
 func (nodeView) RemoveMember(context.Context, string, bool, *string) (uint64, error) {
 	return 0, errors.ErrUnsupported
 }
+
 func (nodeView) Transfer(context.Context, string) (string, error) { return "", errors.ErrUnsupported }
 
 // NextBlock implements service.Etags.

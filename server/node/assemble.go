@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -40,7 +41,7 @@ func (n *Node) assemble() error {
 	}
 	n.metrics = metrics.New(n.version)
 	n.callers = newCallers(n.cfg, n.metrics, n.log)
-	n.state = fsm.New(fsm.Config{Logger: n.log, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken})
+	n.state = fsm.New(fsm.Config{Logger: n.log, MaxFormat: n.cfg.Tuning.LogFormat, AnsweredAgain: n.metrics.AnsweredAgain, EtagFloors: n.etagFloors, HiLoTaken: n.hiloTaken})
 	if err := n.openCluster(); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (n *Node) openCluster() error {
 	n.cluster, err = cluster.Open(cluster.Config{
 		Storage: n.storage, Network: n.network, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
-		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: uint32(c.MaxLogFormat), TrustData: c.TrustData,
+		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
 		Timings:          cluster.Timings{Heartbeat: c.HeartbeatTimeout},
 		SnapshotInterval: tuned.SnapshotInterval, SnapshotThreshold: tuned.SnapshotThreshold, SnapshotBytes: int64(c.SnapshotBytes), TrailingLogs: tuned.TrailingLogs,

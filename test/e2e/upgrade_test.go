@@ -9,50 +9,45 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/idnode/idnode/internal/failpoint"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/raftlog"
 	"github.com/idnode/idnode/test/e2e/harness"
 	"github.com/idnode/idnode/test/tier"
 )
 
-// The release before: the last commit that wrote log format 2, and that format.
+// A node of the next release reads a log format more than one of this release.
 const (
-	oldCommit = "b01cb5a000d8dbd29da6a93f0910d02bd534b130"
-	oldFormat = 2
+	oldFormat = raftlog.FormatVersion
+	newFormat = oldFormat + 1
 )
 
-// hold keeps a new program at the old log format.
+// hold keeps a node of the next release at the old log format.
 var hold = []string{"--max-log-format", fmt.Sprint(oldFormat)}
 
-// upgrade is a cluster under traffic whose nodes run one program or the other.
+// upgrade is a cluster under traffic whose nodes are of one release or the next.
 type upgrade struct {
 	*harness.Run
 	c       *harness.Cluster
 	traffic *harness.Traffic
-	// old and new are the programs.
-	old, new string
 }
 
-// startOld starts a cluster of the release before. Snapshots are taken so often,
-// and so few entries kept, that a node which was away needs one from a leader
-// that may run the other program.
+// startOld starts a cluster of this release. Snapshots are taken so often, and so few
+// entries kept, that a node which was away needs one from a leader that may be of the
+// other release.
 func startOld(t *testing.T) *upgrade {
 	t.Helper()
-	u := &upgrade{old: harness.OldProgram(t, oldCommit), new: harness.Binary(t)}
-	u.c = harness.StartCluster(t, harness.Config{
-		Program: u.old, Tuning: failpoint.Tuning{SnapshotThreshold: 50, SnapshotInterval: time.Second, TrailingLogs: 20},
-	})
+	u := &upgrade{c: harness.StartCluster(t, harness.Config{
+		Tuning: failpoint.Tuning{SnapshotThreshold: 50, SnapshotInterval: time.Second, TrailingLogs: 20},
+	})}
 	u.Run = harness.Record(t, u.c, 4*time.Second, nil)
 	u.traffic = u.Start(t, 10*time.Second)
 	return u
 }
 
-// runs restarts a node with a program, under traffic. The other nodes answer
-// every call meanwhile: a leader transfers leadership before it stops.
-func (u *upgrade) runs(t *testing.T, n *harness.Node, program string, flags ...string) {
+// runs restarts a node as one that reads a log format, under traffic. The other nodes
+// answer every call meanwhile: a leader transfers leadership before it stops.
+func (u *upgrade) runs(t *testing.T, n *harness.Node, reads uint32, flags ...string) {
 	t.Helper()
 	u.traffic.Thick(t)
 	u.Outage()
@@ -61,7 +56,7 @@ func (u *upgrade) runs(t *testing.T, n *harness.Node, program string, flags ...s
 		others = append(others, u.Watch(o))
 	}
 	n.Process.Stop(t)
-	n.Program = program
+	n.Tuning.LogFormat = reads
 	n.Start(t, flags...)
 	n.Settled(t)
 	u.traffic.Thick(t)
@@ -90,7 +85,7 @@ func (u *upgrade) led(t *testing.T, n *harness.Node) {
 	u.traffic.Thick(t)
 }
 
-// crashes kills a node that leads and starts it again: others, of either program,
+// crashes kills a node that leads and starts it again: others, of either release,
 // go on without it, and it catches up from them.
 func (u *upgrade) crashes(t *testing.T, n *harness.Node, flags ...string) {
 	t.Helper()
@@ -128,34 +123,38 @@ func (u *upgrade) format(t *testing.T, n *harness.Node) uint32 {
 	return s.LogFormat
 }
 
-// opens waits until n knows of a log format above the old one.
-func (u *upgrade) opens(t *testing.T, n *harness.Node) uint32 {
+// opens waits until n knows that the log format was raised.
+func (u *upgrade) opens(t *testing.T, n *harness.Node) {
 	t.Helper()
 	harness.Eventually(t, changed, "the newer log format", func(context.Context) error {
-		if got := u.format(t, n); got <= oldFormat {
+		if got := u.format(t, n); got != newFormat {
 			return fmt.Errorf("it is %d", got)
 		}
 		return nil
 	})
-	return u.format(t, n)
+}
+
+// old is a node that is not upgraded yet.
+func (u *upgrade) old() *harness.Node {
+	return u.c.Nodes[slices.IndexFunc(u.c.Nodes, func(n *harness.Node) bool { return n.Tuning.LogFormat != newFormat })]
 }
 
 // failOver bounds the time until another node leads: an election may be lost, and
 // held again.
 const failOver = 4 * time.Second
 
-// TestUpgradeAndBack takes a cluster of the release before to this one, node by
-// node, back again, and up for good, under traffic and with leaders of both. As
-// long as the log format is held, the states of both programs are the same, to
-// the bit, and nothing is refused but by the node that is away.
+// TestUpgradeAndBack takes a cluster to the next release, node by node, back again, and up
+// for good, under traffic and with leaders of both. As long as the log format is held, the
+// states of both releases are the same, to the bit, and nothing is refused but by the node
+// that is away.
 func TestUpgradeAndBack(t *testing.T) {
 	tier.Long(t)
 	u := startOld(t)
 	for i, n := range u.leaderLast(t) {
-		u.runs(t, n, u.new, hold...)
+		u.runs(t, n, newFormat, hold...)
 		u.led(t, n) // a leader that is new, with followers that are old
 		if i < 2 {
-			last := u.c.Nodes[slices.IndexFunc(u.c.Nodes, func(n *harness.Node) bool { return n.Program == "" })]
+			last := u.old()
 			u.led(t, last) // and the other way round
 			u.crashes(t, last)
 			u.led(t, n)
@@ -163,47 +162,39 @@ func TestUpgradeAndBack(t *testing.T) {
 		}
 		u.agree(t, oldFormat)
 	}
-	// One that begins with the new program can go back, too.
+	// One that begins with the next release can go back, too.
 	d := u.c.Add(t, "", "--join", u.c.Nodes[0].GRPC)
-	d.Program = u.new
+	d.Tuning.LogFormat = newFormat
 	d.Start(t, hold...)
 	d.Settled(t)
 	u.traffic.Joined(d, 2)
-	for _, n := range u.leaderLast(t) {
-		u.runs(t, n, u.old, u.keeps(n, d)...)
+	for _, reads := range []uint32{oldFormat, newFormat} {
+		for _, n := range u.leaderLast(t) {
+			u.runs(t, n, reads)
+		}
+		if reads == newFormat {
+			u.opens(t, u.c.Nodes[0])
+		}
+		u.agree(t, reads)
 	}
-	u.agree(t, oldFormat)
-	for _, n := range u.leaderLast(t) {
-		u.runs(t, n, u.new, u.keeps(n, d)...)
-	}
-	u.agree(t, u.opens(t, u.c.Nodes[0]))
 	u.tooOld(t, u.c.Nodes[1])
-	u.agree(t, u.opens(t, u.c.Nodes[0]))
+	u.agree(t, newFormat)
 	u.traffic.Stop()
 	u.End(t)
 }
 
-// keeps names the log store of a node that began with the new program, whose
-// default is not that of the old one.
-func (u *upgrade) keeps(n, began *harness.Node) []string {
-	if n != began {
-		return nil
-	}
-	return []string{"--log-store", "wal"}
-}
-
-// tooOld starts a node with the old program, and held at the old format, where
-// the cluster writes the newer one: both end with a reason, and the node goes on
-// with the new program. Its newest snapshot is of the newer format too.
+// tooOld starts a node with the old release, and held at the old format, where the cluster
+// writes the newer one: both end with a reason, and the node goes on with the new release.
+// Its newest snapshot is of the newer format too.
 func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 	t.Helper()
 	u.snapshots(t, n)
 	n.Process.Stop(t)
 	u.traffic.Thick(t)
-	n.Program = u.old
+	n.Tuning.LogFormat = oldFormat
 	n.Start(t)
 	ends(t, n, fmt.Sprintf("knows formats up to %d", oldFormat))
-	n.Program = u.new
+	n.Tuning.LogFormat = newFormat
 	n.Start(t, hold...)
 	if code := n.Process.Wait(t, changed); code != 5 {
 		t.Errorf("a node that is held below the cluster's log format ended with exit code %d, want 5", code)
@@ -235,59 +226,25 @@ func (u *upgrade) snapshots(t *testing.T, n *harness.Node) {
 	})
 }
 
-// TestUpgradeWaitsForTheLast: a member of the release before that joins while
-// others are new keeps the log format where it is, until it is upgraded too.
+// TestUpgradeWaitsForTheLast: a node of the old release that joins while others are new
+// keeps the log format where it is, until it is upgraded too.
 func TestUpgradeWaitsForTheLast(t *testing.T) {
 	tier.Long(t)
 	u := startOld(t)
 	for _, n := range u.leaderLast(t)[:2] {
-		u.runs(t, n, u.new)
+		u.runs(t, n, newFormat)
 	}
 	u.led(t, u.leaderLast(t)[0])
+	last := u.old()
 	d := u.c.Add(t, "", "--join", u.c.Nodes[0].GRPC)
-	d.Program = u.old
 	d.Start(t)
 	d.Settled(t)
 	u.traffic.Joined(d, 2)
-	u.runs(t, u.c.Nodes[slices.IndexFunc(u.c.Nodes, func(n *harness.Node) bool { return n.Program == "" })], u.new)
+	u.runs(t, last, newFormat)
 	u.agree(t, oldFormat)
-	_, err := u.c.Nodes[0].Series.DefineSeries(t.Context(), bills)
-	if status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("a series beside a member that does not know any: %v", err)
-	}
-	u.runs(t, d, u.new)
-	u.agree(t, u.opens(t, d))
-	u.numbers(t, d)
+	u.runs(t, d, newFormat)
+	u.opens(t, d)
+	u.agree(t, newFormat)
 	u.traffic.Stop()
 	u.End(t)
-}
-
-var bills = &idnodev1.DefineSeriesRequest{Name: "bills", Definition: &idnodev1.SeriesDefinition{Format: "{number}"}}
-
-// numbers takes numbers once the cluster is upgraded. They are in a snapshot of the last
-// member, which knows them when it comes back, as all others do.
-func (u *upgrade) numbers(t *testing.T, last *harness.Node) {
-	t.Helper()
-	_, err := last.Series.DefineSeries(t.Context(), bills)
-	if err != nil {
-		t.Fatal(err)
-	}
-	take := &idnodev1.TakeNumbersRequest{Series: "bills", Keys: []string{"a", "b", "c"}}
-	if _, err := last.Series.TakeNumbers(t.Context(), take); err != nil {
-		t.Fatal(err)
-	}
-	u.snapshots(t, last)
-	last.Process.Kill()
-	u.traffic.Thick(t)
-	last.Start(t)
-	last.WaitReady(t)
-	for _, n := range u.c.Nodes {
-		res, err := n.Series.TakeNumbers(t.Context(), take)
-		if err != nil || res.GetNumbers()[2].GetText() != "3" {
-			t.Errorf("node %s: %v, %v", n.Tag, res, err)
-		}
-		if res, err := n.Series.VerifySeries(t.Context(), &idnodev1.VerifySeriesRequest{Series: "bills"}); err != nil || !res.GetOk() {
-			t.Errorf("node %s: %v, %v", n.Tag, res, err)
-		}
-	}
 }
