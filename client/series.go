@@ -10,7 +10,7 @@ import (
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
 
-// Series gives documents numbers without a hole that nobody can explain: a number belongs
+// Series gives documents numbers without an unexplained gap: a number belongs
 // to a document's key, and asking again gives the same one. Store the document without a
 // number, take a number for the document's own id, store the number, and confirm it.
 //

@@ -1,5 +1,5 @@
 // Package series is what a series of document numbers is: consecutive numbers in scopes,
-// each given to a document's key, without a hole that nobody can explain.
+// each given to a document's key. They are gapless: every gap has a recorded reason.
 //
 // It owns the numbers of one series: which key has which, what became of it, and what a
 // policy allows. It does not own the series' names, rights, the clock, or the choice of

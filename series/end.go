@@ -103,8 +103,8 @@ func (s *Series) judge(now int64, b Bound, e ending) (ref, error) {
 	return at, nil
 }
 
-// missing says what became of the number of a key that has none. Who releases one that is
-// gone has what it wants.
+// missing returns the outcome for a key without a number. Releasing a missing number
+// succeeds.
 func (s *Series) missing(b Bound, release bool) error {
 	lost, ok := s.lost.Get(b.Key)
 	switch {

@@ -48,13 +48,13 @@ type Snapshots struct {
 	// without one.
 	newestIndex uint64
 
-	// noting holds a value while note records a finished snapshot in raft.db. noted is
-	// the last index of the newest recorded one. follow sets both.
-	noting chan struct{}
-	noted  uint64
+	// recording holds a value while record writes a finished snapshot's index into raft.db.
+	// recorded is that of the newest one. checkAgainst sets both.
+	recording chan struct{}
+	recorded  uint64
 	// end is the last log index in the newest snapshot now.
-	end  atomic.Uint64
-	note func(index uint64) error
+	end    atomic.Uint64
+	record func(index uint64) error
 }
 
 var _ raft.SnapshotStore = (*Snapshots)(nil)
@@ -71,7 +71,7 @@ func openSnapshots(cfg Config, guard *guard) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshots{files: files, dir: dir, guard: guard, noting: make(chan struct{}, 1), note: func(uint64) error { return nil }}
+	s := &Snapshots{files: files, dir: dir, guard: guard, recording: make(chan struct{}, 1), record: func(uint64) error { return nil }}
 	meta, err := s.newest()
 	if err != nil {
 		return nil, err
@@ -125,61 +125,61 @@ func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err := syncdir.Sync(filepath.Join(s.dir, sink.ID()+draftSuffix)); err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
-	return &notingSink{SnapshotSink: sink, snapshots: s, end: snapshotName{term: term, index: index}}, nil
+	return &recordingSink{SnapshotSink: sink, snapshots: s, end: snapshotName{term: term, index: index}}, nil
 }
 
-// follow fails if the newest snapshot is older than one recorded in raft.db, and records
+// checkAgainst fails if the newest snapshot is older than one recorded in raft.db, and records
 // every later one there.
-func (s *Snapshots) follow(store *Store) (err error) {
-	s.note = func(index uint64) error { return store.SetUint64(keySnapshot, index) }
-	if s.noted, err = store.number(keySnapshot); err != nil {
+func (s *Snapshots) checkAgainst(store *Store) (err error) {
+	s.record = func(index uint64) error { return store.SetUint64(keySnapshot, index) }
+	if s.recorded, err = store.number(keySnapshot); err != nil {
 		return err
 	}
-	if s.newestIndex < s.noted {
-		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, s.newestIndex, s.noted)
+	if s.newestIndex < s.recorded {
+		return fmt.Errorf("%w: the newest snapshot reaches up to %d, and one up to %d was written", ErrCorrupt, s.newestIndex, s.recorded)
 	}
 	return s.finished()
 }
 
 // finished makes the newest snapshot known.
 func (s *Snapshots) finished() error {
-	s.noting <- struct{}{}
-	defer func() { <-s.noting }()
+	s.recording <- struct{}{}
+	defer func() { <-s.recording }()
 	newest, err := s.newestName()
 	if err != nil {
 		return err
 	}
 	s.end.Store(newest.index)
-	return s.know(newest.index)
+	return s.recordNewest(newest.index)
 }
 
-// announce records a snapshot before it is on disk, if it will be the newest although it
+// recordBeforeWrite records a snapshot before it is on disk, if it will be the newest although it
 // ends at a lower index: a recovered node takes over the state of another survivor. After
 // a crash in between, raft.db demands less than there is.
-func (s *Snapshots) announce(end snapshotName) error {
-	s.noting <- struct{}{}
-	defer func() { <-s.noting }()
+func (s *Snapshots) recordBeforeWrite(end snapshotName) error {
+	s.recording <- struct{}{}
+	defer func() { <-s.recording }()
 	newest, err := s.newestName()
-	if err != nil || end.term <= newest.term || end.index >= s.noted {
+	if err != nil || end.term <= newest.term || end.index >= s.recorded {
 		return err
 	}
-	return s.know(end.index)
+	return s.recordNewest(end.index)
 }
 
-// know records in raft.db how far the newest snapshot reaches.
-func (s *Snapshots) know(index uint64) error {
-	if index == s.noted {
+// recordNewest records in raft.db how far the newest snapshot reaches.
+func (s *Snapshots) recordNewest(index uint64) error {
+	if index == s.recorded {
 		return nil
 	}
-	if err := s.note(index); err != nil {
+	if err := s.record(index); err != nil {
 		return err
 	}
-	s.noted = index
+	s.recorded = index
 	return nil
 }
 
-// notingSink is a snapshot being written, which is recorded when it is finished.
-type notingSink struct {
+// recordingSink is a snapshot being written, which is recorded when it is finished.
+type recordingSink struct {
 	raft.SnapshotSink
 	snapshots *Snapshots
 	end       snapshotName
@@ -187,17 +187,17 @@ type notingSink struct {
 }
 
 // Cancel implements raft.SnapshotSink.
-func (k *notingSink) Cancel() error {
+func (k *recordingSink) Cancel() error {
 	k.cancelled = true
 	return k.SnapshotSink.Cancel()
 }
 
 // Close implements raft.SnapshotSink.
-func (k *notingSink) Close() error {
+func (k *recordingSink) Close() error {
 	if k.cancelled {
 		return k.SnapshotSink.Close()
 	}
-	if err := k.snapshots.announce(k.end); err != nil {
+	if err := k.snapshots.recordBeforeWrite(k.end); err != nil {
 		return errors.Join(err, k.Cancel())
 	}
 	if err := k.SnapshotSink.Close(); err != nil {

@@ -147,7 +147,7 @@ func TestASnapshotOfAHigherTermEndsLower(t *testing.T) {
 	s, err := Open(cfg)
 	must(t, err)
 	writeSnapshot(t, s.snapshots, 4, 100, "own")
-	must(t, s.snapshots.announce(snapshotName{term: 5, index: 98}))
+	must(t, s.snapshots.recordBeforeWrite(snapshotName{term: 5, index: 98}))
 	must(t, s.Close())
 	s, err = Open(cfg)
 	must(t, err)

@@ -161,7 +161,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{cfg: cfg, guard: guard, stable: stable, snapshots: snapshots}
-	if err = snapshots.follow(s); err == nil {
+	if err = snapshots.checkAgainst(s); err == nil {
 		err = s.openLog()
 	}
 	if err != nil {

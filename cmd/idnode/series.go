@@ -16,7 +16,7 @@ func newSeriesCommand(a *app) *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "series",
 		GroupID: groupIDs,
-		Short:   "Document numbers without a hole that nobody can explain",
+		Short:   "Gapless document numbers; every gap has a reason",
 		Long: `A series gives numbers to the keys of documents. Store the document without a number,
 take a number for the document's own id, store the number, and confirm it. The same
 key has the same number, so a command whose outcome is unknown is made again.

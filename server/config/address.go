@@ -88,7 +88,7 @@ func checkAddress(address string, zeroPort bool) error {
 		return fmt.Errorf("%q is not HOST:PORT", address)
 	}
 	if strings.ContainsAny(host, notInHosts) {
-		return fmt.Errorf("%q has a host that is none", address)
+		return fmt.Errorf("%q has an invalid host", address)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || (number == 0 && !zeroPort) {

@@ -117,8 +117,8 @@ func (x *exchange) takeUp(request received) error {
 }
 
 // begin starts the calls of a message, as far as the bounds allow, and answers the
-// others. A message that is none ends the stream, and so does one for which there is
-// no room at all.
+// others. A malformed message ends the stream, as does one that exceeds the caller's
+// budget.
 func (x *exchange) begin(request []byte) error {
 	calls, err := callsIn(request, maxCallsPerMessage)
 	if err != nil {

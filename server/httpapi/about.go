@@ -46,7 +46,7 @@ func (a *api) healthCheck(w http.ResponseWriter, _ *http.Request, _ *params) err
 	return nil
 }
 
-// healthy returns an error if clients had better stay away from the node.
+// healthy returns an error if the node is not ready for clients.
 func healthy(status service.Status) error {
 	if status.HasQuorum {
 		return nil

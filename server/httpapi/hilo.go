@@ -59,10 +59,9 @@ func withExactHint(err error) error {
 	return &hinted
 }
 
-// returnRange gives the rest of a range back. Clients do so when they close, be
-// it that they never had a range (end 0), or that they counted beyond its end;
-// so numbers that fit no range are as good as those of a range long returned:
-// nothing happens.
+// returnRange gives the rest of a range back. Clients do so when they close, even
+// if they never had a range (end 0), or counted beyond its end. So numbers that fit
+// no range are no error, like those of a range long returned.
 func (a *api) returnRange(w http.ResponseWriter, r *http.Request, p *params) error {
 	req := service.ReturnRangeRequest{
 		Database: r.PathValue("db"), Tag: p.needed(paramTag),

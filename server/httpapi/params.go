@@ -12,7 +12,7 @@ import (
 )
 
 // params are the parameters of one call. The first one that is wrong is kept in
-// err; what is read after it is worth nothing. Names have no case, as with
+// err; later reads return zero values. Names have no case, as with
 // RavenDB, and a parameter that is blank counts as absent.
 type params struct {
 	values map[string][]string
@@ -32,7 +32,7 @@ func parseParams(rawQuery string) *params {
 	return p
 }
 
-// unescape undoes percent encoding, and leaves alone what is none.
+// unescape undoes percent encoding, and leaves invalid escapes unchanged.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

@@ -174,7 +174,7 @@ func (n *Node) etagFloors(nodeID []byte, state *raftlogv1.EtagState) {
 // there is no reserve.
 func (n *Node) hiloTaken(database, tag string, upTo int64) {
 	if n.reserve != nil {
-		n.reserve.Burn(database, tag, upTo)
+		n.reserve.Discard(database, tag, upTo)
 	}
 }
 

@@ -119,7 +119,7 @@ func (l callersListener) Accept() (net.Conn, error) {
 		case err != nil:
 			l.callers.refuse("accept", "a connection could not be accepted", "error", err)
 			return nil, err
-		case !amongTheLast(conn):
+		case !usesReservedDescriptor(conn):
 			return conn, nil
 		}
 		l.callers.refuse("descriptors", "a connection was refused: the process has too few file descriptors left", "address", conn.RemoteAddr())

@@ -4,5 +4,5 @@ package node
 
 import "net"
 
-// amongTheLast is not known here.
-func amongTheLast(net.Conn) bool { return false }
+// usesReservedDescriptor is not known here.
+func usesReservedDescriptor(net.Conn) bool { return false }

@@ -11,10 +11,11 @@ import (
 // quarter of what the process may have, if that is less.
 const keptDescriptors = 256
 
-// amongTheLast says whether a connection has one of the descriptors that are kept back.
+// usesReservedDescriptor reports whether a connection has one of the descriptors that are kept
+// back.
 // The kernel gives the lowest number that is free, so all below are in use. The limit
 // may be changed while the process runs. Networks of simulations have no descriptors.
-func amongTheLast(conn net.Conn) bool {
+func usesReservedDescriptor(conn net.Conn) bool {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		return false

@@ -41,9 +41,9 @@ const (
 	steadyFor = time.Minute
 	// minPause and maxPause are between two looks at what is missing.
 	minPause, maxPause = 50 * time.Millisecond, time.Second
-	// together is how many operations are proposed at once: group commit makes few
+	// maxConcurrent is how many operations are proposed at once: group commit makes few
 	// entries of them.
-	together = 64
+	maxConcurrent = 64
 	// proposeTimeout bounds one proposal, stopTimeout those of a stop.
 	proposeTimeout, stopTimeout = 5 * time.Second, 2 * time.Second
 )
@@ -79,7 +79,7 @@ type Config struct {
 
 // Keeper keeps the numbers. It is safe for concurrent use.
 //
-// Invariant: a number is given at most once, and never after it was returned or burnt.
+// Invariant: a number is given at most once, and never after it was returned or discarded.
 type Keeper struct {
 	cfg Config
 	// cancel ends the loop; done is closed when it has ended.
@@ -91,9 +91,9 @@ type Keeper struct {
 	// in front.
 	tags   map[key]*list.Element
 	recent *list.List
-	// burns counts how often everything was burnt: a grant that was under way meanwhile
+	// discards counts how often everything was discarded: a grant that was under way meanwhile
 	// is given up.
-	burns   uint64
+	discards   uint64
 	stopped bool
 }
 
@@ -121,16 +121,16 @@ func (k *Keeper) Took(database, tag string, principal *string, r hilo.Range) {
 }
 
 // used returns what is known of a tag that is used now. The caller holds mu.
-func (k *Keeper) used(t key, now time.Time) *held {
+func (k *Keeper) used(t key, now time.Time) *tagState {
 	if e := k.tags[t]; e != nil {
 		k.recent.MoveToFront(e)
-		return e.Value.(*held)
+		return e.Value.(*tagState)
 	}
 	if len(k.tags) >= MaxTags {
 		oldest := k.recent.Back()
-		delete(k.tags, k.recent.Remove(oldest).(*held).key)
+		delete(k.tags, k.recent.Remove(oldest).(*tagState).key)
 	}
-	h := &held{key: t, first: now, last: now, begin: now}
+	h := &tagState{key: t, first: now, last: now, begin: now}
 	k.tags[t] = k.recent.PushFront(h)
 	return h
 }
@@ -144,7 +144,7 @@ func (k *Keeper) Holds(database, tag string) (greatest int64, ok bool) {
 	if e == nil {
 		return 0, false
 	}
-	h := e.Value.(*held)
+	h := e.Value.(*tagState)
 	return h.greatest, len(h.pieces) > 0 && !k.stopped
 }
 
@@ -164,29 +164,29 @@ func (k *Keeper) Take(database, tag string, size int64) (hilo.Range, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.tags[key{database, tag}]
-	if e == nil || k.stopped || len(e.Value.(*held).pieces) == 0 {
+	if e == nil || k.stopped || len(e.Value.(*tagState).pieces) == 0 {
 		return hilo.Range{}, false
 	}
-	return e.Value.(*held).take(size), true
+	return e.Value.(*tagState).take(size), true
 }
 
-// Burn gives up the numbers of a tag up to upTo, because something else took them; an empty
+// Discard gives up the numbers of a tag up to upTo, because something else took them; an empty
 // tag means those of all tags. The greatest number stands for all that there are now. It
 // does not block: the state calls it.
-func (k *Keeper) Burn(database, tag string, upTo int64) {
+func (k *Keeper) Discard(database, tag string, upTo int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if tag != "" {
 		if e := k.tags[key{database, tag}]; e != nil {
-			e.Value.(*held).burn(upTo)
+			e.Value.(*tagState).discard(upTo)
 		}
 		return
 	}
 	if upTo == math.MaxInt64 {
-		k.burns++
+		k.discards++
 	}
 	for _, e := range k.tags {
-		e.Value.(*held).burn(upTo)
+		e.Value.(*tagState).discard(upTo)
 	}
 }
 
@@ -199,7 +199,7 @@ func (k *Keeper) Stop(ctx context.Context) {
 	k.stopped = true
 	var rests []rest
 	for _, e := range k.tags {
-		if r, ok := e.Value.(*held).takeRest(); ok {
+		if r, ok := e.Value.(*tagState).takeRest(); ok {
 			rests = append(rests, r)
 		}
 	}
@@ -247,10 +247,10 @@ func (k *Keeper) hasOthers() bool {
 
 // grant is a range to ask for.
 type grant struct {
-	*held
+	*tagState
 	principal *string
 	size      int64
-	burns     uint64
+	discards     uint64
 }
 
 // missing returns what there is to ask for: for each tag that has less than it needs, as
@@ -260,12 +260,12 @@ func (k *Keeper) missing() (grants []grant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for e := k.recent.Front(); e != nil; e = e.Next() {
-		h := e.Value.(*held)
+		h := e.Value.(*tagState)
 		need, left := h.need(now, k.cfg.For), h.left()
 		if need == 0 || left >= need || h.refused {
 			continue
 		}
-		grants = append(grants, grant{h, h.principal, max(2*need-left, hilo.MinSize), k.burns})
+		grants = append(grants, grant{h, h.principal, max(2*need-left, hilo.MinSize), k.discards})
 	}
 	return grants
 }
@@ -274,7 +274,7 @@ func (k *Keeper) missing() (grants []grant) {
 func (k *Keeper) refill(ctx context.Context) {
 	grants := k.missing()
 	for len(grants) > 0 && ctx.Err() == nil {
-		n := min(len(grants), together)
+		n := min(len(grants), maxConcurrent)
 		if k.askAll(ctx, grants[:n]) != nil {
 			return
 		}
@@ -315,9 +315,9 @@ func (k *Keeper) ask(ctx context.Context, g grant) error {
 	r := hilo.Range{Low: next.GetLow(), High: next.GetHigh()}
 	// The tag may be forgotten meanwhile, and something else may have taken the numbers.
 	e := k.tags[g.key]
-	known := e != nil && e.Value == g.held
-	if known && !k.stopped && k.burns == g.burns && r.High > g.burnt {
-		g.pieces = append(g.pieces, piece{Range: r, next: max(r.Low, g.burnt+1), token: token})
+	known := e != nil && e.Value == g.tagState
+	if known && !k.stopped && k.discards == g.discards && r.High > g.discarded {
+		g.pieces = append(g.pieces, piece{Range: r, next: max(r.Low, g.discarded+1), token: token})
 	}
 	return nil
 }

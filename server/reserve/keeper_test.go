@@ -145,7 +145,7 @@ func TestATagOutOfUseReturnsItsNumbers(t *testing.T) {
 
 // What a merge, a set counter or a caller's last_max says is taken is not given, also
 // where Max is above it.
-func TestNumbersThatSomethingElseTookAreBurnt(t *testing.T) {
+func TestNumbersThatSomethingElseTookAreDiscarded(t *testing.T) {
 	for what, take := range map[string]func(w *world) int64{
 		"merge":         func(w *world) int64 { w.merge("users", 100_000); return 100_000 },
 		"merge within":  func(w *world) int64 { at := w.max("users") - 5; w.merge("users", at); return at },
@@ -174,8 +174,8 @@ func TestNumbersThatSomethingElseTookAreBurnt(t *testing.T) {
 	}
 }
 
-// TestAGrantIsBurntBeforeItsAnswer by what is applied right behind it.
-func TestAGrantIsBurntBeforeItsAnswer(t *testing.T) {
+// TestAGrantIsDiscardedBeforeItsAnswer by what is applied right behind it.
+func TestAGrantIsDiscardedBeforeItsAnswer(t *testing.T) {
 	for what, take := range map[string]func(w *world) int64{
 		"merge":   func(w *world) int64 { at := w.max("users") - 5; w.merge("users", at); return at },
 		"restore": func(w *world) int64 { w.taken("", "", math.MaxInt64); return w.max("users") },
@@ -198,7 +198,7 @@ func TestAGrantIsBurntBeforeItsAnswer(t *testing.T) {
 	}
 }
 
-func TestARestoreBurnsEverything(t *testing.T) {
+func TestARestoreDiscardsEverything(t *testing.T) {
 	each(t, func(t *testing.T, w *world, n *node) {
 		n.use("users", 3, time.Minute)
 		var snapshot bytes.Buffer

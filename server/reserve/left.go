@@ -31,7 +31,7 @@ func (k *Keeper) Left() (all []Left) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for t, e := range k.tags {
-		h := e.Value.(*held)
+		h := e.Value.(*tagState)
 		numbers, use := h.left(), h.use(now, k.cfg.For)
 		if use == 0 {
 			continue // Then there are none.

@@ -19,7 +19,7 @@ type rest struct {
 }
 
 // takeRest takes the pieces of a tag out, if there are any. The caller holds mu.
-func (h *held) takeRest() (rest, bool) {
+func (h *tagState) takeRest() (rest, bool) {
 	r := rest{h.key, h.principal, h.pieces}
 	h.pieces = nil
 	return r, len(r.pieces) > 0
@@ -32,7 +32,7 @@ func (k *Keeper) takeIdle() (rests []rest) {
 	defer k.mu.Unlock()
 	var before *list.Element
 	for e := k.recent.Back(); e != nil; e = before {
-		h := e.Value.(*held)
+		h := e.Value.(*tagState)
 		if now.Sub(h.last) < idleFor {
 			break // Those in front of it were used later.
 		}
@@ -50,7 +50,7 @@ func (k *Keeper) takeIdle() (rests []rest) {
 // then. The state takes a rest back if it is the newest range of its tag. Otherwise it stays
 // a gap.
 func (k *Keeper) giveBack(ctx context.Context, rests []rest) {
-	for some := range slices.Chunk(rests, together) {
+	for some := range slices.Chunk(rests, maxConcurrent) {
 		var wg sync.WaitGroup
 		for _, r := range some {
 			wg.Go(func() { k.giveBackTag(ctx, r) })

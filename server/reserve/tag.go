@@ -20,8 +20,8 @@ type piece struct {
 
 func (p piece) left() int64 { return p.High - p.next + 1 }
 
-// held is what the node knows of one tag.
-type held struct {
+// tagState is the reserve of one tag, and its use.
+type tagState struct {
 	key
 	// principal is that of the last caller who took a range, in whose name more is asked
 	// for; nil where operations carry none.
@@ -36,21 +36,21 @@ type held struct {
 	taken, before int64
 	// greatest is the greatest number of a range that was taken.
 	greatest int64
-	// burnt is below every number that may be given.
-	burnt int64
+	// discarded is below every number that may be given.
+	discarded int64
 	// pieces are in the order in which they were granted.
 	pieces []piece
 }
 
 // count counts a range that was taken.
-func (h *held) count(now time.Time, window time.Duration, numbers int64) {
+func (h *tagState) count(now time.Time, window time.Duration, numbers int64) {
 	h.roll(now, window)
 	h.last = now
 	h.taken = min(h.taken, MaxNumbers) + min(numbers, MaxNumbers)
 }
 
 // roll begins a new window where the present one is over.
-func (h *held) roll(now time.Time, window time.Duration) {
+func (h *tagState) roll(now time.Time, window time.Duration) {
 	switch over := now.Sub(h.begin); {
 	case over < window:
 	case over < 2*window:
@@ -62,7 +62,7 @@ func (h *held) roll(now time.Time, window time.Duration) {
 
 // use is how many numbers the tag's use takes in a window; 0 for a tag that is not used
 // steadily. In the first window it goes on as it began.
-func (h *held) use(now time.Time, window time.Duration) int64 {
+func (h *tagState) use(now time.Time, window time.Duration) int64 {
 	if h.last.Sub(h.first) < min(window/10, steadyFor) {
 		return 0
 	}
@@ -75,12 +75,12 @@ func (h *held) use(now time.Time, window time.Duration) int64 {
 }
 
 // need is how many numbers there should be.
-func (h *held) need(now time.Time, window time.Duration) int64 {
+func (h *tagState) need(now time.Time, window time.Duration) int64 {
 	return min(h.use(now, window), MaxNumbers/2)
 }
 
 // left is how many numbers are there to give.
-func (h *held) left() (n int64) {
+func (h *tagState) left() (n int64) {
 	for _, p := range h.pieces {
 		n += p.left()
 	}
@@ -88,7 +88,7 @@ func (h *held) left() (n int64) {
 }
 
 // take takes up to size successive numbers of the oldest piece; there must be one.
-func (h *held) take(size int64) hilo.Range {
+func (h *tagState) take(size int64) hilo.Range {
 	p := &h.pieces[0]
 	r := hilo.Range{Low: p.next, High: p.next + min(size, p.left()) - 1}
 	p.next = r.High + 1
@@ -98,8 +98,8 @@ func (h *held) take(size int64) hilo.Range {
 	return r
 }
 
-// burn gives up the numbers up to upTo.
-func (h *held) burn(upTo int64) {
+// discard gives up the numbers up to upTo.
+func (h *tagState) discard(upTo int64) {
 	kept := h.pieces[:0]
 	for _, p := range h.pieces {
 		if p.High <= upTo {
@@ -110,6 +110,6 @@ func (h *held) burn(upTo int64) {
 	}
 	h.pieces = kept
 	if upTo < math.MaxInt64 {
-		h.burnt = max(h.burnt, upTo)
+		h.discarded = max(h.discarded, upTo)
 	}
 }

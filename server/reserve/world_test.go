@@ -95,7 +95,7 @@ func (w *world) max(tag string) int64 {
 func (w *world) taken(database, tag string, upTo int64) {
 	for _, n := range w.nodes {
 		if n.QuorumMissing() == 0 {
-			n.keeper.Burn(database, tag, upTo)
+			n.keeper.Discard(database, tag, upTo)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 		return NextRangeResponse{}, err
 	}
 	if fresh || res.LogIndex > before { // Otherwise it was counted the first time.
-		r.limitsOf(ctx).owe(time.Now(), res.High-res.Low)
+		r.limitsOf(ctx).debit(time.Now(), res.High-res.Low)
 	}
 	r.events.rangeIssued(database, res.High-res.Low+1)
 	return res, nil

@@ -93,12 +93,12 @@ func (c *limited) takeIDs(now time.Time, n int64) *Error {
 		after.CancelAt(now)
 		return exhausted(ReasonRateLimited, fmt.Sprintf("the caller's limit is %d ids a second", c.limit.IDsPerSecond), max(wait, retryBusy), nil)
 	}
-	c.owe(now, n-min(n, burst))
+	c.debit(now, n-min(n, burst))
 	return nil
 }
 
-// owe counts ids that were given already.
-func (c *limited) owe(now time.Time, n int64) {
+// debit counts ids that were given already.
+func (c *limited) debit(now time.Time, n int64) {
 	if c == nil || c.ids == nil {
 		return
 	}

@@ -36,7 +36,7 @@ func (r *ranges) takeRange(ctx context.Context, w *wantedRange) (res NextRangeRe
 	case err == nil:
 		if w.LastMax > known {
 			// The counter may have been lost. The state says so too, but may not get to.
-			r.reserves.Burn(w.database, w.next.GetTag(), w.LastMax)
+			r.reserves.Discard(w.database, w.next.GetTag(), w.LastMax)
 		}
 		r.took(ctx, w, res)
 	case outOfReach(err) && ctx.Err() == nil:

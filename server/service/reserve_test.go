@@ -13,7 +13,7 @@ import (
 
 // fakeReserves has the numbers from next to high of every tag.
 type fakeReserves struct {
-	next, high, greatest, burnt int64
+	next, high, greatest, discarded int64
 	took                        []hilo.Range
 	cutOff, tooLong             bool
 }
@@ -22,7 +22,7 @@ func (f *fakeReserves) Took(_, _ string, _ *string, r hilo.Range) {
 	f.took, f.greatest = append(f.took, r), max(f.greatest, r.High)
 }
 func (f *fakeReserves) Holds(string, string) (int64, bool) { return f.greatest, f.next <= f.high }
-func (f *fakeReserves) Burn(_, _ string, upTo int64)       { f.burnt = upTo }
+func (f *fakeReserves) Discard(_, _ string, upTo int64)       { f.discarded = upTo }
 func (f *fakeReserves) CutOff() (now, tooLong bool)        { return f.cutOff, f.tooLong }
 
 func (f *fakeReserves) Take(_, _ string, size int64) (hilo.Range, bool) {
@@ -187,15 +187,15 @@ func TestWhatTheReserveMustNotAnswer(t *testing.T) {
 	}
 }
 
-// TestALastMaxThatIsNewsBurnsTheReserve, before the state says so: the node may be cut off
+// TestALastMaxThatIsNewsDiscardsTheReserve, before the state says so: the node may be cut off
 // by then.
-func TestALastMaxThatIsNewsBurnsTheReserve(t *testing.T) {
+func TestALastMaxThatIsNewsDiscardsTheReserve(t *testing.T) {
 	n, f := newReserving(t, nil)
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.burnt != 0 {
-		t.Fatalf("burnt up to %d, %v", f.burnt, err)
+	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 100}); err != nil || f.discarded != 0 {
+		t.Fatalf("discarded up to %d, %v", f.discarded, err)
 	}
-	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 5000}); err != nil || f.burnt != 5000 {
-		t.Fatalf("burnt up to %d, %v", f.burnt, err)
+	if _, err := n.NextRange(context.Background(), NextRangeRequest{Tag: "users", LastMax: 5000}); err != nil || f.discarded != 5000 {
+		t.Fatalf("discarded up to %d, %v", f.discarded, err)
 	}
 }
 

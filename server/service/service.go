@@ -61,8 +61,8 @@ type Reserves interface {
 	// Holds reports whether there are numbers of a tag, and the greatest number of the
 	// tag that Took was told of.
 	Holds(database, tag string) (greatest int64, ok bool)
-	// Burn gives up the numbers of a tag up to upTo.
-	Burn(database, tag string, upTo int64)
+	// Discard gives up the numbers of a tag up to upTo.
+	Discard(database, tag string, upTo int64)
 	// CutOff reports whether no quorum is in reach now, and whether that is so for
 	// longer than numbers may be given.
 	CutOff() (now, tooLong bool)

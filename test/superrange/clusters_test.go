@@ -153,7 +153,7 @@ func (w *world) report(c *child, m message) {
 }
 
 // restoreChild begins a new cluster with the counter of a backup, and without a
-// super-range: the one of the backup was used since, and is burnt.
+// super-range: the one of the backup was used since, and is discarded.
 func (w *world) restoreChild(c *child) {
 	c.state, c.pending = newState(w.t), nil
 	var records map[string]int64

@@ -62,15 +62,15 @@ func (l *Log) writeFirst(next indexRange, logs []*raft.Log, bytes int64) (record
 	l.end, l.chain = rec.end, rec.sum
 	err = l.putMark(next.last)
 	l.asked = l.preparing.try(func() { // Nothing is in flight since takeNext.
-		l.keepBegun(s.number)
+		l.persistSegmentStart(s.number)
 		l.prepare(s.number + 1)
 	})
 	return rec, err
 }
 
-// keepBegun makes the start of a segment durable. The next one is prepared only after
-// that, so at most one segment of the log is still a draft on disk.
-func (l *Log) keepBegun(number uint64) {
+// persistSegmentStart makes the start of a segment durable. The next one is prepared only
+// after that, so at most one segment of the log is still a draft on disk.
+func (l *Log) persistSegmentStart(number uint64) {
 	err := l.disk.Sync()
 	if err == nil {
 		l.named.Store(number)

@@ -40,7 +40,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SeriesService gives documents numbers without a hole that nobody can explain: a
+// SeriesService gives documents numbers without an unexplained gap: a
 // number belongs to a document's key. Store the document without a number, take a
 // number for the document's own id, store the number, and confirm it.
 //
@@ -250,7 +250,7 @@ func (c *seriesServiceClient) ResumeSeries(ctx context.Context, in *ResumeSeries
 // All implementations must embed UnimplementedSeriesServiceServer
 // for forward compatibility.
 //
-// SeriesService gives documents numbers without a hole that nobody can explain: a
+// SeriesService gives documents numbers without an unexplained gap: a
 // number belongs to a document's key. Store the document without a number, take a
 // number for the document's own id, store the number, and confirm it.
 //
