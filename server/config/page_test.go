@@ -37,6 +37,20 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestSettingsAreFew: each is there because somebody changes it for a reason. What nobody
+// does is a constant, or follows from another setting.
+func TestSettingsAreFew(t *testing.T) {
+	all := settings(&Config{})
+	if n := len(all) + 1; n > 40 { // With --config.
+		t.Errorf("there are %d settings, at most 40 are wanted", n)
+	}
+	for _, s := range all {
+		if s.reason == "" {
+			t.Errorf("nobody changes %s", s.name)
+		}
+	}
+}
+
 const pageHead = `# Configuration
 
 <!-- Written by go test ./server/config -run TestPage -update: change server/config instead. -->
@@ -53,9 +67,9 @@ func pageText() string {
 	out.WriteString(pageHead)
 	c := Default()
 	for _, g := range groups(&c) {
-		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is |\n|---|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&out, "\n## %s\n\n| flag, key | variable | default | values | what it is | who changes it: when |\n|---|---|---|---|---|---|\n", g.title)
 		for _, s := range g.settings {
-			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), strings.ReplaceAll(s.usage, "|", `\|`))
+			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), s.usage, s.reason)
 		}
 	}
 	out.WriteString("\n## Rules between settings\n\n| setting | rule | setting | because |\n|---|---|---|---|\n")
