@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -41,9 +42,9 @@ func newContents() *contents {
 		identities: identities{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
 		hilos:      hilos{counters: table.New[packedHiLo]()},
 		claims:     newClaims(),
-		members:    members{byID: map[nodeID]*raftlogv1.Member{}},
+		members:    members{byID: map[nodeid.ID]*raftlogv1.Member{}},
 		sessions:   newSessions(),
-		etags:      etags{byNode: map[nodeID]*etagRecord{}},
+		etags:      etags{byNode: map[nodeid.ID]*etagRecord{}},
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
 		series:     newSeriesStore(),
@@ -95,15 +96,4 @@ func (c *contents) applyGroups(now moment, groups []raftlog.Group) []raftlog.Gro
 		results[i] = c.applyGroup(now, &groups[i])
 	}
 	return results
-}
-
-// nodeID is a node's Raft id.
-type nodeID [16]byte
-
-// nodeIDOf returns b as a nodeID; false if it is none.
-func nodeIDOf(b []byte) (nodeID, bool) {
-	if len(b) != len(nodeID{}) {
-		return nodeID{}, false
-	}
-	return nodeID(b), true
 }

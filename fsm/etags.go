@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -14,7 +15,7 @@ import (
 // etagRecord is what the cluster knows of one node's server-side etags. It is
 // never changed, only replaced.
 type etagRecord struct {
-	node nodeID
+	node nodeid.ID
 	// start counts the node's starts.
 	start uint64
 	// clean means that the node stopped cleanly and has not started since.
@@ -39,14 +40,14 @@ type etagCounter struct {
 
 // etags are the records of all nodes' etags.
 type etags struct {
-	byNode map[nodeID]*etagRecord
+	byNode map[nodeid.ID]*etagRecord
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
 	floors func(nodeID []byte, etags *raftlogv1.EtagState)
 }
 
 // of returns a node's record, empty for an unknown node.
-func (s *etags) of(node nodeID) *etagRecord {
+func (s *etags) of(node nodeid.ID) *etagRecord {
 	if e := s.byNode[node]; e != nil {
 		return e
 	}
@@ -61,7 +62,7 @@ func (s *etags) put(e *etagRecord) {
 }
 
 // drop forgets a node's record, if it has one.
-func (s *etags) drop(node nodeID) {
+func (s *etags) drop(node nodeid.ID) {
 	if e := s.byNode[node]; e != nil {
 		s.hash.Remove(hashEtags(e))
 		delete(s.byNode, node)
@@ -74,7 +75,7 @@ func (s *etags) sorted() []*etagRecord {
 }
 
 // tell passes on above which values a node's etags must continue.
-func (s *etags) tell(node nodeID) {
+func (s *etags) tell(node nodeid.ID) {
 	if e := s.byNode[node]; s.floors != nil && e.hasFloor() {
 		s.floors(slices.Clone(node[:]), e.state())
 	}
@@ -115,7 +116,7 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 // start records that a node started. It returns what was known before, with
 // the number of this start: whether the node had stopped cleanly counts for this
 // start only.
-func (s *etags) start(node nodeID) *raftlogv1.EtagState {
+func (s *etags) start(node nodeid.ID) *raftlogv1.EtagState {
 	before := s.of(node)
 	now := &etagRecord{node: node, start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
 	s.put(now)

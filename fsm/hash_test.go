@@ -6,6 +6,7 @@ import (
 
 	"github.com/idnode/idnode/fsm/op"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/series"
@@ -100,10 +101,10 @@ func copied(s *series.Series) *series.Series {
 func TestWordsOfRefusalsAreNotState(t *testing.T) {
 	with := func(field, words string, reason raftlogv1.RefusalReason, index uint64) uint64 {
 		c := newContents()
-		c.sessions.open(nodeID{1}, 5)
+		c.sessions.open(nodeid.ID{1}, 5)
 		applied := op.AppendValue(op.AppendLogIndex(nil, 9), 1)
 		refused := appendRefused(nil, index, refuse(reason, field, "%s", words))
-		c.sessions.keep(c.sessions.byOrigin[nodeID{1}], 1, [][]byte{applied, refused, applied})
+		c.sessions.keep(c.sessions.byOrigin[nodeid.ID{1}], 1, [][]byte{applied, refused, applied})
 		return c.hash()
 	}
 	const claimed, exhausted = raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED
@@ -121,9 +122,9 @@ func TestWordsOfRefusalsAreNotState(t *testing.T) {
 
 // TestEachFloorOfEtagsIsInTheHash: of a record, or of one of its counters.
 func TestEachFloorOfEtagsIsInTheHash(t *testing.T) {
-	none := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}}
-	ofRecord := &etagRecord{node: nodeID{1}, counters: none.counters, floor: 7}
-	ofCounter := &etagRecord{node: nodeID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
+	none := &etagRecord{node: nodeid.ID{1}, counters: []etagCounter{{database: "db", ceiling: 1}}}
+	ofRecord := &etagRecord{node: nodeid.ID{1}, counters: none.counters, floor: 7}
+	ofCounter := &etagRecord{node: nodeid.ID{1}, counters: []etagCounter{{database: "db", ceiling: 1, floor: 7}}}
 	if hashEtags(ofRecord) == hashEtags(ofCounter) {
 		t.Error("a floor of the record is like one of a counter")
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
 )
@@ -23,7 +24,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // nodeNamed returns a Raft id that is easy to recognise.
 func nodeNamed(name string) []byte {
-	id := make([]byte, len(nodeID{}))
+	id := make([]byte, nodeid.Size)
 	copy(id, name)
 	return id
 }

@@ -3,6 +3,7 @@ package fsm
 import (
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -16,7 +17,7 @@ func (c *contents) memberAdd(dst []byte, now moment, o *op.Operation) ([]byte, *
 	if err := checkMember(m, c.format); err != nil {
 		return dst, err
 	}
-	if have := c.members.byID[nodeID(m.GetId())]; have != nil {
+	if have := c.members.byID[nodeid.ID(m.GetId())]; have != nil {
 		return addAgain(dst, m, have)
 	}
 	if err := checkAdd(c.roles, &c.joinTokens, now, o, &add); err != nil {

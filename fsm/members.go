@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -25,7 +26,7 @@ const (
 // members are the present and the removed ones. A Member is never changed, only
 // replaced, so that a snapshot can share it.
 type members struct {
-	byID map[nodeID]*raftlogv1.Member
+	byID map[nodeid.ID]*raftlogv1.Member
 	// index is that of the log entry that last changed the membership, as clients see
 	// it. Clients order topologies by it.
 	index uint64
@@ -37,7 +38,7 @@ type members struct {
 
 // put stores a member, which is never changed afterwards.
 func (s *members) put(m *raftlogv1.Member) {
-	id := nodeID(m.GetId())
+	id := nodeid.ID(m.GetId())
 	old := s.byID[id]
 	if old != nil {
 		s.hash.Remove(hashMember(old))
@@ -71,17 +72,17 @@ func (s *members) byTag(tag string) *raftlogv1.Member {
 }
 
 // present returns a member that was not removed.
-func (s *members) present(id []byte) (nodeID, *raftlogv1.Member) {
-	node, ok := nodeIDOf(id)
+func (s *members) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
+	node, err := nodeid.FromBytes(id)
 	m := s.byID[node]
-	if !ok || m == nil || m.GetRemoved() {
-		return nodeID{}, nil
+	if err != nil || m == nil || m.GetRemoved() {
+		return nodeid.ID{}, nil
 	}
 	return node, m
 }
 
 // node returns the id of a present member.
-func (s *members) node(id []byte) (nodeID, *refusal) {
+func (s *members) node(id []byte) (nodeid.ID, *refusal) {
 	node, m := s.present(id)
 	if m == nil {
 		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
@@ -124,8 +125,8 @@ func (s *members) below(format uint32) *raftlogv1.Member {
 
 // restore takes over a member of a snapshot.
 func (s *members) restore(m *raftlogv1.Member) error {
-	id, ok := nodeIDOf(m.GetId())
-	if !ok || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {
+	id, err := nodeid.FromBytes(m.GetId())
+	if err != nil || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {
 		return corrupt("member %x with tag %q", m.GetId(), m.GetTag())
 	}
 	if len(s.byID) >= maxMembers {
@@ -138,8 +139,8 @@ func (s *members) restore(m *raftlogv1.Member) error {
 // checkMember refuses a member with a bad id or addresses, or one that cannot
 // read the log.
 func checkMember(m *raftlogv1.Member, format uint32) *refusal {
-	if _, ok := nodeIDOf(m.GetId()); !ok {
-		return invalid("id", "has %d bytes, must have %d", len(m.GetId()), len(nodeID{}))
+	if len(m.GetId()) != nodeid.Size {
+		return invalid("id", "has %d bytes, must have %d", len(m.GetId()), nodeid.Size)
 	}
 	for _, address := range []string{m.GetGrpcAddress(), m.GetRaftAddress(), m.GetHttpAddress()} {
 		if len(address) > maxAddressBytes {
@@ -265,8 +266,8 @@ func (c *contents) memberRemove(dst []byte, o *op.Operation) ([]byte, *refusal) 
 			return dst, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_VOTER, "tag", "%s is the last member that votes", m.GetTag())
 		}
 		m = c.members.remove(m)
-		c.sessions.drop(nodeID(m.GetId()))
-		c.etags.drop(nodeID(m.GetId()))
+		c.sessions.drop(nodeid.ID(m.GetId()))
+		c.etags.drop(nodeid.ID(m.GetId()))
 	}
 	return appendMember(dst, &raftlogv1.MemberResult{Member: m}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -22,7 +23,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if err != nil {
 		return dst, err
 	}
-	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeID]*etagRecord{}}
+	plan := clusterPlan{members: &c.members, etags: &c.etags, limits: &c.settings, records: map[nodeid.ID]*etagRecord{}}
 	for _, given := range m.GetTags() {
 		if err := plan.tag(&m, given); err != nil {
 			return dst, err
@@ -54,14 +55,14 @@ type clusterPlan struct {
 	// shared are tags of present members that others were given, in order.
 	shared []string
 	// records are new ones of the etags of present members.
-	records map[nodeID]*etagRecord
+	records map[nodeid.ID]*etagRecord
 }
 
 // tag plans the outcome of one given tag.
 func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) *refusal {
-	id, ok := nodeIDOf(given.GetId())
-	if !ok {
-		return invalid("id", "has %d bytes, must have %d", len(given.GetId()), len(nodeID{}))
+	id, err := nodeid.FromBytes(given.GetId())
+	if err != nil {
+		return invalid("id", "has %d bytes, must have %d", len(given.GetId()), nodeid.Size)
 	}
 	if err := checkTag(given.GetTag()); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) 
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_TAG_TAKEN, "tags",
 			"the tag %s, which a member has, was given to another node before", given.GetTag())
 	}
-	return p.share(m, given, nodeID(owner.GetId()))
+	return p.share(m, given, nodeid.ID(owner.GetId()))
 }
 
 // retire plans a removed member under the tag.
@@ -96,7 +97,7 @@ func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 
 // share plans that the etags of a present member go on above those of the
 // other node with its tag.
-func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeID) *refusal {
+func (p *clusterPlan) share(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag, node nodeid.ID) *refusal {
 	e := p.records[node]
 	if e == nil {
 		e = p.etags.of(node)
@@ -125,7 +126,7 @@ func (p *clusterPlan) carryOut() {
 		p.members.put(m)
 	}
 	for _, tag := range p.shared {
-		node := nodeID(p.members.byTag(tag).GetId())
+		node := nodeid.ID(p.members.byTag(tag).GetId())
 		p.etags.put(p.records[node])
 		p.etags.tell(node)
 	}

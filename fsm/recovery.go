@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -51,7 +52,7 @@ func (s *State) Recover(r Recovery) (Recovered, error) {
 	}
 	done := Recovered{ClusterID: recoveredID(c.clusterID, c.floor.epoch, keep, r.SkipAhead), Epoch: c.floor.epoch + 1}
 	for _, m := range c.members.removeOthers(keep) {
-		c.etags.drop(nodeID(m.GetId()))
+		c.etags.drop(nodeid.ID(m.GetId()))
 		done.Removed = append(done.Removed, m.GetTag())
 	}
 	c.sessions = newSessions()

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -37,11 +38,11 @@ func (s *State) Membership() (members []*raftlogv1.Member, index uint64) {
 // Etags returns the cluster's record of a node's etags, by its Raft id; nil if there is
 // none.
 func (s *State) Etags(nodeID []byte) *raftlogv1.EtagState {
-	node, ok := nodeIDOf(nodeID)
+	node, err := nodeid.FromBytes(nodeID)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	e := s.contents.etags.byNode[node]
-	if !ok || e == nil {
+	if err != nil || e == nil {
 		return nil
 	}
 	return e.state()

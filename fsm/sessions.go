@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/internal/statehash"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/raftlog"
@@ -16,7 +17,7 @@ const maxUnacknowledged = 64
 // session is the record of one start of a node, so that its groups count once however
 // often it sends them.
 type session struct {
-	origin nodeID
+	origin nodeid.ID
 	// number is the log index of the announcement that opened it.
 	number uint64
 	// acknowledged is the sequence number up to which the node has all results.
@@ -28,11 +29,11 @@ type session struct {
 
 // sessions are the open ones.
 type sessions struct {
-	byOrigin map[nodeID]*session
+	byOrigin map[nodeid.ID]*session
 	hash     statehash.Sum
 }
 
-func newSessions() sessions { return sessions{byOrigin: map[nodeID]*session{}} }
+func newSessions() sessions { return sessions{byOrigin: map[nodeid.ID]*session{}} }
 
 // sessionResult is the outcome of one group.
 type sessionResult struct {
@@ -93,8 +94,8 @@ func (c *contents) applyInSession(now moment, s *session, g *raftlog.Group) [][]
 
 // of returns the session of a group; nil if it is not open.
 func (a *sessions) of(g *raftlog.Group) *session {
-	origin, ok := nodeIDOf(g.Origin)
-	if s := a.byOrigin[origin]; ok && s != nil && s.number == g.Session {
+	origin, err := nodeid.FromBytes(g.Origin)
+	if s := a.byOrigin[origin]; err == nil && s != nil && s.number == g.Session {
 		return s
 	}
 	return nil
@@ -128,7 +129,7 @@ func (a *sessions) acknowledge(s *session, acknowledged uint64) {
 }
 
 // open begins a node's session and ends the one before it.
-func (a *sessions) open(node nodeID, number uint64) {
+func (a *sessions) open(node nodeid.ID, number uint64) {
 	a.drop(node)
 	a.add(&session{origin: node, number: number})
 }
@@ -140,7 +141,7 @@ func (a *sessions) add(s *session) {
 }
 
 // drop ends a node's session, if it has one.
-func (a *sessions) drop(node nodeID) {
+func (a *sessions) drop(node nodeid.ID) {
 	s := a.byOrigin[node]
 	if s == nil {
 		return

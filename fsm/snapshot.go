@@ -7,6 +7,7 @@ import (
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/table"
+	"github.com/idnode/idnode/internal/nodeid"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -97,7 +98,7 @@ func (c *contents) snapshot() *Snapshot {
 	}
 }
 
-func compareNodes(a, b nodeID) int { return bytes.Compare(a[:], b[:]) }
+func compareNodes(a, b nodeid.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // view freezes the window.
 func (w *requestWindow) view() requestView {
