@@ -257,7 +257,8 @@ func TestNobodyIsNamed(t *testing.T) {
 		guarded bool
 	}{
 		"administrators": {with(secured, "--admin=a", "--admin=b"), true}, "open": {with(secured, "--admin=*"), false},
-		"no TLS": {single, false}, "joins": {with(with(alone, certs...), "--admin=a", "--join=b:1"), true},
+		"open, no CA": {with(single, "--tls-cert=c", "--tls-key=k", "--admin=*"), false},
+		"no TLS":      {single, false}, "joins": {with(with(alone, certs...), "--admin=a", "--join=b:1"), true},
 	} {
 		c := mustLoad(t, tc.flags, nil)
 		if err := c.CheckFirstStart(); err != nil || c.Guarded() != tc.guarded {
@@ -314,6 +315,7 @@ func TestRefused(t *testing.T) {
 		"certificate without key":    {with(alone, "--tls-cert=c"), "tls-cert"},
 		"key without certificate":    {with(alone, "--tls-key=k"), "tls-cert"},
 		"admin without CA":           {with(alone, "--admin=x"), "admin"},
+		"open without TLS":           {with(alone, "--admin=*"), "admin"},
 		"open, and administrators":   {with(with(alone, certs...), "--admin=*", "--admin=x"), "admin"},
 		"CA alone":                   {with(alone, "--tls-ca=a"), "tls-ca"},
 		"TLS and insecure":           {with(with(alone, certs...), "--insecure"), "insecure"},

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +71,6 @@ func pageText() string {
 			fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.name, envName(s.name), s.defaultText(), s.values(), s.usage, s.reason)
 		}
 	}
-	out.WriteString("\n## Rules between settings\n\n| setting | rule | setting | because |\n|---|---|---|---|\n")
-	for _, row := range orders() {
-		out.WriteString(row)
-	}
 	return out.String()
 }
 
@@ -140,7 +135,6 @@ func objections(name string, up bool) []string {
 var (
 	inRange = regexp.MustCompile(`^(\S+): \S+ is not from (\S+) to (\S+)$`)
 	inList  = regexp.MustCompile(`^(\S+): "\?" is none of (.+)$`)
-	inOrder = regexp.MustCompile(`^\S+: (\S+) \(\S+\) (must \D+) (\S+) \(\S+\): (.+)$`)
 )
 
 // values returns what Validate lets pass for one setting, or nothing where it has no
@@ -161,19 +155,4 @@ func (s setting) values() string {
 		}
 	}
 	return ""
-}
-
-// orders returns the rows of what Validate asks of two settings.
-func orders() []string {
-	c := Default()
-	var rows []string
-	for _, s := range settings(&c) {
-		for _, text := range objections(s.name, true) {
-			if m := inOrder.FindStringSubmatch(text); m != nil {
-				rows = append(rows, fmt.Sprintf("| `%s` | %s | `%s` | %s |\n", m[1], m[2], m[3], m[4]))
-			}
-		}
-	}
-	slices.Sort(rows)
-	return slices.Compact(rows)
 }

@@ -66,7 +66,7 @@ func groups(c *Config) []group {
 			{"tls-cert", "certificate file (PEM); that of this node, by a URI idnode://*/node/TAG", "operator of several machines", &c.TLSCert},
 			{"tls-key", "key file (PEM)", "operator of several machines", &c.TLSKey},
 			{"tls-ca", "CA file (PEM); with it, clients must show a certificate", "operator of several machines", &c.TLSCA},
-			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles, several allowed; or * for all certificates of the CA; with TLS, a node needs this or roles", "security owner: TLS is on and no roles are set", &c.Admin},
+			{"admin", "name of a client certificate to which dangerous calls are kept as long as there are no roles, several allowed; or * for every caller; with TLS, a node needs this or roles", "security owner: TLS is on and no roles are set", &c.Admin},
 			{"insecure", "allow listening without TLS on more than loopback", "operator of an isolated network, or of one that another layer encrypts", &c.Insecure},
 		}},
 		{"Calls", []setting{
@@ -81,7 +81,7 @@ func groups(c *Config) []group {
 			{"snapshot-bytes", "bytes of log entries after which a snapshot is taken, an entry counted as 4 KiB at least; half of the entries stay for slow followers", "operator of a large state on a busy disk: fewer snapshots, longer start", &c.SnapshotBytes},
 		}},
 		{"Storage", []setting{
-			{"storage-watchdog", "how long one write to the log may take before the process ends; a leader transfers leadership after a sixth of it", "operator of network disks: they stall and recover", &c.StorageWatchdog},
+			{"storage-watchdog", "how long one write to the log may take before the process ends, above heartbeat-timeout; a leader transfers leadership after a sixth of it", "operator of network disks: they stall and recover", &c.StorageWatchdog},
 			{"storage-low-mark", "bytes that must be free on the disk for anything to be proposed", "operator of a shared or tiny disk", &c.StorageLowMark},
 		}},
 		{"Log", []setting{

@@ -48,7 +48,6 @@ func (c *Config) Validate() error {
 	c.checkTLS(p)
 	c.checkRaft(p)
 	c.checkWaits(p)
-	c.checkOrder(p)
 	c.checkLimits(p)
 	c.checkLog(p)
 	return errors.Join(p.list...)
@@ -88,11 +87,10 @@ func (c *Config) checkRole(p *problems) {
 	if c.Watcher && len(c.Join) == 0 {
 		p.add("watcher", "goes only with join: a cluster needs voters to begin")
 	}
-	checkMap(p, "peer", c.Peer)
+	checkPeers(p, c.Peer)
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
 		p.add("peer", "this node's own tag %q is not among them", c.Tag)
 	}
-	checkTwice(p, "peer", c.Peer)
 	c.checkAlone(p)
 	for _, address := range c.Join {
 		p.check("join", checkDial(address))
@@ -118,7 +116,7 @@ func (c *Config) Guarded() bool {
 	return (len(c.Admin) > 0 || c.TLS()) && !c.openToAll()
 }
 
-// openToAll says whether every holder of a certificate is an administrator.
+// openToAll says whether every caller is an administrator.
 func (c *Config) openToAll() bool { return slices.Equal(c.Admin, []string{everyone}) }
 
 // everyone, as the only administrator, stands for all.
@@ -143,20 +141,15 @@ func (c *Config) CheckFirstStart() error {
 	return c.CheckGuard(false)
 }
 
-func checkMap(p *problems, name string, addresses map[string]string) {
-	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
-		p.check(name, docid.ValidateNodeTag(tag))
-		p.check(name, checkDial(addresses[tag]))
-	}
-}
-
-// checkTwice notes an address that two nodes share.
-func checkTwice(p *problems, name string, addresses map[string]string) {
+// checkPeers checks each peer, and that no two share an address.
+func checkPeers(p *problems, addresses map[string]string) {
 	owner := make(map[string]string, len(addresses))
 	for _, tag := range slices.Sorted(maps.Keys(addresses)) {
 		address := addresses[tag]
+		p.check("peer", docid.ValidateNodeTag(tag))
+		p.check("peer", checkDial(address))
 		if other, ok := owner[address]; ok {
-			p.add(name, "%s and %s have the same address %s", other, tag, address)
+			p.add("peer", "%s and %s have the same address %s", other, tag, address)
 		}
 		owner[address] = tag
 	}
@@ -237,7 +230,7 @@ func (c *Config) checkTLS(p *problems) {
 	if c.TLS() && c.Insecure {
 		p.add("insecure", "contradicts tls-cert")
 	}
-	if len(c.Admin) > 0 && c.TLSCA == "" {
+	if len(c.Admin) > 0 && c.TLSCA == "" && !(c.TLS() && c.openToAll()) {
 		p.add("admin", "needs tls-ca: without it no client shows a certificate")
 	}
 	if slices.Contains(c.Admin, "") {
@@ -264,13 +257,6 @@ func (c *Config) checkRaft(p *problems) {
 	between(p, "max-log-format", c.MaxLogFormat, 0, raftlog.FormatVersion)
 }
 
-// checkOrder checks how the timeouts relate to one another.
-func (c *Config) checkOrder(p *problems) {
-	if c.HeartbeatTimeout >= c.StorageWatchdog {
-		p.add("storage-watchdog", "heartbeat-timeout (%v) must be below storage-watchdog (%v): a slow disk is not yet a dead one", c.HeartbeatTimeout, c.StorageWatchdog)
-	}
-}
-
 // checkWaits refuses 0 everywhere: the parts take it for "the default".
 func (c *Config) checkWaits(p *problems) {
 	between(p, "call-timeout", c.CallTimeout, 200*time.Millisecond, 10*time.Minute)
@@ -278,6 +264,9 @@ func (c *Config) checkWaits(p *problems) {
 		between(p, "reserve-for", c.ReserveFor, time.Second, 24*time.Hour)
 	}
 	between(p, "storage-watchdog", c.StorageWatchdog, 300*time.Millisecond, 10*time.Minute)
+	if c.HeartbeatTimeout >= c.StorageWatchdog { // A slow disk is not yet a dead one.
+		p.add("storage-watchdog", "%v is not above heartbeat-timeout (%v)", c.StorageWatchdog, c.HeartbeatTimeout)
+	}
 }
 
 func (c *Config) checkLimits(p *problems) {
