@@ -12,6 +12,7 @@ import (
 
 	"github.com/idnode/idnode/backup"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
 )
 
 // write returns a backup with so many identities.
@@ -114,22 +115,35 @@ func TestPiecesOfOtherBackupsAreFound(t *testing.T) {
 	}
 }
 
+// TestANewerFileIsToldFromADamagedOne: none of it is restored in part.
 func TestANewerFileIsToldFromADamagedOne(t *testing.T) {
-	var file bytes.Buffer
-	w, err := backup.NewWriter(&file, &raftlogv1.BackupHeader{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown := &raftlogv1.SnapshotRecord{}
-	unknown.ProtoReflect().SetUnknown([]byte{0xfa, 0x06, 0}) // Field 111.
-	if err := w.Record(unknown); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := read(file.Bytes()); !errors.Is(err, backup.ErrNewer) {
-		t.Fatal(err)
+	unknown := func(m proto.Message) { m.ProtoReflect().SetUnknown([]byte{0xfa, 0x06, 0}) } // Field 111.
+	for name, change := range map[string]func(*raftlogv1.BackupHeader, *raftlogv1.SnapshotRecord){
+		"a log format":          func(h *raftlogv1.BackupHeader, _ *raftlogv1.SnapshotRecord) { h.LogFormat = raftlog.FormatVersion + 1 },
+		"a field of the header": func(h *raftlogv1.BackupHeader, _ *raftlogv1.SnapshotRecord) { unknown(h) },
+		"a kind of record": func(_ *raftlogv1.BackupHeader, m *raftlogv1.SnapshotRecord) {
+			m.Record = nil
+			unknown(m)
+		},
+		"a field of a record": func(_ *raftlogv1.BackupHeader, m *raftlogv1.SnapshotRecord) { unknown(m.GetHilo()) },
+		"a field deep in one": func(_ *raftlogv1.BackupHeader, m *raftlogv1.SnapshotRecord) { unknown(m.GetHilo().GetOutstanding()[0]) },
+	} {
+		header := &raftlogv1.BackupHeader{LogFormat: raftlog.FormatVersion}
+		m := &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: &raftlogv1.HiLoRecord{
+			Tag: "orders", Max: 32, Outstanding: []*raftlogv1.OutstandingRange{{Low: 1, High: 32}},
+		}}}
+		change(header, m)
+		var file bytes.Buffer
+		w, err := backup.NewWriter(&file, header)
+		if err == nil {
+			err = errors.Join(w.Record(m), w.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := read(file.Bytes()); !errors.Is(err, backup.ErrNewer) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

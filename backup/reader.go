@@ -12,7 +12,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/raftlog"
 )
 
 // Reader reads one backup. Nothing that it returned may be relied on before Next
@@ -44,14 +46,30 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	case body == nil:
 		return nil, corrupt("it has no header")
-	case proto.Unmarshal(body, in.header) != nil:
-		return nil, corrupt("its header cannot be read")
+	}
+	if err := decode(body, in.header, "the header"); err != nil {
+		return nil, err
+	}
+	switch {
 	case in.header.GetFormat() > Format:
-		return nil, fmt.Errorf("%w: format %d, this program knows %d", ErrNewer, in.header.GetFormat(), Format)
+		return nil, newer("format %d, this program knows %d", in.header.GetFormat(), Format)
+	case in.header.GetLogFormat() > raftlog.FormatVersion:
+		return nil, newer("log format %d, this program knows %d", in.header.GetLogFormat(), raftlog.FormatVersion)
 	case in.header.GetFormat() == 0:
 		return nil, corrupt("its header has no format")
 	}
 	return in, nil
+}
+
+// decode decodes a frame. Its checksum is right, so it is as it was written.
+func decode(body []byte, m proto.Message, what string) error {
+	switch err := exactproto.Unmarshal(body, m); {
+	case errors.Is(err, exactproto.ErrUnknownField):
+		return newer("%s has %v", what, err)
+	case err != nil:
+		return corrupt("%s cannot be read: %v", what, err)
+	}
+	return nil
 }
 
 // Header returns the header; it must not be changed.
@@ -81,12 +99,8 @@ func (r *Reader) next() (*raftlogv1.SnapshotRecord, error) {
 		return nil, r.end(r.sum.Sum(nil))
 	}
 	m := &raftlogv1.SnapshotRecord{}
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, corrupt("record %d cannot be read: %v", r.records+1, err)
-	}
-	if m.GetRecord() == nil {
-		// Its checksum is right, so it is as it was written.
-		return nil, fmt.Errorf("%w: record %d is of an unknown kind", ErrNewer, r.records+1)
+	if err := decode(body, m, fmt.Sprintf("record %d", r.records+1)); err != nil {
+		return nil, err
 	}
 	r.records++
 	return m, nil
@@ -100,7 +114,7 @@ func (r *Reader) end(sum []byte) error {
 	}
 	t := &raftlogv1.BackupTrailer{}
 	switch {
-	case body == nil || proto.Unmarshal(body, t) != nil:
+	case body == nil || exactproto.Unmarshal(body, t) != nil:
 		return corrupt("its trailer cannot be read")
 	case t.GetRecords() != r.records:
 		return corrupt("it has %d records, its trailer says %d", r.records, t.GetRecords())
@@ -165,6 +179,10 @@ func cutShort(err error) error {
 		return corrupt("it ends too early")
 	}
 	return err
+}
+
+func newer(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrNewer, fmt.Sprintf(format, args...))
 }
 
 func corrupt(format string, args ...any) error {

@@ -3,14 +3,17 @@ package fsm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -41,15 +44,13 @@ func (r *snapshotReader) header(maxFormat uint32) (*raftlogv1.SnapshotHeader, er
 	}
 	r.crc = crc32.Update(0, castagnoli, magic)
 	h := &raftlogv1.SnapshotHeader{}
-	if _, err := r.message(h); err != nil {
+	_, err := r.frame(h)
+	if err != nil && !errors.Is(err, exactproto.ErrUnknownField) {
 		return nil, err
 	}
 	// The format comes first: a newer release may have added fields, and its snapshot is
 	// too new, not damaged.
-	if err := checkHeader(h, maxFormat); err != nil {
-		return nil, err
-	}
-	return h, allKnown(h)
+	return h, cmp.Or(checkHeader(h, maxFormat), err)
 }
 
 // eachRecord calls f for each record, up to the length of zero that ends them. Decoding
@@ -125,23 +126,6 @@ func (r *snapshotReader) trailer() error {
 // frame reads a message without unknown fields after its length; false for a length of
 // zero, which is not taken into the checksum.
 func (r *snapshotReader) frame(m proto.Message) (bool, error) {
-	more, err := r.message(m)
-	if err != nil || !more {
-		return false, err
-	}
-	return true, allKnown(m)
-}
-
-// allKnown refuses a message with unknown fields.
-func allKnown(m proto.Message) error {
-	if len(m.ProtoReflect().GetUnknown()) > 0 {
-		return corrupt("a frame with an unknown field")
-	}
-	return nil
-}
-
-// message is frame, but fields may be unknown.
-func (r *snapshotReader) message(m proto.Message) (bool, error) {
 	size, err := r.length()
 	if err != nil || size == 0 {
 		return false, err
@@ -155,8 +139,8 @@ func (r *snapshotReader) message(m proto.Message) (bool, error) {
 	}
 	r.crc = crc32.Update(r.crc, castagnoli, protowire.AppendVarint(nil, size))
 	r.crc = crc32.Update(r.crc, castagnoli, r.buf.Bytes())
-	if err := proto.Unmarshal(r.buf.Bytes(), m); err != nil {
-		return false, corrupt("a frame that is no message: %v", err)
+	if err := exactproto.Unmarshal(r.buf.Bytes(), m); err != nil {
+		return false, fmt.Errorf("%w: a frame: %w", ErrCorrupt, err)
 	}
 	return true, nil
 }

@@ -1,10 +1,12 @@
 package rights
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -38,11 +40,11 @@ func Decode(data []byte) (*Table, error) {
 		return nil, fmt.Errorf("the roles have %d bytes, more than %d", len(data), MaxEncodedBytes)
 	}
 	var m raftlogv1.RoleTable
-	if err := (proto.UnmarshalOptions{}).Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("malformed roles")
-	}
-	if unknown(&m) {
+	switch err := exactproto.Unmarshal(data, &m); {
+	case errors.Is(err, exactproto.ErrUnknownField):
 		return nil, fmt.Errorf("roles with unknown fields")
+	case err != nil:
+		return nil, fmt.Errorf("malformed roles")
 	}
 	var roles []Role
 	for _, r := range m.GetRoles() {
@@ -57,26 +59,4 @@ func Decode(data []byte) (*Table, error) {
 		limits = append(limits, Limit{Principals: l.GetPrincipals(), InFlight: l.GetInFlight(), IDsPerSecond: l.GetIdsPerSecond(), NewNamesPerHour: l.GetNewNamesPerHour()})
 	}
 	return New(roles, limits)
-}
-
-// unknown says whether a table has fields that this program does not know: it
-// must not decide without them.
-func unknown(m *raftlogv1.RoleTable) bool {
-	has := func(m proto.Message) bool { return len(m.ProtoReflect().GetUnknown()) > 0 }
-	for _, r := range m.GetRoles() {
-		if has(r) {
-			return true
-		}
-		for _, g := range r.GetGrants() {
-			if has(g) {
-				return true
-			}
-		}
-	}
-	for _, l := range m.GetLimits() {
-		if has(l) {
-			return true
-		}
-	}
-	return has(m)
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/series"
 )
 
@@ -154,7 +155,7 @@ func (o *Operation) Confirms() (confirms bool) {
 // DecodePayload decodes the payload into the message of the operation's kind. Unknown
 // fields are refused. The error is ErrMalformed.
 func (o *Operation) DecodePayload(m proto.Message) error {
-	if err := proto.Unmarshal(o.Payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
+	if exactproto.Unmarshal(o.Payload, m) != nil {
 		return ErrMalformed
 	}
 	return nil

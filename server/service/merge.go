@@ -5,13 +5,12 @@ import (
 	"encoding/hex"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/access/rights"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/op"
+	"github.com/idnode/idnode/internal/exactproto"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -165,8 +164,8 @@ func (m *merges) importSeries(ctx context.Context, req ImportSeriesRequest) (ind
 		return 0, &Error{Code: ResourceExhausted, Reason: ReasonQuota, Field: "record", Message: "the record is too large for the log"}
 	}
 	record := &raftlogv1.SeriesImport{}
-	if err := proto.Unmarshal(req.Record, record); err != nil {
-		return 0, invalid(ReasonInvalidMerge, "record", "the record is none of a backup")
+	if err := exactproto.Unmarshal(req.Record, record); err != nil {
+		return 0, invalid(ReasonInvalidMerge, "record", "the record is none of a backup: %v", err)
 	}
 	name, numbers := imported(record)
 	err = m.audited(ctx, audit.Record{Event: audit.EventRestore, Database: database, Name: name, After: map[string]int{"numbers": numbers}}, func() (change, error) {
