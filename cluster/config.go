@@ -27,7 +27,8 @@ const (
 )
 
 const (
-	// entryReplay is what an entry costs at a start besides its bytes, in bytes.
+	// entryReplay is how many bytes an entry counts for at least: a start takes time for
+	// each, however short.
 	entryReplay = 4 << 10
 	// reasonTime is what is left of a call for its error after LeaderWait.
 	reasonTime = 100 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +156,17 @@ func TestTimings(t *testing.T) {
 		if err := tt.timings.Validate(); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+	}
+}
+
+// TestDefaultsThatFollow: what follows from the defaults that are settings.
+func TestDefaultsThatFollow(t *testing.T) {
+	c, _ := Config{}.withDefaults()
+	ms := time.Millisecond
+	got := []any{c.Timings, c.SlowLimit, c.LeaderWait, c.SnapshotThreshold, c.TrailingLogs}
+	want := []any{Timings{Heartbeat: 250 * ms, Election: 250 * ms, Lease: 200 * ms, Commit: 20 * ms}, 500 * ms, 2000 * ms, uint64(16_384), uint64(8_192)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
