@@ -31,7 +31,7 @@ func (a *applied) advance(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.index = max(a.index, index)
-	a.letGo()
+	a.wake()
 }
 
 // set moves the index to where a restored state is, which may be back.
@@ -39,11 +39,11 @@ func (a *applied) set(index uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.index = index
-	a.letGo()
+	a.wake()
 }
 
-// letGo releases the waiters for the index, or a lower one.
-func (a *applied) letGo() {
+// wake releases the waiters for the index, or a lower one.
+func (a *applied) wake() {
 	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool {
 		reached := w.index <= a.index
 		if reached {

@@ -85,8 +85,8 @@ func splitSeeded(id string) (name, separator string, value int64, ok bool) {
 	return name, separator, 0, ok && zero && value == 1
 }
 
-// claims are the claimed ids, and those that were released.
-type claims struct {
+// claimStore has the claimed ids, and those that were released.
+type claimStore struct {
 	claimed *table.Table[claimValue]
 	// released are ids that were claimed and can be claimed again, though an identity
 	// has passed them.
@@ -98,12 +98,12 @@ type claims struct {
 	numbered *btree.BTreeG[numberedItem]
 	// full is derived from it, and no part of the state: it only saves time.
 	full      fullIdentities
-	databases *databases
+	databases *databaseStore
 	hash      statehash.Sum
 }
 
-func newClaims() claims {
-	return claims{
+func newClaims() claimStore {
+	return claimStore{
 		claimed:  table.New[claimValue](),
 		released: table.New[struct{}](),
 		numbered: btree.NewBTreeGOptions(numberedItem.less, btree.Options{NoLocks: true}), // State has one.
@@ -112,26 +112,26 @@ func newClaims() claims {
 }
 
 // has reports whether an id is claimed.
-func (s *claims) has(item claimItem) bool {
+func (s *claimStore) has(item claimItem) bool {
 	_, ok := s.claimed.Find(item.db, item.id)
 	return ok
 }
 
 // isFree reports whether a released id can be claimed again. One up to the floor may have
 // been issued elsewhere.
-func (s *claims) isFree(item claimItem, value int64, floor floor) bool {
+func (s *claimStore) isFree(item claimItem, value int64, floor floor) bool {
 	return s.hasReleased(item) && (floor.names == 0 || value > floor.names)
 }
 
 // hasReleased reports whether an id was released after an identity had stepped over it.
-func (s *claims) hasReleased(item claimItem) bool {
+func (s *claimStore) hasReleased(item claimItem) bool {
 	_, ok := s.released.Find(item.db, item.id)
 	return ok
 }
 
 // numberedFrom yields the claimed values of one identity and separator,
 // ascending, from the item's value on.
-func (s *claims) numberedFrom(from numberedItem) iter.Seq[int64] {
+func (s *claimStore) numberedFrom(from numberedItem) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		s.numbered.Ascend(from, func(item numberedItem) bool {
 			return item.sameIdentity(from) && yield(item.value)
@@ -139,9 +139,9 @@ func (s *claims) numberedFrom(from numberedItem) iter.Seq[int64] {
 	}
 }
 
-// inWay returns the claimed values of an identity under a separator, as
+// claimedFrom returns the claimed values of an identity under a separator, as
 // identity.Counter.Next wants them; nil if there are no such claims at all.
-func (s *claims) inWay(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
+func (s *claimStore) claimedFrom(f foundIdentity, separator []byte) func(from int64) iter.Seq[int64] {
 	if s.numbered.Len() == 0 {
 		return nil
 	}
@@ -153,10 +153,10 @@ func (s *claims) inWay(f foundIdentity, separator []byte) func(from int64) iter.
 
 // claim stores a claim that does not exist. An identity stepped over it if it was
 // released.
-func (s *claims) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
+func (s *claimStore) claim(item claimItem) { s.add(item, s.dropReleased(item)) }
 
 // add is claim of an id that is not a released one.
-func (s *claims) add(item claimItem, steppedOver claimValue) {
+func (s *claimStore) add(item claimItem, steppedOver claimValue) {
 	s.claimed.Insert(table.Entry[claimValue]{Database: item.db, Name: item.id, Value: steppedOver})
 	if steppedOver {
 		s.stepped++
@@ -171,7 +171,7 @@ func (s *claims) add(item claimItem, steppedOver claimValue) {
 
 // stepOver marks the claims of one identity and separator, from the item's value up
 // to last: a Next stepped over them.
-func (s *claims) stepOver(from numberedItem, last int64) {
+func (s *claimStore) stepOver(from numberedItem, last int64) {
 	for value := range s.numberedFrom(from) {
 		if value > last {
 			return
@@ -179,13 +179,13 @@ func (s *claims) stepOver(from numberedItem, last int64) {
 		from.value = value
 		item := from.item()
 		if ref, ok := s.claimed.Find(item.db, item.id); ok && !bool(s.claimed.Value(ref)) {
-			s.mark(ref, item, true)
+			s.setSteppedOver(ref, item, true)
 		}
 	}
 }
 
-// mark sets whether an identity stepped over a claim, which was the other way round.
-func (s *claims) mark(ref table.Ref, item claimItem, steppedOver claimValue) {
+// setSteppedOver changes whether an identity stepped over a claim.
+func (s *claimStore) setSteppedOver(ref table.Ref, item claimItem, steppedOver claimValue) {
 	s.hash.Remove(hashClaim(item, !steppedOver))
 	s.claimed.Set(ref, steppedOver)
 	s.hash.Add(hashClaim(item, steppedOver))
@@ -197,7 +197,7 @@ func (s *claims) mark(ref table.Ref, item claimItem, steppedOver claimValue) {
 }
 
 // release removes a claim, and reports whether there was one.
-func (s *claims) release(item claimItem) bool {
+func (s *claimStore) release(item claimItem) bool {
 	ref, ok := s.claimed.Find(item.db, item.id)
 	if !ok {
 		return false
@@ -218,7 +218,7 @@ func (s *claims) release(item claimItem) bool {
 }
 
 // restore takes over a claim of a snapshot.
-func (s *claims) restore(m *raftlogv1.ClaimRecord) error {
+func (s *claimStore) restore(m *raftlogv1.ClaimRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "claim", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func checkClaim(o *op.Operation, id string) *refusal {
 // checkFree refuses an id that is claimed, or that an identity has issued. The state does
 // not know under which separators an identity was used, so a value counts as issued under
 // each of them. Deleting an identity does not take back issued values.
-func (s *claims) checkFree(item claimItem, identities *identities, floor floor) *refusal {
+func (s *claimStore) checkFree(item claimItem, identities *identityStore, floor floor) *refusal {
 	if s.has(item) {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id", "%q is claimed already", item.id)
 	}
@@ -273,7 +273,7 @@ func (s *claims) checkFree(item claimItem, identities *identities, floor floor) 
 	// An unknown identity may have issued values up to the floor, if there is one.
 	if f := identities.find(n.db, n.name, floor); (f.exists || f.last > 0) && n.value <= f.last {
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_ID_CLAIMED, "id",
-			"%q was issued: identity %q stands at %d", item.id, n.name, f.last)
+			"%q was issued: identity %q is at %d", item.id, n.name, f.last)
 	}
 	return nil
 }

@@ -18,33 +18,33 @@ type contents struct {
 	// format is the log format that leaders write.
 	format uint32
 
-	databases  databases
-	identities identities
-	hilos      hilos
-	claims     claims
-	members    members
-	sessions   sessions
-	etags      etags
+	databases  databaseStore
+	identities identityStore
+	hilos      hiloStore
+	claims     claimStore
+	members    memberStore
+	sessions   sessionStore
+	etags      etagStore
 	requests   requestWindow
-	joinTokens joinTokens
+	joinTokens joinTokenStore
 	series     seriesStore
-	settings   settings
+	settings   settingStore
 	// floor is where unknown names begin.
 	floor floor
 	// roles is nil if there are none.
-	roles *roles
+	roles *roleStore
 }
 
 func newContents() *contents {
 	c := &contents{
 		format:     firstFormat,
-		databases:  databases{numbers: map[string]uint32{}},
-		identities: identities{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
-		hilos:      hilos{counters: table.New[packedHiLo]()},
+		databases:  databaseStore{numbers: map[string]uint32{}},
+		identities: identityStore{shown: table.New[identityValue](), hidden: table.New[identityValue]()},
+		hilos:      hiloStore{counters: table.New[packedHiLo]()},
 		claims:     newClaims(),
-		members:    members{byID: map[nodeid.ID]*raftlogv1.Member{}},
+		members:    memberStore{byID: map[nodeid.ID]*raftlogv1.Member{}},
 		sessions:   newSessions(),
-		etags:      etags{byNode: map[nodeid.ID]*etagRecord{}},
+		etags:      etagStore{byNode: map[nodeid.ID]*etagRecord{}},
 		requests:   newRequestWindow(),
 		joinTokens: newJoinTokens(),
 		series:     newSeriesStore(),

@@ -5,10 +5,10 @@ import (
 	"github.com/idnode/idnode/internal/statehash"
 )
 
-// databases gives each database a number, in order of first use, so that the many names
+// databaseStore gives each database a number, in order of first use, so that the many names
 // of a database do not each hold its name. A database is never removed, even when its
 // last name is: its number would get a second meaning.
-type databases struct {
+type databaseStore struct {
 	// names is only appended to, so a copy of the slice is a snapshot.
 	names   []string
 	numbers map[string]uint32
@@ -16,7 +16,7 @@ type databases struct {
 	// identities, hidden ones too, HiLo tags, claims, series and their keys.
 	used      []databaseUse
 	nameBytes int64
-	limits    *settings
+	limits    *settingStore
 	hash      statehash.Sum
 }
 
@@ -25,13 +25,13 @@ type databases struct {
 type databaseUse struct{ names, bytes int64 }
 
 // number returns a database's number, false if it was never used.
-func (d *databases) number(name string) (uint32, bool) {
+func (d *databaseStore) number(name string) (uint32, bool) {
 	n, ok := d.numbers[name]
 	return n, ok
 }
 
 // numberOf returns a database's number; a new one has the number it would get.
-func (d *databases) numberOf(name []byte) uint32 {
+func (d *databaseStore) numberOf(name []byte) uint32 {
 	if n, ok := d.numbers[string(name)]; ok {
 		return n
 	}
@@ -40,14 +40,14 @@ func (d *databases) numberOf(name []byte) uint32 {
 
 // use gives a database its number, if it is new. Handlers call it once nothing can be
 // refused.
-func (d *databases) use(name []byte) {
+func (d *databaseStore) use(name []byte) {
 	if _, ok := d.numbers[string(name)]; !ok {
 		d.add(string(name))
 	}
 }
 
 // add gives a new database the next number.
-func (d *databases) add(name string) {
+func (d *databaseStore) add(name string) {
 	n := uint32(len(d.names))
 	d.names = append(d.names, name)
 	d.used = append(d.used, databaseUse{})
@@ -56,10 +56,10 @@ func (d *databases) add(name string) {
 }
 
 // count counts a name that is added, or with -1 one that is removed.
-func (d *databases) count(db uint32, name string, by int64) { d.grow(db, by, by*int64(len(name))) }
+func (d *databaseStore) count(db uint32, name string, by int64) { d.grow(db, by, by*int64(len(name))) }
 
 // grow counts names that are added, or below 0 removed.
-func (d *databases) grow(db uint32, names, bytes int64) {
+func (d *databaseStore) grow(db uint32, names, bytes int64) {
 	used := &d.used[db]
 	used.names += names
 	used.bytes += bytes
@@ -68,9 +68,9 @@ func (d *databases) grow(db uint32, names, bytes int64) {
 
 // checkNew refuses a new name, tag or claimed id if it has a control character, or if
 // room refuses it. A merge skips the former check.
-func (d *databases) checkNew(database []byte, limit settingID, used int, field, text string) *refusal {
+func (d *databaseStore) checkNew(database []byte, limit settingID, used int, field, text string) *refusal {
 	if r, found := docid.FirstControl(text); found {
-		return invalid(field, "has the character %U, which controls how text is shown; new ones may have none such", r)
+		return invalid(field, "has the character %U, which controls how text is shown: not allowed in new names", r)
 	}
 	if err := d.roomIn(d.numberOf(database), 1, len(text)); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (d *databases) checkNew(database []byte, limit settingID, used int, field, 
 }
 
 // roomIn refuses new names if a limit of their database is reached.
-func (d *databases) roomIn(db uint32, names, bytes int) *refusal {
+func (d *databaseStore) roomIn(db uint32, names, bytes int) *refusal {
 	var used databaseUse
 	if int(db) < len(d.used) {
 		used = d.used[db]
@@ -96,7 +96,7 @@ func (d *databases) roomIn(db uint32, names, bytes int) *refusal {
 // room refuses a new name of the given size if a limit is reached: the named
 // one, of which there are used already, that of all names' bytes, or that of
 // databases.
-func (d *databases) room(database []byte, limit settingID, used, size int) *refusal {
+func (d *databaseStore) room(database []byte, limit settingID, used, size int) *refusal {
 	if int64(used) >= d.limits.value(limit) {
 		return d.limits.quota(limit)
 	}
@@ -104,7 +104,7 @@ func (d *databases) room(database []byte, limit settingID, used, size int) *refu
 }
 
 // roomFor refuses new names that no limit of their kind bounds, if another is reached.
-func (d *databases) roomFor(database []byte, names, bytes int) *refusal {
+func (d *databaseStore) roomFor(database []byte, names, bytes int) *refusal {
 	if err := d.roomIn(d.numberOf(database), names, bytes); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (d *databases) roomFor(database []byte, names, bytes int) *refusal {
 }
 
 // roomAtAll refuses new names of the given size if a limit of the whole cluster is reached.
-func (d *databases) roomAtAll(database []byte, size int) *refusal {
+func (d *databaseStore) roomAtAll(database []byte, size int) *refusal {
 	_, known := d.numbers[string(database)]
 	switch {
 	case d.nameBytes+int64(size) > d.limits.value(settingMaxNameBytes):
@@ -124,7 +124,7 @@ func (d *databases) roomAtAll(database []byte, size int) *refusal {
 }
 
 // restore takes over a database of a snapshot.
-func (d *databases) restore(name string) error {
+func (d *databaseStore) restore(name string) error {
 	if _, ok := d.number(name); ok {
 		return corrupt("database %q twice", name)
 	}
@@ -133,7 +133,7 @@ func (d *databases) restore(name string) error {
 }
 
 // restoreName refuses a name whose database is not in an earlier record.
-func (d *databases) restoreName(db uint32, field, name string, most int) error {
+func (d *databaseStore) restoreName(db uint32, field, name string, most int) error {
 	if int64(db) >= int64(len(d.names)) {
 		return corrupt("%s in database %d of %d", field, db, len(d.names))
 	}

@@ -38,8 +38,8 @@ type etagCounter struct {
 	floor uint64
 }
 
-// etags are the records of all nodes' etags.
-type etags struct {
+// etagStore has the records of all nodes' etags.
+type etagStore struct {
 	byNode map[nodeid.ID]*etagRecord
 	hash   statehash.Sum
 	// floors is no part of the state: it learns of records with floors, and may be nil.
@@ -47,7 +47,7 @@ type etags struct {
 }
 
 // of returns a node's record, empty for an unknown node.
-func (s *etags) of(node nodeid.ID) *etagRecord {
+func (s *etagStore) of(node nodeid.ID) *etagRecord {
 	if e := s.byNode[node]; e != nil {
 		return e
 	}
@@ -55,14 +55,14 @@ func (s *etags) of(node nodeid.ID) *etagRecord {
 }
 
 // put stores a node's new record.
-func (s *etags) put(e *etagRecord) {
+func (s *etagStore) put(e *etagRecord) {
 	s.drop(e.node)
 	s.byNode[e.node] = e
 	s.hash.Add(hashEtags(e))
 }
 
 // drop forgets a node's record, if it has one.
-func (s *etags) drop(node nodeid.ID) {
+func (s *etagStore) drop(node nodeid.ID) {
 	if e := s.byNode[node]; e != nil {
 		s.hash.Remove(hashEtags(e))
 		delete(s.byNode, node)
@@ -70,26 +70,26 @@ func (s *etags) drop(node nodeid.ID) {
 }
 
 // sorted returns all records, by node.
-func (s *etags) sorted() []*etagRecord {
+func (s *etagStore) sorted() []*etagRecord {
 	return slices.SortedFunc(maps.Values(s.byNode), func(a, b *etagRecord) int { return compareNodes(a.node, b.node) })
 }
 
 // tell passes on above which values a node's etags must continue.
-func (s *etags) tell(node nodeid.ID) {
+func (s *etagStore) tell(node nodeid.ID) {
 	if e := s.byNode[node]; s.floors != nil && e.hasFloor() {
 		s.floors(slices.Clone(node[:]), e.state())
 	}
 }
 
 // skipAhead gives all nodes floors above every etag that they may have used, by far.
-func (s *etags) skipAhead(by uint64) {
+func (s *etagStore) skipAhead(by uint64) {
 	for _, e := range s.sorted() {
 		s.put(e.past(by))
 	}
 }
 
 // restore takes over a record of a snapshot.
-func (s *etags) restore(m *raftlogv1.EtagRecord, members *members) error {
+func (s *etagStore) restore(m *raftlogv1.EtagRecord, members *memberStore) error {
 	node, member := members.present(m.GetNode())
 	if member == nil || s.byNode[node] != nil {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
@@ -116,7 +116,7 @@ func (e *etagRecord) state() *raftlogv1.EtagState {
 // start records that a node started. It returns what was known before, with
 // the number of this start: whether the node had stopped cleanly counts for this
 // start only.
-func (s *etags) start(node nodeid.ID) *raftlogv1.EtagState {
+func (s *etagStore) start(node nodeid.ID) *raftlogv1.EtagState {
 	before := s.of(node)
 	now := &etagRecord{node: node, start: before.start + 1, floor: before.floor, counters: before.withoutLast()}
 	s.put(now)
@@ -209,7 +209,7 @@ func appendBeyond(dst []byte, beyond []string) []byte {
 
 // mergeEtags returns the counters with the changes, of each database the maxima, and the
 // databases without room: new ones are taken in their order. It sorts changes.
-func mergeEtags(counters, changes []etagCounter, limits *settings) (merged []etagCounter, beyond []string, _ *refusal) {
+func mergeEtags(counters, changes []etagCounter, limits *settingStore) (merged []etagCounter, beyond []string, _ *refusal) {
 	for _, change := range changes {
 		if err := checkText("database", change.database, docid.MaxDatabaseBytes); err != nil {
 			return nil, nil, err

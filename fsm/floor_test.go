@@ -107,7 +107,7 @@ func TestAFloorIsRaisedInBatches(t *testing.T) {
 	diff(t, 3, calls)
 	raised := func(name string, value int64) {
 		if value != 77 {
-			t.Fatalf("%s stands at %d", name, value)
+			t.Fatalf("%s is at %d", name, value)
 		}
 	}
 	for _, i := range l.state.Identities("db", "", "", MaxPage) {

@@ -15,18 +15,18 @@ const (
 	knownKinds
 )
 
-// knownName is a place in the order of all names that a floor raises.
-type knownName struct {
+// floorCursor is a position in the order of all names that a floor raises.
+type floorCursor struct {
 	kind int
 	db   uint32
 	name string
 }
 
-// String is the place as an operation and its result say it.
-func (k knownName) String() string { return fmt.Sprintf("%d/%d/%s", k.kind, k.db, k.name) }
+// String is the position as an operation and its result say it.
+func (k floorCursor) String() string { return fmt.Sprintf("%d/%d/%s", k.kind, k.db, k.name) }
 
-// knownNameOf reads what String wrote; empty is the first place.
-func knownNameOf(text string) (k knownName, err *refusal) {
+// parseFloorCursor reads what String wrote; empty is the first position.
+func parseFloorCursor(text string) (k floorCursor, err *refusal) {
 	if text == "" {
 		return k, nil
 	}
@@ -39,27 +39,27 @@ func knownNameOf(text string) (k knownName, err *refusal) {
 	return k, nil
 }
 
-// known are the counters of some kinds of names.
-type known interface {
+// counterStore has the counters of some kinds of names.
+type counterStore interface {
 	// eachFrom calls f for the names of a kind from a place on, until f returns false,
 	// with the number to which each counter may fall.
-	eachFrom(from knownName, f func(k knownName, stands int64) bool)
+	eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool)
 	// raise raises the counter of a name to a floor.
-	raise(k knownName, to int64)
+	raise(k floorCursor, to int64)
 }
 
-// raiseKnown raises the counters of known names to a floor, from a position on: the
+// raiseCounters raises the counters of known names to a floor, from a position on: the
 // floor's state may lack a name that was used there. It returns the next position, empty
 // at the end.
-func raiseKnown(identities *identities, hilos *hilos, to int64, from knownName) (resume string) {
+func raiseCounters(identities *identityStore, hilos *hiloStore, to int64, from floorCursor) (resume string) {
 	left := floorBatch
 	for from.kind < knownKinds {
-		var counters known = identities
+		var counters counterStore = identities
 		if from.kind == knownHiLos {
 			counters = hilos
 		}
-		var low []knownName
-		counters.eachFrom(from, func(k knownName, stands int64) bool {
+		var low []floorCursor
+		counters.eachFrom(from, func(k floorCursor, stands int64) bool {
 			if left--; left < 0 {
 				resume = k.String()
 				return false
@@ -75,7 +75,7 @@ func raiseKnown(identities *identities, hilos *hilos, to int64, from knownName) 
 		if resume != "" {
 			return resume
 		}
-		from = knownName{kind: from.kind + 1}
+		from = floorCursor{kind: from.kind + 1}
 	}
 	return ""
 }

@@ -127,7 +127,7 @@ func hashEtags(e *etagRecord) uint64 {
 	return r.Number(e.floor).Hash()
 }
 
-func hashRoles(roles *roles) uint64 {
+func hashRoles(roles *roleStore) uint64 {
 	r := append(make(statehash.Record, 0, 32+len(roles.encoded)), byte(recordRoles))
 	return r.Number(roles.setAt).Data(roles.encoded).Hash()
 }

@@ -23,10 +23,10 @@ type foundHiLo struct {
 	exists  bool
 }
 
-// hilos are the HiLo counters.
-type hilos struct {
+// hiloStore has the HiLo counters.
+type hiloStore struct {
 	counters  *table.Table[packedHiLo]
-	databases *databases
+	databases *databaseStore
 	hash      statehash.Sum
 	// taken is no part of the state: it learns of numbers that something else than a
 	// range took, and may be nil.
@@ -34,21 +34,21 @@ type hilos struct {
 }
 
 // tell passes on that the numbers of a known tag up to upTo are taken.
-func (s *hilos) tell(db uint32, tag string, upTo int64) {
+func (s *hiloStore) tell(db uint32, tag string, upTo int64) {
 	if s.taken != nil {
 		s.taken(s.databases.names[db], tag, upTo)
 	}
 }
 
 // tellAll passes on that those of every tag are.
-func (s *hilos) tellAll(upTo int64) {
+func (s *hiloStore) tellAll(upTo int64) {
 	if s.taken != nil {
 		s.taken("", "", upTo)
 	}
 }
 
 // find looks a counter up; that of an unknown tag is at the floor.
-func (s *hilos) find(db uint32, tag string, floor floor) foundHiLo {
+func (s *hiloStore) find(db uint32, tag string, floor floor) foundHiLo {
 	f := foundHiLo{db: db, tag: tag, counter: floor.hilo()}
 	if f.ref, f.exists = s.counters.Find(db, tag); f.exists {
 		f.packed = s.counters.Value(f.ref)
@@ -58,7 +58,7 @@ func (s *hilos) find(db uint32, tag string, floor floor) foundHiLo {
 }
 
 // put stores the new counter of what find returned.
-func (s *hilos) put(f foundHiLo, now hilo.Counter) {
+func (s *hiloStore) put(f foundHiLo, now hilo.Counter) {
 	if !f.exists {
 		s.add(f.db, f.tag, now)
 		return
@@ -70,7 +70,7 @@ func (s *hilos) put(f foundHiLo, now hilo.Counter) {
 }
 
 // add stores a counter that does not exist.
-func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
+func (s *hiloStore) add(db uint32, tag string, now hilo.Counter) {
 	packed := packHiLo(now)
 	s.counters.Insert(table.Entry[packedHiLo]{Database: db, Name: tag, Value: packed})
 	s.databases.count(db, tag, 1)
@@ -78,34 +78,34 @@ func (s *hilos) add(db uint32, tag string, now hilo.Counter) {
 }
 
 // checkNew is databases.checkNew for a counter, if it is new.
-func (s *hilos) checkNew(database []byte, f foundHiLo) *refusal {
+func (s *hiloStore) checkNew(database []byte, f foundHiLo) *refusal {
 	if f.exists {
 		return nil
 	}
 	return s.databases.checkNew(database, settingMaxHiLos, s.counters.Len(), "tag", f.tag)
 }
 
-// eachFrom calls f for the counters from a place on, with the number to which returns can
+// eachFrom calls f for the counters from a cursor on, with the number to which returns can
 // lower each.
-func (s *hilos) eachFrom(from knownName, f func(k knownName, stands int64) bool) {
+func (s *hiloStore) eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool) {
 	s.counters.Ascend(from.db, from.name, func(e table.Entry[packedHiLo]) bool {
 		counter := e.Value.counter()
 		stands := counter.Max
 		if len(counter.Outstanding) > 0 {
 			stands = counter.Outstanding[0].Low - 1
 		}
-		return f(knownName{from.kind, e.Database, e.Name}, stands)
+		return f(floorCursor{from.kind, e.Database, e.Name}, stands)
 	})
 }
 
 // raise raises the counter of a known tag to a floor.
-func (s *hilos) raise(k knownName, to int64) {
+func (s *hiloStore) raise(k floorCursor, to int64) {
 	found := s.find(k.db, k.name, floor{})
 	s.put(found, raisedHiLo(found.counter, to, 0))
 }
 
 // skipAhead raises all counters, and returns how many there are.
-func (s *hilos) skipAhead(by int64) int {
+func (s *hiloStore) skipAhead(by int64) int {
 	s.counters.Freeze().Scan(func(e table.Entry[packedHiLo]) bool {
 		found := s.find(e.Database, e.Name, floor{})
 		s.put(found, hilo.Counter{Max: plus(found.counter.Max, by), Peak: plus(found.counter.Peak, by)})
@@ -115,7 +115,7 @@ func (s *hilos) skipAhead(by int64) int {
 }
 
 // restore takes over a counter of a snapshot.
-func (s *hilos) restore(m *raftlogv1.HiLoRecord) error {
+func (s *hiloStore) restore(m *raftlogv1.HiLoRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "HiLo tag", m.GetTag(), docid.MaxNameBytes); err != nil {
 		return err
 	}
@@ -267,13 +267,13 @@ func refuseHiLo(err error, f foundHiLo) *refusal {
 	switch {
 	case errors.Is(err, hilo.ErrExhausted):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "tag",
-			"the counter of %q stands at %d and has no room for a range", f.tag, f.counter.Max)
+			"the counter of %q is at %d; no range is left", f.tag, f.counter.Max)
 	case errors.Is(err, hilo.ErrLastMax):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_LAST_MAX_INVALID, "last_max",
 			"is more than %d above %d, where the counter of %q stands", int64(hilo.MaxAhead), f.counter.Max, f.tag)
 	case errors.Is(err, hilo.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
-			"the counter of %q stands at %d", f.tag, f.counter.Max)
+			"the counter of %q is at %d", f.tag, f.counter.Max)
 	default:
 		return invalid("", "%v", err)
 	}

@@ -32,17 +32,17 @@ func (f foundIdentity) counter() identity.Counter {
 	return identity.Counter{Last: f.last, Hidden: f.hidden}
 }
 
-// identities are the identity counters.
-type identities struct {
+// identityStore has the identity counters.
+type identityStore struct {
 	// shown are those that are not hidden. The hidden ones are kept apart, so that a
 	// page of a list is found without stepping over any number of them.
 	shown, hidden *table.Table[identityValue]
-	databases     *databases
+	databases     *databaseStore
 	hash          statehash.Sum
 }
 
 // find looks an identity up; the counter of an unknown name is at the floor.
-func (s *identities) find(db uint32, name string, floor floor) foundIdentity {
+func (s *identityStore) find(db uint32, name string, floor floor) foundIdentity {
 	f := foundIdentity{db: db, name: name, last: floor.names}
 	if f.ref, f.exists = s.shown.Find(db, name); !f.exists {
 		f.ref, f.exists = s.hidden.Find(db, name)
@@ -55,7 +55,7 @@ func (s *identities) find(db uint32, name string, floor floor) foundIdentity {
 }
 
 // put stores the new counter of what find returned.
-func (s *identities) put(f foundIdentity, now identity.Counter) {
+func (s *identityStore) put(f foundIdentity, now identity.Counter) {
 	if f.exists && f.hidden == now.Hidden {
 		s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 		s.table(f.hidden).Set(f.ref, identityValue(now.Last))
@@ -69,21 +69,21 @@ func (s *identities) put(f foundIdentity, now identity.Counter) {
 }
 
 // add stores an identity that does not exist.
-func (s *identities) add(db uint32, name string, now identity.Counter) {
+func (s *identityStore) add(db uint32, name string, now identity.Counter) {
 	s.table(now.Hidden).Insert(table.Entry[identityValue]{Database: db, Name: name, Value: identityValue(now.Last)})
 	s.databases.count(db, name, 1)
 	s.hash.Add(hashIdentity(db, name, now.Last, now.Hidden))
 }
 
 // forget removes an identity that exists.
-func (s *identities) forget(f foundIdentity) {
+func (s *identityStore) forget(f foundIdentity) {
 	s.table(f.hidden).Delete(f.ref)
 	s.hash.Remove(hashIdentity(f.db, f.name, f.last, f.hidden))
 	s.databases.count(f.db, f.name, -1)
 }
 
 // table returns the table of hidden or of other identities.
-func (s *identities) table(hidden bool) *table.Table[identityValue] {
+func (s *identityStore) table(hidden bool) *table.Table[identityValue] {
 	if hidden {
 		return s.hidden
 	}
@@ -91,31 +91,31 @@ func (s *identities) table(hidden bool) *table.Table[identityValue] {
 }
 
 // count counts identities, hidden ones too: they take as much memory.
-func (s *identities) count() int { return s.shown.Len() + s.hidden.Len() }
+func (s *identityStore) count() int { return s.shown.Len() + s.hidden.Len() }
 
 // checkNew is databases.checkNew for an identity, if it is new.
-func (s *identities) checkNew(database []byte, f foundIdentity) *refusal {
+func (s *identityStore) checkNew(database []byte, f foundIdentity) *refusal {
 	if f.exists {
 		return nil
 	}
 	return s.databases.checkNew(database, settingMaxIdentities, s.count(), "name", f.name)
 }
 
-// eachFrom calls f for the identities of a kind from a place on, with their values.
-func (s *identities) eachFrom(from knownName, f func(k knownName, stands int64) bool) {
+// eachFrom calls f for the identities of a kind from a cursor on, with their values.
+func (s *identityStore) eachFrom(from floorCursor, f func(k floorCursor, stands int64) bool) {
 	s.table(from.kind == knownHidden).Ascend(from.db, from.name, func(e table.Entry[identityValue]) bool {
-		return f(knownName{from.kind, e.Database, e.Name}, int64(e.Value))
+		return f(floorCursor{from.kind, e.Database, e.Name}, int64(e.Value))
 	})
 }
 
 // raise raises a known identity to a floor.
-func (s *identities) raise(k knownName, to int64) {
+func (s *identityStore) raise(k floorCursor, to int64) {
 	found := s.find(k.db, k.name, floor{})
 	s.put(found, identity.Counter{Last: to, Hidden: found.hidden})
 }
 
 // skipAhead raises all identities, and returns how many there are.
-func (s *identities) skipAhead(by int64) int {
+func (s *identityStore) skipAhead(by int64) int {
 	for _, hidden := range []bool{false, true} {
 		s.table(hidden).Freeze().Scan(func(e table.Entry[identityValue]) bool {
 			found := s.find(e.Database, e.Name, floor{})
@@ -127,7 +127,7 @@ func (s *identities) skipAhead(by int64) int {
 }
 
 // restore takes over an identity of a snapshot.
-func (s *identities) restore(m *raftlogv1.IdentityRecord) error {
+func (s *identityStore) restore(m *raftlogv1.IdentityRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "identity", m.GetName(), docid.MaxNameBytes); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *identities) restore(m *raftlogv1.IdentityRecord) error {
 const manyNames = 1 << 14
 
 // warm prefetches the identities of the next operations.
-func (s *identities) warm(operations [][]byte) {
+func (s *identityStore) warm(operations [][]byte) {
 	if s.shown.Len() < manyNames || len(operations) == 1 {
 		return
 	}
@@ -173,7 +173,7 @@ func (c *contents) identityNext(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if c.claims.full.has(found, next) {
 		return dst, refuseIdentity(identity.ErrExhausted, found)
 	}
-	counter, blocks, failed := found.counter().Next(next.Count, c.claims.inWay(found, next.Separator))
+	counter, blocks, failed := found.counter().Next(next.Count, c.claims.claimedFrom(found, next.Separator))
 	if failed != nil {
 		c.claims.full.remember(found, next, failed)
 		return dst, refuseIdentity(failed, found)
@@ -230,7 +230,7 @@ func (c *contents) identitySeed(dst []byte, o *op.Operation) ([]byte, *refusal) 
 		return dst, refuseIdentity(err, found)
 	}
 	if counter.Last > found.last {
-		c.claims.passedElsewhere(found, found.last+1, counter.Last)
+		c.claims.invalidateSteppedOver(found, found.last+1, counter.Last)
 	}
 	c.databases.use(o.Database)
 	c.identities.put(found, counter)
@@ -274,10 +274,10 @@ func refuseIdentity(err error, f foundIdentity) *refusal {
 	switch {
 	case errors.Is(err, identity.ErrExhausted):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_COUNTER_EXHAUSTED, "count",
-			"identity %q stands at %d and has no room for so many values", f.name, f.last)
+			"identity %q is at %d; not enough values are left", f.name, f.last)
 	case errors.Is(err, identity.ErrConflict):
 		return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_CONCURRENCY, "expected",
-			"identity %q stands at %d", f.name, f.last)
+			"identity %q is at %d", f.name, f.last)
 	default:
 		return invalid("", "%v", err)
 	}

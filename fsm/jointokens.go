@@ -31,13 +31,13 @@ type joinToken struct {
 	expires int64
 }
 
-// joinTokens are the tokens by which nodes may become members.
-type joinTokens struct {
+// joinTokenStore has the tokens by which nodes may become members.
+type joinTokenStore struct {
 	byHash map[tokenHash]joinToken
 	hash   statehash.Sum
 }
 
-func newJoinTokens() joinTokens { return joinTokens{byHash: map[tokenHash]joinToken{}} }
+func newJoinTokens() joinTokenStore { return joinTokenStore{byHash: map[tokenHash]joinToken{}} }
 
 // joinTokenCreate records a token. A known one stays as it is.
 func (c *contents) joinTokenCreate(dst []byte, now moment, o *op.Operation) ([]byte, *refusal) {
@@ -70,7 +70,7 @@ func (c *contents) joinTokenCreate(dst []byte, now moment, o *op.Operation) ([]b
 
 // checkAdd refuses a new node without a right: with roles it needs the right to the cluster,
 // or a token, which then decides what it becomes.
-func checkAdd(roles *roles, tokens *joinTokens, now moment, o *op.Operation, add *raftlogv1.MemberAdd) *refusal {
+func checkAdd(roles *roleStore, tokens *joinTokenStore, now moment, o *op.Operation, add *raftlogv1.MemberAdd) *refusal {
 	hash := add.GetTokenHash()
 	switch {
 	case len(hash) > 0:
@@ -84,7 +84,7 @@ func checkAdd(roles *roles, tokens *joinTokens, now moment, o *op.Operation, add
 }
 
 // apply gives a new node the properties of its token.
-func (s *joinTokens) apply(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
+func (s *joinTokenStore) apply(hash []byte, m *raftlogv1.Member, unixNano int64) *refusal {
 	t, err := s.find(hash, m.GetTag(), unixNano)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *joinTokens) apply(hash []byte, m *raftlogv1.Member, unixNano int64) *re
 }
 
 // find returns the token of a node with a tag, empty for one without, by its hash.
-func (s *joinTokens) find(hash []byte, tag string, unixNano int64) (joinToken, *refusal) {
+func (s *joinTokenStore) find(hash []byte, tag string, unixNano int64) (joinToken, *refusal) {
 	if len(hash) != len(tokenHash{}) {
 		return joinToken{}, invalid("token_hash", "has %d bytes, must have %d", len(hash), len(tokenHash{}))
 	}
@@ -125,13 +125,13 @@ func (s *State) CheckJoinToken(hash []byte, tag string, now time.Time) *raftlogv
 }
 
 // put stores a token.
-func (s *joinTokens) put(hash tokenHash, t joinToken) {
+func (s *joinTokenStore) put(hash tokenHash, t joinToken) {
 	s.byHash[hash] = t
 	s.hash.Add(hashJoinToken(hash, t))
 }
 
 // drop removes a token, if there is one.
-func (s *joinTokens) drop(hash tokenHash) {
+func (s *joinTokenStore) drop(hash tokenHash) {
 	if t, ok := s.byHash[hash]; ok {
 		delete(s.byHash, hash)
 		s.hash.Remove(hashJoinToken(hash, t))
@@ -139,7 +139,7 @@ func (s *joinTokens) drop(hash tokenHash) {
 }
 
 // dropExpired removes the tokens that have expired by a time.
-func (s *joinTokens) dropExpired(unixNano int64) {
+func (s *joinTokenStore) dropExpired(unixNano int64) {
 	for hash, t := range s.byHash {
 		if t.expires <= unixNano {
 			s.drop(hash)
@@ -148,7 +148,7 @@ func (s *joinTokens) dropExpired(unixNano int64) {
 }
 
 // records returns all tokens, by their hashes.
-func (s *joinTokens) records() []*raftlogv1.JoinTokenCreate {
+func (s *joinTokenStore) records() []*raftlogv1.JoinTokenCreate {
 	var records []*raftlogv1.JoinTokenCreate
 	for _, hash := range slices.SortedFunc(maps.Keys(s.byHash), func(a, b tokenHash) int { return bytes.Compare(a[:], b[:]) }) {
 		t := s.byHash[hash]
@@ -158,7 +158,7 @@ func (s *joinTokens) records() []*raftlogv1.JoinTokenCreate {
 }
 
 // restore takes over a token of a snapshot.
-func (s *joinTokens) restore(m *raftlogv1.JoinTokenCreate) error {
+func (s *joinTokenStore) restore(m *raftlogv1.JoinTokenCreate) error {
 	if len(m.GetTokenHash()) != len(tokenHash{}) || m.GetTag() != "" && checkTag(m.GetTag()) != nil || len(s.byHash) >= maxJoinTokens {
 		return corrupt("a join token with a bad hash or tag, or one too many")
 	}

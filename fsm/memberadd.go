@@ -70,7 +70,7 @@ func JoinsAgain(have *raftlogv1.Member, tag string) *raftlogv1.Refusal {
 // above all that were ever given.
 //
 // Invariant: no tag is given twice, even after its member was removed.
-func (s *members) tagFor(wanted string) (string, *refusal) {
+func (s *memberStore) tagFor(wanted string) (string, *refusal) {
 	if wanted == "" {
 		return s.nextTag()
 	}
@@ -84,7 +84,7 @@ func (s *members) tagFor(wanted string) (string, *refusal) {
 }
 
 // nextTag returns the next free tag.
-func (s *members) nextTag() (string, *refusal) {
+func (s *memberStore) nextTag() (string, *refusal) {
 	highest := ""
 	for _, m := range s.byID {
 		if docid.CompareNodeTags(m.GetTag(), highest) > 0 {

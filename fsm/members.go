@@ -23,9 +23,9 @@ const (
 	maxMembers = 1 << 16
 )
 
-// members are the present and the removed ones. A Member is never changed, only
+// memberStore has the present and the removed members. A Member is never changed, only
 // replaced, so that a snapshot can share it.
-type members struct {
+type memberStore struct {
 	byID map[nodeid.ID]*raftlogv1.Member
 	// index is that of the log entry that last changed the membership, as clients see
 	// it. Clients order topologies by it.
@@ -37,7 +37,7 @@ type members struct {
 }
 
 // put stores a member, which is never changed afterwards.
-func (s *members) put(m *raftlogv1.Member) {
+func (s *memberStore) put(m *raftlogv1.Member) {
 	id := nodeid.ID(m.GetId())
 	old := s.byID[id]
 	if old != nil {
@@ -49,7 +49,7 @@ func (s *members) put(m *raftlogv1.Member) {
 }
 
 // change stores a member with changes.
-func (s *members) change(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
+func (s *memberStore) change(m *raftlogv1.Member, change func(*raftlogv1.Member)) *raftlogv1.Member {
 	changed := proto.CloneOf(m)
 	change(changed)
 	s.put(changed)
@@ -57,12 +57,12 @@ func (s *members) change(m *raftlogv1.Member, change func(*raftlogv1.Member)) *r
 }
 
 // remove makes a member a removed one.
-func (s *members) remove(m *raftlogv1.Member) *raftlogv1.Member {
+func (s *memberStore) remove(m *raftlogv1.Member) *raftlogv1.Member {
 	return s.change(m, func(m *raftlogv1.Member) { m.Removed, m.Voter = true, false })
 }
 
 // byTag returns the member that was ever given a tag.
-func (s *members) byTag(tag string) *raftlogv1.Member {
+func (s *memberStore) byTag(tag string) *raftlogv1.Member {
 	for _, m := range s.byID {
 		if m.GetTag() == tag {
 			return m
@@ -72,7 +72,7 @@ func (s *members) byTag(tag string) *raftlogv1.Member {
 }
 
 // present returns a member that was not removed.
-func (s *members) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
+func (s *memberStore) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
 	node, err := nodeid.FromBytes(id)
 	m := s.byID[node]
 	if err != nil || m == nil || m.GetRemoved() {
@@ -82,7 +82,7 @@ func (s *members) present(id []byte) (nodeid.ID, *raftlogv1.Member) {
 }
 
 // node returns the id of a present member.
-func (s *members) node(id []byte) (nodeid.ID, *refusal) {
+func (s *memberStore) node(id []byte) (nodeid.ID, *refusal) {
 	node, m := s.present(id)
 	if m == nil {
 		return node, refuse(raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER, "node", "the node is not a member")
@@ -91,14 +91,14 @@ func (s *members) node(id []byte) (nodeid.ID, *refusal) {
 }
 
 // sorted returns all members, by tag.
-func (s *members) sorted() []*raftlogv1.Member {
+func (s *memberStore) sorted() []*raftlogv1.Member {
 	return slices.SortedFunc(maps.Values(s.byID), func(a, b *raftlogv1.Member) int {
 		return docid.CompareNodeTags(a.GetTag(), b.GetTag())
 	})
 }
 
 // voters counts the present members that vote.
-func (s *members) voters() int {
+func (s *memberStore) voters() int {
 	n := 0
 	for _, m := range s.byID {
 		if m.GetVoter() && !m.GetRemoved() {
@@ -110,7 +110,7 @@ func (s *members) voters() int {
 
 // below returns a present member that does not know a format: the one with the lowest
 // tag, because the answer is part of the state.
-func (s *members) below(format uint32) *raftlogv1.Member {
+func (s *memberStore) below(format uint32) *raftlogv1.Member {
 	var lowest *raftlogv1.Member
 	for _, m := range s.byID {
 		if m.GetRemoved() || knownFormat(m) >= format {
@@ -124,7 +124,7 @@ func (s *members) below(format uint32) *raftlogv1.Member {
 }
 
 // restore takes over a member of a snapshot.
-func (s *members) restore(m *raftlogv1.Member) error {
+func (s *memberStore) restore(m *raftlogv1.Member) error {
 	id, err := nodeid.FromBytes(m.GetId())
 	if err != nil || s.byID[id] != nil || s.byTag(m.GetTag()) != nil {
 		return corrupt("member %x with tag %q", m.GetId(), m.GetTag())
@@ -202,7 +202,7 @@ func (c *contents) memberAnnounce(dst []byte, now moment, o *op.Operation) ([]by
 
 // checkAnnounced refuses a node that is not the present member of its tag; have
 // is the present member of its id, if there is one.
-func (s *members) checkAnnounced(said, have *raftlogv1.Member) *refusal {
+func (s *memberStore) checkAnnounced(said, have *raftlogv1.Member) *refusal {
 	owner := s.byTag(said.GetTag())
 	switch {
 	case owner != nil && !bytes.Equal(owner.GetId(), said.GetId()):

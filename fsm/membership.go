@@ -20,7 +20,7 @@ func publicOf(m *raftlogv1.Member) publicMember {
 //
 // Invariant: it rises with each change, so that of two topologies, from any nodes, the
 // one with the higher index is newer.
-func (s *members) settle(index uint64) {
+func (s *memberStore) settle(index uint64) {
 	if s.moved {
 		s.index = max(index, s.index+1)
 	}
@@ -29,7 +29,7 @@ func (s *members) settle(index uint64) {
 
 // restoreIndex restores the index of the newest change, which a snapshot has at most
 // once.
-func (s *members) restoreIndex(index uint64) error {
+func (s *memberStore) restoreIndex(index uint64) error {
 	if index == 0 || s.index != 0 {
 		return corrupt("a change of the membership at %d after one at %d", index, s.index)
 	}

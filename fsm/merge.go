@@ -35,9 +35,9 @@ func (c *contents) merge(dst []byte, o *op.Operation) ([]byte, *refusal) {
 
 // merging is one merge, carried out or only looked at.
 type merging struct {
-	identities *identities
-	hilos      *hilos
-	claims     *claims
+	identities *identityStore
+	hilos      *hiloStore
+	claims     *claimStore
 	floor      floor
 	db         uint32
 	result     raftlogv1.MergeResult
@@ -95,7 +95,7 @@ func (m *merging) issued(item claimItem) bool {
 func (m *merging) identity(given *raftlogv1.MergeIdentity) {
 	found := m.identities.find(m.db, given.GetName(), m.floor)
 	if m.changed == nil {
-		m.claims.passedElsewhere(found, math.MinInt64, given.GetLast()) // Also where the identity was higher already.
+		m.claims.invalidateSteppedOver(found, math.MinInt64, given.GetLast()) // Also where the identity was higher already.
 	}
 	now := identity.Counter{
 		Last:   max(found.last, given.GetLast()),

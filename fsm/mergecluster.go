@@ -19,7 +19,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	if m.GetFloor() < 0 {
 		return dst, invalid("floor", "is %d, must not be negative", m.GetFloor())
 	}
-	from, err := knownNameOf(m.GetResume())
+	from, err := parseFloorCursor(m.GetResume())
 	if err != nil {
 		return dst, err
 	}
@@ -39,7 +39,7 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 	plan.carryOut()
 	result := &raftlogv1.MergeClusterResult{Floor: c.floor.names, Given: int64(len(plan.retired)), Shared: plan.shared}
 	if m.GetFloor() > 0 {
-		result.Resume = raiseKnown(&c.identities, &c.hilos, m.GetFloor(), from)
+		result.Resume = raiseCounters(&c.identities, &c.hilos, m.GetFloor(), from)
 		c.hilos.tellAll(m.GetFloor())
 	}
 	return op.AppendAnswer(dst, result), nil
@@ -47,9 +47,9 @@ func (c *contents) mergeCluster(dst []byte, o *op.Operation) ([]byte, *refusal) 
 
 // clusterPlan is what a MergeCluster is going to change.
 type clusterPlan struct {
-	members *members
-	etags   *etags
-	limits  *settings
+	members *memberStore
+	etags   *etagStore
+	limits  *settingStore
 	// retired are tags that were not given here, as removed members.
 	retired []*raftlogv1.Member
 	// shared are tags of present members that others were given, in order.

@@ -158,7 +158,7 @@ func (r *mergeRun) judge(t *rapid.T, op *raftlogv1.Operation) {
 			}
 			for _, i := range r.straight.Identities(db, "", "", MaxPage) {
 				if floor := o.MergeCluster.GetFloor(); floor > 0 && i.Last < floor {
-					t.Fatalf("%s stands at %d, below the floor", i.Name, i.Last)
+					t.Fatalf("%s is at %d, below the floor", i.Name, i.Last)
 				}
 			}
 		}
@@ -170,7 +170,7 @@ func (r *mergeRun) judge(t *rapid.T, op *raftlogv1.Operation) {
 	for key, used := range r.used {
 		db, tag, _ := strings.Cut(key, "\x00")
 		if c, ok := r.straight.HiLo(db, tag); ok && c.Max < used {
-			t.Fatalf("%s stands at %d, and %d is used", tag, c.Max, used)
+			t.Fatalf("%s is at %d, and %d is used", tag, c.Max, used)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func recoveredID(before []byte, epoch uint64, keep []*raftlogv1.Member, skip int
 }
 
 // kept returns the members that go on, by tag.
-func (s *members) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
+func (s *memberStore) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
 	for _, tag := range slices.Compact(slices.Sorted(slices.Values(tags))) {
 		m := s.byTag(tag)
 		if m == nil || m.GetRemoved() {
@@ -111,7 +111,7 @@ func (s *members) kept(tags []string) (keep []*raftlogv1.Member, _ error) {
 
 // removeOthers removes all members but those that go on, and returns those that it
 // removed.
-func (s *members) removeOthers(keep []*raftlogv1.Member) (removed []*raftlogv1.Member) {
+func (s *memberStore) removeOthers(keep []*raftlogv1.Member) (removed []*raftlogv1.Member) {
 	for _, m := range s.sorted() {
 		if !m.GetRemoved() && !slices.Contains(keep, m) {
 			removed = append(removed, s.remove(m))
@@ -123,7 +123,7 @@ func (s *members) removeOthers(keep []*raftlogv1.Member) (removed []*raftlogv1.M
 // forgetStarts drops the survivors' numbers of starts. A survivor's directory may have
 // been set back in the old cluster; an operator decided to keep it, and the new cluster
 // must not refuse it for that.
-func (s *members) forgetStarts(keep []*raftlogv1.Member) {
+func (s *memberStore) forgetStarts(keep []*raftlogv1.Member) {
 	for _, m := range keep {
 		s.change(m, func(m *raftlogv1.Member) { m.Starts, m.Process = 0, 0 })
 	}

@@ -40,7 +40,7 @@ func TestARecoveryRaisesEverything(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"users": 104, "low": 95, "high": math.MaxInt64} {
 		if c, _ := l.state.Identity("db", name); c.Last != want {
-			t.Errorf("%s stands at %d", name, c.Last)
+			t.Errorf("%s is at %d", name, c.Last)
 		}
 	}
 	if c, _ := l.state.HiLo("db", "orders"); c.Max != 132 || c.Peak != 132 || len(c.Outstanding) > 0 {

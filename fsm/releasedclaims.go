@@ -19,7 +19,7 @@ const maxReleased = 1 << 16
 //
 // Invariant: an id is claimed or released, or neither; each released one has a
 // number.
-func (s *claims) addReleased(item claimItem) {
+func (s *claimStore) addReleased(item claimItem) {
 	n, ok := item.numbered()
 	if !ok || s.released.Len() >= maxReleased {
 		return
@@ -31,7 +31,7 @@ func (s *claims) addReleased(item claimItem) {
 
 // dropReleased forgets an id that is claimed again, and reports whether it was released:
 // the identity has stepped over the new claim, too.
-func (s *claims) dropReleased(item claimItem) claimValue {
+func (s *claimStore) dropReleased(item claimItem) claimValue {
 	ref, ok := s.released.Find(item.db, item.id)
 	if !ok {
 		return false
@@ -41,10 +41,10 @@ func (s *claims) dropReleased(item claimItem) claimValue {
 	return true
 }
 
-// passedElsewhere forgets that an identity stepped over its ids from one value to another,
+// invalidateSteppedOver forgets that an identity stepped over its ids from one value to another,
 // under all separators: a merge or a seed says that they were passed, and elsewhere they
 // may have been issued.
-func (s *claims) passedElsewhere(f foundIdentity, from, to int64) {
+func (s *claimStore) invalidateSteppedOver(f foundIdentity, from, to int64) {
 	if s.stepped == 0 && s.released.Len() == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *claims) passedElsewhere(f foundIdentity, from, to int64) {
 
 // separatorFrom returns the first separator from a given one on under which there are
 // numbered ids of a name, or a negative number.
-func (s *claims) separatorFrom(f foundIdentity, from rune) (separator rune) {
+func (s *claimStore) separatorFrom(f foundIdentity, from rune) (separator rune) {
 	separator = -1
 	s.numbered.Ascend(numberedItem{db: f.db, name: f.name, separator: from, value: math.MinInt64}, func(n numberedItem) bool {
 		if n.db == f.db && n.name == f.name {
@@ -78,11 +78,11 @@ func (s *claims) separatorFrom(f foundIdentity, from rune) (separator rune) {
 }
 
 // mayBeIssued takes its mark from a claim, or forgets a released id.
-func (s *claims) mayBeIssued(n numberedItem) {
+func (s *claimStore) mayBeIssued(n numberedItem) {
 	item := n.item()
 	if ref, ok := s.claimed.Find(item.db, item.id); ok {
 		if s.claimed.Value(ref) {
-			s.mark(ref, item, false)
+			s.setSteppedOver(ref, item, false)
 		}
 		return
 	}
@@ -92,7 +92,7 @@ func (s *claims) mayBeIssued(n numberedItem) {
 }
 
 // restoreReleased takes over a released id of a snapshot.
-func (s *claims) restoreReleased(m *raftlogv1.ClaimRecord) error {
+func (s *claimStore) restoreReleased(m *raftlogv1.ClaimRecord) error {
 	if err := s.databases.restoreName(m.GetDatabase(), "released id", m.GetId(), docid.MaxIDBytes); err != nil {
 		return err
 	}

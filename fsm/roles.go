@@ -8,9 +8,9 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// roles are the roles and rights of principals. The value is never changed, only
+// roleStore has the roles and rights of principals. The value is never changed, only
 // replaced.
-type roles struct {
+type roleStore struct {
 	// table decides; encoded is its encoding in the log.
 	table   *rights.Table
 	encoded []byte
@@ -20,8 +20,8 @@ type roles struct {
 	hash uint64
 }
 
-func newRoles(table *rights.Table, encoded []byte, setAt uint64) *roles {
-	r := &roles{table: table, encoded: encoded, setAt: setAt}
+func newRoles(table *rights.Table, encoded []byte, setAt uint64) *roleStore {
+	r := &roleStore{table: table, encoded: encoded, setAt: setAt}
 	r.hash = hashRoles(r)
 	return r
 }
@@ -78,7 +78,7 @@ func (c *contents) rolesSet(dst []byte, now moment, o *op.Operation) ([]byte, *r
 }
 
 // index is the log index at which the roles were set, 0 if there are none.
-func (r *roles) index() uint64 {
+func (r *roleStore) index() uint64 {
 	if r == nil {
 		return 0
 	}
@@ -86,10 +86,10 @@ func (r *roles) index() uint64 {
 }
 
 // set reports whether there are roles, and not limits alone: only then is a right needed.
-func (r *roles) set() bool { return r != nil && r.table.Set() }
+func (r *roleStore) set() bool { return r != nil && r.table.Set() }
 
 // restoredRoles returns the roles of a snapshot; before are those it had already.
-func restoredRoles(before *roles, m *raftlogv1.RolesRecord) (*roles, error) {
+func restoredRoles(before *roleStore, m *raftlogv1.RolesRecord) (*roleStore, error) {
 	table, err := rights.Decode(m.GetTable())
 	if err != nil || table.Empty() || before != nil || m.GetLogIndex() == 0 {
 		return before, corrupt("roles twice, empty or malformed: %v", err)
@@ -103,7 +103,7 @@ func restoredRoles(before *roles, m *raftlogv1.RolesRecord) (*roles, error) {
 //
 // An operation without a principal comes from a node that did not know of the roles yet.
 // It is refused too; the node retries with the principal.
-func (r *roles) check(o *op.Operation) *refusal {
+func (r *roleStore) check(o *op.Operation) *refusal {
 	if !r.set() {
 		return nil
 	}

@@ -34,7 +34,7 @@ func (i *seriesItem) less(j *seriesItem) bool {
 // method of one that can change it calls changed, also after an error.
 type seriesStore struct {
 	byName    *btree.BTreeG[*seriesItem]
-	databases *databases
+	databases *databaseStore
 	hash      statehash.Sum
 	// keys counts those of all series.
 	keys int64

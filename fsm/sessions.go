@@ -27,13 +27,13 @@ type session struct {
 	results []sessionResult
 }
 
-// sessions are the open ones.
-type sessions struct {
+// sessionStore has the open sessions.
+type sessionStore struct {
 	byOrigin map[nodeid.ID]*session
 	hash     statehash.Sum
 }
 
-func newSessions() sessions { return sessions{byOrigin: map[nodeid.ID]*session{}} }
+func newSessions() sessionStore { return sessionStore{byOrigin: map[nodeid.ID]*session{}} }
 
 // sessionResult is the outcome of one group.
 type sessionResult struct {
@@ -93,7 +93,7 @@ func (c *contents) applyInSession(now moment, s *session, g *raftlog.Group) [][]
 }
 
 // of returns the session of a group; nil if it is not open.
-func (a *sessions) of(g *raftlog.Group) *session {
+func (a *sessionStore) of(g *raftlog.Group) *session {
 	origin, err := nodeid.FromBytes(g.Origin)
 	if s := a.byOrigin[origin]; err == nil && s != nil && s.number == g.Session {
 		return s
@@ -102,7 +102,7 @@ func (a *sessions) of(g *raftlog.Group) *session {
 }
 
 // keep keeps the results of a group until they are acknowledged.
-func (a *sessions) keep(s *session, sequence uint64, results [][]byte) {
+func (a *sessionStore) keep(s *session, sequence uint64, results [][]byte) {
 	kept := sessionResult{
 		sequence: sequence, results: results,
 		hash: hashGroup(s, sequence, results),
@@ -113,7 +113,7 @@ func (a *sessions) keep(s *session, sequence uint64, results [][]byte) {
 }
 
 // acknowledge drops results that the origin has.
-func (a *sessions) acknowledge(s *session, acknowledged uint64) {
+func (a *sessionStore) acknowledge(s *session, acknowledged uint64) {
 	if acknowledged <= s.acknowledged {
 		return
 	}
@@ -129,19 +129,19 @@ func (a *sessions) acknowledge(s *session, acknowledged uint64) {
 }
 
 // open begins a node's session and ends the one before it.
-func (a *sessions) open(node nodeid.ID, number uint64) {
+func (a *sessionStore) open(node nodeid.ID, number uint64) {
 	a.drop(node)
 	a.add(&session{origin: node, number: number})
 }
 
 // add stores a session without results.
-func (a *sessions) add(s *session) {
+func (a *sessionStore) add(s *session) {
 	a.byOrigin[s.origin] = s
 	a.hash.Add(hashSession(s))
 }
 
 // drop ends a node's session, if it has one.
-func (a *sessions) drop(node nodeid.ID) {
+func (a *sessionStore) drop(node nodeid.ID) {
 	s := a.byOrigin[node]
 	if s == nil {
 		return
@@ -155,7 +155,7 @@ func (a *sessions) drop(node nodeid.ID) {
 
 // views returns copies of all sessions, by origin. The list of results is copied: the
 // state takes out and puts in.
-func (a *sessions) views() []session {
+func (a *sessionStore) views() []session {
 	views := make([]session, 0, len(a.byOrigin))
 	for _, s := range a.byOrigin {
 		frozen := *s
@@ -167,7 +167,7 @@ func (a *sessions) views() []session {
 }
 
 // restore takes over a record of a snapshot.
-func (a *sessions) restore(m *raftlogv1.SessionRecord, members *members) error {
+func (a *sessionStore) restore(m *raftlogv1.SessionRecord, members *memberStore) error {
 	origin, member := members.present(m.GetOrigin())
 	if member == nil {
 		return corrupt("session of %x, which is not a member", m.GetOrigin())

@@ -75,11 +75,11 @@ func SettingInfos() []SettingInfo {
 	return append([]SettingInfo(nil), settingTable[:]...)
 }
 
-// settings are the values in force.
-type settings struct{ values [settingCount]int64 }
+// settingStore has the values in force.
+type settingStore struct{ values [settingCount]int64 }
 
-func newSettings() settings {
-	var s settings
+func newSettings() settingStore {
+	var s settingStore
 	for id, info := range settingTable {
 		s.values[id] = info.Default
 	}
@@ -87,13 +87,13 @@ func newSettings() settings {
 }
 
 // value returns a setting's value.
-func (s *settings) value(id settingID) int64 { return s.values[id] }
+func (s *settingStore) value(id settingID) int64 { return s.values[id] }
 
 // requestWindow is how many request ids are remembered.
-func (s *settings) requestWindow() uint64 { return uint64(s.value(settingRequestWindow)) }
+func (s *settingStore) requestWindow() uint64 { return uint64(s.value(settingRequestWindow)) }
 
 // changed reports whether a setting differs from its default.
-func (s *settings) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
+func (s *settingStore) changed(id settingID) bool { return s.values[id] != settingTable[id].Default }
 
 // settingByKey returns the setting of that name.
 func settingByKey(key string) (settingID, bool) {
@@ -135,13 +135,13 @@ func checkSetting(id settingID, value int64) *refusal {
 }
 
 // quota is the refusal that names a limit.
-func (s *settings) quota(limit settingID) *refusal {
+func (s *settingStore) quota(limit settingID) *refusal {
 	return refuse(raftlogv1.RefusalReason_REFUSAL_REASON_QUOTA, "",
 		"the limit %s of %d is reached", settingTable[limit].Key, s.value(limit))
 }
 
 // restore takes over a setting of a snapshot.
-func (s *settings) restore(m *raftlogv1.SettingRecord) error {
+func (s *settingStore) restore(m *raftlogv1.SettingRecord) error {
 	id, ok := settingByKey(m.GetKey())
 	if !ok || checkSetting(id, m.GetValue()) != nil || s.changed(id) {
 		return corrupt("setting %q of %d", m.GetKey(), m.GetValue())
@@ -151,7 +151,7 @@ func (s *settings) restore(m *raftlogv1.SettingRecord) error {
 }
 
 // hash is the settings' part of the state's hash.
-func (s *settings) hash() (h statehash.Sum) {
+func (s *settingStore) hash() (h statehash.Sum) {
 	for id := range settingCount {
 		if s.changed(id) {
 			h.Add(hashSetting(id, s.value(id)))

@@ -31,9 +31,9 @@ type Snapshot struct {
 	sessions   []session
 	etags      []*etagRecord
 	requests   requestView
-	settings   settings
+	settings   settingStore
 	floor      floor
-	roles      *roles
+	roles      *roleStore
 
 	membership uint64
 	joinTokens []*raftlogv1.JoinTokenCreate

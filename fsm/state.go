@@ -62,7 +62,7 @@ type State struct {
 	applied applied
 
 	// roles are those of contents.
-	roles atomic.Pointer[roles]
+	roles atomic.Pointer[roleStore]
 }
 
 // New returns an empty State, of a cluster that is not formed yet.

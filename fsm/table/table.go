@@ -99,7 +99,7 @@ func (t *Table[V]) Find(database uint32, name string) (Ref, bool) {
 	return none, false
 }
 
-// Value returns the value of the entry at a place.
+// Value returns the value of the entry at a reference.
 func (t *Table[V]) Value(ref Ref) V {
 	p, at := t.slab(ref)
 	return p.slots[at].value
@@ -114,7 +114,7 @@ func (t *Table[V]) Get(database uint32, name string) (value V, ok bool) {
 	return t.Value(ref), true
 }
 
-// Set changes the value of the entry at a place.
+// Set changes the value of the entry at a reference.
 func (t *Table[V]) Set(ref Ref, value V) {
 	p, at := t.own(ref)
 	p.slots[at].value = value
@@ -123,7 +123,7 @@ func (t *Table[V]) Set(ref Ref, value V) {
 // Insert adds an entry whose name is not in the table, and has at most 65,535
 // bytes; it keeps a copy of the name. It returns where the entry lies.
 func (t *Table[V]) Insert(e Entry[V]) Ref {
-	ref := t.place()
+	ref := t.newRef()
 	bucket := t.buckets.of(t.hash(e.Database, e.Name))
 	p, at := t.own(ref)
 	p.put(at, e, *bucket)
@@ -137,7 +137,7 @@ func (t *Table[V]) Insert(e Entry[V]) Ref {
 	return ref
 }
 
-// Delete removes the entry at a place.
+// Delete removes the entry at a reference.
 func (t *Table[V]) Delete(ref Ref) {
 	t.order.Delete(ref)
 	p, at := t.own(ref)
@@ -161,8 +161,8 @@ func (t *Table[V]) Ascend(database uint32, from string, f func(Entry[V]) bool) {
 	}
 }
 
-// place returns a place for a new entry.
-func (t *Table[V]) place() Ref {
+// newRef returns the reference for a new entry.
+func (t *Table[V]) newRef() Ref {
 	if n := len(t.free); n > 0 {
 		ref := t.free[n-1]
 		t.free = t.free[:n-1]
@@ -175,7 +175,7 @@ func (t *Table[V]) place() Ref {
 	return t.used - 1
 }
 
-// slab returns the slab of a place, to read, and which of its slots it is.
+// slab returns the slab of a reference, to read, and which of its slots it is.
 func (t *Table[V]) slab(ref Ref) (*slab[V], int) {
 	return &t.slabs[ref/slabSize], int(ref % slabSize)
 }
