@@ -12,7 +12,7 @@ type packedHiLo string
 
 // packHiLo packs a counter. Ranges are stored by their distance from Max, which
 // takes two or three bytes for most. The distance is negative (its complement) if a
-// holder follows: a range without one takes what it took before there were holders.
+// holder follows: a range without one takes less.
 func packHiLo(c hilo.Counter) packedHiLo {
 	var space [256]byte
 	b := binary.AppendVarint(space[:0], c.Max)
