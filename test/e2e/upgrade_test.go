@@ -191,16 +191,22 @@ func (u *upgrade) tooOld(t *testing.T, n *harness.Node) {
 	u.snapshots(t, n)
 	n.Process.Stop(t)
 	u.traffic.Thick(t)
-	n.Tuning.LogFormat = oldFormat
-	n.Start(t)
-	ends(t, n, fmt.Sprintf("knows formats up to %d", oldFormat))
-	n.Tuning.LogFormat = newFormat
-	n.Start(t, hold...)
-	if code := n.Process.Wait(t, changed); code != 5 {
-		t.Errorf("a node that is held below the cluster's log format ended with exit code %d, want 5", code)
-	}
-	if last := n.Process.Tail(1); !strings.Contains(last, "newer log format") {
-		t.Errorf("its last line is %s", last)
+	for _, c := range []struct {
+		reads uint32
+		flags []string
+		says  string
+	}{
+		{oldFormat, nil, fmt.Sprintf("knows formats up to %d", oldFormat)},
+		{newFormat, hold, "newer log format"},
+	} {
+		n.Tuning.LogFormat = c.reads
+		n.Start(t, c.flags...)
+		if code := n.Process.Wait(t, changed); code != 5 {
+			t.Errorf("a node that reads formats up to %d with %v ended with exit code %d, want 5", c.reads, c.flags, code)
+		}
+		if last := n.Process.Tail(1); !strings.Contains(last, c.says) {
+			t.Errorf("its last line does not say %q: %s", c.says, last)
+		}
 	}
 	n.Start(t)
 	n.WaitReady(t)
