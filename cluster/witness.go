@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// witnessEvery is how often the members' progress is written.
+	// witnessEvery is how often the members' disk states are written.
 	witnessEvery = time.Second
 	// trustLeap is larger than any real number of starts.
 	trustLeap = 1 << 32
@@ -23,16 +23,16 @@ const (
 // keyStarts is where the store has the number of the node's starts.
 var keyStarts = []byte("IdnodeStarts")
 
-// diskWitness is the progress of this node's disk, and the seen progress of the others'.
+// diskWitness is the state of this node's disk, and the seen state of the others'.
 type diskWitness struct {
 	*witness.Witness
 	storage Storage
 	record  *nodeRecord
 	roster  *roster
 	log     *slog.Logger
-	// stored is the disk's progress at this start, and floor an index that this node knew
+	// stored is the disk's state at this start, and floor an index that this node knew
 	// to be committed before.
-	stored witness.Progress
+	stored witness.DiskState
 	floor  uint64
 	raft   atomic.Pointer[raft.Raft]
 }
@@ -59,7 +59,7 @@ func openWitness(cfg Config, s Store, own *nodeRecord, members *roster, log *slo
 		known, err = witness.Decode(data, own.get().ClusterID)
 	}
 	if err != nil {
-		log.Warn("the record of the members' progress cannot be read; it starts empty", "error", err)
+		log.Warn("the record of the members' disks cannot be read; it starts empty", "error", err)
 	}
 	p := &diskWitness{
 		Witness: witness.New(known.Members), storage: cfg.Storage, record: own, roster: members, log: log,
@@ -76,10 +76,10 @@ func openWitness(cfg Config, s Store, own *nodeRecord, members *roster, log *slo
 	return p, nil
 }
 
-// countStart counts this start in the store, and returns the disk's progress. A trusted
+// countStart counts this start in the store, and returns the disk's state. A trusted
 // directory continues above any number that a member may have seen: a member that is down
 // does not learn that the directory is trusted.
-func countStart(s Store, trusted bool) (p witness.Progress, err error) {
+func countStart(s Store, trusted bool) (p witness.DiskState, err error) {
 	if p.Starts, err = numberIn(s, keyStarts); err != nil {
 		return p, err
 	}
@@ -114,13 +114,13 @@ func numberIn(s Store, key []byte) (uint64, error) {
 }
 
 // Own implements transport.Witness.
-func (p *diskWitness) Own() witness.Progress {
+func (p *diskWitness) Own() witness.DiskState {
 	now, r := p.stored, p.raft.Load()
 	if r == nil {
 		return now
 	}
 	now.Last = r.LastIndex()
-	now.Term = r.CurrentTerm() // After Last: see witness.Progress.
+	now.Term = r.CurrentTerm() // After Last: see witness.DiskState.
 	now.Committed = min(r.CommitIndex(), now.Last)
 	return now
 }
@@ -133,7 +133,7 @@ func (p *diskWitness) committed() uint64 {
 	return p.floor
 }
 
-// keep stores the known progress of all members. Nothing waits for it, and nothing depends
+// keep stores the known disk states of all members. Nothing waits for it, and nothing depends
 // on it.
 func (p *diskWitness) keep(ctx context.Context) {
 	var changes, committed uint64
@@ -149,7 +149,7 @@ func (p *diskWitness) keep(ctx context.Context) {
 			err = p.storage.SaveWitness(data)
 		}
 		if err != nil {
-			p.log.Debug("the record of the members' progress was not written", "error", err)
+			p.log.Debug("the record of the members' disks was not written", "error", err)
 			continue
 		}
 		changes, committed = newest, at

@@ -80,20 +80,20 @@ func (s FirstStart) Run(ctx context.Context) (Place, error) {
 // errUndecided means that another round may decide.
 var errUndecided = errors.New("not decided")
 
-// answer is what one peer said.
-type answer struct {
+// helloReply is what one peer said.
+type helloReply struct {
 	tag      string
 	response *peerv1.HelloResponse
 }
 
 // round asks all peers at the same time. The problem joins all reasons why the cluster
 // cannot be formed.
-func (s FirstStart) round(ctx context.Context) ([]answer, error) {
+func (s FirstStart) round(ctx context.Context) ([]helloReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	var answers []answer
+	var answers []helloReply
 	problems := map[string]error{}
 	for tag, address := range s.Peers {
 		wg.Go(func() {
@@ -104,7 +104,7 @@ func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 				problems[tag] = fmt.Errorf("%s at %s does not answer: %w", tag, address, err)
 				return
 			}
-			answers = append(answers, answer{tag: tag, response: response})
+			answers = append(answers, helloReply{tag: tag, response: response})
 			problems[tag] = s.check(tag, response)
 			if len(response.GetClusterId()) > 0 {
 				cancel() // There is a cluster, whatever the other answers are.
@@ -112,7 +112,7 @@ func (s FirstStart) round(ctx context.Context) ([]answer, error) {
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(answers, func(a, b answer) int { return strings.Compare(a.tag, b.tag) })
+	slices.SortFunc(answers, func(a, b helloReply) int { return strings.Compare(a.tag, b.tag) })
 	return answers, joinSorted(problems)
 }
 
@@ -136,7 +136,7 @@ func (s FirstStart) check(tag string, r *peerv1.HelloResponse) error {
 }
 
 // decide draws the conclusion of a round.
-func (s FirstStart) decide(answers []answer, problem error) (Place, error) {
+func (s FirstStart) decide(answers []helloReply, problem error) (Place, error) {
 	for _, a := range answers {
 		if len(a.response.GetClusterId()) > 0 {
 			return adopt(s.Self, a.response.GetClusterId(), a.response.GetMembers())

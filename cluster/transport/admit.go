@@ -36,9 +36,9 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 		return nil, "", fmt.Errorf("reading the greeting: %w", err)
 	}
 	status, why := s.judge(ctx, g, state)
-	a := answer{status: status, id: s.local, instance: s.instance}
+	a := greetingReply{status: status, id: s.local, instance: s.instance}
 	if status == OK { // Others need not know.
-		a.progress = s.cfg.Witness.Own()
+		a.disk = s.cfg.Witness.Own()
 	}
 	if _, err := conn.Write(a.encode()); err != nil {
 		return nil, "", err
@@ -109,7 +109,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	if g.purpose == forProbe {
 		return OK, nil
 	}
-	if err := s.cfg.Witness.Accept(g.dialler.String(), g.instance.number(), g.progress); err != nil {
+	if err := s.cfg.Witness.Accept(g.dialler.String(), g.instance.number(), g.disk); err != nil {
 		return SetBack, err
 	}
 	return OK, nil

@@ -62,14 +62,14 @@ type Directory interface {
 	Lookup(id string) (Peer, bool)
 }
 
-// Witness has the progress of this node's disk, and the seen progress of others'. Its
+// Witness has the state of this node's disk, and the seen state of others'. Its
 // methods are quick, and safe for concurrent use.
 type Witness interface {
-	// Own returns this node's progress.
-	Own() witness.Progress
+	// Own returns this node's disk state.
+	Own() witness.DiskState
 	// Accept returns nil if a process may be the member: its disk has everything that
 	// the member was seen to have.
-	Accept(id string, process uint64, p witness.Progress) error
+	Accept(id string, process uint64, p witness.DiskState) error
 	// Acknowledged records what a member's message proves of its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }

@@ -72,7 +72,7 @@ func (s *stream) noteRefusal(err error) {
 // greeted is a connection that was dialled, with the answer to our greeting.
 type greeted struct {
 	conn, raw net.Conn
-	answer    answer
+	answer    greetingReply
 }
 
 // greet connects to a node, runs both handshakes, and checks that it is the intended one.
@@ -120,15 +120,15 @@ func (s *stream) addressOf(peer Peer) string {
 }
 
 // introduce runs both handshakes on the dialling side.
-func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greeting) (net.Conn, answer, error) {
+func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greeting) (net.Conn, greetingReply, error) {
 	conn, err := s.dialTLS(ctx, raw, peer)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, greetingReply{}, err
 	}
 	if _, err := conn.Write(g.encode()); err != nil {
-		return nil, answer{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
+		return nil, greetingReply{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	}
-	a, err := readAnswer(conn)
+	a, err := readReply(conn)
 	var other versionError
 	switch {
 	case errors.As(err, &other):
@@ -143,7 +143,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if g.purpose == forProbe {
 		return conn, a, nil
 	}
-	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.progress); err != nil {
+	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	return conn, a, nil

@@ -123,7 +123,7 @@ func (t *Transport) StopWaiting() {
 	}
 }
 
-// Greet only greets a node, so that each learns the progress of the other's disk.
+// Greet only greets a node, so that each learns the state of the other's disk.
 func (t *Transport) Greet(ctx context.Context, id raft.ServerID) error {
 	peer, ok := t.stream.cfg.Directory.Lookup(string(id))
 	if !ok {

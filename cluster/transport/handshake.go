@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	instanceBytes = 8
-	progressBytes = 1 + 4*8
+	instanceBytes  = 8
+	diskStateBytes = 1 + 4*8
 	// version is that of the handshake. A node refuses those that speak another.
 	version = 1
 	// magic and the version begin the greeting and the answer, in every version.
 	magic   = "idnraft"
 	opening = magic + string(rune(version))
 
-	greetingBytes = len(opening) + 1 + 3*nodeid.Size + instanceBytes + progressBytes
-	answerBytes   = len(opening) + 1 + nodeid.Size + instanceBytes + progressBytes
+	greetingBytes = len(opening) + 1 + 3*nodeid.Size + instanceBytes + diskStateBytes
+	replyBytes    = len(opening) + 1 + nodeid.Size + instanceBytes + diskStateBytes
 	// maxOtherGreeting is the length up to which greetings of other versions are read.
 	maxOtherGreeting = 4096
 )
@@ -118,7 +118,7 @@ type greeting struct {
 	cluster         clusterID
 	dialler, target nodeid.ID
 	instance        instance
-	progress        witness.Progress
+	disk            witness.DiskState
 }
 
 func (g greeting) encode() []byte {
@@ -127,7 +127,7 @@ func (g greeting) encode() []byte {
 	b = append(b, g.dialler[:]...)
 	b = append(b, g.target[:]...)
 	b = append(b, g.instance[:]...)
-	return appendProgress(b, g.progress)
+	return appendDiskState(b, g.disk)
 }
 
 // readGreeting reads exactly one greeting, and no byte after it.
@@ -145,28 +145,28 @@ func readGreeting(r io.Reader) (g greeting, err error) {
 	b = b[copy(g.dialler[:], b):]
 	b = b[copy(g.target[:], b):]
 	b = b[copy(g.instance[:], b):]
-	g.progress, err = decodeProgress(b)
+	g.disk, err = decodeDiskState(b)
 	return g, err
 }
 
-// answer is what the node dialled says.
-type answer struct {
+// greetingReply is what the node dialled says.
+type greetingReply struct {
 	status   Status
 	id       nodeid.ID
 	instance instance
-	// progress is empty unless status is OK.
-	progress witness.Progress
+	// disk is empty unless status is OK.
+	disk witness.DiskState
 }
 
-func (a answer) encode() []byte {
+func (a greetingReply) encode() []byte {
 	b := append([]byte(opening), byte(a.status))
 	b = append(b, a.id[:]...)
 	b = append(b, a.instance[:]...)
-	return appendProgress(b, a.progress)
+	return appendDiskState(b, a.disk)
 }
 
-func readAnswer(r io.Reader) (a answer, err error) {
-	b, err := readFrame(r, answerBytes)
+func readReply(r io.Reader) (a greetingReply, err error) {
+	b, err := readFrame(r, replyBytes)
 	if err != nil {
 		return a, err
 	}
@@ -174,11 +174,11 @@ func readAnswer(r io.Reader) (a answer, err error) {
 	b = b[1:]
 	b = b[copy(a.id[:], b):]
 	b = b[copy(a.instance[:], b):]
-	a.progress, err = decodeProgress(b)
+	a.disk, err = decodeDiskState(b)
 	return a, err
 }
 
-func appendProgress(b []byte, p witness.Progress) []byte {
+func appendDiskState(b []byte, p witness.DiskState) []byte {
 	trusted := byte(0)
 	if p.Trusted {
 		trusted = 1
@@ -190,7 +190,7 @@ func appendProgress(b []byte, p witness.Progress) []byte {
 	return b
 }
 
-func decodeProgress(b []byte) (p witness.Progress, err error) {
+func decodeDiskState(b []byte) (p witness.DiskState, err error) {
 	if b[0] > 1 {
 		return p, errNotOurs
 	}

@@ -73,7 +73,7 @@ func TestStrangersAreRefused(t *testing.T) {
 			c.change(&g)
 			conn := connect(t, a)
 			_, _ = conn.Write(append(g.encode(), vote...))
-			got, err := readAnswer(conn)
+			got, err := readReply(conn)
 			if err != nil || got.status != c.want || got.id != mustID(t, idOf("A")) {
 				t.Fatalf("answer %+v, %v, want %v", got, err, c.want)
 			}
@@ -168,7 +168,7 @@ func TestAFloodOfOneHostClosesItsOwn(t *testing.T) {
 	}
 	_, err := member.Write(greetingOf(t, "B", "A").encode())
 	must(t, err)
-	if got, err := readAnswer(member); err != nil || got.status != OK {
+	if got, err := readReply(member); err != nil || got.status != OK {
 		t.Errorf("the member's answer: %+v, %v", got, err)
 	}
 }
@@ -293,15 +293,15 @@ func (a *authority) trusted(cfg *Config) {
 
 func FuzzFrames(f *testing.F) {
 	f.Add(greeting{purpose: forProbe}.encode())
-	f.Add(answer{status: Removed}.encode())
-	f.Add(greeting{progress: trusted}.encode())
-	f.Add(answer{progress: witness.Progress{Last: 7}}.encode())
+	f.Add(greetingReply{status: Removed}.encode())
+	f.Add(greeting{disk: trusted}.encode())
+	f.Add(greetingReply{disk: witness.DiskState{Last: 7}}.encode())
 	f.Add([]byte(opening))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if g, err := readGreeting(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, g.encode()) {
 			t.Errorf("%x was read as %+v", b, g)
 		}
-		if a, err := readAnswer(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, a.encode()) {
+		if a, err := readReply(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, a.encode()) {
 			t.Errorf("%x was read as %+v", b, a)
 		}
 	})

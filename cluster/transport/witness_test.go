@@ -16,25 +16,25 @@ import (
 type disk struct {
 	*witness.Witness
 	mu  sync.Mutex
-	own witness.Progress
+	own witness.DiskState
 }
 
-func (d *disk) Own() witness.Progress {
+func (d *disk) Own() witness.DiskState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.own
 }
 
 // trusted is a disk that every member accepts.
-var trusted = witness.Progress{Starts: 1, Trusted: true}
+var trusted = witness.DiskState{Starts: 1, Trusted: true}
 
-func newDisk(own witness.Progress) *disk { return &disk{Witness: witness.New(nil), own: own} }
+func newDisk(own witness.DiskState) *disk { return &disk{Witness: witness.New(nil), own: own} }
 
 // TestASetBackNodeIsRefusedBothWays: as a dialler it is told, and as a node that is
 // dialled its connection is not used.
 func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	b := newBook()
-	before, after := witness.Progress{Starts: 1, Last: 9, Term: 3, Committed: 9}, witness.Progress{Starts: 2, Last: 8, Term: 3}
+	before, after := witness.DiskState{Starts: 1, Last: 9, Term: 3, Committed: 9}, witness.DiskState{Starts: 2, Last: 8, Term: 3}
 	a := start(t, b, "A", func(c *Config) { c.Witness = newDisk(before) })
 	first := start(t, b, "B", func(c *Config) { c.Witness = newDisk(before) })
 	if err := first.Greet(t.Context(), raft.ServerID(idOf("A"))); err != nil || !first.Greeted(raft.ServerID(idOf("A"))) {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Progress is how far a node's disk is.
-type Progress struct {
+// DiskState is how far a node's disk is.
+type DiskState struct {
 	// Starts is how often the node was started, this time included.
 	Starts uint64
 	// Last is the index of the newest entry in the log, or of the newest snapshot's
@@ -44,8 +44,8 @@ type Seen struct {
 	Match     uint64 `json:"match"`
 }
 
-// contradicts returns why p cannot be a later progress of the same disk, or nil.
-func (s *Seen) contradicts(p Progress) error {
+// contradicts returns why p cannot be a later state of the same disk, or nil.
+func (s *Seen) contradicts(p DiskState) error {
 	switch {
 	case p.Starts <= s.Starts:
 		return fmt.Errorf("it was started %d times, and says %d", s.Starts, p.Starts)
@@ -80,7 +80,7 @@ func New(stored map[string]Seen) *Witness {
 // that the member was seen to have. A directory is set back between two processes, so
 // each process is compared once: its later acknowledgements may arrive before an earlier
 // greeting.
-func (w *Witness) Accept(id string, process uint64, p Progress) error {
+func (w *Witness) Accept(id string, process uint64, p DiskState) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.of(id)
@@ -131,7 +131,7 @@ func (w *Witness) Told(id string, process, term, committed uint64) {
 	}
 }
 
-// Known returns a copy of the known progress, and how often it has changed.
+// Known returns a copy of the known disk states, and how often it has changed.
 func (w *Witness) Known() (members map[string]Seen, changes uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,25 +9,25 @@ import (
 // process greets.
 func TestASetBackDiskIsNoticed(t *testing.T) {
 	seen := func(w *Witness) {
-		_ = w.Accept("b", 1, Progress{Starts: 4, Last: 5, Term: 2})
+		_ = w.Accept("b", 1, DiskState{Starts: 4, Last: 5, Term: 2})
 		w.Acknowledged("b", 2, 9, 0)
 		w.Acknowledged("b", 3, 20, 12)
 		w.Acknowledged("b", 3, 0, 0) // A heartbeat.
 		w.Told("b", 1, 3, 14)
 	}
 	for name, tt := range map[string]struct {
-		says Progress
+		says DiskState
 		ok   bool
 	}{
-		"as it was":                            {Progress{Starts: 5, Last: 20, Term: 3}, true},
-		"further":                              {Progress{Starts: 9, Last: 30, Term: 7, Committed: 25}, true},
-		"the end cut off by a later leader":    {Progress{Starts: 5, Last: 14, Term: 4}, true},
-		"the same start again":                 {Progress{Starts: 4, Last: 20, Term: 3}, false},
-		"a start before":                       {Progress{Starts: 3, Last: 20, Term: 3}, false},
-		"an older term":                        {Progress{Starts: 5, Last: 20, Term: 2}, false},
-		"an acknowledged entry less":           {Progress{Starts: 5, Last: 19, Term: 3}, false},
-		"a committed entry less":               {Progress{Starts: 5, Last: 13, Term: 4}, false},
-		"an operator vouches for what is left": {Progress{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
+		"as it was":                            {DiskState{Starts: 5, Last: 20, Term: 3}, true},
+		"further":                              {DiskState{Starts: 9, Last: 30, Term: 7, Committed: 25}, true},
+		"the end cut off by a later leader":    {DiskState{Starts: 5, Last: 14, Term: 4}, true},
+		"the same start again":                 {DiskState{Starts: 4, Last: 20, Term: 3}, false},
+		"a start before":                       {DiskState{Starts: 3, Last: 20, Term: 3}, false},
+		"an older term":                        {DiskState{Starts: 5, Last: 20, Term: 2}, false},
+		"an acknowledged entry less":           {DiskState{Starts: 5, Last: 19, Term: 3}, false},
+		"a committed entry less":               {DiskState{Starts: 5, Last: 13, Term: 4}, false},
+		"an operator vouches for what is left": {DiskState{Starts: 2, Last: 3, Term: 1, Trusted: true}, true},
 	} {
 		w := New(nil)
 		seen(w)
@@ -53,7 +53,7 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 // the greeting.
 func TestAGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
 	w := New(nil)
-	written := Progress{Starts: 1, Last: 5, Term: 2}
+	written := DiskState{Starts: 1, Last: 5, Term: 2}
 	if err := w.Accept("b", 1, written); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (i *identities) NextIdentities(ctx context.Context, reqs []NextIdentityRequ
 		if errs[n] == nil {
 			responses[n], errs[n] = i.taken(values[n], answers[n])
 		}
-		if unnamed(errs[n], who(n)) {
+		if needsPrincipal(errs[n], who(n)) {
 			responses[n], errs[n] = i.take(ctx, values[n])
 		}
 		if errs[n] != nil {

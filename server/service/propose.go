@@ -28,7 +28,7 @@ type proposer struct {
 func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(principal *string) error) error {
 	principal := p.auth.principal(ctx, keyed)
 	err := try(principal)
-	if unnamed(err, principal) {
+	if needsPrincipal(err, principal) {
 		err = try(p.auth.author(ctx))
 	}
 	if err != nil {
@@ -37,10 +37,10 @@ func (p *proposer) named(ctx context.Context, keyed, repeatable bool, try func(p
 	return nil
 }
 
-// unnamed says that an operation was refused only because it does not name its
+// needsPrincipal says that an operation was refused only because it does not name its
 // caller: roles came to be after this node had looked for them. Nothing happened, so it
 // is proposed again with the name.
-func unnamed(err error, principal *string) bool {
+func needsPrincipal(err error, principal *string) bool {
 	return principal == nil && op.RefusalOf(err).GetReason() == raftlogv1.RefusalReason_REFUSAL_REASON_PERMISSION_DENIED
 }
 

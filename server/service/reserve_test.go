@@ -14,15 +14,15 @@ import (
 // fakeReserves has the numbers from next to high of every tag.
 type fakeReserves struct {
 	next, high, greatest, discarded int64
-	took                        []hilo.Range
-	cutOff, tooLong             bool
+	took                            []hilo.Range
+	cutOff, tooLong                 bool
 }
 
 func (f *fakeReserves) Took(_, _ string, _ *string, r hilo.Range) {
 	f.took, f.greatest = append(f.took, r), max(f.greatest, r.High)
 }
 func (f *fakeReserves) Holds(string, string) (int64, bool) { return f.greatest, f.next <= f.high }
-func (f *fakeReserves) Discard(_, _ string, upTo int64)       { f.discarded = upTo }
+func (f *fakeReserves) Discard(_, _ string, upTo int64)    { f.discarded = upTo }
 func (f *fakeReserves) CutOff() (now, tooLong bool)        { return f.cutOff, f.tooLong }
 
 func (f *fakeReserves) Take(_, _ string, size int64) (hilo.Range, bool) {
