@@ -123,7 +123,7 @@ func (l *leadership) start(ctx context.Context) (end func()) {
 	return func() {
 		l.ready.Store(nil)
 		cancel()
-		l.batcher.Resign()
+		l.batcher.StepDown()
 		<-done
 		l.ready.Store(nil)
 		l.log.Info("this node no longer leads")

@@ -50,7 +50,7 @@ func TestStuckCommit(t *testing.T) {
 	}
 }
 
-func TestAbstentionGrowsAndIsForgotten(t *testing.T) {
+func TestBackoffGrowsAndIsForgotten(t *testing.T) {
 	var a campaignBackoff
 	now := time.Unix(1000, 0)
 	for _, want := range []time.Duration{minBackoff, 2 * minBackoff, 4 * minBackoff, maxBackoff, maxBackoff} {

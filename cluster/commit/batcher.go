@@ -39,7 +39,7 @@ func (s *submission) answer(result raftlog.GroupResult, err error) {
 	close(s.done)
 }
 
-// leadership lasts from Lead to Resign, or to the end of its context.
+// leadership lasts from Lead to StepDown, or to the end of its context.
 type leadership struct {
 	ctx context.Context
 	end context.CancelFunc
@@ -59,7 +59,7 @@ func NewBatcher(cfg BatcherConfig) (*Batcher, error) {
 	return b, nil
 }
 
-// Lead says that this node leads until ctx ends, or Resign is called. It may
+// Lead says that this node leads until ctx ends, or StepDown is called. It may
 // begin before the new leader has applied the entries of earlier leaders: what
 // is proposed now is applied after them.
 func (b *Batcher) Lead(ctx context.Context) {
@@ -83,7 +83,7 @@ func (b *Batcher) begin(r *leadership) {
 	context.AfterFunc(r.ctx, func() { b.endLeadership(r) })
 }
 
-// replace replaces the previous leadership, which ends as with Resign; groups that were
+// replace replaces the previous leadership, which ends as with StepDown; groups that were
 // held wait for the new one. A Batcher that has stopped no longer leads.
 func (b *Batcher) replace(r *leadership) {
 	b.mu.Lock()
@@ -103,10 +103,10 @@ func (b *Batcher) replace(r *leadership) {
 	refuse(waiting, outcome.NewNotApplied(outcome.NotLeader, nil))
 }
 
-// Resign says that this node no longer leads. When it returns, groups that wait have been
+// StepDown says that this node no longer leads. When it returns, groups that wait have been
 // refused as NotApplied(NotLeader); those in an entry get Unknown(LeadershipLost) unless
 // the log reports more within Grace.
-func (b *Batcher) Resign() {
+func (b *Batcher) StepDown() {
 	b.mu.Lock()
 	r := b.leadership
 	b.mu.Unlock()
@@ -228,5 +228,5 @@ func (b *Batcher) stop() {
 	b.mu.Unlock()
 	b.haltNow()
 	refuse(waiting, outcome.NewNotApplied(outcome.Stopping, nil))
-	b.Resign()
+	b.StepDown()
 }

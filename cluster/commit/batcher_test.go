@@ -231,7 +231,7 @@ func TestTheEndOfALeadership(t *testing.T) {
 		after   time.Duration
 	}{
 		{
-			"resigned, nothing heard", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.Resign() },
+			"stepped down, nothing heard", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.StepDown() },
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 		{
@@ -239,17 +239,17 @@ func TestTheEndOfALeadership(t *testing.T) {
 			outcome.Unknown, outcome.LeadershipLost, DefaultGrace,
 		},
 		{
-			"applied all the same", func(r *batcherRig, _ context.CancelFunc, a appended) { r.m.Resign(); a.apply() },
+			"applied all the same", func(r *batcherRig, _ context.CancelFunc, a appended) { r.m.StepDown(); a.apply() },
 			outcome.Applied, outcome.Unspecified, 0,
 		},
 		{"refused by the log", func(r *batcherRig, _ context.CancelFunc, a appended) {
-			r.m.Resign()
+			r.m.StepDown()
 			a.future.complete(nil, outcome.NewNotApplied(outcome.NotLeader, nil))
 		}, outcome.NotApplied, outcome.NotLeader, 0},
 		{"an error that says nothing", func(r *batcherRig, _ context.CancelFunc, a appended) {
 			a.future.complete(nil, errLost)
 			synctest.Wait()
-			r.m.Resign()
+			r.m.StepDown()
 		}, outcome.Unknown, outcome.Unspecified, 0},
 		{
 			"another leadership begins", func(r *batcherRig, _ context.CancelFunc, _ appended) { r.m.Lead(bg) },
@@ -293,7 +293,7 @@ func TestTheEndOfALeadership(t *testing.T) {
 func TestABatcherThatDoesNotLeadRefusesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newBatcherRig(t, nil)
-		r.m.Resign()
+		r.m.StepDown()
 		want(t, get(t, r.submit(bg, "x")).err, outcome.NotApplied, outcome.NotLeader)
 		ended, cancel := context.WithCancel(bg)
 		cancel()
@@ -310,7 +310,7 @@ func TestABatcherThatDoesNotLeadRefusesAtOnce(t *testing.T) {
 func TestGroupsAreHeldForANewLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newBatcherRig(t, nil)
-		r.m.Resign()
+		r.m.StepDown()
 		r.m.Hold(bg)
 		first, second := r.submit(bg, "1"), r.submit(bg, "2")
 		r.none()
@@ -324,7 +324,7 @@ func TestGroupsAreHeldForANewLeader(t *testing.T) {
 		r.next().apply()
 		wantOK(t, get(t, third), "3")
 
-		r.m.Resign()
+		r.m.StepDown()
 		r.m.Hold(bg)
 		late := r.submit(bg, "4")
 		time.Sleep(HoldLimit)
@@ -332,7 +332,7 @@ func TestGroupsAreHeldForANewLeader(t *testing.T) {
 		want(t, get(t, r.submit(bg, "5")).err, outcome.NotApplied, outcome.NotLeader)
 		r.m.Hold(bg)
 		lost := r.submit(bg, "6")
-		r.m.Resign()
+		r.m.StepDown()
 		want(t, get(t, lost).err, outcome.NotApplied, outcome.NotLeader)
 	})
 }

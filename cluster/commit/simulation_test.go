@@ -117,7 +117,7 @@ type simNode struct {
 	name     string
 	gatherer *Gatherer
 	batcher  *Batcher
-	resign   context.CancelFunc
+	stepDown   context.CancelFunc
 }
 
 // percent says yes with the given probability.
@@ -283,7 +283,7 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 	s := &simulation{faults: f, random: rand.New(rand.NewPCG(seed, 1))}
 	s.machine.sessions, s.machine.applied = make(map[string]*sessionState), make(map[string]int)
 	for i := range 3 {
-		n := &simNode{sim: s, name: string(rune('A' + i)), resign: func() {}}
+		n := &simNode{sim: s, name: string(rune('A' + i)), stepDown: func() {}}
 		s.nodes = append(s.nodes, n)
 		m, err := NewBatcher(BatcherConfig{
 			Log: n, Header: func() (uint32, []byte) { return 1, []byte("cluster") },
@@ -313,15 +313,15 @@ func newSimulation(t *testing.T, f faults, seed uint64, inFlight int) *simulatio
 // before may lead on for a while beside it.
 func (s *simulation) elect(n *simNode) {
 	for _, other := range s.nodes {
-		resign := other.resign
-		other.resign = func() {}
+		stepDown := other.stepDown
+		other.stepDown = func() {}
 		s.background.Go(func() {
 			time.Sleep(s.between(0, 300*time.Millisecond))
-			resign()
+			stepDown()
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	n.resign = cancel
+	n.stepDown = cancel
 	n.batcher.Lead(ctx)
 	for _, other := range s.nodes {
 		s.background.Go(func() {
@@ -338,7 +338,7 @@ func (s *simulation) disturb() {
 	case 0, 1, 2:
 		s.elect(n)
 	case 3:
-		n.resign()
+		n.stepDown()
 		n.gatherer.SetLeader("")
 	case 4:
 		n.gatherer.SetLeader(s.nodes[s.intN(len(s.nodes))].name)
@@ -355,7 +355,7 @@ func (s *simulation) disturb() {
 			raftlog.AppendGroup(nil, raftlog.Group{Operations: [][]byte{[]byte("announce " + n.name)}}),
 		}))
 	case 7:
-		n.batcher.Resign()
+		n.batcher.StepDown()
 	}
 }
 
@@ -505,7 +505,7 @@ func (s *simulation) close() {
 	}
 	for _, n := range s.nodes {
 		n.batcher.Close(ctx)
-		n.resign()
+		n.stepDown()
 	}
 }
 

@@ -351,8 +351,8 @@ func (m *members) transfer(ctx context.Context, tag string) (string, error) {
 	return leader, nil
 }
 
-// changeTimeout bounds a removal and a transfer: a leader that is removed hands over
-// first.
+// changeTimeout bounds a removal and a transfer: a leader that is removed transfers
+// leadership first.
 const changeTimeout = 20 * time.Second
 
 func (m *members) boundedChange(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -269,8 +269,8 @@ func TestRemove(t *testing.T) {
 	c.Agree(t)
 }
 
-// TestRemoveLeader removes the leader under load, through itself: it hands
-// over and ends; its callers hear how their calls ended, and no caller of the
+// TestRemoveLeader removes the leader under load, through itself: it transfers
+// leadership and ends; its callers hear how their calls ended, and no caller of the
 // others notices.
 func TestRemoveLeader(t *testing.T) {
 	harness.MeasureStalls(t).Judge(t, func() error { return removedLeader(t) })
