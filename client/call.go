@@ -153,12 +153,9 @@ func (o options) newRequestID() *idnodev1.RequestId {
 	return &idnodev1.RequestId{Id: randomID()}
 }
 
-// randomIDLength is the length of what randomID returns.
-const randomIDLength = 32
-
 // randomID returns 16 random bytes as text.
 func randomID() string {
-	var b [randomIDLength / 2]byte
+	var b [16]byte
 	_, _ = crand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }

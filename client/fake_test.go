@@ -39,8 +39,8 @@ type fakeCluster struct {
 	hilos  map[string]hilo.Counter
 	claims map[string]bool
 	etag   int64
-	// answers has the answer to each request id.
-	answers map[string]proto.Message
+	// answers and asked have the answer to each request id, and its request without the id.
+	answers, asked map[string]proto.Message
 }
 
 // fakeNode is a node that serves on loopback.
@@ -69,7 +69,7 @@ func newCluster(t testing.TB, size int) *fakeCluster {
 	t.Helper()
 	c := &fakeCluster{
 		id: "c", leader: "A", index: 10, values: map[string]int64{}, hilos: map[string]hilo.Counter{},
-		claims: map[string]bool{}, answers: map[string]proto.Message{},
+		claims: map[string]bool{}, answers: map[string]proto.Message{}, asked: map[string]proto.Message{},
 	}
 	for i := range size {
 		n := &fakeNode{fakeCluster: c, tag: string(rune('A' + i))}
@@ -177,7 +177,7 @@ func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message,
 			return none, err
 		}
 	}
-	got, err := applyOnce(n.fakeCluster, id, apply)
+	got, err := applyOnce(n.fakeCluster, id, req, apply)
 	if err == nil && after != nil {
 		err = after(ctx, req)
 	}
@@ -187,16 +187,24 @@ func serve[T proto.Message](ctx context.Context, n *fakeNode, req proto.Message,
 	return got, nil
 }
 
-func applyOnce[T proto.Message](c *fakeCluster, id *idnodev1.RequestId, apply func(index uint64) (T, error)) (T, error) {
+func applyOnce[T proto.Message](c *fakeCluster, id *idnodev1.RequestId, req proto.Message, apply func(index uint64) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	same := proto.Clone(req)
+	if id != nil {
+		same.ProtoReflect().Clear(same.ProtoReflect().Descriptor().Fields().ByName("request_id"))
+	}
 	if have, ok := c.answers[id.GetId()].(T); ok {
+		if !proto.Equal(same, c.asked[id.GetId()]) {
+			var none T
+			return none, failure(codes.AlreadyExists, "REQUEST_ID_REUSED", "request_id")
+		}
 		return have, nil
 	}
 	c.index++
 	got, err := apply(c.index)
 	if err == nil && id != nil {
-		c.answers[id.GetId()] = got
+		c.answers[id.GetId()], c.asked[id.GetId()] = got, same
 	}
 	return got, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 )
@@ -35,6 +36,9 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 		return nil, invalidField("INVALID_COUNT", "count", "it must be at least 1")
 	}
 	if n > 1 {
+		if strings.HasPrefix(o.requestID, blockPrefix) {
+			return nil, blockIDMisused()
+		}
 		return i.client.takeValues(ctx, i.name, n, o)
 	}
 	value, err := i.client.nextValue(ctx, i.name, o)
@@ -47,15 +51,39 @@ func (i Identity) NextN(ctx context.Context, n int, opts ...Option) ([]Values, e
 // nextValue takes one value of an identity, together with others where that is
 // possible.
 func (c *Client) nextValue(ctx context.Context, name string, o options) (int64, error) {
-	if place, ok := parseShared(o.requestID); ok {
-		o.requestID = place.id
-		return c.valueAt(ctx, name, place, o)
+	if strings.HasPrefix(o.requestID, blockPrefix) {
+		return c.sharedValue(ctx, name, o)
 	}
 	own := func(ctx context.Context) (int64, error) { return c.valueAt(ctx, name, sharedRef{size: 1}, o) }
 	if o.requestID != "" || c.cfg.Unshared {
 		return own(ctx)
 	}
 	return c.shares.next(ctx, shareKey{database: o.database, name: name, separator: o.separator}, own)
+}
+
+// blockIDMisused refuses the id of a block for a call that takes values of its own.
+func blockIDMisused() error {
+	return invalidField("INVALID_REQUEST_ID", "request_id",
+		"ids that begin with "+blockPrefix+" name values that callers took together; the id of an error names one of them")
+}
+
+// sharedValue asks again for one value of a block. Its error names what the caller asked
+// with, and never the block alone.
+func (c *Client) sharedValue(ctx context.Context, name string, o options) (int64, error) {
+	asked := o.requestID
+	ref, ok := parseShared(asked)
+	if !ok {
+		return 0, blockIDMisused()
+	}
+	o.requestID = ref.id
+	value, err := c.valueAt(ctx, name, ref, o)
+	var e *Error
+	if errors.As(err, &e) && e.RequestID != "" {
+		own := *e
+		own.RequestID = asked
+		err = &own
+	}
+	return value, err
 }
 
 // valueAt takes a block and returns one of its values.

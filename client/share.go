@@ -150,7 +150,7 @@ func (s *shares) leave(key shareKey) {
 // board makes a call for the tickets that waited longest.
 func (s *shares) board(key shareKey, h *share) *sharedBlock {
 	n := min(len(h.waiting), maxShare)
-	b := &sharedBlock{id: randomID(), since: s.newest(key.database), tickets: h.waiting[:n:n]}
+	b := &sharedBlock{id: newBlockID(n), since: s.newest(key.database), tickets: h.waiting[:n:n]}
 	h.waiting = h.waiting[n:]
 	for i, t := range b.tickets {
 		t.block, t.index = b, i

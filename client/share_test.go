@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -267,6 +268,104 @@ func TestAnErrorIsShared(t *testing.T) {
 		if !got[id] {
 			t.Errorf("%s is missing among %v", id, got)
 		}
+	}
+}
+
+// TestCallersRepeatUntilTheyKnow: of callers that repeat with what the error names as long as
+// they do not know what became of their call, each gets a value of its own, and no value is
+// left over, whatever fails how often.
+func TestCallersRepeatUntilTheyKnow(t *testing.T) {
+	f := newCluster(t, 1)
+	lost := func(chance float64) func(context.Context, proto.Message) error {
+		return func(_ context.Context, req proto.Message) error {
+			if _, ok := req.(*idnodev1.NextIdentityRequest); ok && rand.Float64() < chance {
+				return failure(codes.Aborted, "OUTCOME_UNKNOWN", "")
+			}
+			return nil
+		}
+	}
+	f.nodes[0].hook(lost(0.6), lost(0.6))
+	c := connect(t, client.Config{Endpoints: f.addrs(), Timeout: 50 * time.Millisecond})
+	values := make(chan int64, 200)
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			for range cap(values) / 50 {
+				values <- untilKnown(t, c.Identity("orders"))
+			}
+		})
+	}
+	callers.Wait()
+	close(values)
+	given := map[int64]int{}
+	for v := range values {
+		given[v]++
+	}
+	for v := int64(1); v <= int64(cap(values)); v++ {
+		if given[v] != 1 {
+			t.Errorf("%d was given %d times", v, given[v])
+		}
+	}
+}
+
+// untilKnown takes a value as a caller does that wants neither a value twice nor a hole.
+func untilKnown(t *testing.T, i client.Identity) int64 {
+	var again []client.Option
+	for range 1000 {
+		v, err := i.Next(t.Context(), again...)
+		var e *client.Error
+		switch {
+		case err == nil:
+			return v
+		case !errors.As(err, &e):
+			t.Error(err)
+			return 0
+		case !e.Unknown && again != nil:
+			t.Errorf("a repeated call ended with %v", err)
+			return 0
+		case e.Unknown:
+			again = []client.Option{client.WithRequestID(e.RequestID), client.WithRetrySince(e.RetrySince)}
+		}
+	}
+	t.Error("no answer")
+	return 0
+}
+
+// TestTheErrorNamesWhatWasAsked: a repeat that fails too can be repeated, and never names the
+// block of all.
+func TestTheErrorNamesWhatWasAsked(t *testing.T) {
+	f := newCluster(t, 1)
+	f.nodes[0].hook(always(failure(codes.Aborted, "OUTCOME_UNKNOWN", "")), nil)
+	c := connect(t, client.Config{Endpoints: f.addrs(), Timeout: 50 * time.Millisecond})
+	for _, id := range []string{"mine", "0123456789abcdef0123456789abcdef.2/3", "block.c0ffee.3.2"} {
+		_, err := c.Identity("orders").Next(t.Context(), client.WithRequestID(id), client.WithRetrySince(7))
+		var e *client.Error
+		if !errors.As(err, &e) || !e.Unknown || e.RequestID != id || e.RetrySince != 7 {
+			t.Errorf("asked with %s: %+v", id, e)
+		}
+	}
+}
+
+// TestABlocksRequestIDIsNoCallersOwn: it is refused where one caller would take values under it.
+func TestABlocksRequestIDIsNoCallersOwn(t *testing.T) {
+	f := newCluster(t, 1)
+	c := connect(t, client.Config{Endpoints: f.addrs()})
+	i := c.Identity("orders")
+	for _, id := range []string{"block.c0ffee.3", "block.c0ffee.3.4", "block.c0ffee.3.0", "block.c0ffee.9999.1", "block.", "block.x.y.z"} {
+		_, one := i.Next(t.Context(), client.WithRequestID(id))
+		_, three := i.NextN(t.Context(), 3, client.WithRequestID(id))
+		for _, err := range []error{one, three} {
+			var e *client.Error
+			if !errors.As(err, &e) || e.Reason != "INVALID_REQUEST_ID" {
+				t.Errorf("%s: %v, want INVALID_REQUEST_ID", id, err)
+			}
+		}
+	}
+	if v, err := i.Next(t.Context(), client.WithRequestID("0123456789abcdef0123456789abcdef.1/5")); v != 1 || err != nil {
+		t.Errorf("an id of the caller's own: %d, %v", v, err)
+	}
+	if v, err := i.Next(t.Context()); v != 2 || err != nil {
+		t.Errorf("the next value: %d, %v; the call before took one", v, err)
 	}
 }
 

@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// A value that was taken together with others has the request id of the block,
-// a point, its place in it from 1, a slash, and the size of the block: with that
-// a caller can ask for it again.
+// blockPrefix begins the request id of a block, as in block.HEX.3 for three values that
+// callers take together. The error of one of them names its value by a place from 1 behind
+// that, as in block.HEX.3.2, with which the caller can ask for it again. A node refuses ids
+// that begin so in all other calls: under the id of a block nobody takes a single value.
+const blockPrefix = "block."
+
+// newBlockID returns the request id of a block of so many values.
+func newBlockID(size int) string { return fmt.Sprintf("%s%s.%d", blockPrefix, randomID(), size) }
 
 // id returns the request id with which the ticket's value is asked for again.
-func (t *ticket) id() string {
-	return fmt.Sprintf("%s.%d/%d", t.block.id, t.index+1, len(t.block.tickets))
-}
+func (t *ticket) id() string { return fmt.Sprintf("%s.%d", t.block.id, t.index+1) }
 
 // sharedRef names one value of a block.
 type sharedRef struct {
@@ -22,19 +25,16 @@ type sharedRef struct {
 	index, size int
 }
 
-// parseShared reads a request id that id wrote; false for any other.
+// parseShared reads a request id that ticket.id wrote; false for any other.
 func parseShared(requestID string) (sharedRef, bool) {
-	id, place, dotted := strings.Cut(requestID, ".")
-	index, size, slashed := strings.Cut(place, "/")
-	if !dotted || !slashed || len(id) != randomIDLength || strings.Trim(id, "0123456789abcdef") != "" {
+	parts := strings.Split(requestID, ".")
+	if !strings.HasPrefix(requestID, blockPrefix) || len(parts) != 4 {
 		return sharedRef{}, false
 	}
-	p := sharedRef{id: id}
-	var errIndex, errSize error
-	p.index, errIndex = strconv.Atoi(index)
-	p.size, errSize = strconv.Atoi(size)
-	p.index--
-	return p, errIndex == nil && errSize == nil && 0 <= p.index && p.index < p.size && p.size <= maxShare
+	size, errSize := strconv.Atoi(parts[2])
+	place, errPlace := strconv.Atoi(parts[3])
+	ref := sharedRef{id: strings.Join(parts[:3], "."), index: place - 1, size: size}
+	return ref, errSize == nil && errPlace == nil && 1 <= place && place <= size && size <= maxShare
 }
 
 // valueAt returns the value at a place in blocks; false if they have fewer.

@@ -50,7 +50,7 @@ func (c *claims) claim(ctx context.Context, req ClaimRequest) (ClaimResponse, er
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ClaimResponse{}, err
 	}
-	if req.RequestID, err = c.accept(req.RequestID); err != nil {
+	if req.RequestID, err = c.accept(req.RequestID, 0); err != nil {
 		return ClaimResponse{}, err
 	}
 	index, err := c.claimKey(ctx, database, key, req.RequestID, func() fingerprint {
@@ -102,7 +102,7 @@ func (c *claims) release(ctx context.Context, req ReleaseRequest) (ReleaseRespon
 	if err := checkFolded(key, docid.MaxIDBytes, ReasonInvalidID, "id"); err != nil {
 		return ReleaseResponse{}, err
 	}
-	if req.RequestID, err = c.accept(req.RequestID); err != nil {
+	if req.RequestID, err = c.accept(req.RequestID, 0); err != nil {
 		return ReleaseResponse{}, err
 	}
 	if err := c.authorize(ctx, rights.Claims, database, key); err != nil {

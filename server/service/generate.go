@@ -93,7 +93,7 @@ func (g *ids) generate(ctx context.Context, req GenerateRequest) (GenerateRespon
 	if err != nil {
 		return GenerateResponse{}, err
 	}
-	if req.RequestID, err = g.accept(req.RequestID); err != nil {
+	if req.RequestID, err = g.accept(req.RequestID, 0); err != nil {
 		return GenerateResponse{}, err
 	}
 	if err := checkGenerate(req, template.Kind, count); err != nil {

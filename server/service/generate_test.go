@@ -214,6 +214,7 @@ func TestGenerateLimits(t *testing.T) {
 		{"request id with a prefix", GenerateRequest{Template: "u/", RequestID: id}, ReasonInvalidRequestID, "request_id"},
 		{"request id", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: long(64)}}, "", ""},
 		{"empty request id", GenerateRequest{Template: "u|", RequestID: &RequestID{}}, ReasonInvalidRequestID, "request_id"},
+		{"request id of a block", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: "block.c0ffee.1"}}, ReasonInvalidRequestID, "request_id"},
 		{"request id too long", GenerateRequest{Template: "u|", RequestID: &RequestID{ID: long(65)}}, ReasonInvalidRequestID, "request_id"},
 	}
 	for _, tt := range tests {

@@ -100,7 +100,7 @@ func (r *ranges) nextRange(ctx context.Context, req NextRangeRequest) (NextRange
 	if err := checkRangeNumbers(req); err != nil {
 		return NextRangeResponse{}, err
 	}
-	if req.RequestID, err = r.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
 		return NextRangeResponse{}, err
 	}
 	before := r.state.AppliedIndex()
@@ -300,7 +300,7 @@ func (r *ranges) returnRange(ctx context.Context, req ReturnRangeRequest) (Retur
 	if err := checkReturn(req); err != nil {
 		return ReturnRangeResponse{}, err
 	}
-	if req.RequestID, err = r.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
 		return ReturnRangeResponse{}, err
 	}
 	if err := r.authorize(ctx, rights.Ranges, database, tag); err != nil {
@@ -390,7 +390,7 @@ func (r *ranges) setHiLo(ctx context.Context, req SetHiLoRequest) (Value, error)
 		return Value{}, invalid(ReasonInvalidMax, "max",
 			"max %d is lower than the expected value %d: a counter only rises this way", req.Max, req.Expected)
 	}
-	if req.RequestID, err = r.accept(req.RequestID); err != nil {
+	if req.RequestID, err = r.accept(req.RequestID, 0); err != nil {
 		return Value{}, err
 	}
 	if err := r.allow(ctx, rights.Seed, target{targetTag, database, tag}, 1); err != nil {

@@ -110,7 +110,7 @@ func (i *identities) prepare(ctx context.Context, r NextIdentityRequest) (takeVa
 	if err != nil {
 		return takeValues{}, err
 	}
-	request, err := i.accept(r.RequestID)
+	request, err := i.accept(r.RequestID, count)
 	if err != nil {
 		return takeValues{}, err
 	}
@@ -152,7 +152,7 @@ func (i *identities) seedIdentity(ctx context.Context, req SeedIdentityRequest) 
 	if err != nil {
 		return Value{}, err
 	}
-	if req.RequestID, err = i.accept(req.RequestID); err != nil {
+	if req.RequestID, err = i.accept(req.RequestID, 0); err != nil {
 		return Value{}, err
 	}
 	if err := i.allow(ctx, withForce(rights.Seed, req.Force), target{targetIdentity, database, name}, 1); err != nil {
@@ -211,7 +211,7 @@ func (i *identities) deleteIdentity(ctx context.Context, req DeleteIdentityReque
 	if err != nil {
 		return Value{}, err
 	}
-	if req.RequestID, err = i.accept(req.RequestID); err != nil {
+	if req.RequestID, err = i.accept(req.RequestID, 0); err != nil {
 		return Value{}, err
 	}
 	if err := i.authorize(ctx, withForce(rights.Delete, req.Forget), database, name); err != nil {

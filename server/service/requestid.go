@@ -3,6 +3,8 @@ package service
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strconv"
+	"strings"
 
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/fsm/op"
@@ -70,13 +72,28 @@ func (f fingerprint) sum() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// accept checks the form of a request id and returns it with the index that it is
-// proposed with; nil is valid and means none. It is called where the call arrives:
-// a first try that is held up later must not look newer than its retry.
-func (p *proposer) accept(id *RequestID) (*RequestID, error) {
+// blockPrefix begins the request id of values that callers of a client take together, as in
+// block.HEX.3 for three. Each of those callers knows it, so no call but that one may have it:
+// else one of them could take a value for all.
+const blockPrefix = "block."
+
+// ofBlock reports whether a request id is that of a block of so many values.
+func ofBlock(id string, values int64) bool {
+	parts := strings.Split(id, ".")
+	return len(parts) == 3 && parts[2] == strconv.FormatInt(values, 10)
+}
+
+// accept checks the form of a request id, of a call that takes so many values of an
+// identity, and returns it with the index that it is proposed with; nil is valid and means
+// none. It is called where the call arrives: a first try that is held up later must not look
+// newer than its retry.
+func (p *proposer) accept(id *RequestID, values int64) (*RequestID, error) {
 	switch {
 	case id == nil:
 		return nil, nil
+	case strings.HasPrefix(id.ID, blockPrefix) && (values == 0 || !ofBlock(id.ID, values)):
+		return nil, invalid(ReasonInvalidRequestID, "request_id",
+			"request ids that begin with %s name values that callers of one client took together, and no other call", blockPrefix)
 	case id.ID == "":
 		return nil, invalid(ReasonInvalidRequestID, "request_id", "the request id is empty")
 	case len(id.ID) > MaxRequestIDBytes:

@@ -251,6 +251,26 @@ func TestAnswerLost(t *testing.T) {
 	}
 }
 
+// TestTheRequestIDOfABlock: only the call for all of its values may have it.
+func TestTheRequestIDOfABlock(t *testing.T) {
+	n := newNode(t, newWorld(t), nil)
+	id := &RequestID{ID: "block.c0ffee.3"}
+	if res, err := n.NextIdentity(context.Background(), NextIdentityRequest{Name: "u", Count: 3, RequestID: id}); err != nil || res.Blocks[0].Last != 3 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	for name, call := range map[string]func(node) error{
+		"one value":    callNext(NextIdentityRequest{Name: "u", RequestID: id}),
+		"two values":   callNext(NextIdentityRequest{Name: "u", Count: 2, RequestID: id}),
+		"a place":      callNext(NextIdentityRequest{Name: "u", Count: 3, RequestID: &RequestID{ID: id.ID + ".3"}}),
+		"no values":    callSeed(SeedIdentityRequest{Name: "u", RequestID: &RequestID{ID: "block.c0ffee.0"}}),
+		"another call": callRange(NextRangeRequest{Tag: "u", RequestID: id}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, call(n), InvalidArgument, ReasonInvalidRequestID, "request_id")
+		})
+	}
+}
+
 // TestRequestKeyFormat pins what is part of the replicated state: two nodes of
 // different releases must agree on it.
 func TestRequestKeyFormat(t *testing.T) {

@@ -158,7 +158,9 @@ type RequestId struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's own id of the call: 1 to 64 bytes, unique per database and principal
 	// (the name in the certificate). The same id with the same request gives the same
-	// answer and takes nothing.
+	// answer and takes nothing. Ids that begin with "block." name values of an identity
+	// that callers of one client take together, as block.HEX.3 does for three: such an id
+	// is refused in any call but NextIdentity with that count.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The newest log index the caller had seen in any answer before its first try
 	// (0 if none). Set on a retry, and best on a first try too, because the network
