@@ -39,7 +39,7 @@ type index struct {
 // passed over without a look at their records, each of which is several reads of memory.
 type slot uint64
 
-func shardOf(r ref, h uint64) slot { return slot(r) | hashOf(h) }
+func slotOf(r ref, h uint64) slot { return slot(r) | hashOf(h) }
 
 // hashOf returns the bits of a hash that a slot has. They are not those of the shard, nor
 // the lowest ones, which are the place.
@@ -95,7 +95,7 @@ func (x *index) set(key string, r ref) {
 		x.len++
 		x.bytes += int64(len(key))
 	}
-	s.slots[i] = shardOf(r, h)
+	s.slots[i] = slotOf(r, h)
 }
 
 // grow makes the shard twice as large.

@@ -117,7 +117,7 @@ type simNode struct {
 	name     string
 	gatherer *Gatherer
 	batcher  *Batcher
-	stepDown   context.CancelFunc
+	stepDown context.CancelFunc
 }
 
 // percent says yes with the given probability.

@@ -14,7 +14,7 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// Joiner asks a member to take a node in.
+// Joiner asks a member to add a node.
 type Joiner interface {
 	Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error)
 }

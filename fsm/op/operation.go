@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/idnode/idnode/internal/exactproto"
 	"github.com/idnode/idnode/series"
 )
 
@@ -153,9 +152,10 @@ func (o *Operation) Confirms() (confirms bool) {
 }
 
 // DecodePayload decodes the payload into the message of the operation's kind. Unknown
-// fields are refused. The error is ErrMalformed.
+// fields are refused, but not those of a member in it, which may run a newer program. The
+// error is ErrMalformed.
 func (o *Operation) DecodePayload(m proto.Message) error {
-	if exactproto.Unmarshal(o.Payload, m) != nil {
+	if err := proto.Unmarshal(o.Payload, m); err != nil || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return ErrMalformed
 	}
 	return nil

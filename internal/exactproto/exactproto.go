@@ -1,5 +1,5 @@
-// Package exactproto decodes messages that must not be read in part: in the log, in
-// snapshots and in backups a field that this program does not know is of a newer one.
+// Package exactproto decodes messages that must not be read in part: in snapshots and in
+// backups a field that this program does not know is of a newer one.
 package exactproto
 
 import (

@@ -67,7 +67,7 @@ var parts = []part{
 	{folder: "proto/peer/v1", floor: 0, beside: []string{"proto/raftlog/v1"}, modules: []string{grpc, protobuf}},
 	{folder: "backup", floor: 0, beside: []string{"internal/exactproto", "proto/raftlog/v1", "raftlog"}, modules: []string{protobuf}},
 	{folder: "raftlog", floor: 0, pure: true, beside: []string{"proto/raftlog/v1"}, modules: []string{protobuf}},
-	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/exactproto", "internal/outcome", "proto/raftlog/v1", "series", "series/format"}, modules: []string{protobuf}},
+	{folder: "fsm/op", floor: 0, pure: true, beside: []string{"identity", "internal/outcome", "proto/raftlog/v1", "series", "series/format"}, modules: []string{protobuf}},
 	{folder: "internal/nodeid", floor: 0, pure: true},
 	{folder: "internal/outcome", floor: 0},
 	{folder: "internal/statehash", floor: 0, pure: true, modules: []string{xxhash}},

@@ -25,19 +25,19 @@ const (
 	DefaultMaxStreams = 4096
 	// DefaultMaxExchangeCalls is the calls one Exchange stream may have in flight.
 	DefaultMaxExchangeCalls = 2048
-	// DefaultMaxHeaderBytes is far above what any call needs, and far below
+	// maxHeaderBytes is far above what any call needs, and far below
 	// gRPC's own 16 MiB.
-	DefaultMaxHeaderBytes = 16 << 10
-	// DefaultHandshakeTimeout bounds TLS and HTTP/2 handshakes.
-	DefaultHandshakeTimeout = 5 * time.Second
-	// DefaultKeepaliveTime is how long a connection may be silent before the
-	// server asks whether the other end is there, and DefaultKeepaliveTimeout how
+	maxHeaderBytes = 16 << 10
+	// handshakeTimeout bounds TLS and HTTP/2 handshakes.
+	handshakeTimeout = 5 * time.Second
+	// keepaliveTime is how long a connection may be silent before the
+	// server asks whether the other end is there, and keepaliveTimeout how
 	// long it waits for the answer.
-	DefaultKeepaliveTime    = 30 * time.Second
-	DefaultKeepaliveTimeout = 10 * time.Second
-	// DefaultKeepaliveMinTime is how often a client may ask: half of the 10 s
+	keepaliveTime    = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+	// keepaliveMinTime is how often a client may ask: half of the 10 s
 	// that Go clients ask at most.
-	DefaultKeepaliveMinTime = 5 * time.Second
+	keepaliveMinTime = 5 * time.Second
 )
 
 // What a caller may send before anybody reads it. Windows that grow with the sender's
@@ -56,11 +56,6 @@ type Config struct {
 	// or whose replies were not sent yet. The service bounds how many are in flight
 	// at once, the budgets of the connections how many replies are held.
 	MaxExchangeCalls int
-	MaxHeaderBytes   uint32
-	HandshakeTimeout time.Duration
-	KeepaliveTime    time.Duration
-	KeepaliveTimeout time.Duration
-	KeepaliveMinTime time.Duration
 	// Logger gets the log of requests; nil discards it.
 	Logger *slog.Logger
 	// Observer, if set, learns of every call.
@@ -74,11 +69,6 @@ func (c Config) withDefaults() Config {
 	c.MaxSendBytes = cmp.Or(c.MaxSendBytes, DefaultMaxMessageBytes)
 	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
 	c.MaxExchangeCalls = cmp.Or(c.MaxExchangeCalls, DefaultMaxExchangeCalls)
-	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
-	c.KeepaliveTime = cmp.Or(c.KeepaliveTime, DefaultKeepaliveTime)
-	c.KeepaliveTimeout = cmp.Or(c.KeepaliveTimeout, DefaultKeepaliveTimeout)
-	c.KeepaliveMinTime = cmp.Or(c.KeepaliveMinTime, DefaultKeepaliveMinTime)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -125,10 +115,10 @@ func (c Config) options(creds credentials.TransportCredentials, log *requestLog)
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.MaxConcurrentStreams(c.MaxStreams),
-		grpc.MaxHeaderListSize(c.MaxHeaderBytes),
-		grpc.ConnectionTimeout(c.HandshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: c.KeepaliveTime, Timeout: c.KeepaliveTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepaliveMinTime, PermitWithoutStream: true}),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
 		// The log is outermost, so that it sees what a panic became.
 		grpc.ChainUnaryInterceptor(log.unary, log.recoverUnary, log.countedUnary),

@@ -202,7 +202,7 @@ func TestLimits(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a large answer: %v", err)
 	}
-	long := metadata.AppendToOutgoingContext(ctx, "x", strings.Repeat("x", DefaultMaxHeaderBytes))
+	long := metadata.AppendToOutgoingContext(ctx, "x", strings.Repeat("x", maxHeaderBytes))
 	if _, err = r.ids.Generate(long, &idnodev1.GenerateRequest{}); err == nil {
 		t.Error("large headers are accepted")
 	}

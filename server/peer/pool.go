@@ -200,7 +200,7 @@ func (p *Pool) Hello(ctx context.Context, tag, address string, req *peerv1.Hello
 	return call(ctx, p, p.introduce(req.GetSelf()), tag, address, req, peerv1.PeerServiceClient.Hello)
 }
 
-// Join asks a node to be taken into its cluster.
+// Join asks a node to add this one to its cluster.
 func (p *Pool) Join(ctx context.Context, tag, address string, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
 	return call(ctx, p, p.introduce(req.GetMember()), tag, address, req, peerv1.PeerServiceClient.Join)
 }

@@ -87,14 +87,14 @@ type Keeper struct {
 	done   chan struct{}
 
 	mu sync.Mutex
-	// tags leads to the elements of recent, whose values are *held, the one used last
+	// tags leads to the elements of recent, whose values are *tagState, the one used last
 	// in front.
 	tags   map[key]*list.Element
 	recent *list.List
 	// discards counts how often everything was discarded: a grant that was under way meanwhile
 	// is given up.
-	discards   uint64
-	stopped bool
+	discards uint64
+	stopped  bool
 }
 
 // NewKeeper returns a keeper whose loop is running. Its owner calls Stop.
@@ -250,7 +250,7 @@ type grant struct {
 	*tagState
 	principal *string
 	size      int64
-	discards     uint64
+	discards  uint64
 }
 
 // missing returns what there is to ask for: for each tag that has less than it needs, as

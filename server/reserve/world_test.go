@@ -108,7 +108,7 @@ type node struct {
 	cutMu sync.Mutex
 	// since is when it was cut off; zero if it is not.
 	since time.Time
-	// removed is what Standing returns.
+	// removed is what ClusterCheck returns.
 	removed error
 	// meanwhile is called when an operation is applied and not yet answered.
 	meanwhile func()

@@ -13,7 +13,6 @@ import (
 // reader reads the replicated state, as new as a caller asks for.
 type reader struct {
 	auth       *authorizer
-	audit      *auditing
 	linearizer Linearizer
 	state      State
 	// timeout bounds the wait of a caller without a deadline.

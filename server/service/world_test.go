@@ -40,8 +40,6 @@ type world struct {
 	catchUp func()
 }
 
-var nodeA = fsmtest.NodeID("A")
-
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	c := fsmtest.New(t, time.Unix(1_700_000_000, 0), fsmtest.Member("A"))

@@ -50,7 +50,7 @@ type PeerServiceClient interface {
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
 	// Ping tells whether a node is reachable and how far it is.
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
-	// Join asks to be taken into the cluster; any member can be asked.
+	// Join asks to become a member; any member can be asked.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Transfer asks the leader to transfer leadership.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
@@ -159,7 +159,7 @@ type PeerServiceServer interface {
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
 	// Ping tells whether a node is reachable and how far it is.
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
-	// Join asks to be taken into the cluster; any member can be asked.
+	// Join asks to become a member; any member can be asked.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Transfer asks the leader to transfer leadership.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
