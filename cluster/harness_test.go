@@ -247,12 +247,15 @@ func startAll(servers ...*server) {
 	wg.Wait()
 }
 
-// startNetwork returns a running cluster with a leader.
+// startNetwork returns a running cluster with a leader, whose nodes know all members.
 func startNetwork(t *testing.T, size int, tune ...func(*cluster.Config)) *network {
 	t.Helper()
 	n := newNetwork(t, size, tune...)
 	n.run(n.servers...)
 	n.leader()
+	for _, s := range n.servers {
+		eventually(t, s.tag+" to know all members", func() bool { return len(s.state.Members()) == size })
+	}
 	return n
 }
 

@@ -8,10 +8,12 @@ import (
 )
 
 // TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther: with one of four voters down, either of
-// two others can be removed, and not both: the two that remained would be no majority.
+// two others can be removed, and not both: the two that remained would be no majority. So
+// it is from the moment that the cluster has a leader, who may not know any member yet.
 func TestTwoRemovalsAtOnceAreJudgedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	n := startNetwork(t, 4)
+	n := newNetwork(t, 4)
+	n.run(n.servers...)
 	leader := n.leader()
 	others := n.others(leader)
 	others[2].stop(true)

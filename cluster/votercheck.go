@@ -30,10 +30,13 @@ type voterCheck struct {
 }
 
 // mayRemove refuses a removal, on the leader, after which fewer than a majority of the
-// voters would answer it. It returns the index of the membership that it checked: the
-// members are read after it, so they are no older.
+// voters would answer it. It returns the index of the membership that it checked, which
+// is not 0: the members are read after it, so they are no older.
 func (c voterCheck) mayRemove(ctx context.Context, tag string) (uint64, error) {
 	_, judged := c.registry.Membership()
+	if judged == 0 { // A removal that names no membership is one without a check.
+		return 0, outcome.NewNotApplied(outcome.Starting, errors.New("the state does not have the members yet"))
+	}
 	rest := votersWithout(c.roster.refresh().members, tag)
 	if len(rest) == 0 {
 		return judged, nil // The quorum does not change, or the state refuses.

@@ -18,7 +18,7 @@ var clusterID = bytes.Repeat([]byte{0xc1}, 16)
 
 // began is the log index at which worlds begin: the cluster is formed by then, and A and
 // B have sessions.
-const began = 6
+const began = 5
 
 // sessionOf is the session with which a node begins.
 func sessionOf(node int) uint64 { return began - 1 + uint64(node) }
@@ -57,7 +57,7 @@ func newGenesis(s scenario) *fsm.State {
 		announcement(1, 1),
 	} {
 		operations := [][]byte{operation}
-		if i == 2 && s.numbers() { // It is the first entry of the newest format.
+		if i == 2 && s.numbers() {
 			operations = append(operations, encode(op.Envelope{Database: database}, &raftlogv1.SeriesDefine{
 				Name: books, Definition: op.SeriesDefinition(series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses}),
 			}))
