@@ -57,6 +57,7 @@ type engine struct {
 	quorumWatch   *quorumWatch
 	memberWatch   *memberWatch
 	leaderLoss    *leaderLoss
+	elections     *electionTimeout
 }
 
 func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (Store, error) {
@@ -98,7 +99,7 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, signal: newLeaderSignal()}
+	e := &engine{node: n, signal: newLeaderSignal(), elections: newElectionTimeout(n.cfg.Timings.Election, n.log)}
 	var err error
 	if e.witness, err = openWitness(n.cfg, n.store, n.record, n.roster, n.log); err != nil {
 		return nil, err
@@ -132,13 +133,14 @@ func (e *engine) startRaft() error {
 		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
 	})
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
-	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.transport.Writing)
+	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.transport.Writing, e.elections.termWritten)
 	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
 	e.witness.raft.Store(r)
+	e.elections.raft.Store(r)
 	store.Started()
 	e.raft, e.configuration = r, configuration{r, n.roster}
 	return nil

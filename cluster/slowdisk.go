@@ -69,8 +69,8 @@ func (d *slowDisk) slow(now time.Time) bool {
 }
 
 // watchSlowDisk has another voter elected while a write of this leader hangs, until ctx
-// or the leadership ends. If no voter is fit, as when all disks are slow, this node
-// leads on.
+// or the leadership ends. If that cannot help, or did not in an earlier leadership on this
+// slow disk, this node leads on: an election that nobody wins costs more than slow writes.
 //
 // Raft's main goroutine waits for the write, so it can transfer nothing; and it would lead
 // on, because its heartbeats come from other goroutines. So the voter gets the last step of
@@ -78,7 +78,10 @@ func (d *slowDisk) slow(now time.Time) bool {
 func (t *leaderTransfer) watchSlowDisk(ctx context.Context) {
 	term := t.raft.CurrentTerm()
 	for ctx.Err() == nil && t.raft.State() == raft.Leader && !t.replaced(term) {
-		if t.disk.hangs() {
+		switch inVain := t.toldIn != 0 && t.toldIn != term && !t.replaced(t.toldIn); {
+		case !t.disk.slow(time.Now()):
+			t.toldIn = 0
+		case t.disk.hangs() && !inVain && t.majorityWithoutSelf():
 			t.sendTimeoutNow(ctx, term)
 		}
 		select {
@@ -95,6 +98,19 @@ func (t *leaderTransfer) replaced(term uint64) bool {
 	return newest > term
 }
 
+// majorityWithoutSelf reports whether the other voters whose disks are not slow are a
+// majority. No fewer can elect a leader: they lack the entry that this node writes, so that
+// it refuses them its vote (§5.4.1).
+func (t *leaderTransfer) majorityWithoutSelf() bool {
+	quick := 0
+	for _, target := range t.targets() {
+		if !target.slow {
+			quick++
+		}
+	}
+	return quick > len(t.configuration.voters())/2
+}
+
 // sendTimeoutNow has the best target campaign, and gives it time to lead.
 func (t *leaderTransfer) sendTimeoutNow(ctx context.Context, term uint64) {
 	best, found, _ := bestTarget(t.targets())
@@ -109,6 +125,7 @@ func (t *leaderTransfer) sendTimeoutNow(ctx context.Context, term uint64) {
 		t.log.Warn("the voter did not campaign", "error", err)
 		return
 	}
+	t.toldIn = term
 	for ctx.Err() == nil && !t.replaced(term) {
 		sleep(ctx, slowTick/10)
 	}

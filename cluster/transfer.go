@@ -47,8 +47,11 @@ type leaderTransfer struct {
 	priority uint32
 	log      *slog.Logger
 	attempts transferAttempts
-	// priorityTransfers belongs to the current leadership's work.
+	// priorityTransfers and toldIn belong to the current leadership's work. toldIn is the
+	// term in which a voter was last told to campaign because of this node's slow disk; 0
+	// once the disk is not slow.
 	priorityTransfers priorityTransfers
+	toldIn            uint64
 }
 
 // request transfers leadership to the voter with this tag, wherever the leader is; see

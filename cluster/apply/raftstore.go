@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
 )
+
+// keyTerm is where the library keeps its term.
+const keyTerm = "CurrentTerm"
 
 // RaftStore is the node's store for the running Raft library (v1.7.3). The library panics
 // if it cannot write a term, or read an entry to apply: the process would end with a
@@ -28,13 +32,16 @@ type RaftStore struct {
 	// writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	writing func(term uint64)
+	// termWritten is called with the time that a new term took to write; term is the last.
+	termWritten func(took time.Duration)
+	term        uint64
 	// kept is the end of the log when all of it was to be deleted: see DeleteRange.
 	kept atomic.Uint64
 }
 
 // NewRaftStore returns s for a library that does not run yet.
-func NewRaftStore(s Store, committed func() uint64, fatal func(error), writing func(term uint64)) *RaftStore {
-	return &RaftStore{Store: s, committed: committed, fatal: fatal, writing: writing}
+func NewRaftStore(s Store, committed func() uint64, fatal func(error), writing func(term uint64), termWritten func(took time.Duration)) *RaftStore {
+	return &RaftStore{Store: s, committed: committed, fatal: fatal, writing: writing, termWritten: termWritten}
 }
 
 // Started says that the library runs.
@@ -50,7 +57,13 @@ func (s *RaftStore) exitOnError(err error) error {
 
 // SetUint64 implements raft.StableStore.
 func (s *RaftStore) SetUint64(key []byte, value uint64) error {
-	return s.exitOnError(s.Store.SetUint64(key, value))
+	begin := time.Now()
+	err := s.exitOnError(s.Store.SetUint64(key, value))
+	if err == nil && string(key) == keyTerm && value != s.term {
+		s.term = value
+		s.termWritten(time.Since(begin))
+	}
+	return err
 }
 
 // GetLog implements raft.LogStore.

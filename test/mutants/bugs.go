@@ -87,6 +87,8 @@ var bugs = []bug{
 	{name: "unknown-is-failed"},
 	{name: "unknown-is-answered"},
 	{name: "answers-swapped", quick: true},
+	// Callers of the simulation share no block.
+	{name: "block-named-for-a-place", others: test("client", "TestCallersRepeatUntilTheyKnow")},
 	{name: "operation-lost"},
 	{name: "batch-fails-as-one"},
 	{name: "stale-leader-reads"},
@@ -117,6 +119,9 @@ var bugs = []bug{
 	// A needless election breaks no promise, and nodes of the simulation close no connection as a process that ends does.
 	{name: "hint-without-asking", others: test("cluster", "TestLossEvidence")},
 	{name: "two-candidates", others: test(simulation, "TestALostLeaderCostsOneElection")},
+	// All disks of a majority must be slow for long.
+	{name: "slow-leader-calls-in-vain", others: test(simulation, "TestASlowLeaderServes")},
+	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
 
 	// The log on disk.
 	{name: "log-not-synced", quick: true},
