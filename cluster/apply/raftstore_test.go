@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -54,7 +55,7 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 		"beginning below the commit index": {1, 5, false},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -83,7 +84,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 		"an entry before the beginning": {1, true},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -114,7 +115,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 // indexes before.
 func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
 	var fatal error
-	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}}
+	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 	f := newFollower(t, s)
 	if !f.entries(1, 0, 1, 6) || !f.entries(2, 1, 6, 7) || fatal != nil {
 		t.Fatal("entries above the commit index were not replaced:", fatal)
