@@ -144,6 +144,9 @@ func (c cursor) parseToken(token string) (string, error) {
 	if len(token) > base64.RawURLEncoding.EncodedLen(1+scopeBytes+maxKeyBytes) {
 		return "", bad
 	}
+	if strings.ContainsAny(token, "\r\n") { // The decoder passes over them.
+		return "", bad
+	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) <= 1+scopeBytes || b[0] != tokenVersion || [scopeBytes]byte(b[1:]) != c.hash() {
 		return "", bad

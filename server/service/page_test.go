@@ -122,6 +122,7 @@ func TestPageLimits(t *testing.T) {
 		"token of nothing":    {ListRequest{PageToken: identities.token("")}, ReasonInvalidPageToken, "page_token"},
 		"token no UTF-8":      {ListRequest{PageToken: identities.token("\xff")}, ReasonInvalidPageToken, "page_token"},
 		"token no base64":     {ListRequest{PageToken: "!"}, ReasonInvalidPageToken, "page_token"},
+		"token of two lines":  {ListRequest{PageToken: identities.token("users") + "\n"}, ReasonInvalidPageToken, "page_token"},
 		"token too long":      {ListRequest{PageToken: strings.Repeat("A", 20_000)}, ReasonInvalidPageToken, "page_token"},
 		"token beside the prefix": {
 			ListRequest{Prefix: "u", PageToken: cursor{scope: listIdentities, database: "default", prefix: "u"}.token("x")},
