@@ -87,12 +87,12 @@ func (c *Client) sharedValue(ctx context.Context, name string, o options) (int64
 }
 
 // valueAt takes a block and returns one of its values.
-func (c *Client) valueAt(ctx context.Context, name string, place sharedRef, o options) (int64, error) {
-	blocks, err := c.takeValues(ctx, name, place.size, o)
+func (c *Client) valueAt(ctx context.Context, name string, ref sharedRef, o options) (int64, error) {
+	blocks, err := c.takeValues(ctx, name, ref.size, o)
 	if err != nil {
 		return 0, err
 	}
-	value, ok := valueAt(blocks, place.index)
+	value, ok := valueAt(blocks, ref.index)
 	if !ok {
 		return 0, errors.New("idnode: an answer with too few values")
 	}

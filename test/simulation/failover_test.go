@@ -117,12 +117,8 @@ func TestALeaderWhoseConnectionsBreakLeadsOn(t *testing.T) {
 func (c *client) loseLeader(t *testing.T, silent bool) time.Duration {
 	t.Helper()
 	nodes := c.world.founders()
-	before := c.status(t, nodes[0])
-	i := slices.IndexFunc(nodes, func(s *server) bool { return s.tag() == before.GetLeaderTag() })
-	if i < 0 {
-		t.Fatalf("there is no leader: %v", before)
-	}
-	leader, other := nodes[i], nodes[(i+1)%len(nodes)]
+	before, leader := c.status(t, nodes[0]), c.leader(t)
+	other := nodes[(slices.Index(nodes, leader)+1)%len(nodes)]
 	release := leader.hold()
 	begin := time.Now()
 	leader.current().kill(silent)
