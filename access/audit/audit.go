@@ -4,7 +4,8 @@
 // The record is a file of lines, one JSON object each. Every line holds the hash
 // of the line before it, and its own, so that a line that was changed, taken out
 // or put in is found: see Verify. Lines cut off the end, or a rewritten file, are
-// found only with a hash that was kept elsewhere.
+// found only with a hash that was kept elsewhere. A file that is moved away, or
+// emptied, is followed by another: its first line goes on with the same chain.
 //
 // The package knows nothing of what it records.
 package audit
@@ -15,10 +16,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/idnode/idnode/docid"
@@ -46,9 +43,13 @@ const (
 	EventRecover = "cluster.recover"
 	// EventDenied is a call that the caller had no right to; After says to what.
 	EventDenied = "call.denied"
-	// EventTorn says that the end of the file was cut off by a crash; Before is how
-	// many bytes of a line that was never finished were dropped.
+	// EventTorn says that the end of the file was cut off, where a crash or a failed
+	// write left it; Before is how many bytes of a line that was never finished were
+	// dropped.
 	EventTorn = "audit.torn"
+	// EventContinued is that of the first line of a file that goes on with the chain of
+	// an earlier one; After is why.
+	EventContinued = "audit.continued"
 )
 
 // Outcomes of what is recorded. A line is written before anything is done, and
@@ -109,113 +110,6 @@ type line struct {
 // not follow from each other.
 var ErrBroken = errors.New("the audit log is broken")
 
-// Log is an open audit log. It is safe for concurrent use. A nil Log records
-// nothing.
-type Log struct {
-	mu   sync.Mutex
-	file *os.File
-	seq  uint64
-	head string
-	now  func() time.Time
-	// broken is the first error of a write: what is in the file is not known then.
-	broken error
-}
-
-// Open opens the log in a file and checks it; it makes the file if it is not
-// there. It holds the file for itself until Close. A line that a crash left
-// unfinished is cut off, which is recorded. The error wraps ErrBroken for a file
-// that was changed.
-func Open(path string) (*Log, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
-	}
-	l := &Log{file: file, now: time.Now}
-	if err := l.resume(); err != nil {
-		return nil, errors.Join(fmt.Errorf("audit log %s: %w", path, err), file.Close())
-	}
-	return l, nil
-}
-
-// resume checks what is there, and goes on after its last whole line.
-func (l *Log) resume() error {
-	if err := lock(l.file); err != nil {
-		return fmt.Errorf("another process has it open: %w", err)
-	}
-	found, err := Verify(l.file)
-	if err != nil {
-		return err
-	}
-	l.seq, l.head = found.Records, found.Head
-	if found.Torn > 0 {
-		if err := l.file.Truncate(found.bytes); err != nil {
-			return err
-		}
-	}
-	if _, err := l.file.Seek(found.bytes, io.SeekStart); err != nil {
-		return err
-	}
-	if found.Torn > 0 {
-		return l.Write(Record{Event: EventTorn, Outcome: OutcomeDone, Before: found.Torn})
-	}
-	return nil
-}
-
-// Write appends a record, and returns when it is on disk. After an error nothing
-// more is written.
-func (l *Log) Write(r Record) error {
-	if l == nil {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken != nil {
-		return l.broken
-	}
-	text, hash, err := encode(line{Seq: l.seq + 1, Time: l.now().UTC(), Prev: l.head, Record: r})
-	if err == nil && len(text) > maxLine {
-		err = fmt.Errorf("audit log: a line of %d bytes, more than %d", len(text), maxLine)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = l.file.Write(text); err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil {
-		l.broken = fmt.Errorf("audit log: %w", err)
-		return l.broken
-	}
-	l.seq, l.head = l.seq+1, hash
-	return nil
-}
-
-// Close closes the file.
-func (l *Log) Close() error {
-	if l == nil {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken == nil {
-		l.broken = errors.New("audit log: closed")
-	}
-	return l.file.Close()
-}
-
-// Append records one thing in a file that no node has open, as a command does
-// that works on a stopped node. An empty path records nothing.
-func Append(path string, r Record) error {
-	if path == "" {
-		return nil
-	}
-	l, err := Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Write(r), l.Close())
-}
-
 // The hash stands at the end of a line, so that the rest is what it is of.
 const (
 	hashKey    = `,"hash":"`
@@ -228,7 +122,7 @@ const (
 func encode(l line) (text []byte, hash string, err error) {
 	body, err := json.Marshal(l)
 	if err != nil {
-		return nil, "", fmt.Errorf("audit log: %w", err)
+		return nil, "", err
 	}
 	body = []byte(docid.Escape(string(body))) // The same value, and fit for a terminal.
 	sum := sha256.Sum256(body)

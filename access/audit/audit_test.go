@@ -18,12 +18,12 @@ import (
 func written(t *testing.T, names ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l, err := Open(path)
+	l, err := Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if err := l.Write(Record{Event: EventSeed, Outcome: OutcomeDone, Principal: "ops", Name: name, Before: 7, After: 3}); err != nil {
+		if err := l.Write(t.Context(), Record{Event: EventSeed, Outcome: OutcomeDone, Principal: "ops", Name: name, Before: 7, After: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestABrokenLogIsNotGoneOnWith(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "line 1") {
+	if _, err := Open(path, nil); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("%v", err)
 	}
 	if !bytes.Equal(content(t, path), data) {
@@ -159,12 +159,12 @@ func TestATornLineIsCutOff(t *testing.T) {
 // TestTwoProcessesDoNotShareAFile: their lines would not follow from each other.
 func TestTwoProcessesDoNotShareAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l, err := Open(path)
+	l, err := Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if _, err := Open(path); err == nil {
+	if _, err := Open(path, nil); err == nil {
 		t.Error("the file was opened twice")
 	}
 }
@@ -172,14 +172,14 @@ func TestTwoProcessesDoNotShareAFile(t *testing.T) {
 // TestWritersTakeTurns: many at once make one chain.
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l, err := Open(path)
+	l, err := Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if err := l.Write(Record{Event: EventDelete, Outcome: OutcomeIntended}); err != nil {
+			if err := l.Write(t.Context(), Record{Event: EventDelete, Outcome: OutcomeIntended}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -191,7 +191,7 @@ func TestWritersTakeTurns(t *testing.T) {
 	if f, err := Verify(bytes.NewReader(content(t, path))); err != nil || f.Records != 20 {
 		t.Errorf("%+v %v", f, err)
 	}
-	if err := l.Write(Record{}); err == nil {
+	if err := l.Write(t.Context(), Record{}); err == nil {
 		t.Error("a closed log takes a record")
 	}
 }
@@ -199,7 +199,7 @@ func TestWritersTakeTurns(t *testing.T) {
 // TestNoLog records nothing, and fails nowhere.
 func TestNoLog(t *testing.T) {
 	var l *Log
-	if err := errors.Join(l.Write(Record{}), l.Close(), Append("", Record{})); err != nil {
+	if err := errors.Join(l.Write(t.Context(), Record{}), l.Close(), Append("", Record{})); err != nil {
 		t.Error(err)
 	}
 }

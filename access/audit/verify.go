@@ -12,14 +12,17 @@ import (
 	"time"
 )
 
-// maxLine is the longest line that is written and read. The longest records are
-// those of roles: two tables of a megabyte, each byte of which may become six.
+// maxLine is the longest line that is written and read: far above the longest records,
+// those of roles, with two tables.
 const maxLine = 32 << 20
 
 // Found is what is in a log.
 type Found struct {
-	// Records is how many whole lines there are.
+	// Records is how many whole lines the chain has, up to the end of the log.
 	Records uint64
+	// Earlier is how many of them are in files before this log, which goes on with
+	// their chain; 0 if it begins one.
+	Earlier uint64
 	// First and Last are the times of the first and the last one.
 	First, Last time.Time
 	// Head is the hash of the last one; empty without any.
@@ -28,6 +31,8 @@ type Found struct {
 	Torn int64
 	// bytes is where the last whole line ends.
 	bytes int64
+	// earlierHead is the hash of the last line before this log.
+	earlierHead string
 	// seen says that the hash looked for is there.
 	seen map[string]bool
 }
@@ -57,7 +62,7 @@ func VerifyWith(r io.Reader, hashes ...string) (Found, error) {
 			return f, fmt.Errorf("%w in line %d: %w", ErrBroken, f.Records+1, err)
 		}
 		for _, hash := range hashes {
-			f.seen[hash] = f.seen[hash] || hash == f.Head
+			f.seen[hash] = f.seen[hash] || hash == f.Head || hash == f.earlierHead
 		}
 	}
 }
@@ -92,10 +97,13 @@ func (f *Found) take(text []byte) error {
 	if err := json.Unmarshal(body, &l); err != nil {
 		return err
 	}
+	if f.bytes == 0 && l.Event == EventContinued && l.Seq > 0 {
+		f.Records, f.Earlier, f.Head, f.earlierHead = l.Seq-1, l.Seq-1, l.Prev, l.Prev
+	}
 	if l.Seq != f.Records+1 || l.Prev != f.Head {
 		return fmt.Errorf("it is number %d and does not follow the line before it", l.Seq)
 	}
-	if f.Records == 0 {
+	if f.bytes == 0 {
 		f.First = l.Time
 	}
 	f.Records, f.Last, f.Head, f.bytes = l.Seq, l.Time, hash, f.bytes+int64(len(text))

@@ -82,7 +82,7 @@ var parts = []part{
 	{folder: "server/hostcheck", floor: 0},
 	{folder: "server/heap", floor: 0},
 	{folder: "server/sdnotify", floor: 0},
-	{folder: "access/audit", floor: 0, beside: []string{"docid"}},
+	{folder: "access/audit", floor: 0, beside: []string{"docid", "internal/syncdir"}},
 	{folder: "access/rights", floor: 0, pure: true, beside: []string{"docid", "internal/exactproto", "proto/raftlog/v1"}, modules: []string{protobuf}},
 	{folder: "internal/exactproto", floor: 0, pure: true, modules: []string{protobuf}},
 	{folder: "internal/fileowner", floor: 0},

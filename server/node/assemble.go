@@ -272,7 +272,7 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	if n.cfg.Audit == "" {
 		return nil, nil
 	}
-	log, err := audit.Open(n.cfg.Audit)
+	log, err := audit.Open(n.cfg.Audit, n.log)
 	var inaccessible *fs.PathError
 	switch {
 	case errors.As(err, &inaccessible):
@@ -280,7 +280,7 @@ func (n *Node) openAudit() (service.Auditor, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w; see 'idnode audit verify', keep the file, and begin another", err)
 	}
-	n.audit = log
+	n.audit, n.readiness.audit = log, log
 	return log, nil
 }
 

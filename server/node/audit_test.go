@@ -1,6 +1,7 @@
 package node
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,5 +26,29 @@ func TestAnAuditLogThatCannotBeOpened(t *testing.T) {
 		if strings.Contains(err.Error(), "keep the file") != keep {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// TestAFailedAuditLogIsTold with the readiness of a node that is ready all the same.
+func TestAFailedAuditLogIsTold(t *testing.T) {
+	t.Parallel()
+	c := configs(t, "A")["A"]
+	c.Audit = filepath.Join(t.TempDir(), "audit")
+	n := run(t, c)
+	n.ready()
+	if _, text := n.get("/readyz"); strings.Contains(text, "AUDIT_FAILED") {
+		t.Errorf("nothing failed yet: %s", text)
+	}
+	if err := os.Rename(c.Audit, c.Audit+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.Audit, []byte("no record\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n.audit.Reopen(t.Context()) == nil {
+		t.Error("it goes on with another log")
+	}
+	if status, text := n.get("/readyz"); status != http.StatusOK || !strings.Contains(text, "warning: ") || !strings.Contains(text, "AUDIT_FAILED") {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/idnode/idnode/access/audit"
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
@@ -22,6 +23,8 @@ type readiness struct {
 	cluster *cluster.Node
 	state   *fsm.State
 	keeper  *etags.Keeper
+	// audit may be nil.
+	audit *audit.Log
 	// health is what callers over gRPC are told.
 	health *grpcapi.Health
 	// started says that the node has been ready once, stopping that it will not be
@@ -124,6 +127,9 @@ func (r *readiness) warnings() []string {
 	warnings := r.cluster.Warnings()
 	if r.cluster.StorageFull() {
 		warnings = append(warnings, fullWarning)
+	}
+	if err := r.audit.Err(); err != nil {
+		warnings = append(warnings, fmt.Sprintf("calls that must be recorded are refused with AUDIT_FAILED, until one of them can be: %v", err))
 	}
 	if r.cluster.StorageSlow() {
 		warnings = append(warnings, slowWarning)

@@ -104,7 +104,7 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (fsm.Recovered, error)
 	if err != nil {
 		return fsm.Recovered{}, err
 	}
-	if err := log.Write(entry); err != nil {
+	if err := log.Write(ctx, entry); err != nil {
 		return fsm.Recovered{}, errors.Join(err, log.Close())
 	}
 	begin()
@@ -116,7 +116,7 @@ func (r *Recovery) Run(ctx context.Context, begin func()) (fsm.Recovered, error)
 	entry.After = map[string]any{
 		"cluster": hex.EncodeToString(done.ClusterID), "epoch": done.Epoch, "members": r.Keep, "removed": done.Removed, "skip_ahead": r.SkipAhead,
 	}
-	unrecorded := errors.Join(log.Write(entry), log.Close())
+	unrecorded := errors.Join(log.Write(context.WithoutCancel(ctx), entry), log.Close())
 	switch {
 	case failed != nil:
 		return fsm.Recovered{}, errors.Join(failed, unrecorded)
@@ -151,7 +151,7 @@ func (r *Recovery) openAudit() (*audit.Log, error) {
 	if r.Audit == "" {
 		return nil, nil
 	}
-	log, err := audit.Open(r.Audit)
+	log, err := audit.Open(r.Audit, r.Logger)
 	if err != nil {
 		return nil, err
 	}

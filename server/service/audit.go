@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -13,9 +14,12 @@ import (
 
 // Auditor keeps the record of what changed the cluster; *audit.Log is one.
 type Auditor interface {
-	// Write returns when the record is on disk.
-	Write(r audit.Record) error
+	// Write returns when the record is on disk, or ctx has ended.
+	Write(ctx context.Context, r audit.Record) error
 }
+
+// recordTimeout bounds the wait for a disk to take a record.
+const recordTimeout = 2 * time.Second
 
 // auditing records what changes the cluster, and calls that were denied.
 type auditing struct {
@@ -62,7 +66,7 @@ func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (cha
 	if err == nil || done.partly {
 		r.Before, r.After, r.Index = done.before, done.after, done.index
 	}
-	if failed := a.log.Write(r); failed != nil {
+	if failed := a.write(context.WithoutCancel(ctx), r); failed != nil {
 		a.logger.ErrorContext(ctx, "the outcome of a call is not in the audit log", "event", r.Event, "outcome", r.Outcome, "error", failed)
 	}
 	return err
@@ -72,10 +76,17 @@ func (a *auditing) audited(ctx context.Context, r audit.Record, call func() (cha
 func (a *auditing) record(ctx context.Context, r *audit.Record) error {
 	who := a.auth.caller(ctx)
 	r.Principal, r.Address, r.Node = who.Principal, who.Address, a.tag.confirmed()
-	if err := a.log.Write(*r); err != nil {
+	if err := a.write(ctx, *r); err != nil {
 		return unavailable(ReasonAuditFailed, "the node cannot record the call, so it is not made", retryQuorum, err)
 	}
 	return nil
+}
+
+// write waits for recordTimeout at most: a disk that hangs holds up no call.
+func (a *auditing) write(ctx context.Context, r audit.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	return a.log.Write(ctx, r)
 }
 
 // A denied caller can ask as often as it likes: these are the records written a

@@ -2,10 +2,12 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,13 +18,19 @@ import (
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
-// auditor remembers records; after fail it takes none.
+// auditor remembers records; after fail it takes none, and one that hangs takes them when
+// nobody waits any more.
 type auditor struct {
 	records []audit.Record
 	fail    error
+	hangs   bool
 }
 
-func (a *auditor) Write(r audit.Record) error {
+func (a *auditor) Write(ctx context.Context, r audit.Record) error {
+	if a.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if a.fail == nil {
 		a.records = append(a.records, r)
 	}
@@ -191,6 +199,28 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 			t.Errorf("%s, which is not recorded: %v", name, err)
 		}
 	}
+}
+
+// TestADiskThatHangsHoldsUpNoCall: a call that cannot be recorded is refused in time, and
+// the answer of one that was made is given in time.
+func TestADiskThatHangsHoldsUpNoCall(t *testing.T) {
+	n, a := newAuditedNode(t)
+	synctest.Test(t, func(t *testing.T) {
+		made := false
+		call := func() (change, error) {
+			made, a.hangs = true, true
+			return change{}, nil
+		}
+		began := time.Now()
+		if err := n.audited(as("ops"), audit.Record{Event: audit.EventSeed}, call); err != nil || !made {
+			t.Errorf("the record before was written, and the call is made: %t, %v", made, err)
+		}
+		made = false
+		wantError(t, n.audited(as("ops"), audit.Record{Event: audit.EventSeed}, call), Unavailable, ReasonAuditFailed, "")
+		if took := time.Since(began); made || took != 2*recordTimeout {
+			t.Errorf("after %s; the call without a record was made: %t", took, made)
+		}
+	})
 }
 
 // TestDenialsAreRecorded, with who was denied what.

@@ -455,7 +455,7 @@ func TestSeriesAreInTheAuditLog(t *testing.T) {
 // memoryAudit keeps records.
 type memoryAudit struct{ records []audit.Record }
 
-func (m *memoryAudit) Write(r audit.Record) error {
+func (m *memoryAudit) Write(_ context.Context, r audit.Record) error {
 	m.records = append(m.records, r)
 	return nil
 }
