@@ -88,20 +88,34 @@ func (s *etagStore) skipAhead(by uint64) {
 	}
 }
 
-// restore takes over a record of a snapshot.
+// restore takes over a record of a snapshot: a node's first, or one with its further
+// databases. The hash follows with restored.
 func (s *etagStore) restore(m *raftlogv1.EtagRecord, members *memberStore) error {
 	node, member := members.present(m.GetNode())
-	if member == nil || s.byNode[node] != nil {
+	e := s.byNode[node]
+	if member == nil || e != nil && (len(m.GetCeilings()) == 0 || m.GetStart() != e.start) {
 		return corrupt("etags of %x, which is not a member, or twice", m.GetNode())
 	}
-	e := &etagRecord{node: node, start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
+	if e == nil {
+		e = &etagRecord{node: node, start: m.GetStart(), clean: m.GetClean(), floor: m.GetFloor()}
+		s.byNode[node] = e
+	}
 	for _, ceiling := range m.GetCeilings() {
+		if n := len(e.counters); n > 0 && e.counters[n-1].database >= ceiling.GetDatabase() {
+			return corrupt("etags of %x with %q behind %q", m.GetNode(), ceiling.GetDatabase(), e.counters[n-1].database)
+		}
 		e.counters = append(e.counters, etagCounter{
 			database: ceiling.GetDatabase(), ceiling: ceiling.GetCeiling(), last: ceiling.GetLast(), floor: ceiling.GetFloor(),
 		})
 	}
-	s.put(e)
 	return nil
+}
+
+// restored ends the restoring of records.
+func (s *etagStore) restored() {
+	for _, e := range s.byNode {
+		s.hash.Add(hashEtags(e))
+	}
 }
 
 // state returns the record as the API says it.

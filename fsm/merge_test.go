@@ -211,7 +211,7 @@ func TestGivenTagsStayGiven(t *testing.T) {
 		return &raftlogv1.GivenTag{Tag: tag, Id: nodeNamed("other " + tag), Etags: []*raftlogv1.EtagRaiseTo{{Database: "db", Ceiling: 500}}}
 	}
 	same := &raftlogv1.GivenTag{Tag: "A", Id: nodeNamed("node A")}
-	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, other("D"), other("E")}})))
+	got := l.mustApplied(l.do(opMergeClusterOf(&raftlogv1.MergeCluster{Tags: []*raftlogv1.GivenTag{same, {Tag: "D", Id: nodeNamed("other D")}, other("D"), other("E")}})))
 	diff(t, int64(2), got.GetMergeCluster().GetGiven())
 	if tag := l.do(&raftlogv1.Operation{Op: &raftlogv1.Operation_MemberAdd{MemberAdd: &raftlogv1.MemberAdd{
 		Member: &raftlogv1.Member{Id: nodeNamed("new")},

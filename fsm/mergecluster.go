@@ -82,10 +82,14 @@ func (p *clusterPlan) tag(m *raftlogv1.MergeCluster, given *raftlogv1.GivenTag) 
 	return p.share(m, given, nodeid.ID(owner.GetId()))
 }
 
-// retire plans a removed member under the tag.
+// retire plans a removed member under the tag. A tag is given several times if its node's
+// etags do not fit in one.
 func (p *clusterPlan) retire(given *raftlogv1.GivenTag) *refusal {
 	for _, r := range p.retired {
-		if r.GetTag() == given.GetTag() || bytes.Equal(r.GetId(), given.GetId()) {
+		switch sameTag, sameID := r.GetTag() == given.GetTag(), bytes.Equal(r.GetId(), given.GetId()); {
+		case sameTag && sameID:
+			return nil
+		case sameTag || sameID:
 			return invalid("tags", "two have the same id, or the tag %s", given.GetTag())
 		}
 	}

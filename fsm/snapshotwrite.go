@@ -78,7 +78,7 @@ func (s *Snapshot) writeCluster(out *snapshotWriter) {
 		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Member{Member: m}})
 	}
 	for _, e := range s.etags {
-		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: e.message()}})
+		e.write(out)
 	}
 }
 
@@ -115,13 +115,22 @@ func (s *Snapshot) changedSettings() []settingID {
 	return ids
 }
 
-// message returns a node's etags as a record.
-func (e *etagRecord) message() *raftlogv1.EtagRecord {
-	m := &raftlogv1.EtagRecord{Node: e.node[:], Start: e.start, Clean: e.clean, Floor: e.floor}
-	for _, c := range e.counters {
-		m.Ceilings = append(m.Ceilings, &raftlogv1.EtagCeiling{Database: c.database, Ceiling: c.ceiling, Last: c.last, Floor: c.floor})
+// etagsInRecord is how many databases a record of etags has at most: with the longest
+// names it is as long as the largest records of other kinds.
+const etagsInRecord = 256
+
+// write writes a node's etags: one record, and more for databases that do not fit.
+func (e *etagRecord) write(out *snapshotWriter) {
+	counters := e.counters
+	for more := true; more; more = len(counters) > 0 {
+		m := &raftlogv1.EtagRecord{Node: e.node[:], Start: e.start, Clean: e.clean, Floor: e.floor}
+		n := min(len(counters), etagsInRecord)
+		for _, c := range counters[:n] {
+			m.Ceilings = append(m.Ceilings, &raftlogv1.EtagCeiling{Database: c.database, Ceiling: c.ceiling, Last: c.last, Floor: c.floor})
+		}
+		counters = counters[n:]
+		out.record(&raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Etag{Etag: m}})
 	}
-	return m
 }
 
 // write writes a session: a record without results, then one record for each

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/idnode/idnode/backup"
+	"github.com/idnode/idnode/hilo"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/transfer/counterfile"
@@ -26,14 +27,19 @@ type Backup struct {
 	// databases are by number.
 	databases []string
 	members   []*raftlogv1.Member
-	etags     map[string]*raftlogv1.EtagRecord // by the node's raw id
+	etags     map[string][]*raftlogv1.EtagCeiling // by the node's raw id
 	settings  []*raftlogv1.SettingRecord
 	floor     *raftlogv1.FloorRecord
+
+	// RangesOf is the HiLo counter that its clients move furthest if each that holds one of
+	// its ranges takes one more, and NextRanges by how much.
+	RangesOf   string
+	NextRanges int64
 }
 
 // Open reads a whole backup, of which nothing counts if it is damaged.
 func Open(path string) (*Backup, error) {
-	b := &Backup{Path: path, etags: map[string]*raftlogv1.EtagRecord{}, Info: &idnodev1.BackupInfo{Counts: &idnodev1.StateCounts{}}}
+	b := &Backup{Path: path, etags: map[string][]*raftlogv1.EtagCeiling{}, Info: &idnodev1.BackupInfo{Counts: &idnodev1.StateCounts{}}}
 	if err := b.each(b.count); err != nil {
 		return nil, err
 	}
@@ -106,11 +112,15 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 		b.members = append(b.members, r.Member)
 		b.Info.Members = append(b.Info.Members, memberInfo(r.Member))
 	case *raftlogv1.SnapshotRecord_Etag:
-		b.etags[string(r.Etag.GetNode())] = r.Etag
+		node := string(r.Etag.GetNode())
+		b.etags[node] = append(b.etags[node], r.Etag.GetCeilings()...)
 	case *raftlogv1.SnapshotRecord_Floor:
 		b.floor = r.Floor
 	case *raftlogv1.SnapshotRecord_Request:
 		b.Info.Counts.RequestIds++
+	case *raftlogv1.SnapshotRecord_Hilo:
+		b.countRanges(r.Hilo)
+		return b.countName(m)
 	case *raftlogv1.SnapshotRecord_Roles:
 	case *raftlogv1.SnapshotRecord_Series, *raftlogv1.SnapshotRecord_SeriesNumbers, *raftlogv1.SnapshotRecord_SeriesLost:
 		return b.countSeries(m)
@@ -118,6 +128,17 @@ func (b *Backup) count(m *raftlogv1.SnapshotRecord) error {
 		return b.countName(m)
 	}
 	return nil
+}
+
+// countRanges counts what the holders of a counter's ranges may take next.
+func (b *Backup) countRanges(h *raftlogv1.HiLoRecord) {
+	moved := int64(0)
+	for _, o := range h.GetOutstanding() {
+		moved += hilo.NextSize(o.GetHigh()-o.GetLow()+1, 0, true) // At once, so the most.
+	}
+	if moved > b.NextRanges {
+		b.RangesOf, b.NextRanges = h.GetTag(), moved
+	}
 }
 
 // countSeries counts a record of a series.

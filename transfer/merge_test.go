@@ -125,7 +125,7 @@ func TestRestore(t *testing.T) {
 	}
 	want := []proto.Message{
 		&idnodev1.MergeClusterRequest{ShareTags: true, EtagFloor: 100, Floor: 110, Tags: []*idnodev1.GivenTag{
-			{Tag: "A", Id: "aa"}, {Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
+			{Tag: "A", Id: "aa", Etags: []*idnodev1.EtagCeiling{{Database: "shop", Ceiling: 170}}},
 		}},
 		&idnodev1.UpdateSettingRequest{Key: "max-claims", Value: 9},
 		&idnodev1.MergeCountersRequest{Database: "shop", Claims: []string{"c"}},

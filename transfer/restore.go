@@ -110,16 +110,22 @@ func (r *Restore) clusterRequests() []*idnodev1.MergeClusterRequest {
 		return requests
 	}
 	for _, m := range r.Backup.members {
-		for _, e := range r.Backup.etags[string(m.GetId())].GetCeilings() {
-			add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId()), Etags: []*idnodev1.EtagCeiling{
-				{Database: e.GetDatabase(), Ceiling: r.pastEtags(e)},
-			}}, tagBytes+len(e.GetDatabase()))
+		for _, e := range r.Backup.etags[string(m.GetId())] {
+			tags, bytes := requests[len(requests)-1].GetTags(), tagBytes+len(e.GetDatabase())
+			if tags[len(tags)-1].GetTag() != m.GetTag() || size+bytes > mergeBytes {
+				add(&idnodev1.GivenTag{Tag: m.GetTag(), Id: hex.EncodeToString(m.GetId())}, tagBytes)
+				tags = requests[len(requests)-1].GetTags()
+			}
+			// The state merges all etags of a tag at once.
+			last := tags[len(tags)-1]
+			last.Etags = append(last.Etags, &idnodev1.EtagCeiling{Database: e.GetDatabase(), Ceiling: r.pastEtags(e)})
+			size += bytes
 		}
 	}
 	return requests
 }
 
-// A request holds so many tags, each of about so many bytes.
+// A request holds so many tags, each of about so many bytes, as is a database's etag.
 const maxTags, tagBytes = 100, 64
 
 // pastEtags is above every etag that the node may have used.

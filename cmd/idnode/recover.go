@@ -33,7 +33,8 @@ many nodes are lost for good that no majority can ever be had again.
 
 The lost nodes may have agreed on ids that no survivor knows of. So every counter
 skips ahead by --skip-ahead, which must be more than what was given between the
-last entry that a survivor has and the loss; numbers are cheap. Claims that only
+last entry that a survivor has and the loss, with up to 1048576 for each client's
+HiLo range and each node's reserve; numbers are cheap. Claims that only
 the lost nodes knew of are lost. The cluster has a new id: lost nodes that come
 back are refused by the survivors. Never start them again with their old data:
 enough of them together would go on as the old cluster.

@@ -42,7 +42,9 @@ the backup is of this very cluster, say how far its counters may have come since
 
   --skip-ahead N   every counter goes on N above the backup's; counters of names
                    that the backup does not know go on above N, also those that
-                   the cluster has used already
+                   the cluster has used already. A HiLo counter moves by whole
+                   ranges: count up to 1048576 for each client, and for each node
+                   that keeps a reserve
   --floor FILE     a CSV (database,kind,name,value) with values that are taken,
                    such as the highest ones in the applications' own database
 
@@ -95,6 +97,10 @@ func (r *restore) run(ctx context.Context, s *clusterClient, path string) (err e
 	}
 	if err := r.check(); err != nil {
 		return err
+	}
+	if r.skip > 0 && r.skip < r.backup.NextRanges {
+		fmt.Fprintf(r.sure.err, "warning: --skip-ahead %d is too little: the counter %s moves by %d if each client that the backup knows takes one more range\n",
+			r.skip, quote(r.backup.RangesOf), r.backup.NextRanges)
 	}
 	if err := r.sure.ask(r.question()); err != nil {
 		return err

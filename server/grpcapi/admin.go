@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,32 +27,43 @@ func (s adminServer) Backup(req *idnodev1.BackupRequest, stream grpc.ServerStrea
 	return nil
 }
 
-// pieces sends what is written to it.
+// pieces sends what is written to it, cut into messages of pieceBytes at most.
 type pieces struct {
 	stream grpc.ServerStreamingServer[idnodev1.BackupResponse]
 }
 
-// pieceTime is what the reader of a backup may take for one piece, of 64 KiB. A reader
-// that stops would keep others from their backups.
-const pieceTime = 30 * time.Second
+const (
+	pieceBytes = 64 << 10
+	// pieceTime is what the reader of a backup may take for one piece. A reader that stops
+	// would keep others from their backups.
+	pieceTime = 30 * time.Second
+)
 
 var errNotRead = errors.New("the reader of the backup took no piece for half a minute")
 
-// Write implements io.Writer. The stream may hold on to what it sends. When it is told
-// of an error the handler ends, which ends the stream and what waits to be sent on it.
-func (p pieces) Write(b []byte) (int, error) {
+// Write implements io.Writer.
+func (p pieces) Write(b []byte) (written int, err error) {
+	for piece := range slices.Chunk(b, pieceBytes) {
+		if err := p.send(piece); err != nil {
+			return written, err
+		}
+		written += len(piece)
+	}
+	return written, nil
+}
+
+// send sends one message. The stream may hold on to what it sends. When it is told of an
+// error the handler ends, which ends the stream and what waits to be sent on it.
+func (p pieces) send(b []byte) error {
 	sent, piece := make(chan error, 1), &idnodev1.BackupResponse{Data: bytes.Clone(b)}
 	go func() { sent <- p.stream.Send(piece) }()
 	timer := time.NewTimer(pieceTime)
 	defer timer.Stop()
 	select {
 	case err := <-sent:
-		if err != nil {
-			return 0, err
-		}
-		return len(b), nil
+		return err
 	case <-timer.C:
-		return 0, errNotRead
+		return errNotRead
 	}
 }
 

@@ -2,7 +2,12 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +15,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/idnode/idnode/fsm/fsmtest"
+	"github.com/idnode/idnode/fsm/op"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+	"github.com/idnode/idnode/transfer"
 )
 
 // slowReader is a stream whose reader takes a piece after so long.
@@ -59,4 +68,71 @@ func TestBackupOfASlowReader(t *testing.T) {
 			t.Errorf("%d pieces for a slow reader: %v", r.pieces, err)
 		}
 	})
+}
+
+// TestManyDatabasesAreBackedUpAndRestored: the etags of one node are more than a message, and
+// its tag goes on in a cluster that lacks another tag of the backup.
+func TestManyDatabasesAreBackedUpAndRestored(t *testing.T) {
+	const databases, ceiling, skip = 40_000, 1_000, 500
+	gone := fsmtest.Member("A")
+	gone.Id = fsmtest.NodeID("X")
+	cluster := fsmtest.New(t, time.Unix(0, 1_700_000_000_000_000_123), gone, fsmtest.Member("C"))
+	from := serveFrom(t, &backend{Cluster: cluster, t: t, state: cluster.State}, Config{}, nil)
+	from.allow(t, databases)
+	raise := &raftlogv1.EtagRaise{Node: gone.GetId()}
+	for i := range databases {
+		raise.Raise = append(raise.Raise, &raftlogv1.EtagRaiseTo{Database: fmt.Sprintf("%0128d", i), Ceiling: ceiling})
+	}
+	from.Must(op.Envelope{}, raise)
+	from.Must(op.Envelope{}, &raftlogv1.EtagRaise{Node: fsmtest.NodeID("C"), Raise: raise.GetRaise()[:1]})
+	path := filepath.Join(t.TempDir(), "many.backup")
+	if _, err := transfer.SaveBackup(path, from.backupInto(t)); err != nil {
+		t.Fatal(err)
+	}
+
+	to := serve(t, Config{}, nil)
+	to.allow(t, databases)
+	b, err := transfer.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(ctx context.Context, call func(context.Context, grpc.ClientConnInterface) error) error {
+		return call(ctx, to.conn)
+	}
+	restored, _, err := (&transfer.Restore{Backup: b, Call: call, SkipAhead: skip, ShareTags: true}).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if restored.GetGiven() != 1 || !slices.Equal(restored.GetShared(), []string{"A"}) {
+		t.Errorf("%d tags are given, and %s shared", restored.GetGiven(), restored.GetShared())
+	}
+	etags := to.State.Etags(fsmtest.NodeID("A")).GetDatabases()
+	if len(etags) != databases || slices.ContainsFunc(etags, func(e *raftlogv1.EtagDatabase) bool { return e.GetFloor() != ceiling+skip }) {
+		t.Errorf("the etags of %d databases go on above others than %d", len(etags), ceiling+skip)
+	}
+}
+
+// allow lets the cluster have so many databases.
+func (r *rig) allow(t *testing.T, databases int64) {
+	t.Helper()
+	if _, err := r.cluster.UpdateSetting(t.Context(), &idnodev1.UpdateSettingRequest{Key: "max-databases", Value: databases}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backupInto writes a backup into a file.
+func (r *rig) backupInto(t *testing.T) transfer.Write {
+	return func(file *os.File) error {
+		stream, err := idnodev1.NewAdminServiceClient(r.conn).Backup(t.Context(), &idnodev1.BackupRequest{})
+		for err == nil {
+			var piece *idnodev1.BackupResponse
+			if piece, err = stream.Recv(); err == nil {
+				_, err = file.Write(piece.GetData())
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
 }

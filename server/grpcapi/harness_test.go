@@ -154,7 +154,12 @@ const heldBytes = 16 << 20
 // serve serves the API over memory until the test ends. register may be nil.
 func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 	t.Helper()
-	r := &rig{backend: newBackend(t), health: NewHealth(), log: &logbuffer.Buffer{}}
+	return serveFrom(t, newBackend(t), cfg, register)
+}
+
+func serveFrom(t testing.TB, b *backend, cfg Config, register func(*grpc.Server)) *rig {
+	t.Helper()
+	r := &rig{backend: b, health: NewHealth(), log: &logbuffer.Buffer{}}
 	r.service = newService(t, r.backend)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
