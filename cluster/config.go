@@ -21,6 +21,7 @@ const (
 	DefaultStallLimit       = 3 * time.Second
 	DefaultLeaderPriority   = 1
 	DefaultPromoteAfter     = 2 * time.Second
+	DefaultTrustWait        = time.Minute
 	DefaultFreeBytes        = 64 << 20
 	DefaultLinger           = 8 * time.Millisecond
 	DefaultCallLimit        = 2100 * time.Millisecond
@@ -171,6 +172,13 @@ type Config struct {
 	// forget how far they saw this node's disk, and it is not compared with this node's
 	// own record.
 	TrustData bool
+	// TrustWait is how long such a node waits, before it takes part in an election, until all
+	// members have greeted it.
+	TrustWait time.Duration
+
+	// ClusterID is the id of the node's cluster as its operator knows it, 32 hexadecimal
+	// digits; empty if it is not known. A node joins no other.
+	ClusterID string
 
 	// LogFormat is the newest log format the state machine reads.
 	LogFormat uint32
@@ -233,6 +241,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.LeaderPriority = new(uint32(DefaultLeaderPriority))
 	}
 	c.PromoteAfter = cmp.Or(c.PromoteAfter, DefaultPromoteAfter)
+	c.TrustWait = cmp.Or(c.TrustWait, DefaultTrustWait)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, DefaultFreeBytes)
 	c.Commit.CallLimit = cmp.Or(c.Commit.CallLimit, DefaultCallLimit)
 	c.LeaderWait = cmp.Or(c.LeaderWait, c.Commit.CallLimit-reasonTime)

@@ -293,7 +293,9 @@ func (e *engine) startLoops() {
 	l.run(e.leaderLoss.run)
 	l.run(e.pinger.run)
 	l.run(e.witness.keep)
-	l.run(func(ctx context.Context) { greetMembers(ctx, e.node.roster, e.node.record, e.transport, l) })
+	l.run(func(ctx context.Context) {
+		greetMembers(ctx, e.node.roster, e.node.record, e.transport, l, pausesOf(e.node.cfg))
+	})
 	l.run(e.leadership.monitor)
 	l.run(e.announcer.run)
 	l.run(e.snapshotByBytes)

@@ -15,16 +15,26 @@ const (
 	// greetFirst is the pause after the first greetings at the start, and grows up to
 	// greetEvery. It is well below a heartbeat timeout: elections wait for greetings.
 	greetFirst, greetEvery = 70 * time.Millisecond, time.Second
-	// maxPauses is the number of pauses, 490 ms in total, after which elections no longer
+	// greetPauses is the number of pauses, 490 ms in total, after which elections no longer
 	// wait for a member that has not answered. That is long for an answer, or for another
 	// attempt after a refused connection. Pauses are counted, not time: messages that
 	// arrive while this process is paused are read in the next one.
-	maxPauses = 3
+	greetPauses = 3
 )
+
+// pausesOf returns how many pauses elections wait for members that have not answered.
+func pausesOf(c Config) int {
+	if c.TrustData {
+		return greetPauses + int(c.TrustWait/greetEvery)
+	}
+	return greetPauses
+}
 
 // greetMembers greets all members until each has accepted this process once: if this
 // node's disk was set back, a member that knows refuses the greeting.
-func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *transport.Transport, l *lifecycle) {
+//
+// Elections wait so many pauses for members that have not answered.
+func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *transport.Transport, l *lifecycle, pauses int) {
 	notGreeted := func() (left []raft.ServerID) {
 		for _, m := range members.refresh().members {
 			if id := member.ServerID(m.GetId()); !m.GetRemoved() && !own.isSelf(m) && !t.Greeted(id) {
@@ -33,7 +43,7 @@ func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *tran
 		}
 		return left
 	}
-	greetAll(ctx, notGreeted, t.StopWaiting, func(id raft.ServerID, done func()) {
+	greetAll(ctx, notGreeted, pauses, t.StopWaiting, func(id raft.ServerID, done func()) {
 		l.run(func(ctx context.Context) {
 			defer done()
 			_ = t.Greet(ctx, id) // It is tried again.
@@ -43,7 +53,7 @@ func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *tran
 
 // greetAll greets the members in left until none is left. No greeting waits for another.
 // It calls stopWaiting once.
-func greetAll(ctx context.Context, left func() []raft.ServerID, stopWaiting func(), greet func(id raft.ServerID, done func())) {
+func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, stopWaiting func(), greet func(id raft.ServerID, done func())) {
 	var underWay sync.Map
 	pauses := 0
 	for pause := greetFirst; ctx.Err() == nil; pause = min(2*pause, greetEvery) {

@@ -26,7 +26,7 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 		}
 		waited := time.Duration(0)
 		stopWaiting := func() { waited = time.Since(began) }
-		greetAll(t.Context(), left, stopWaiting, func(id raft.ServerID, done func()) {
+		greetAll(t.Context(), left, pausesOf(Config{}), stopWaiting, func(id raft.ServerID, done func()) {
 			if id == "gone" {
 				time.AfterFunc(1500*time.Millisecond, func() { gone.Add(1); done() })
 				return

@@ -76,8 +76,8 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		// Only a state after an applied entry is sent: see apply.States.
 		state := e.machine.States().Newest()
 		reply.StateIndex, reply.StateHash = state.Index, state.Hash
-		own := e.witness.Own()
-		reply.Term, reply.CommittedIndex, reply.Process = own.Term, own.Committed, e.transport.Process()
+		reply.Term, reply.CommittedIndex = e.witness.reached()
+		reply.Process = e.transport.Process()
 		reply.LeaderContact = e.leaderLoss.contact()
 		if leader, ok := e.transfer.leader(); ok {
 			reply.Leader = leader.GetId()

@@ -156,7 +156,7 @@ func TestATrustedDirectoryIsAccepted(t *testing.T) {
 	wantSetBack(t, lost)
 	lost.stop(true)
 	for _, trusted := range []bool{true, false} {
-		lost.open(func(c *cluster.Config) { c.PeerList, c.TrustData = n.peers, trusted })
+		lost.open(func(c *cluster.Config) { c.PeerList, c.TrustData, c.TrustWait = n.peers, trusted, time.Second })
 		lost.start()
 		values(t, lost, given, 5)
 		n.agree()

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +69,8 @@ func openWitness(cfg Config, s Store, own *nodeRecord, members *roster, log *slo
 	}
 	switch {
 	case cfg.TrustData:
-		log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. What was acknowledged since may be lost, and be given again. Start it without --trust-data the next time",
-			"log_ends_at", stored.Last, "term", stored.Term, "known_committed", known.Committed)
+		log.Warn("THE DATA DIRECTORY IS TRUSTED, even if it is an older copy: the other members forget how far they saw this node's disk. What was acknowledged since may be lost, and be given again. Until all members have met this node, or the wait has passed, it elects nobody, and then only the one whose log reaches furthest. Start it without --trust-data the next time",
+			"wait", cfg.TrustWait, "log_ends_at", stored.Last, "term", stored.Term, "known_committed", known.Committed)
 		p.floor = 0
 	case stored.Last < known.Committed:
 		return nil, setBackError(fmt.Sprintf("entry %d was committed, and the log ends at %d", known.Committed, stored.Last))
@@ -93,14 +95,29 @@ func countStart(s Store, trusted bool) (p witness.DiskState, err error) {
 	if p.Term, err = numberIn(s, keyTerm); err != nil {
 		return p, err
 	}
-	if p.Last, err = s.LastIndex(); err != nil {
-		return p, err
+	p.Last, p.LastTerm, err = endOf(s)
+	return p, err
+}
+
+// endOf returns the index and the term of the newest entry, or of the newest snapshot's end.
+func endOf(s Store) (last, term uint64, err error) {
+	if last, err = s.LastIndex(); err != nil {
+		return 0, 0, err
+	}
+	var newest raft.Log
+	switch err := s.GetLog(last, &newest); {
+	case err == nil:
+		term = newest.Term
+	case last > 0 && !errors.Is(err, raft.ErrLogNotFound):
+		return 0, 0, err
 	}
 	snapshots, err := s.Snapshots().List()
 	for _, meta := range snapshots {
-		p.Last = max(p.Last, meta.Index)
+		if meta.Index >= last {
+			last, term = meta.Index, meta.Term
+		}
 	}
-	return p, err
+	return last, term, err
 }
 
 // numberIn returns a number of the store, 0 if it was never set. The library, too,
@@ -119,10 +136,31 @@ func (p *diskWitness) Own() witness.DiskState {
 	if r == nil {
 		return now
 	}
-	now.Last = r.LastIndex()
+	stats := r.Stats()
+	now.Last, now.LastTerm = statOf(stats, "last_log_index"), statOf(stats, "last_log_term")
+	if snapshot := statOf(stats, "last_snapshot_index"); snapshot >= now.Last {
+		now.Last, now.LastTerm = snapshot, statOf(stats, "last_snapshot_term")
+	}
 	now.Term = r.CurrentTerm() // After Last: see witness.DiskState.
 	now.Committed = min(r.CommitIndex(), now.Last)
 	return now
+}
+
+// statOf returns a number of the library's figures, which it gives as text. Nothing else of
+// it has the term of the last entry.
+func statOf(stats map[string]string, name string) uint64 {
+	n, _ := strconv.ParseUint(stats[name], 10, 64) // It always is one.
+	return n
+}
+
+// reached returns the term on this node's disk, and an index that it knows to be committed.
+func (p *diskWitness) reached() (term, committed uint64) {
+	r := p.raft.Load()
+	if r == nil {
+		return p.stored.Term, 0
+	}
+	last := r.LastIndex()
+	return r.CurrentTerm(), min(r.CommitIndex(), last)
 }
 
 // committed returns the newest index that this node knows to be committed.

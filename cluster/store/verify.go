@@ -21,11 +21,26 @@ type LogReport struct {
 	// First and Last are the indexes of the log's ends, zero if it has no entry, and
 	// FirstTerm and LastTerm the terms of these entries.
 	First, Last, FirstTerm, LastTerm uint64
-	// Snapshot is where the newest snapshot ends, zero if there is none.
-	Snapshot uint64
+	// LastAt is when the last entry was appended.
+	LastAt time.Time
+	// Term is the node's term.
+	Term uint64
+	// Snapshot is where the newest snapshot ends, and SnapshotTerm the term of that entry;
+	// zero if there is none.
+	Snapshot, SnapshotTerm uint64
 	// Segments counts the log's files, and Torn is how many bytes of an interrupted write
 	// the next start truncates.
 	Segments, Torn int
+}
+
+// End returns the term and the index of the newest entry, or of the newest snapshot's end.
+// Of two copies of a directory, or of two nodes, the one with the later term is further, and
+// of one term the one with the greater index (raft paper 5.4.1).
+func (r LogReport) End() (term, index uint64) {
+	if r.Snapshot > r.Last {
+		return r.SnapshotTerm, r.Snapshot
+	}
+	return r.LastTerm, r.Last
 }
 
 // LogEntry is an entry as a person looks at it.
@@ -88,7 +103,10 @@ func (v *verifier) findSnapshot() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	v.report.Snapshot = name.index
+	v.report.Snapshot, v.report.SnapshotTerm = name.index, name.term
+	if term := v.values[keyTerm]; len(term) == 8 {
+		v.report.Term = binary.BigEndian.Uint64(term)
+	}
 	noted, ok := v.values[string(keySnapshot)]
 	if ok && (len(noted) != 8 || binary.BigEndian.Uint64(noted) > name.index) {
 		return fmt.Errorf("%w: a newer snapshot than the one up to %d was written", ErrCorrupt, name.index)
@@ -130,7 +148,7 @@ func (v *verifier) verifyEntries(first, last uint64, get func(uint64, *raft.Log)
 		if index == first {
 			v.report.FirstTerm = log.Term
 		}
-		v.report.LastTerm = log.Term
+		v.report.LastTerm, v.report.LastAt = log.Term, log.AppendedAt
 		if v.each == nil {
 			continue
 		}

@@ -34,6 +34,7 @@ func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
 	cfg := testConfig(t.TempDir(), newFatals())
 	s := mustOpen(t, cfg)
 	must(t, s.StoreLogs(entries(1, 300)))
+	must(t, s.SetUint64([]byte("CurrentTerm"), 40))
 	writeSnapshot(t, s.snapshots, 3, 60, "state")
 	must(t, s.DeleteRange(1, 50))
 	if _, err := VerifyLog(cfg.Dir, nil); !errors.Is(err, ErrInUse) {
@@ -50,7 +51,13 @@ func TestVerifyLogReadsEverythingAndChangesNothing(t *testing.T) {
 		return nil
 	})
 	must(t, err)
-	want := LogReport{First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, Snapshot: 60, Segments: report.Segments}
+	want := LogReport{
+		First: 51, Last: 300, FirstTerm: 6, LastTerm: 31, LastAt: entry(300).AppendedAt.UTC(), Term: 40, Snapshot: 60, SnapshotTerm: 3, Segments: report.Segments,
+	}
+	report.LastAt = report.LastAt.UTC()
+	if term, index := report.End(); term != 31 || index != 300 {
+		t.Errorf("it ends at %d of term %d", index, term)
+	}
 	if report != want || next != 301 || report.Segments < 2 {
 		t.Errorf("%+v up to %d, want %+v", report, next, want)
 	}

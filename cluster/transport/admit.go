@@ -112,6 +112,7 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 	if err := s.cfg.Witness.Accept(g.dialler.String(), g.instance.number(), g.disk); err != nil {
 		return SetBack, err
 	}
+	s.greeted.tell(g.dialler, g.disk)
 	return OK, nil
 }
 

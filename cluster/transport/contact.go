@@ -61,7 +61,7 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 // its process, it has not stepped down, and it installs no snapshot.
 func (t *Transport) CanCampaign() bool {
 	led, heard := t.inbound.leader()
-	return t.inbound.gate.open() && t.steppedDown.canCampaign(time.Now(), led, heard) && !t.inbound.installing.Load()
+	return t.inbound.gate.mayCampaign() == nil && t.steppedDown.canCampaign(time.Now(), led, heard) && !t.inbound.installing.Load()
 }
 
 // Campaign makes this node's Raft campaign at once, as after a TimeoutNow request (raft

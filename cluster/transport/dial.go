@@ -146,6 +146,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
+	s.greeted.tell(a.id, a.disk)
 	return conn, a, nil
 }
 

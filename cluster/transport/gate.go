@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
@@ -16,9 +18,13 @@ import (
 type greetedNodes struct {
 	mu  sync.Mutex
 	all map[nodeid.ID]struct{}
+	// disks are those of the nodes whose greeting or answer was accepted, when they sent it.
+	disks map[nodeid.ID]witness.DiskState
 }
 
-func newGreetedNodes() *greetedNodes { return &greetedNodes{all: map[nodeid.ID]struct{}{}} }
+func newGreetedNodes() *greetedNodes {
+	return &greetedNodes{all: map[nodeid.ID]struct{}{}, disks: map[nodeid.ID]witness.DiskState{}}
+}
 
 func (g *greetedNodes) add(node nodeid.ID) {
 	g.mu.Lock()
@@ -33,13 +39,42 @@ func (g *greetedNodes) has(node nodeid.ID) bool {
 	return ok
 }
 
+// tell records how far a node's disk is.
+func (g *greetedNodes) tell(node nodeid.ID, disk witness.DiskState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.disks[node] = disk
+}
+
+// beyond returns one of the nodes whose log is more up-to-date than a log; false if none is.
+func (g *greetedNodes) beyond(nodes []raft.ServerID, log witness.DiskState) (raft.ServerID, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range nodes {
+		node, err := nodeid.Parse(string(n))
+		if disk, ok := g.disks[node]; err == nil && ok && log.Behind(disk.LastTerm, disk.Last) {
+			return n, true
+		}
+	}
+	return "", false
+}
+
 // errNotGreeted is the answer to an early request for a vote, and the error of this
 // node's own.
 var errNotGreeted = errors.New("this node has just started, and has not been accepted by enough voters yet")
 
+// errNotFurthest is the answer to a request for a vote, and the error of this node's own,
+// where an operator trusts the data directory and another voter has a longer log.
+var errNotFurthest = errors.New("a voter that has greeted this node, whose data directory is trusted, has a longer log")
+
 // gate holds back votes, pre-votes and campaigns, its own too, until all voters have
 // accepted this process; or a majority has, and the others had time to answer: one of
 // them may have seen more of this process's disk. It closes permanently if a member has.
+//
+// Where an operator trusts the data directory, votes that it gave and entries that it
+// acknowledged may be lost. A majority of such nodes could elect one of them, and take back
+// what another node still has. So such a node votes, and campaigns, only for a log that is as
+// up-to-date as those of all voters that greeted it, until its own has been so under a leader.
 type gate struct {
 	voters  func() []raft.ServerID
 	self    nodeid.ID
@@ -51,14 +86,28 @@ type gate struct {
 	waited atomic.Bool
 	// opened stays set.
 	opened atomic.Bool
+	// trusted means that an operator trusts the data directory; own is how far its disk is.
+	trusted bool
+	own     func() witness.DiskState
+	// led returns the newest term of which a leader was heard, 0 if none was.
+	led func() uint64
+	// caughtUp stays set once a trusted directory has all that the greeted voters had.
+	caughtUp  atomic.Bool
+	directory Directory
+	log       *slog.Logger
+	refusals  *limiter
 }
 
 // newGate returns nil where none is wanted.
-func newGate(s *stream) *gate {
+func newGate(s *stream, led func() uint64) *gate {
 	if s.cfg.Voters == nil {
 		return nil
 	}
-	return &gate{voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack}
+	return &gate{
+		voters: s.cfg.Voters, self: s.local, greeted: s.greeted, setBack: &s.setBack,
+		trusted: s.cfg.Witness.Own().Trusted, own: s.cfg.Witness.Own, led: led,
+		directory: s.cfg.Directory, log: s.cfg.Logger, refusals: newLimiter(refusalLogEvery),
+	}
 }
 
 // pass reports whether Raft gets a request; if not, it is answered here. Its sender has
@@ -72,11 +121,57 @@ func (g *gate) pass(rpc raft.RPC) bool {
 			g.greeted.add(sender)
 		}
 	}
-	if !g.open() {
-		rpc.Respond(nil, errNotGreeted)
+	err := errNotGreeted
+	if g.open() {
+		err = g.mayElect(func() witness.DiskState { return g.logOf(rpc) })
+	}
+	if err != nil {
+		rpc.Respond(nil, err)
 		return false
 	}
 	return true
+}
+
+// logOf returns how far the log of the node is that a request wants to be elected.
+func (g *gate) logOf(rpc raft.RPC) witness.DiskState {
+	switch r := rpc.Command.(type) {
+	case *raft.RequestVoteRequest:
+		return witness.DiskState{Last: r.LastLogIndex, LastTerm: r.LastLogTerm}
+	case *raft.RequestPreVoteRequest:
+		return witness.DiskState{Last: r.LastLogIndex, LastTerm: r.LastLogTerm}
+	}
+	return g.own() // The node itself.
+}
+
+// mayCampaign returns why this node may not be elected, nil if it may.
+func (g *gate) mayCampaign() error {
+	switch {
+	case g == nil:
+		return nil
+	case !g.open():
+		return errNotGreeted
+	}
+	return g.mayElect(g.own)
+}
+
+// mayElect returns why this node takes no part in the election of a node with this log.
+func (g *gate) mayElect(log func() witness.DiskState) error {
+	if !g.trusted || g.caughtUp.Load() {
+		return nil
+	}
+	voters := g.voters()
+	if _, behind := g.greeted.beyond(voters, g.own()); !behind && g.led() > 0 {
+		g.caughtUp.Store(true)
+		return nil
+	}
+	voter, behind := g.greeted.beyond(voters, log())
+	if !behind {
+		return nil
+	}
+	if peer, _ := g.directory.Lookup(string(voter)); g.refusals.allow(peer.Tag) {
+		g.log.Warn("this node, started with --trust-data, elects none whose log ends before that of a voter it has met: let that one run; if it is lost for good, start this node again, with --trust-data, while that one is away", "voter", peer.Tag)
+	}
+	return errNotFurthest
 }
 
 // open reports whether this process may take part in elections.

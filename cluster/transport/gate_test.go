@@ -2,11 +2,14 @@ package transport
 
 import (
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
@@ -78,4 +81,42 @@ func TestNoCampaignBeforeTheGateOpens(t *testing.T) {
 		t.Errorf("%T arrived", rpc.Command)
 	default:
 	}
+}
+
+// TestATrustedNodeElectsTheFurthest: what it does for itself and for others, as it meets more
+// and more of them, until it has what they had under a leader.
+func TestATrustedNodeElectsTheFurthest(t *testing.T) {
+	g := gateOf(t, "ABC", "BC")
+	own, led := witness.DiskState{LastTerm: 2, Last: 10}, uint64(0)
+	g.trusted, g.own, g.led = true, func() witness.DiskState { return own }, func() uint64 { return led }
+	g.directory, g.log, g.refusals = newBook(), slog.New(slog.DiscardHandler), newLimiter(time.Second)
+	want := func(what string, itself, shorter, longer bool) {
+		t.Helper()
+		vote := func(lastTerm, last uint64) bool {
+			return g.pass(raft.RPC{
+				Command: &raft.RequestVoteRequest{LastLogTerm: lastTerm, LastLogIndex: last}, RespChan: make(chan raft.RPCResponse, 1),
+			})
+		}
+		if got := [3]bool{g.mayCampaign() == nil, vote(2, 11), vote(3, 5)}; got != [3]bool{itself, shorter, longer} {
+			t.Errorf("%s: it campaigns, votes for 11 of term 2, for 5 of term 3: %v", what, got)
+		}
+	}
+	meets := func(tag string, disk witness.DiskState) {
+		node, err := nodeid.Parse(idOf(tag))
+		must(t, err)
+		g.greeted.tell(node, disk)
+	}
+	want("it has met nobody", true, true, true)
+	meets("D", witness.DiskState{LastTerm: 9, Last: 9})
+	want("it has met a node that does not vote", true, true, true)
+	meets("B", witness.DiskState{LastTerm: 2, Last: 11})
+	want("one has an entry more", false, true, true)
+	meets("C", witness.DiskState{LastTerm: 3, Last: 5})
+	want("one has a later entry", false, false, true)
+	led = 4
+	want("one of them leads", false, false, true)
+	own = witness.DiskState{LastTerm: 4, Last: 6}
+	want("it has what they had", true, true, true)
+	meets("C", witness.DiskState{LastTerm: 5, Last: 7})
+	want("one has more since", true, true, true)
 }

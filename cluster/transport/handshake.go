@@ -13,7 +13,7 @@ import (
 
 const (
 	instanceBytes  = 8
-	diskStateBytes = 1 + 4*8
+	diskStateBytes = 1 + 5*8
 	// version is that of the handshake. A node refuses those that speak another.
 	version = 1
 	// magic and the version begin the greeting and the answer, in every version.
@@ -184,7 +184,7 @@ func appendDiskState(b []byte, p witness.DiskState) []byte {
 		trusted = 1
 	}
 	b = append(b, trusted)
-	for _, n := range []uint64{p.Starts, p.Last, p.Term, p.Committed} {
+	for _, n := range []uint64{p.Starts, p.Last, p.LastTerm, p.Term, p.Committed} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return b
@@ -195,7 +195,7 @@ func decodeDiskState(b []byte) (p witness.DiskState, err error) {
 		return p, errNotOurs
 	}
 	p.Trusted = b[0] == 1
-	for i, n := range []*uint64{&p.Starts, &p.Last, &p.Term, &p.Committed} {
+	for i, n := range []*uint64{&p.Starts, &p.Last, &p.LastTerm, &p.Term, &p.Committed} {
 		*n = binary.BigEndian.Uint64(b[1+8*i:])
 	}
 	return p, nil

@@ -55,7 +55,7 @@ func New(cfg Config) (*Transport, error) {
 		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
 		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s),
 	}
-	t.inbound.conns, t.inbound.gate = s.conns, newGate(s)
+	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led.Load)
 	t.inbound.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID), Addr: []byte(Address(raft.ServerID(cfg.LocalID)))}
 	s.work.Go(func() { t.inbound.run(s.ctx) })
 	return t, nil

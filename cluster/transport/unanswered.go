@@ -128,8 +128,8 @@ func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, 
 	if !t.steppedDown.canCampaign(time.Now(), led, heard) {
 		return errSteppedDown
 	}
-	if !t.inbound.gate.open() {
-		return errNotGreeted
+	if err := t.inbound.gate.mayCampaign(); err != nil {
+		return err
 	}
 	return t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestPreVote(id, target, args, resp) })
 }

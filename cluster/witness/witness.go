@@ -15,6 +15,9 @@ type DiskState struct {
 	// Last is the index of the newest entry in the log, or of the newest snapshot's
 	// end. It is read before Term: a log loses its end only when the term has risen.
 	Last uint64
+	// LastTerm is the term of that entry. Of two logs, the one whose end is of the later
+	// term is the more up-to-date, and of two of one term the longer one (raft paper 5.4.1).
+	LastTerm uint64
 	// Term is the term on disk.
 	Term uint64
 	// Committed is an index up to which the node knows entries to be committed. It is at
@@ -22,6 +25,11 @@ type DiskState struct {
 	Committed uint64
 	// Trusted means that an operator vouches for the data directory.
 	Trusted bool
+}
+
+// Behind reports whether the log is less up-to-date than one that ends so.
+func (p DiskState) Behind(lastTerm, last uint64) bool {
+	return p.LastTerm < lastTerm || p.LastTerm == lastTerm && p.Last < last
 }
 
 // Seen is what is known of a member's disk. All of it stays true permanently, unless the

@@ -33,6 +33,9 @@ when it starts: every checksum, that no entry and no file is missing, that none 
 older copy, and that the log goes on where the newest snapshot ends; also that terms
 never fall. Nothing is changed.
 
+The line 'furthest' tells which of several stopped nodes, or of several copies of one,
+has the most: the one with the latest term, and of these the one with the greatest entry.
+
 The exit code is 4 if the log is damaged, and 1 if it cannot be read, as while the node
 runs.`,
 		Example: "  idnode log verify /var/lib/idnode\n  idnode log verify /var/lib/idnode --entries | tail",
@@ -76,6 +79,12 @@ func printLog(w io.Writer, f store.LogReport) error {
 	if f.Last > 0 {
 		text = fmt.Sprintf("entries %d to %d, of the terms %d to %d: all are as they were written", f.First, f.Last, f.FirstTerm, f.LastTerm)
 	}
+	term, index := f.End()
+	text += fmt.Sprintf("\nfurthest: term %d, entry %d", term, index)
+	if f.Last == index && !f.LastAt.IsZero() {
+		text += ", appended " + f.LastAt.UTC().Format(time.RFC3339)
+	}
+	text += fmt.Sprintf("; the node's own term is %d", f.Term)
 	text += fmt.Sprintf("\nsegments %d; the newest snapshot ends at %d", f.Segments, f.Snapshot)
 	if f.Torn > 0 {
 		text += fmt.Sprintf("\n%d bytes behind the last entry are of a write that a crash left unfinished", f.Torn)

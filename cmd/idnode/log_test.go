@@ -40,7 +40,7 @@ func TestLogVerify(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	verify(exitOK, "entries 1 to 3, of the terms 2 to 4: all are as they were written\nsegments 1; the newest snapshot ends at 0", "")
+	verify(exitOK, "entries 1 to 3, of the terms 2 to 4: all are as they were written\nfurthest: term 4, entry 3; the node's own term is 0\nsegments 1; the newest snapshot ends at 0", "")
 	verify(exitOK, "2  term 3  command  9 bytes  ", "", "--entries")
 	spoil(t, dir)
 	verify(exitDamaged, "", "DATA_LOSS")

@@ -118,6 +118,8 @@ type server struct {
 	changed atomic.Bool
 	// rewound says that the disk was set back to an older copy, and not wiped yet.
 	rewound atomic.Bool
+	// trusted says that an operator trusts the disk.
+	trusted atomic.Bool
 	// ceilings are those that the cluster keeps for the node's server-side ids.
 	ceilings ceilings
 
@@ -306,6 +308,7 @@ func (p *process) config() *config.Config {
 	default:
 		c.SingleNode = true
 	}
+	c.TrustData = s.trusted.Load()
 	c.HeartbeatTimeout, c.ReserveFor = plan.heartbeat, plan.reserve
 	c.Tuning = failpoint.Tuning{
 		SnapshotInterval: plan.snapshotInterval, SnapshotThreshold: plan.snapshotThreshold, TrailingLogs: plan.trailingLogs,
