@@ -125,10 +125,15 @@ up: image certs ## three nodes in containers, until `make down`
 	  done; \
 	  echo "$$endpoint does not serve after a minute: see $(COMPOSE) logs" >&2; exit 1; \
 	done
+	@# From the next start on, nodes whose volumes are lost form no other cluster.
+	@grep -qs ^DEPLOY_CLUSTER_ID= deploy/.env || bin/idnode cluster status --endpoint $(firstword $(ENDPOINTS)) \
+	  --tls-ca $(CERTS)/ca.crt --tls-cert $(CERTS)/client.crt --tls-key $(CERTS)/client.key | \
+	  sed -n 's/^cluster  */DEPLOY_CLUSTER_ID=/p' >> deploy/.env
 
 down: ## stop the containers and keep their data
 	$(COMPOSE) down
 
 clean: ## stop the containers and drop their data, the certificates and the builds
 	-$(COMPOSE) down --volumes
+	-sed -i '/^DEPLOY_CLUSTER_ID=/d' deploy/.env
 	rm -rf bin dist .cache deploy/idnode deploy/data $(CERTS)

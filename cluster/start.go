@@ -32,6 +32,7 @@ func (n *Node) start(ctx context.Context) error {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
+	n.checkClusterID()
 	if err := n.compareList(ctx); err != nil {
 		return err
 	}
@@ -42,6 +43,18 @@ func (n *Node) start(ctx context.Context) error {
 	n.up.Store(e)
 	context.AfterFunc(n.lifecycle.ctx, e.silence)
 	return n.lifecycle.failure()
+}
+
+// checkClusterID asks an operator to put the cluster's id into the settings, or the right one.
+// A recovery gives a cluster another id, so a wrong one is only a warning.
+func (n *Node) checkClusterID() {
+	id := fmt.Sprintf("%x", n.ClusterID())
+	switch {
+	case n.cfg.ClusterID == "" && len(n.cfg.Join) == 0:
+		n.log.Warn("put cluster-id into the settings of all nodes: without it, nodes that have all lost their data begin a new cluster, and give every id again", "cluster-id", id)
+	case n.cfg.ClusterID != "" && n.cfg.ClusterID != id:
+		n.log.Warn("the settings have the cluster-id of another cluster than the data directory is of: put in this one", "cluster-id", id)
+	}
 }
 
 // silence cuts a failed node off from the others: from then on it neither votes nor

@@ -30,6 +30,10 @@ func (s *starter) findPlace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if id := fmt.Sprintf("%x", place.ClusterID); s.cfg.ClusterID != "" && id != s.cfg.ClusterID {
+		return fmt.Errorf("%w: the settings have the cluster-id %s, and the node has joined cluster %s: remove it there ('idnode cluster remove %s')",
+			member.ErrOtherCluster, s.cfg.ClusterID, id, place.Tag)
+	}
 	s.log.Info("found a place in a cluster", "tag", place.Tag, "cluster", fmt.Sprintf("%x", place.ClusterID), "founder", place.Founder)
 	return s.settle(place)
 }

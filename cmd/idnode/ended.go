@@ -30,7 +30,7 @@ func endCode(err error) int {
 		return exitUsage
 	case errors.As(err, &damaged):
 		return exitDamaged
-	case slices.ContainsFunc(refusals, isOne), errors.As(err, &newer), errors.As(err, &refused):
+	case slices.ContainsFunc(refusals, isOne), isOne(config.ErrNoData), errors.As(err, &newer), errors.As(err, &refused):
 		return exitRefused
 	default:
 		return exitFailed

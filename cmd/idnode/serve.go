@@ -44,7 +44,8 @@ It ends by itself, with one line that says why, when it cannot go on. Exit code 
 its disk stalls, a port is taken, or the like; starting it again may help. 4: its
 data is damaged; 5: the cluster does not take it, for it was removed, has no token to
 join by where it needs one, its tag is another node's, the nodes in --peer or --join
-belong to another cluster than its data, or its data or the cluster's log is of
+belong to another cluster than its data, its data is gone where --cluster-id says that there
+was a cluster, or its data or the cluster's log is of
 another version than this program reads; 2: it has no roles and names no administrators, its list of
 peers only names itself, or its data directory is another node's. Those need a person;
 with --stay-down the process then waits until it is stopped.

@@ -46,6 +46,9 @@ type Config struct {
 	// Join holds gRPC addresses of members of a cluster to join. Of Peer and Join,
 	// where both are given, Load keeps the one that is this node's way.
 	Join []string
+	// ClusterID is the id of the node's cluster, 32 hexadecimal digits; empty where it does not
+	// exist yet. With it a node never begins a cluster.
+	ClusterID string
 	// JoinToken is the token to join by, or @ and the file that holds it; empty for
 	// none. See JoinTokenText.
 	JoinToken string

@@ -200,6 +200,7 @@ func TestAccepted(t *testing.T) {
 		"two ports yet to come":   with(alone, "--grpc=127.0.0.1:0", "--raft=127.0.0.1:0"),
 		"a quick leader":          with(alone, "--heartbeat-timeout=20ms", "--storage-watchdog=300ms"),
 		"server prefix":           with(alone, "--server-prefix=NorthServer"),
+		"a cluster's id":          with(alone, "--cluster-id="+someCluster),
 		"a reserve for a day":     with(alone, "--reserve-for=24h"),
 		"hardly a mark or a wait": with(alone, "--storage-low-mark=1", "--call-timeout=200ms"),
 	} {
@@ -237,6 +238,31 @@ func TestAloneOnPurpose(t *testing.T) {
 	both := mustLoad(t, []string{"--data-dir=/data", "--tag=B", "--single-node", "--peer=A=a:1", "--join=a:1"}, nil)
 	if both.SingleNode || len(both.Join) != 1 {
 		t.Errorf("a node that joins with the file of the first one: %+v", both)
+	}
+}
+
+// someCluster is the id of a cluster.
+const someCluster = "c3a1c1e7a0e04b63f2b2f6f3b1a0d3c4"
+
+// TestAClusterThatHasBegunBeginsOnce: a node whose settings have its cluster's id, and whose
+// data directory is empty, begins no other. The error says what to do.
+func TestAClusterThatHasBegunBeginsOnce(t *testing.T) {
+	begun := with(alone, "--cluster-id="+someCluster)
+	for name, flags := range map[string][]string{
+		"peers": with(begun, "--peer=A=a:1,B=b:1"), "single node": with(begun, "--single-node"), "neither": begun,
+	} {
+		err := mustLoad(t, flags, nil).CheckFirstStart()
+		if !errors.Is(err, config.ErrNoData) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, way := range []string{"/data", "mount it", "--join", "without cluster-id"} {
+			if !strings.Contains(err.Error(), way) {
+				t.Errorf("%v does not tell of %s", err, way)
+			}
+		}
+	}
+	if err := mustLoad(t, with(begun, "--join=b:1"), nil).CheckFirstStart(); err != nil {
+		t.Errorf("a node that joins: %v", err)
 	}
 }
 
@@ -286,6 +312,8 @@ func TestRefused(t *testing.T) {
 		"two peers at one address":   {with(alone, "--peer=A=a:1,B=a:1"), "peer"},
 		"peer at every address":      {with(alone, "--peer=A=0.0.0.0:1,B=b:1"), "peer"},
 		"join at a bad address":      {with(alone, "--join=b"), "join"},
+		"short cluster id":           {with(alone, "--cluster-id="+someCluster[1:]), "cluster-id"},
+		"cluster id in capitals":     {with(alone, "--cluster-id="+strings.ToUpper(someCluster)), "cluster-id"},
 		"watcher alone":              {with(alone, "--watcher"), "watcher"},
 		"watcher among peers":        {with(alone, "--watcher", "--peer=A=a:1,B=b:1"), "watcher"},
 		"server prefix with slash":   {with(alone, "--server-prefix=a/b"), "server-prefix"},

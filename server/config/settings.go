@@ -45,6 +45,7 @@ func groups(c *Config) []group {
 		{"Cluster", []setting{
 			{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", "operator of a new cluster", &c.Peer},
 			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", "operator who adds a node", &c.Join},
+			{"cluster-id", "id of this node's cluster, which the log of the first start prints: from then on no node begins a cluster, also when all have lost their data", "every operator: after the first start", &c.ClusterID},
 			{"join-token", "token to join by, from 'idnode cluster join-token', or @FILE that holds it", "operator who adds a node whose certificate lacks the right `cluster`", &c.JoinToken},
 			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer names no other", "evaluator, or operator of a cluster of one", &c.SingleNode},
 			{"watcher", "never vote; only for a node that joins", "operator who adds a remote or forwarding node: commits do not wait for it", &c.Watcher},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idnode/idnode/docid"
+	"github.com/idnode/idnode/internal/nodeid"
 	"github.com/idnode/idnode/raftlog"
 )
 
@@ -87,6 +89,9 @@ func (c *Config) checkRole(p *problems) {
 	if c.Watcher && len(c.Join) == 0 {
 		p.add("watcher", "goes only with join: a cluster needs voters to begin")
 	}
+	if id, _ := hex.DecodeString(c.ClusterID); c.ClusterID != "" && (len(id) != nodeid.Size || hex.EncodeToString(id) != c.ClusterID) {
+		p.add("cluster-id", "%q is not 32 hexadecimal digits, as `idnode cluster status` prints them", c.ClusterID)
+	}
 	checkPeers(p, c.Peer)
 	if _, ok := c.Peer[c.Tag]; len(c.Peer) > 0 && !ok {
 		p.add("peer", "this node's own tag %q is not among them", c.Tag)
@@ -106,6 +111,9 @@ func (c *Config) checkAlone(p *problems) {
 
 // ErrAlone means that no other node is named to a node that has no cluster.
 var ErrAlone = errors.New("config: peer: names no other node: list all first nodes, the same on each of them; or give join with a member's address; or, if this node is to be a cluster by itself, single-node")
+
+// ErrNoData means that the cluster exists, and the data directory has nothing of it.
+var ErrNoData = errors.New("config: cluster-id: this node's cluster has begun, and the data directory has nothing of it; no new cluster is formed, because it would give the same ids again")
 
 // ErrUnguarded means that no setting names the callers that may make dangerous calls.
 var ErrUnguarded = errors.New("config: admin: with TLS and without roles, every holder of a certificate of the CA could take members and numbers away: name the operators' certificates with --admin NAME, or say --admin '*'")
@@ -133,9 +141,14 @@ func (c *Config) CheckGuard(roles bool) error {
 
 // CheckFirstStart is asked before a node without a cluster begins or joins one. It keeps
 // the node from being one by itself because the others were left out by a slip: each of
-// them would give the same ids. A node that is in a cluster has nothing to begin.
+// them would give the same ids; so would a cluster that forms because the data of the one
+// before are gone. A node that is in a cluster has nothing to begin.
 func (c *Config) CheckFirstStart() error {
-	if len(c.Join) == 0 && len(c.Peer) <= 1 && !c.SingleNode {
+	switch {
+	case len(c.Join) > 0:
+	case c.ClusterID != "":
+		return fmt.Errorf("%w: if the disk of %s is not mounted, mount it; if the data of this node alone are lost, let another join in its place ('idnode cluster remove', --join); if those of all nodes are, begin a cluster under new tags, without cluster-id, and restore a backup into it before anybody uses it", ErrNoData, c.DataDir)
+	case len(c.Peer) <= 1 && !c.SingleNode:
 		return ErrAlone
 	}
 	return c.CheckGuard(false)

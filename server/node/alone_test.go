@@ -38,3 +38,32 @@ func TestAloneNeedsSingleNodeOnce(t *testing.T) {
 	c.SingleNode = false
 	run(t, c).ready()
 }
+
+// TestClusterIDBeginsNothing: a node whose data directory is empty does not start, and makes
+// nothing where there was no directory; one with data goes on, also with a wrong id, as after
+// a recovery.
+func TestClusterIDBeginsNothing(t *testing.T) {
+	t.Parallel()
+	c := configs(t, "A")["A"]
+	c.SingleNode, c.ClusterID = true, "c3a1c1e7a0e04b63f2b2f6f3b1a0d3c4"
+	data := c.DataDir
+	c.DataDir = filepath.Join(data, "new")
+	if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrNoData) {
+		t.Errorf("without a data directory: %v", err)
+	}
+	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it left a data directory: %v", err)
+	}
+	c.DataDir = data
+	for range 2 { // The first start leaves a record of the node.
+		if _, err := New(Options{Config: c}); !errors.Is(err, config.ErrNoData) {
+			t.Fatalf("with an empty one: %v", err)
+		}
+	}
+	c.ClusterID = ""
+	n := run(t, c)
+	n.ready()
+	n.stop()
+	c.ClusterID = "c3a1c1e7a0e04b63f2b2f6f3b1a0d3c4"
+	run(t, c).ready()
+}

@@ -131,6 +131,9 @@ var bugs = []bug{
 
 	// The guard against data directories that were set back.
 	{name: "set-back-unnoticed"},
+	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
+	{name: "trusted-elects-any", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},
+	{name: "emptied-cluster-forms", others: test("server/node", "TestClusterIDBeginsNothing")},
 }
 
 // explored is the exploration of one scenario.

@@ -62,7 +62,7 @@ func StartCompose(t testing.TB) *Compose {
 		Certs: filepath.Join(dir, "certs"), project: name, image: name + ":local",
 		command: append(composeCommand(t), "-p", name, "-f", filepath.Join(repository(t), "deploy", "docker-compose.yml")),
 	}
-	c.env = append(cleanEnvironment(), "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
+	c.env = append(cleanEnvironment(), "DEPLOY_CLUSTER_ID=", "DEPLOY_IMAGE="+c.image, "DEPLOY_CERTS="+c.Certs)
 	for _, tag := range []string{"A", "B", "C"} {
 		n := &Node{Tag: tag, GRPC: freeport.For(t), HTTP: freeport.For(t)}
 		c.env = append(c.env, "DEPLOY_PORT_"+tag+"="+portOf(n.GRPC), "DEPLOY_HTTP_"+tag+"="+portOf(n.HTTP))
