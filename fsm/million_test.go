@@ -25,7 +25,7 @@ const (
 
 // million is how many names the tests make.
 func million() int {
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		return 100_000
 	}
 	return 1_000_000

@@ -74,14 +74,10 @@ func sizedRange(i, n int, label string) *raftlogv1.HiLoNext {
 
 // twoSizes are how many of each the tests make.
 func twoSizes() []int {
-	switch {
-	case tier.All() && !raceEnabled:
+	if tier.All() {
 		return []int{100_000, 400_000}
-	case tier.All():
-		return []int{20_000, 80_000}
-	default:
-		return []int{5_000, 20_000}
 	}
+	return []int{5_000, 20_000}
 }
 
 // sizedLog returns a log whose state has n of what is sized, and what that took of the

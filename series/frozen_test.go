@@ -82,8 +82,8 @@ func TestAFrozenCopyOfManySlabs(t *testing.T) {
 	}
 }
 
-// TestAFrozenCopyIsReadWhileTheSeriesChanges: the race detector finds what they share.
-func TestAFrozenCopyIsReadWhileTheSeriesChanges(t *testing.T) {
+// TestAFrozenCopyIsReadBesideChanges: the race detector finds what they share.
+func TestAFrozenCopyIsReadBesideChanges(t *testing.T) {
 	s := newSeries(t, series.Definition{Format: "{number}", OnRelease: series.ReleaseReuses})
 	fill(t, s, 0, 500)
 	release := func(first int) {

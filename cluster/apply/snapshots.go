@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/internal/bytesize"
 )
 
 const (
@@ -80,8 +82,8 @@ func (r *room) look(more uint64) error {
 	if r.snapshots.refused != nil {
 		r.snapshots.refused()
 	}
-	return fmt.Errorf("too little space for a snapshot: %d bytes are free, of which %d are to stay free, and about %d more would be written",
-		free, r.snapshots.lowWater, more)
+	return fmt.Errorf("too little space for a snapshot: %s are free, of which %s are to stay free, and about %s more would be written",
+		bytesize.Size(free).Rounded(), bytesize.Size(r.snapshots.lowWater), bytesize.Size(more).Rounded())
 }
 
 // boundedSink checks the free space while a snapshot is written.

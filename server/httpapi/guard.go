@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/idnode/idnode/internal/bytesize"
 	"github.com/idnode/idnode/server/budget"
 	"github.com/idnode/idnode/server/calllog"
 	"github.com/idnode/idnode/server/service"
@@ -108,7 +109,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer response.held.Give(requestBytes)
 	if r.ContentLength > g.maxBody {
-		message := fmt.Sprintf("the body has more than %d bytes", g.maxBody)
+		message := fmt.Sprintf("the body has more than %s", bytesize.Size(g.maxBody))
 		g.fail(response, r, &service.Error{Code: service.ResourceExhausted, Reason: service.ReasonQuota, Message: message},
 			failure{status: http.StatusRequestEntityTooLarge, exception: argumentException, message: message})
 		return

@@ -51,7 +51,7 @@ func linearizable(ops []history.Op) bool {
 func TestSameVerdictAsPorcupine(t *testing.T) {
 	tier.Long(t)
 	n := *histories
-	if raceEnabled || testing.Short() {
+	if testing.Short() {
 		n /= 10
 	}
 	right, wrong := 0, 0
@@ -92,7 +92,7 @@ func TestSameVerdictAsPorcupine(t *testing.T) {
 // released, and claims on names that are set back. Nothing right is reported.
 func TestNoFalseAlarm(t *testing.T) {
 	n := *histories / 5
-	if raceEnabled || testing.Short() {
+	if testing.Short() {
 		n /= 10
 	}
 	found := 0
