@@ -3,8 +3,10 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -358,6 +360,20 @@ func TestSnapshotForNewcomer(t *testing.T) {
 	a.start()
 	if v, failed := a.eventuallyNext("users"); v < 62 || v > 62+failed {
 		t.Errorf("after the restart came %d, want 62; %d tries failed", v, failed)
+	}
+}
+
+// TestANodeJoinsTheClusterOfItsSettings, and no other.
+func TestANodeJoinsTheClusterOfItsSettings(t *testing.T) {
+	t.Parallel()
+	n := startNetwork(t, 1)
+	for _, id := range []string{fmt.Sprintf("%x", n.servers[0].node.ClusterID()), strings.Repeat("0", 32)} {
+		b := newServer(t, "")
+		b.open(func(c *cluster.Config) { c.Join, c.ClusterID = []string{n.servers[0].grpc}, id })
+		if err := b.tryStart(); errors.Is(err, member.ErrOtherCluster) != (id == strings.Repeat("0", 32)) {
+			t.Errorf("with the id %s: %v", id, err)
+		}
+		b.stop(true)
 	}
 }
 

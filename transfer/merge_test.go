@@ -140,6 +140,24 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRangesCountWhole: what the clients of a counter may take next, each a range of twice the
+// size, up to the largest; of several counters the most.
+func TestRangesCountWhole(t *testing.T) {
+	counter := func(tag string, sizes ...int64) *raftlogv1.SnapshotRecord {
+		h := &raftlogv1.HiLoRecord{Tag: tag}
+		for _, size := range sizes {
+			h.Outstanding = append(h.Outstanding, &raftlogv1.OutstandingRange{Low: h.Max + 1, High: h.Max + size})
+			h.Max += size
+		}
+		return &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Hilo{Hilo: h}}
+	}
+	b := open(t, &raftlogv1.SnapshotRecord{Record: &raftlogv1.SnapshotRecord_Database{Database: "shop"}},
+		counter("few", 32), counter("many", 32, 64, 1<<20), counter("none"), counter("some", 1<<19))
+	if b.RangesOf != "many" || b.NextRanges != 64+128+1<<20 {
+		t.Errorf("%d of %s", b.NextRanges, b.RangesOf)
+	}
+}
+
 // TestExport: what was exported is read as it was; RavenDB has no claims.
 func TestExport(t *testing.T) {
 	b := aBackup(t)
