@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/idnode/idnode/cluster/commit"
@@ -16,6 +17,10 @@ import (
 // announcePause is the interval between two attempts to announce this node. An attempt
 // itself waits for a leader.
 const announcePause = 200 * time.Millisecond
+
+// outageGrace is for how long a session that cannot be opened is no outage: elections take
+// less.
+const outageGrace = 5 * time.Second
 
 // announcer commits announcements of this node. Each has the node's current addresses and
 // formats, and opens a session.
@@ -29,15 +34,31 @@ type announcer struct {
 	turn chan struct{}
 	// turn guards the rest. fresh is a session that is not used yet, or 0. pending is an
 	// announcement without an answer: it has a key, so that committing it twice does not
-	// count as a start after a crash. started is set once this start has been announced.
+	// count as a start after a crash. Others may read outage.
 	fresh   uint64
 	pending []byte
-	started bool
+	outage  atomic.Pointer[outage]
 	// starts and process identify this start.
 	starts, process uint64
 }
 
+// outage is a time in which the log does not take this node's announcements.
+type outage struct {
+	since time.Time
+	// err is why; nil before the first attempt of a process.
+	err error
+	// start means that this start has not been announced yet, told that the log says so.
+	start, told bool
+}
+
 var _ commit.SessionOpener = (*announcer)(nil)
+
+// newAnnouncer returns a, which has what it needs, before the announcement of this start.
+func newAnnouncer(a *announcer) *announcer {
+	a.turn = make(chan struct{}, 1)
+	a.outage.Store(&outage{since: time.Now(), start: true})
+	return a
+}
 
 // Open implements commit.SessionOpener. The announcement that every start makes
 // serves the first caller.
@@ -58,37 +79,84 @@ func (a *announcer) Open(ctx context.Context) (session uint64, origin []byte, er
 }
 
 // run announces this node once after its start, even if no caller proposes anything: its
-// addresses may have changed.
+// addresses may have changed. It tries again after a session could not be opened: no caller
+// may come as long as the node is not ready.
 func (a *announcer) run(ctx context.Context) {
-	for !a.first(ctx) {
-		select {
-		case <-time.After(announcePause):
-		case <-ctx.Done():
-			return
+	for ctx.Err() == nil {
+		if a.outage.Load() != nil {
+			a.endOutage(ctx)
 		}
+		sleep(ctx, announcePause)
 	}
 }
 
-// first makes the announcement of this start, unless Open has made one already.
-func (a *announcer) first(ctx context.Context) bool {
+// endOutage makes an announcement, unless Open has made one already.
+func (a *announcer) endOutage(ctx context.Context) {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
-		return false
+		return
 	}
-	if a.started {
-		return true
+	if a.outage.Load() == nil {
+		return
 	}
-	err := a.announce(ctx)
-	if err != nil {
+	if err := a.announce(ctx); err != nil {
 		a.log.Debug("not announced yet", "because", err)
 	}
-	return err == nil
 }
 
 // announce commits one announcement. The caller has the turn.
 func (a *announcer) announce(ctx context.Context) error {
+	err := a.commit(ctx)
+	switch before := a.outage.Load(); {
+	case err == nil:
+		if before != nil && before.told {
+			a.log.Info("the log takes this node's announcements again")
+		}
+		a.outage.Store(nil)
+	case errors.Is(ctx.Err(), context.Canceled): // The node stops.
+	default:
+		now := outage{since: time.Now(), err: err}
+		if before != nil {
+			now.since, now.start, now.told = before.since, before.start, before.told
+		}
+		if !now.told && time.Since(now.since) > outageGrace {
+			now.told = true
+			a.log.Warn("the log does not take this node's announcement: what needs the log is refused here", "error", err)
+		}
+		a.outage.Store(&now)
+	}
+	return err
+}
+
+// served returns why the log does not serve this node, or nil.
+func (a *announcer) served() error {
+	switch o := a.outage.Load(); {
+	case o == nil || !o.start && time.Since(o.since) <= outageGrace:
+		return nil
+	case o.err == nil:
+		return errNotAnnounced
+	default:
+		return fmt.Errorf("%w: %w", errNotAnnounced, o.err)
+	}
+}
+
+// errNotAnnounced means that the log does not serve this node, and so none of its callers.
+var errNotAnnounced = errors.New("the log has not taken this node's announcement")
+
+// LogServed returns why the log does not serve this node, or nil: its announcements are not
+// taken, so what needs the log is refused.
+func (n *Node) LogServed() error {
+	e, err := n.engine()
+	if err != nil {
+		return err
+	}
+	return e.announcer.served()
+}
+
+// commit takes one announcement through the log.
+func (a *announcer) commit(ctx context.Context) error {
 	if a.pending == nil {
 		key := member.NewID()
 		announcement, err := op.Envelope{}.Encode(&raftlogv1.MemberAnnounce{Member: a.member()})
@@ -133,7 +201,6 @@ func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 		a.record.fail(err)
 		return err
 	}
-	a.started = true
 	if a.cfg.OnAnnounce != nil {
 		a.cfg.OnAnnounce(r)
 	}

@@ -119,12 +119,15 @@ func (s *clusterCheck) warn(warnings []string) {
 }
 
 // Warnings returns what is wrong with how the node was started, one line each: why it
-// finds no place in a cluster, or that a listed node belongs to another. It works from
-// Open on, and makes no calls.
+// finds no place in a cluster, that a listed node belongs to another, or that no
+// member reaches it. It works from Open on, and makes no calls.
 func (n *Node) Warnings() []string {
 	all := n.starter.warnings()
 	if warnings := n.clusterCheck.warnings.Load(); warnings != nil {
 		all = append(all, *warnings...)
+	}
+	if e := n.up.Load(); e != nil {
+		all = append(all, e.pinger.unreached()...)
 	}
 	return all
 }

@@ -58,6 +58,7 @@ type engine struct {
 	memberWatch   *memberWatch
 	leaderLoss    *leaderLoss
 	elections     *electionTimeout
+	mainWatch     *mainWatch
 }
 
 func openStore(cfg Config, id string, inCluster bool, slowed func(bool), fatal func(error)) (Store, error) {
@@ -198,10 +199,10 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 	e.sender = &sender{
 		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
 	}
-	e.announcer = &announcer{
-		cfg: c, record: n.record, roster: n.roster, log: n.log, turn: make(chan struct{}, 1),
+	e.announcer = newAnnouncer(&announcer{
+		cfg: c, record: n.record, roster: n.roster, log: n.log,
 		starts: e.witness.stored.Starts, process: e.transport.Process(),
-	}
+	})
 	e.gatherer, err = commit.New(commit.Config{
 		Sender: e.sender, Opener: e.announcer, Logger: c.Logger,
 		InFlight: c.Commit.GroupsInFlight, QueueLength: c.Commit.QueueLength, LeaderWait: c.LeaderWait,
@@ -235,6 +236,9 @@ func (e *engine) watch() {
 		raft: e.raft, transport: e.transport, self: n.record.id(), voters: e.configuration.votingMembers,
 		full: n.space.below.Load, slow: func() bool { return n.disk.slow(time.Now()) }, priority: *c.LeaderPriority,
 		ask: p.ask, roundTrip: e.pinger.roundTrip, heartbeat: c.Timings.Heartbeat, lease: c.Timings.Lease, log: n.log,
+	}
+	e.mainWatch = &mainWatch{
+		raft: e.raft, limit: c.StallLimit, progress: c.StateMachine.AppliedIndex, installing: e.transport.Installing,
 	}
 	e.quorumWatch = &quorumWatch{
 		raft: e.raft, transport: e.transport, configuration: e.configuration, record: n.record, hint: &e.hint, monitor: monitor,
@@ -291,6 +295,7 @@ func (e *engine) startLoops() {
 	l.run(e.quorumWatch.run)
 	l.run(e.memberWatch.run)
 	l.run(e.leaderLoss.run)
+	l.run(e.mainWatch.run)
 	l.run(e.pinger.run)
 	l.run(e.witness.keep)
 	l.run(func(ctx context.Context) {

@@ -49,7 +49,9 @@ type memberPinger struct {
 	took map[string]time.Duration
 	// silent has, for each member that does not answer, the time of the first unanswered
 	// ping.
-	silent     map[string]time.Time
+	silent map[string]time.Time
+	// pinged is when a member last pinged this node, or when the node began.
+	pinged     time.Time
 	divergence *apply.Divergence
 	// newest is the newest round; nil before the first has ended.
 	newest atomic.Pointer[round]
@@ -68,7 +70,7 @@ type round struct {
 // newMemberPinger returns p, which has what it needs, with no answers yet.
 func newMemberPinger(p *memberPinger) *memberPinger {
 	p.replies, p.silent, p.divergence = map[string]*peerv1.PingResponse{}, map[string]time.Time{}, apply.NewDivergence()
-	p.commits, p.took = map[string]uint64{}, map[string]time.Duration{}
+	p.commits, p.took, p.pinged = map[string]uint64{}, map[string]time.Duration{}, time.Now()
 	return p
 }
 

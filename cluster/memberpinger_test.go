@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idnode/idnode/cluster/apply"
+	"github.com/idnode/idnode/cluster/member"
 	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
@@ -24,5 +26,30 @@ func TestALateAnswerMakesNoWayLonger(t *testing.T) {
 				t.Errorf("answer %d took %d: %d away, want %d", i, step.took, got, step.want)
 			}
 		}
+	})
+}
+
+// TestANodeThatNoMemberReachesSaysSo: its own pings are answered, so nothing else is wrong.
+func TestANodeThatNoMemberReachesSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := newNodeRecord(Config{Advertise: Addresses{GRPC: "a:1"}}, &member.Record{}, nil)
+		pinger := newMemberPinger(&memberPinger{pings: &pings{record: own}})
+		want := func(warned bool, when string) {
+			t.Helper()
+			if got := pinger.unreached(); (len(got) > 0) != warned {
+				t.Errorf("%s: %q", when, got)
+			}
+		}
+		time.Sleep(unreachedAfter)
+		want(false, "nobody answers")
+		pinger.replies["B"] = &peerv1.PingResponse{}
+		want(false, "one answers that does not run Raft, and pings nobody")
+		pinger.replies["B"].Process = 1
+		want(true, "one answers that pings all")
+		pinger.wasPinged()
+		time.Sleep(unreachedAfter - 1)
+		want(false, "it has been reached")
+		time.Sleep(time.Nanosecond)
+		want(true, "and no more")
 	})
 }

@@ -71,6 +71,7 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 	reply.CallerRemoved = ok && m.GetRemoved()
 	if e, err := p.engine(); err == nil {
 		if ok && !m.GetRemoved() {
+			e.pinger.wasPinged()
 			e.pinger.told(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})
 		}
 		// Only a state after an applied entry is sent: see apply.States.

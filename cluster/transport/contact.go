@@ -57,6 +57,9 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 	return true, open.raw.Close()
 }
 
+// Installing reports whether Raft reads a snapshot, or one waits for that.
+func (t *Transport) Installing() bool { return t.inbound.installing.Load() }
+
 // CanCampaign reports whether this node may campaign at once: enough voters have accepted
 // its process, it has not stepped down, and it installs no snapshot.
 func (t *Transport) CanCampaign() bool {

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,10 +101,13 @@ func (o *devOptions) run(ctx context.Context, a *app) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(a.stderr, o.logLevel, "text")
+	log, err := a.nodeLogger(o.logLevel, "text")
 	if err != nil {
-		return &usageError{err: err}
+		return err
 	}
+	// A terminal that is closed ends them as Ctrl-C does.
+	ctx, end := signal.NotifyContext(ctx, syscall.SIGHUP)
+	defer end()
 	log, expectWarnings := o.calmLogger(log)
 	// This runs before the nodes hear of the end, which they do in run.
 	ctx, stop := stopAfter(ctx, func() { expectWarnings(true) })

@@ -19,8 +19,8 @@ func newHealthCommand(a *app) *cobra.Command {
 		Use:     "health",
 		GroupID: groupCluster,
 		Short:   "Say whether a node serves: exit code 0 yes, 3 no, 1 anything else",
-		Long: `Asks a node for its health. By default a healthy node is in touch with a quorum; the
-service idnode.live is healthy as long as the process lives. A node whose storage is full
+		Long: `Asks a node for its health. By default a healthy node is ready: it serves with a quorum. The
+service idnode.live is healthy as long as the process lives and Raft does not hang. A node whose storage is full
 serves all the same; the standard error says so. Inside a container the command finds
 the node's own TLS files by the same environment variables.`,
 		Example: `  idnode health

@@ -55,7 +55,9 @@ func (a *app) run(ctx context.Context, args []string, stdin io.Reader) int {
 		// refusing the command line.
 		err = usagef("%s; usage: %s", plainly(err.Error()), cmd.UseLine())
 	}
-	return a.report(err)
+	code := a.report(err)
+	a.log.close()
+	return code
 }
 
 // app is what all commands of one run share.
@@ -65,6 +67,8 @@ type app struct {
 	newServer      newServer
 	// entered says that cobra accepted the command line.
 	entered bool
+	// log is what stderr has become in a command that runs nodes; nil in others.
+	log *logQueue
 }
 
 // newRootCommand builds the tree of commands.

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,6 +32,8 @@ type server interface {
 	HTTPAddr() string
 	// HeldBytes is what is held for callers.
 	HeldBytes() int64
+	// Reload reads again what can be read again while the node runs.
+	Reload()
 }
 
 // newServer puts a node together that does not run yet.
@@ -114,15 +120,18 @@ func flagUsages(all *pflag.FlagSet, names []string) string {
 
 // serve runs one node until ctx ends.
 func serve(ctx context.Context, a *app, cfg *config.Config) error {
-	log, err := newLogger(a.stderr, cfg.LogLevel, cfg.LogFormat)
+	log, err := a.nodeLogger(cfg.LogLevel, cfg.LogFormat)
 	if err != nil {
-		return &usageError{err: err}
+		return err
 	}
 	manager, err := sdnotify.FromEnv(a.getenv)
 	if err != nil {
 		return &usageError{err: err}
 	}
-	err = runServer(ctx, a.newServer, cfg, log, manager)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Ignore(syscall.SIGHUP) // The last lines of the log may still be on their way.
+	err = runServer(ctx, a.newServer, cfg, log, manager, hangups)
 	if code := exitCode(err); cfg.StayDown && (code == exitUsage || code == exitDamaged || code == exitRefused) {
 		log.Error("this node is down for good, and stays down until it is stopped: starting it again does not help", "error", err)
 		<-ctx.Done()
@@ -130,22 +139,40 @@ func serve(ctx context.Context, a *app, cfg *config.Config) error {
 	return err
 }
 
-// runServer runs a node until ctx ends or it ends by itself.
-func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager) error {
+// stopLimit bounds a whole stop: the unit, the manifests and the compose file give a node
+// longer. The steps of a stop have bounds of their own, but what hangs may overrun them.
+const stopLimit = 24 * time.Second
+
+// runServer runs a node until ctx ends or it ends by itself. Each of hangups has it read
+// again what can be read again.
+func runServer(ctx context.Context, newServer newServer, cfg *config.Config, log *slog.Logger, manager *sdnotify.Manager, hangups <-chan os.Signal) error {
 	n, err := newServer(cfg, log)
 	if err != nil {
 		return &endedError{err: err}
 	}
+	heap.FollowLimit(log)
 	defer heap.Relax(n.HeldBytes)()
 	go func() {
 		if err := manager.Follow(ctx, n); err != nil {
 			log.Warn("the service manager cannot be told", "error", err)
 		}
 	}()
-	if err := n.Run(ctx); err != nil {
-		return &endedError{err: err}
+	ended := make(chan error, 2)
+	go func() { ended <- n.Run(ctx) }()
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(stopLimit, func() { ended <- fmt.Errorf("not everything had stopped within %s", stopLimit) })
+	})()
+	for {
+		select {
+		case <-hangups:
+			n.Reload()
+		case err := <-ended:
+			if err != nil {
+				return &endedError{err: err}
+			}
+			return nil
+		}
 	}
-	return nil
 }
 
 // newLogger returns the logger that a configuration asks for.

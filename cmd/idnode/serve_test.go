@@ -34,6 +34,8 @@ type fakeServer struct {
 	run func(ctx context.Context) error
 	// ready is what Ready returns.
 	ready error
+	// reloaded gets a value at each Reload.
+	reloaded chan struct{}
 }
 
 func (s *fakeServer) Run(ctx context.Context) error {
@@ -45,7 +47,8 @@ func (s *fakeServer) Run(ctx context.Context) error {
 }
 
 func (s *fakeServer) Ready(context.Context) error { return s.ready }
-func (s *fakeServer) Alive()                      {}
+func (s *fakeServer) Alive() error                { return nil }
+func (s *fakeServer) Reload()                     { s.reloaded <- struct{}{} }
 func (s *fakeServer) GRPCAddr() string            { return s.node.addr }
 func (s *fakeServer) HeldBytes() int64            { return 0 }
 func (s *fakeServer) RaftAddr() string            { return s.cfg.Raft }

@@ -49,6 +49,9 @@ func TestUnit(t *testing.T) {
 		"Type":                     "notify",
 		"Restart":                  "on-failure",
 		"RestartPreventExitStatus": fmt.Sprint(exitUsage, exitDamaged, exitRefused),
+		// systemd takes an end by these signals for a clean one.
+		"RestartForceExitStatus": "SIGHUP SIGPIPE",
+		"ExecReload":             "/bin/kill -HUP $MAINPID",
 		// Otherwise a crash has the exit code of wrong settings.
 		"Environment": "GOTRACEBACK=crash",
 		"ExecStart":   "/usr/local/bin/idnode serve --config /etc/idnode/idnode.yaml",
@@ -56,10 +59,6 @@ func TestUnit(t *testing.T) {
 		if unit[name] != want {
 			t.Errorf("%s=%s, want %s", name, unit[name], want)
 		}
-	}
-	// The limits of all steps of a node's clean stop are 24 s together.
-	if stop, err := time.ParseDuration(unit["TimeoutStopSec"]); err != nil || stop < 25*time.Second {
-		t.Errorf("TimeoutStopSec=%s: %v", unit["TimeoutStopSec"], err)
 	}
 	if got := command(t, "serve", "--config", "../../deploy/systemd/idnode.yaml", "--print-config"); got.code != exitOK {
 		t.Errorf("its settings: %+v", got)
@@ -78,6 +77,35 @@ func TestUnit(t *testing.T) {
 	}
 	if got := command(t, "serve", "--config", file, "--print-config"); got.code != exitOK || !strings.Contains(got.stdout, "tag: D") {
 		t.Errorf("a new node's settings: %+v", got)
+	}
+}
+
+// TestTimeForAStop: what runs a node waits for its stop, and for the last lines of its log.
+func TestTimeForAStop(t *testing.T) {
+	const needed = stopLimit + logFlushLimit
+	for file, setting := range map[string]string{
+		units + "/idnode.service":             `TimeoutStopSec=(\d+)s`,
+		"../../deploy/docker-compose.yml":     `stop_grace_period: (\d+)s`,
+		"../../deploy/kubernetes/node-a.yaml": `terminationGracePeriodSeconds: (\d+)`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(setting).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("%s has no %s", file, setting)
+			continue
+		}
+		given, err := time.ParseDuration(string(found[1]) + "s")
+		if before := regexp.MustCompile(`sleep: {seconds: (\d+)}`).FindSubmatch(text); before != nil && err == nil {
+			var sleeps time.Duration
+			sleeps, err = time.ParseDuration(string(before[1]) + "s") // preStop is part of it.
+			given -= sleeps
+		}
+		if err != nil || given < needed {
+			t.Errorf("%s: a stop has %s, and may take %s (%v)", file, given, needed, err)
+		}
 	}
 }
 

@@ -112,6 +112,23 @@ func TestEmptyVariable(t *testing.T) {
 	}
 }
 
+// TestServiceLinks: what Kubernetes and Docker tell a container of a service that is named
+// idnode is no setting, and no slip in the name of one.
+func TestServiceLinks(t *testing.T) {
+	links := []string{
+		"IDNODE_SERVICE_HOST=10.0.0.1", "IDNODE_SERVICE_PORT=7400", "IDNODE_SERVICE_PORT_GRPC=7400", "IDNODE_PORT=tcp://10.0.0.1:7400",
+		"IDNODE_PORT_7400_TCP=tcp://10.0.0.1:7400", "IDNODE_PORT_7400_TCP_PROTO=tcp", "IDNODE_PORT_7400_TCP_PORT=7400", "IDNODE_PORT_7400_TCP_ADDR=10.0.0.1",
+		"IDNODE_QUORUM_SERVICE_HOST=10.0.0.2", "IDNODE_QUORUM_PORT=tcp://10.0.0.2:7400",
+	}
+	if got := config.UnknownVariables(links); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	slips := []string{"IDNODE_PORT=7400", "IDNODE_GRPC_PORT=7400", "IDNODE_SERVICE=x", "IDNODE_PORTS=tcp://x"}
+	if got := config.UnknownVariables(slips); len(got) != len(slips) {
+		t.Errorf("of %v only %v", slips, got)
+	}
+}
+
 func TestEveryErrorOfLoadingNamesItsPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags   []string

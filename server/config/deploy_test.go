@@ -30,6 +30,7 @@ type manifest struct {
 		Replicas    int
 		ServiceName string   `yaml:"serviceName"`
 		ClusterIP   string   `yaml:"clusterIP"`
+		NotReady    bool     `yaml:"publishNotReadyAddresses"`
 		SecretName  string   `yaml:"secretName"`
 		DNSNames    []string `yaml:"dnsNames"`
 		IPAddresses []string `yaml:"ipAddresses"`
@@ -158,8 +159,10 @@ func TestKubernetesPods(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", pod, diff)
 		}
-		if service := "idnode." + all["Service idnode"].Metadata.Namespace + ".svc"; !slices.Contains(c.HTTPHost, service) {
-			t.Errorf("%s: without TLS it would not be called as %s, only as %q", pod, service, c.HTTPHost)
+		for _, service := range []string{"idnode.idnode.svc", "idnode-quorum.idnode.svc"} {
+			if !slices.Contains(c.HTTPHost, service) {
+				t.Errorf("%s: without TLS it would not be called as %s, only as %q", pod, service, c.HTTPHost)
+			}
 		}
 		if names := all["Certificate idnode-client"].Spec.DNSNames; !slices.Equal(c.Admin, names) {
 			t.Errorf("%s has the administrators %q, and the client is %q", pod, c.Admin, names)
@@ -193,7 +196,7 @@ func checkCertificate(t *testing.T, all map[string]manifest, tag, host string, c
 		t.Errorf("the certificate of %s is no node's: %s for %s", name, certificate.URIs, certificate.Usages)
 	}
 	names := append(certificate.DNSNames, certificate.IPAddresses...)
-	for _, want := range []string{tag, host, "localhost", "127.0.0.1", "idnode.idnode.svc"} {
+	for _, want := range []string{tag, host, "localhost", "127.0.0.1", "idnode.idnode.svc", "idnode-quorum.idnode.svc"} {
 		if !slices.Contains(names, want) || certificate.SecretName != secret {
 			t.Errorf("the certificate %s (%s) of %s does not name %s", certificate.SecretName, names, name, want)
 		}
@@ -241,6 +244,7 @@ func TestKubernetesPorts(t *testing.T) {
 		"container": set(all, "A").Spec.Template.Spec.Containers[0].Ports,
 		"nodes":     all["Service idnode-nodes"].Spec.Ports,
 		"clients":   all["Service idnode"].Spec.Ports,
+		"quorum":    all["Service idnode-quorum"].Spec.Ports,
 	} {
 		for _, p := range ports {
 			if n := p.Port + p.ContainerPort; want[p.Name] != n {
@@ -253,6 +257,12 @@ func TestKubernetesPorts(t *testing.T) {
 	}
 	if all["Service idnode-nodes"].Spec.ClusterIP != "None" {
 		t.Error("the service of the nodes is not headless")
+	}
+	// Without a quorum no node is ready, and all of them give ids that need none.
+	for name, want := range map[string]bool{"idnode-nodes": true, "idnode": true, "idnode-quorum": false} {
+		if all["Service "+name].Spec.NotReady != want {
+			t.Errorf("the service %s has nodes that are not ready: %v", name, !want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,13 +102,17 @@ func variables() map[string]string {
 	return byVariable
 }
 
+// serviceLink matches the variables by which Kubernetes and Docker's links tell a container of
+// services: of one that is named idnode, or idnode-quorum, they begin as ours do.
+var serviceLink = regexp.MustCompile(`^IDNODE_([A-Z0-9_]+_)?(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_(TCP|UDP|SCTP)(_ADDR|_PORT|_PROTO)?=)`)
+
 // UnknownVariables returns the variables of an environment, as os.Environ gives it, that
 // look like ours and are not: each with the one that it may be a slip of, or "".
 func UnknownVariables(environ []string) map[string]string {
 	known, unknown := variables(), map[string]string{}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) {
+		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) || serviceLink.MatchString(entry) {
 			continue
 		}
 		unknown[name] = ""

@@ -126,6 +126,8 @@ type rig struct {
 	*backend
 	service *service.Service
 	health  *Health
+	// hangs is why the node hangs; nil if it does not.
+	hangs   error
 	budget  *budget.Budget
 	conn    *grpc.ClientConn
 	ids     idnodev1.IdsServiceClient
@@ -159,7 +161,8 @@ func serve(t testing.TB, cfg Config, register func(*grpc.Server)) *rig {
 
 func serveFrom(t testing.TB, b *backend, cfg Config, register func(*grpc.Server)) *rig {
 	t.Helper()
-	r := &rig{backend: b, health: NewHealth(), log: &logbuffer.Buffer{}}
+	r := &rig{backend: b, log: &logbuffer.Buffer{}}
+	r.health = NewHealth(func() error { return r.hangs })
 	r.service = newService(t, r.backend)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))

@@ -3,6 +3,7 @@ package grpcapi
 import (
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -16,27 +17,40 @@ import (
 const LiveService = "idnode.live"
 
 // Health is the health service. The names "" and "idnode.v1.IdsService" serve
-// while the node is in touch with a quorum, LiveService while the process lives.
+// while the node is ready, LiveService while the process lives and does not hang.
 // It is safe for concurrent use.
 type Health struct {
-	server *health.Server
+	server healthServer
 
 	mu sync.Mutex
 	// stopped says that the node no longer becomes ready.
 	stopped bool
 }
 
-// NewHealth returns a health service that says the process lives, and is not
-// ready.
-func NewHealth() *Health {
-	h := &Health{server: health.NewServer()}
+// healthServer asks whether the node lives when a caller does.
+type healthServer struct {
+	*health.Server
+	alive func() error
+}
+
+// Check implements the health service.
+func (s healthServer) Check(ctx context.Context, req *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	if req.GetService() == LiveService && s.alive() != nil {
+		return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_NOT_SERVING}, nil
+	}
+	return s.Server.Check(ctx, req)
+}
+
+// NewHealth returns a health service that is not ready. alive returns why the node hangs, or
+// nil, or does not return.
+func NewHealth(alive func() error) *Health {
+	h := &Health{server: healthServer{health.NewServer(), alive}}
 	h.server.SetServingStatus(LiveService, healthv1.HealthCheckResponse_SERVING)
 	h.set(healthv1.HealthCheckResponse_NOT_SERVING)
 	return h
 }
 
-// SetReady says whether the node is in touch with a quorum. After Stop it
-// changes nothing.
+// SetReady says whether the node is ready. After Stop it changes nothing.
 func (h *Health) SetReady(ready bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,25 +78,31 @@ func (h *Health) set(status healthv1.HealthCheckResponse_ServingStatus) {
 	h.server.SetServingStatus(idnodev1.IdsService_ServiceDesc.ServiceName, status)
 }
 
-// Quorum tells whether a node is in touch with a quorum.
-type Quorum interface {
-	HasQuorum() bool
+// Readiness tells whether a node is ready.
+type Readiness interface {
+	Ready() bool
 	// QuorumChanges returns a channel that holds a value, or is closed, after
-	// HasQuorum may have changed.
+	// Ready may have changed because of the quorum.
 	QuorumChanges() <-chan struct{}
 }
 
+// readyEvery is how often Follow looks for what has no channel.
+const readyEvery = time.Second
+
 // Follow keeps the health service up to date until ctx ends. It blocks.
-func (h *Health) Follow(ctx context.Context, q Quorum) {
+func (h *Health) Follow(ctx context.Context, r Readiness) {
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
 	for {
 		// The channel is fetched before the state is read, so that no change
 		// falls in between.
-		changed := q.QuorumChanges()
-		h.SetReady(q.HasQuorum())
+		changed := r.QuorumChanges()
+		h.SetReady(r.Ready())
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+		case <-tick.C:
 		}
 	}
 }

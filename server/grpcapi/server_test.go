@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -27,7 +28,7 @@ type fakeQuorum struct {
 	changes chan struct{}
 }
 
-func (q *fakeQuorum) HasQuorum() bool                { return q.has.Load() }
+func (q *fakeQuorum) Ready() bool                    { return q.has.Load() }
 func (q *fakeQuorum) QuorumChanges() <-chan struct{} { return q.changes }
 
 func (q *fakeQuorum) set(has bool) {
@@ -69,6 +70,16 @@ func TestHealth(t *testing.T) {
 		}
 		server(want)
 		ids(want)
+	}
+	for _, tc := range []struct {
+		hangs error
+		want  healthv1.HealthCheckResponse_ServingStatus
+	}{{errors.New("raft stands still"), notServing}, {nil, serving}} {
+		r.hangs = tc.hangs
+		res, err := client.Check(bounded(t), &healthv1.HealthCheckRequest{Service: LiveService})
+		if err != nil || res.GetStatus() != tc.want {
+			t.Errorf("%v: %v %v, want %s", tc.hangs, res, err, tc.want)
+		}
 	}
 	r.health.Stop()
 	server(notServing)

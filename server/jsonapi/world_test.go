@@ -82,7 +82,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	connections := peer.NewConnections(func(net.Conn, credentials.AuthInfo) *budget.Connection { return w.budget.Open("shop") })
-	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service, grpcapi.NewHealth())
+	w.grpc = grpcapi.NewServer(grpcapi.Config{Observer: observer{w}}, connections.Credentials(nil), w.service, grpcapi.NewHealth(func() error { return nil }))
 	w.serve()
 	t.Cleanup(func() {
 		w.grpc.Stop()

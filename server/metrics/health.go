@@ -5,11 +5,18 @@ import (
 	"net/http"
 )
 
+// Health is what a node says of itself, in words.
+type Health struct {
+	// Alive returns why the node hangs, Ready why it is not ready; or nil.
+	Alive, Ready func() error
+	// Warnings returns what a person should know besides, ready or not.
+	Warnings func() []string
+}
+
 // Handle adds /metrics, /livez and /readyz by handle, which takes patterns of
 // http.ServeMux. names says whether the sender of a request may see the
-// names that callers made up; others get pseudonyms. ready returns why the node is not ready, in words, or nil, and
-// warnings what a person should know besides, ready or not.
-func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, ready func() error, warnings func() []string) {
+// names that callers made up; others get pseudonyms.
+func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), names func(*http.Request) bool, health Health) {
 	named, hidden := m.Handler(), handler(nameless(m.registry))
 	handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if names(r) {
@@ -19,15 +26,19 @@ func (m *Metrics) Handle(handle func(pattern string, handler http.Handler), name
 		hidden.ServeHTTP(w, r)
 	}))
 	handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		// A node that answers lives. It must not be restarted because it has no quorum.
+		// A node must not be restarted because it has no quorum.
+		if err := health.Alive(); err != nil {
+			say(w, http.StatusServiceUnavailable, "not alive: "+err.Error())
+			return
+		}
 		say(w, http.StatusOK, "alive")
 	}))
 	handle("GET /readyz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		status, text := http.StatusOK, "ready"
-		if err := ready(); err != nil {
+		if err := health.Ready(); err != nil {
 			status, text = http.StatusServiceUnavailable, "not ready: "+err.Error()
 		}
-		for _, warning := range warnings() {
+		for _, warning := range health.Warnings() {
 			text += "\nwarning: " + warning
 		}
 		say(w, status, text)

@@ -293,25 +293,28 @@ func TestFullestCounter(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	var reason error
+	var hangs, reason error
 	var warnings []string
 	mux := http.NewServeMux()
-	New("").Handle(mux.Handle, nil, func() error { return reason }, func() []string { return warnings })
+	New("").Handle(mux.Handle, nil, Health{
+		Alive: func() error { return hangs }, Ready: func() error { return reason }, Warnings: func() []string { return warnings },
+	})
 	for _, tc := range []struct {
-		path     string
-		reason   error
-		warnings []string
-		status   int
-		body     string
+		path          string
+		hangs, reason error
+		warnings      []string
+		status        int
+		body          string
 	}{
-		{"/livez", nil, nil, 200, "alive\n"},
-		{"/livez", errors.New("no quorum"), nil, 200, "alive\n"},
-		{"/readyz", nil, nil, 200, "ready\n"},
-		{"/readyz", nil, []string{"a foreign node", "another"}, 200, "ready\nwarning: a foreign node\nwarning: another\n"},
-		{"/readyz", errors.New("no quorum: nobody is there"), nil, 503, "not ready: no quorum: nobody is there\n"},
-		{"/readyz", errors.New("starting"), []string{"another list"}, 503, "not ready: starting\nwarning: another list\n"},
+		{"/livez", nil, nil, nil, 200, "alive\n"},
+		{"/livez", nil, errors.New("no quorum"), nil, 200, "alive\n"},
+		{"/livez", errors.New("raft stands still"), nil, nil, 503, "not alive: raft stands still\n"},
+		{"/readyz", nil, nil, nil, 200, "ready\n"},
+		{"/readyz", nil, nil, []string{"a foreign node", "another"}, 200, "ready\nwarning: a foreign node\nwarning: another\n"},
+		{"/readyz", nil, errors.New("no quorum: nobody is there"), nil, 503, "not ready: no quorum: nobody is there\n"},
+		{"/readyz", nil, errors.New("starting"), []string{"another list"}, 503, "not ready: starting\nwarning: another list\n"},
 	} {
-		reason, warnings = tc.reason, tc.warnings
+		hangs, reason, warnings = tc.hangs, tc.reason, tc.warnings
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
 		if w.Code != tc.status || w.Body.String() != tc.body {

@@ -54,7 +54,7 @@ func (n *Node) assemble() error {
 	if n.cfg.ReserveFor > 0 {
 		n.reserve = reserve.NewKeeper(reserve.Config{Cluster: n.cluster, For: n.cfg.ReserveFor, Tag: n.cluster.Tag, Logger: n.log})
 	}
-	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth()}
+	n.readiness = &readiness{cfg: n.cfg, cluster: n.cluster, state: n.state, keeper: n.keeper, health: grpcapi.NewHealth(n.Alive)}
 	auditor, err := n.openAudit()
 	if err != nil {
 		return err

@@ -120,11 +120,24 @@ func (n *Node) MetricsAddr() string { return n.metricsPort.address() }
 // HeldBytes is what is held for callers.
 func (n *Node) HeldBytes() int64 { return n.callers.budget.Held() }
 
-// Alive returns as long as the node does not hang: it takes the locks of the
-// replicated state and of the cluster, which every call takes, and asks no other node.
-func (n *Node) Alive() {
+// Alive returns why the node hangs, or nil; it does not return if one of the locks hangs
+// that every call takes. It asks no other node.
+func (n *Node) Alive() error {
 	n.state.Hash()
 	n.cluster.Status()
+	return n.cluster.Alive()
+}
+
+// reloadLimit bounds Reload where the audit log's disk hangs.
+const reloadLimit = time.Second
+
+// Reload goes on in the audit log that is at its path now. Certificates need no reload: their
+// files are looked at all the time.
+func (n *Node) Reload() {
+	n.log.Info("told to reload")
+	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
+	defer cancel()
+	_ = n.audit.Reopen(ctx) // The audit log tells of a failure.
 }
 
 // Ready returns nil once the node serves everything: it has a quorum, its state
@@ -142,7 +155,7 @@ func (n *Node) followHealth(ctx context.Context, unguarded chan<- error) {
 	}
 	if err == nil {
 		n.log.Info("ready", "grpc", n.GRPCAddr(), "http", n.HTTPAddr(), "metrics", n.MetricsAddr())
-		n.readiness.health.Follow(ctx, n.cluster)
+		n.readiness.health.Follow(ctx, n.readiness)
 	}
 }
 

@@ -85,7 +85,7 @@ func (r *readiness) own() error {
 	if !r.keeper.Ready() {
 		return errors.New("the node does not give server-side ids yet")
 	}
-	return nil
+	return r.cluster.LogServed()
 }
 
 // stop says that the node is not ready, for good.
@@ -111,8 +111,17 @@ func (r *readiness) reason() error {
 		return fmt.Errorf("no quorum: no majority of the voters has been in reach for %s; server-side ids and GUIDs go on",
 			r.cluster.QuorumMissing().Truncate(time.Millisecond))
 	}
+	if err := r.cluster.LogServed(); err != nil {
+		return fmt.Errorf("log not served: %w; server-side ids and GUIDs go on", err)
+	}
 	return nil
 }
+
+// Ready implements grpcapi.Readiness.
+func (r *readiness) Ready() bool { return r.reason() == nil }
+
+// QuorumChanges implements grpcapi.Readiness.
+func (r *readiness) QuorumChanges() <-chan struct{} { return r.cluster.QuorumChanges() }
 
 // fullWarning is what a node says whose storage is full. It is ready all the same: it
 // reads, gives server-side ids, and goes on by itself.

@@ -24,8 +24,8 @@ type Manager struct {
 type Node interface {
 	// Ready returns when the node serves with a quorum.
 	Ready(ctx context.Context) error
-	// Alive returns as long as the node does not hang.
-	Alive()
+	// Alive returns why the node hangs, or nil; if it hangs badly, not at all.
+	Alive() error
 	GRPCAddr() string
 }
 
@@ -101,9 +101,10 @@ func (m *Manager) signs(ctx context.Context, n Node) error {
 	tick := time.NewTicker(m.watchdog / 2)
 	defer tick.Stop()
 	for {
-		n.Alive()
-		if err := m.tell("WATCHDOG=1"); err != nil {
-			return err
+		if n.Alive() == nil {
+			if err := m.tell("WATCHDOG=1"); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -99,24 +99,32 @@ func TestManagerOfTheEnvironment(t *testing.T) {
 type fakeNode struct{ ready error }
 
 func (n fakeNode) Ready(context.Context) error { return n.ready }
-func (fakeNode) Alive()                        {}
+func (fakeNode) Alive() error                  { return nil }
 func (fakeNode) GRPCAddr() string              { return "127.0.0.1:7400" }
 
 // hanging is a node that serves and then hangs.
-type hanging struct{ fakeNode }
+type hanging struct {
+	fakeNode
+	alive func() error
+}
 
-func (hanging) Alive() { select {} }
+func (h hanging) Alive() error { return h.alive() }
 
 // TestNoSignOfLifeFromANodeThatHangs: it is for the watchdog to end it.
 func TestNoSignOfLifeFromANodeThatHangs(t *testing.T) {
-	m := newManager(t)
-	s := &Manager{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}, watchdog: time.Millisecond}
-	go func() { _ = s.Follow(t.Context(), hanging{}) }()
-	m.next(t, "READY=1")
-	select {
-	case got := <-m.messages:
-		t.Errorf("it says %q", got)
-	case <-time.After(50 * time.Millisecond):
+	for name, alive := range map[string]func() error{
+		"a part of it": func() error { return errors.New("raft stands still") },
+		"all of it":    func() error { select {} },
+	} {
+		m := newManager(t)
+		s := &Manager{socket: &net.UnixAddr{Name: m.path, Net: "unixgram"}, watchdog: time.Millisecond}
+		go func() { _ = s.Follow(t.Context(), hanging{alive: alive}) }()
+		m.next(t, "READY=1")
+		select {
+		case got := <-m.messages:
+			t.Errorf("%s: it says %q", name, got)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

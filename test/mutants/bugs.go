@@ -123,6 +123,11 @@ var bugs = []bug{
 	{name: "slow-leader-calls-in-vain", others: test(simulation, "TestASlowLeaderServes")},
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
 
+	// What a node says of itself, and its own log. The simulation's has a reader.
+	{name: "log-waits-for-its-reader", others: test("cmd/idnode", "TestALogThatNobodyReadsStopsNothing")},
+	{name: "main-goroutine-unwatched", others: test("cluster", "TestMainGoroutineThatHangs")},
+	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
+
 	// The log on disk.
 	{name: "log-not-synced", quick: true},
 	{name: "log-sum-ignored"},

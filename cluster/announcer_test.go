@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/idnode/idnode/cluster/member"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
+)
+
+// applied is a state machine that has applied all there is.
+type applied struct{ StateMachine }
+
+func (applied) WaitApplied(context.Context, uint64) error { return nil }
+
+// TestAnAnnouncementThatTheLogDoesNotTake: the node says why it does not serve the log, from
+// its start on, or once a new session could not be opened for longer than an election takes;
+// and no longer once one is.
+func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer, err := proto.Marshal(&raftlogv1.Result{Result: &raftlogv1.Result_Member{Member: &raftlogv1.MemberResult{
+			Session: 7, Member: &raftlogv1.Member{Tag: "A"},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told strings.Builder
+		tooLarge := errors.New("too large to send")
+		var failure atomic.Pointer[error]
+		failure.Store(&tooLarge)
+		a := newAnnouncer(&announcer{
+			cfg:    Config{StateMachine: applied{}},
+			record: newNodeRecord(Config{}, &member.Record{Tag: "A", TagConfirmed: true}, nil),
+			log:    slog.New(slog.NewTextHandler(io.MultiWriter(&told, t.Output()), nil)),
+			propose: func(context.Context, []byte) ([]byte, error) {
+				if err := failure.Load(); err != nil {
+					return nil, *err
+				}
+				return answer, nil
+			},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer cancel()
+		go a.run(ctx)
+		want := func(served bool, lines int, when string) {
+			t.Helper()
+			synctest.Wait()
+			err := a.served()
+			if (err == nil) != served || err != nil && !errors.Is(err, tooLarge) || strings.Count(told.String(), "\n") != lines {
+				t.Errorf("%s: %v, and it said %q", when, err, told.String())
+			}
+		}
+		want(false, 0, "at the start")
+		time.Sleep(2 * outageGrace)
+		want(false, 1, "the log does not take it")
+		failure.Store(nil)
+		time.Sleep(announcePause)
+		want(true, 2, "the log takes it")
+		_, _, err = a.Open(ctx) // The session of the start.
+		failure.Store(&tooLarge)
+		_, _, failed := a.Open(ctx)
+		if err != nil || failed == nil {
+			t.Errorf("%v, %v", err, failed)
+		}
+		want(true, 2, "as in an election")
+		time.Sleep(2 * outageGrace)
+		want(false, 3, "no session for long")
+		failure.Store(nil)
+		time.Sleep(announcePause)
+		want(true, 4, "a session again, without a caller")
+	})
+}
