@@ -10,8 +10,7 @@ const (
 	Format = 1
 	// magic begins every backup, of any format.
 	magic = "idnode backup\n"
-	// maxFrame is the largest message that is read. The largest that are written
-	// are records of etags, with a few bytes for each database.
+	// maxFrame is the largest message that is read, far above what is written.
 	maxFrame = 256 << 20
 	// buffered is how much is read and written at once.
 	buffered = 64 << 10

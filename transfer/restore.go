@@ -37,9 +37,6 @@ func (r *Restore) Run(ctx context.Context) (*idnodev1.MergeClusterResponse, *idn
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.mergeSettings(ctx); err != nil {
-		return nil, nil, err
-	}
 	m := &Merger{Call: r.Call, Merged: r.Merged, skip: r.SkipAhead}
 	if err := m.merge(ctx, r.Backup.Counters); err != nil {
 		return nil, nil, err
@@ -54,7 +51,8 @@ func (r *Restore) Run(ctx context.Context) (*idnodev1.MergeClusterResponse, *idn
 }
 
 // mergeCluster takes over tags and floor: first, so that from then on no name is
-// begun too low.
+// begun too low. Settings follow as soon as no tag is refused: the etags of many databases
+// need theirs.
 func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterResponse, error) {
 	total := &idnodev1.MergeClusterResponse{}
 	requests := r.clusterRequests()
@@ -68,6 +66,11 @@ func (r *Restore) mergeCluster(ctx context.Context) (*idnodev1.MergeClusterRespo
 		})
 		if err != nil {
 			return nil, err
+		}
+		if total.GetLogIndex() == 0 {
+			if err := r.mergeSettings(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if res.GetResume() != "" {
 			requests = append(requests, &idnodev1.MergeClusterRequest{Floor: req.GetFloor(), Resume: res.GetResume()})
