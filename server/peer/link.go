@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -17,6 +18,9 @@ type link struct {
 	conn      *grpc.ClientConn
 	client    peerv1.PeerServiceClient
 	introduce func() Introduction
+	// process is the node's process that answered the newest ping since the last dial; 0 if
+	// none has.
+	process atomic.Uint64
 
 	mu sync.Mutex
 	// stream is the present stream, or nil; a broken one is replaced by the next
@@ -25,10 +29,6 @@ type link struct {
 	// unanswered counts the pings in a row without an answer.
 	unanswered int
 	closed     bool
-}
-
-func newLink(conn *grpc.ClientConn, introduce func() Introduction) *link {
-	return &link{conn: conn, client: peerv1.NewPeerServiceClient(conn), introduce: introduce}
 }
 
 // pinged records a ping, and returns how many in a row were unanswered.

@@ -38,6 +38,7 @@ type fakeNode struct {
 	forward func(ctx context.Context, group []byte) (raftlog.GroupResult, error)
 	answer  error
 	caller  []byte
+	process uint64
 	// removed says that A was removed; lookedUp, if set, is called after each look
 	// for a member.
 	removed  atomic.Bool
@@ -71,7 +72,7 @@ func (n *fakeNode) HandleReadIndex(context.Context) (uint64, error) { return 42,
 func (n *fakeNode) HandlePing(_ context.Context, caller []byte, _ *peerv1.PingRequest) (*peerv1.PingResponse, error) {
 	n.caller = caller
 	m, _ := n.Member(caller)
-	return &peerv1.PingResponse{Id: idB, CallerRemoved: m.GetRemoved()}, n.answer
+	return &peerv1.PingResponse{Id: idB, CallerRemoved: m.GetRemoved(), Process: n.process}, n.answer
 }
 
 func (n *fakeNode) HandleJoin(_ context.Context, req *peerv1.JoinRequest) (*peerv1.JoinResponse, error) {
@@ -392,6 +393,60 @@ type refusedError struct{}
 func (refusedError) Error() string { return "refused" }
 func (refusedError) Refused() *raftlogv1.Refusal {
 	return &raftlogv1.Refusal{Reason: raftlogv1.RefusalReason_REFUSAL_REASON_MEMBER_NOT_FOUND, Detail: "there is no X"}
+}
+
+// TestAConnectionToAFormerProcessIsClosed: only if a ping on it was answered by that process,
+// and it was not dialled again since.
+func TestAConnectionToAFormerProcessIsClosed(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		pinged    bool
+		redialled bool
+		tag       string
+		process   uint64
+		closed    bool
+	}{
+		{"a former one", true, false, "B", 2, true},
+		{"the same process", true, false, "B", 1, false},
+		{"another node", true, false, "C", 2, false},
+		{"never pinged", false, false, "B", 2, false},
+		{"dialled again", true, true, "B", 2, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPair(t, nil)
+			p.node.process = 1
+			call := func() net.Conn {
+				if _, err := p.pool.ReadIndex(soon(t), "B", "b"); err != nil {
+					t.Fatal(err)
+				}
+				return p.dialled()
+			}
+			before := call()
+			if tt.pinged {
+				if _, err := p.pool.Ping(soon(t), "B", "b", &peerv1.PingRequest{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.redialled {
+				_ = before.Close()
+				for ; before == p.dialled(); time.Sleep(time.Millisecond) {
+					_, _ = p.pool.ReadIndex(soon(t), "B", "b")
+				}
+				before = call()
+			}
+			p.pool.Restarted(tt.tag, tt.process)
+			if closed := call() != before; closed != tt.closed {
+				t.Errorf("the connection was closed: %v, want %v", closed, tt.closed)
+			}
+		})
+	}
+}
+
+// dialled returns the newest connection.
+func (p *pair) dialled() net.Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
 }
 
 // TestGuard has each kind of caller make each kind of call.

@@ -107,34 +107,38 @@ func (p *Pool) link(tag, address string) (*link, error) {
 	if l, ok := p.links[to]; ok {
 		return l, nil
 	}
-	conn, err := p.dial(to)
-	if err != nil {
+	l := &link{introduce: p.cfg.Introduce}
+	if err := p.dial(to, l); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Unspecified, err)
 	}
-	l := newLink(conn, p.cfg.Introduce)
 	p.links[to] = l
 	return l, nil
 }
 
 // drop closes a connection that has become useless; the next call makes a new
 // one.
-func (p *Pool) drop(l *link) {
-	p.mu.Lock()
-	for to, have := range p.links {
-		if have == l {
-			delete(p.links, to)
-		}
-	}
-	p.mu.Unlock()
-	l.close()
-}
+func (p *Pool) drop(l *link) { p.dropIf(func(_ string, have *link) bool { return have == l }) }
 
 // Disconnect closes the connections to a node; the next call makes a new one.
 func (p *Pool) Disconnect(tag string) {
+	p.dropIf(func(of string, _ *link) bool { return of == tag })
+}
+
+// Restarted tells which process of a node runs: the connections to a former one are closed.
+// A machine that lost power has closed none.
+func (p *Pool) Restarted(tag string, process uint64) {
+	p.dropIf(func(of string, l *link) bool {
+		answered := l.process.Load()
+		return of == tag && answered != 0 && answered != process
+	})
+}
+
+// dropIf closes the connections for which match, given the node's tag, returns true.
+func (p *Pool) dropIf(match func(tag string, l *link) bool) {
 	p.mu.Lock()
 	var dropped []*link
 	for to, l := range p.links {
-		if to.tag == tag {
+		if match(to.tag, l) {
 			dropped = append(dropped, l)
 			delete(p.links, to)
 		}
@@ -147,18 +151,25 @@ func (p *Pool) Disconnect(tag string) {
 
 // dial prepares a connection. Nothing is sent yet. The address is looked up at
 // each try to connect, because a node may come back with another IP.
-func (p *Pool) dial(to target) (*grpc.ClientConn, error) {
+func (p *Pool) dial(to target, l *link) error {
 	creds := insecure.NewCredentials()
 	if p.cfg.Credentials != nil {
 		creds = p.cfg.Credentials(to.tag)
 	}
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff}
-	return grpc.NewClient("passthrough:///"+to.address,
+	conn, err := grpc.NewClient("passthrough:///"+to.address,
 		grpc.WithTransportCredentials(creds),
-		grpc.WithContextDialer(p.connect),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			l.process.Store(0)
+			return p.connect(ctx, address)
+		}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: connectTimeout}),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy(),
 	)
+	if err == nil {
+		l.conn, l.client = conn, peerv1.NewPeerServiceClient(conn)
+	}
+	return err
 }
 
 // connect opens a connection. The kernel's own probes find a peer that has
@@ -236,6 +247,9 @@ func (p *Pool) Ping(ctx context.Context, tag, address string, req *peerv1.PingRe
 	if l.pinged(errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(started) >= leastPing) >= maxMissedPings {
 		p.cfg.Logger.Info("giving up a connection on which nothing comes back", "tag", tag, "address", address)
 		p.drop(l)
+	}
+	if err == nil {
+		l.process.Store(response.GetProcess())
 	}
 	return response, decode(err)
 }
