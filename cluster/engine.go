@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -134,7 +135,7 @@ func (e *engine) startRaft() error {
 		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
 	})
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
-	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.transport.Writing, e.elections.termWritten)
+	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.neededEntry, e.transport.Writing, e.elections.termWritten)
 	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
@@ -145,6 +146,15 @@ func (e *engine) startRaft() error {
 	store.Started()
 	e.raft, e.configuration = r, configuration{r, n.roster}
 	return nil
+}
+
+// neededEntry returns the first entry that the log keeps for a follower which catches up: none
+// if the disk is nearly full.
+func (e *engine) neededEntry() uint64 {
+	if e.node.space.below.Load() {
+		return math.MaxUint64
+	}
+	return e.transport.Needed()
 }
 
 // bootstrap writes the first configuration, on the founder and only if Raft has
@@ -267,6 +277,7 @@ func (e *engine) lead(stuck *stuckTransfer) {
 	reconciler := member.Reconciler{
 		Self: n.ID(), Raft: configurator, Members: c.Registry.Members,
 		AppliedIndex: e.pinger.appliedIndex, Commit: e.raft.CommitIndex,
+		Match:   func(id raft.ServerID) uint64 { return e.transport.Match(id, e.raft.CurrentTerm()) },
 		MayVote: e.check.mayVote, Promote: e.membership.promote, Format: c.Registry.Format, RaiseFormat: e.membership.raiseFormat,
 		Stable: c.PromoteAfter, Logger: n.log,
 	}

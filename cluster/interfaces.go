@@ -47,6 +47,9 @@ type Peers interface {
 	Ping(ctx context.Context, tag, address string, req *peerv1.PingRequest) (*peerv1.PingResponse, error)
 	// Awake tells that the node has just called this one, so that it can be reached.
 	Awake(tag, address string)
+	// Restarted tells which process of the node runs: connections to a former one are
+	// closed.
+	Restarted(tag string, process uint64)
 	ReadIndex(ctx context.Context, tag, address string) (uint64, error)
 	Forward(ctx context.Context, tag, address string, group []byte) (raftlog.GroupResult, error)
 	Transfer(ctx context.Context, tag, address string, req *peerv1.TransferRequest) (*peerv1.TransferResponse, error)

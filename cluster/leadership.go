@@ -123,6 +123,7 @@ func (l *leadership) start(ctx context.Context) (end func()) {
 	return func() {
 		l.ready.Store(nil)
 		cancel()
+		l.configurator.transport.StopSnapshots()
 		l.batcher.StepDown()
 		<-done
 		l.ready.Store(nil)

@@ -36,6 +36,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitn
 		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
 		Witness: disks, Voters: disks.electorate,
 		Dial: cfg.DialRaft, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
+		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
 	}
 	if cfg.TLS != nil {
 		c.ServerTLS, c.ClientTLS, c.NamesTag = cfg.TLS.Server, cfg.TLS.Client, cfg.TLS.NamesTag

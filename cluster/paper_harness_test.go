@@ -130,7 +130,7 @@ func (p *paper) start() {
 	}
 	bounded, err := apply.NewBoundaryStore(p.disk)
 	p.must(err)
-	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Writing, func(time.Duration) {})
+	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Needed, p.self.Writing, func(time.Duration) {})
 	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
 	store.Started()

@@ -29,6 +29,8 @@ type RaftStore struct {
 	// fatal ends the node.
 	committed func() uint64
 	fatal     func(error)
+	// needed returns the first entry that a follower needs which catches up.
+	needed func() uint64
 	// writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	writing func(term uint64)
@@ -40,8 +42,8 @@ type RaftStore struct {
 }
 
 // NewRaftStore returns s for a library that does not run yet.
-func NewRaftStore(s Store, committed func() uint64, fatal func(error), writing func(term uint64), termWritten func(took time.Duration)) *RaftStore {
-	return &RaftStore{Store: s, committed: committed, fatal: fatal, writing: writing, termWritten: termWritten}
+func NewRaftStore(s Store, committed func() uint64, fatal func(error), needed func() uint64, writing func(term uint64), termWritten func(took time.Duration)) *RaftStore {
+	return &RaftStore{Store: s, committed: committed, fatal: fatal, needed: needed, writing: writing, termWritten: termWritten}
 }
 
 // Started says that the library runs.
@@ -76,7 +78,8 @@ func (s *RaftStore) GetLog(index uint64, log *raft.Log) error {
 }
 
 // DeleteRange implements raft.LogStore. The library deletes the beginning of the log when
-// it has a snapshot, and keeps the newest entries. It deletes the end of the log when the
+// it has a snapshot, and keeps the newest entries; here those stay too that a follower needs
+// which catches up. It deletes the end of the log when the
 // leader has other entries there, without a check whether they are applied.
 //
 // The two may coincide: while the goroutine of snapshots computes what to keep, the main
@@ -91,7 +94,12 @@ func (s *RaftStore) DeleteRange(first, last uint64) error {
 	if err != nil {
 		return err
 	}
+	if first == begin && last < end {
+		last = min(last, max(s.needed(), 1)-1)
+	}
 	switch committed := s.committed(); {
+	case last < first:
+		return nil
 	case end == 0 || last < end || first > committed:
 		return s.Store.DeleteRange(first, last)
 	case first == begin && last <= committed:

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 		"beginning below the commit index": {1, 5, false},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -84,7 +85,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 		"an entry before the beginning": {1, true},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -115,7 +116,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 // indexes before.
 func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
 	var fatal error
-	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
 	f := newFollower(t, s)
 	if !f.entries(1, 0, 1, 6) || !f.entries(2, 1, 6, 7) || fatal != nil {
 		t.Fatal("entries above the commit index were not replaced:", fatal)
@@ -126,6 +127,30 @@ func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
 	var log raft.Log
 	if err := s.GetLog(7, &log); err != nil || log.Term != 2 {
 		t.Errorf("entry 7: %+v, %v", log, err)
+	}
+}
+
+// nobody needs an entry.
+func nobody() uint64 { return math.MaxUint64 }
+
+// TestEntriesThatAFollowerNeedsAreKept: a snapshot deletes those before, and none that it
+// would have kept.
+func TestEntriesThatAFollowerNeedsAreKept(t *testing.T) {
+	for _, tt := range []struct{ needed, last, first uint64 }{
+		{6, 8, 6}, {6, 5, 6}, {6, 3, 4}, {1, 8, 1}, {0, 8, 1}, {math.MaxUint64, 8, 9},
+	} {
+		s := NewRaftStore(openTestStore(t), func() uint64 { return 10 }, nil, func() uint64 { return tt.needed }, func(uint64) {}, func(time.Duration) {})
+		for i := uint64(1); i <= 10; i++ {
+			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DeleteRange(1, tt.last); err != nil {
+			t.Fatal(err)
+		}
+		if first, err := s.FirstIndex(); first != tt.first || err != nil {
+			t.Errorf("entry %d is needed, and those up to %d go: the first is %d, %v, want %d", tt.needed, tt.last, first, err, tt.first)
+		}
 	}
 }
 

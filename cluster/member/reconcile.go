@@ -56,6 +56,11 @@ type Reconciler struct {
 	Members func() []*raftlogv1.Member
 	// AppliedIndex asks a member how far its state is.
 	AppliedIndex func(ctx context.Context, m *raftlogv1.Member) (applied uint64, err error)
+	// Match returns the index up to which this leader knows a server's log to be its own, by
+	// an answer of the last seconds; 0 without one. A state may be near the commit index
+	// although nothing is replicated to it, as after a snapshot whose answer was lost: the
+	// entry with its vote would not reach the server.
+	Match func(id raft.ServerID) uint64
 	// Commit returns the commit index here.
 	Commit func() uint64
 	// MayVote fails as long as a member's vote would cost the quorum.
@@ -185,12 +190,12 @@ func (r *Reconciler) promote(ctx context.Context, c configuration, m *raftlogv1.
 	return true, nil
 }
 
-// keepsUp reports whether the member has been near the commit index for the whole stable
-// time. A member that does not answer starts over.
+// keepsUp reports whether the member's log and state have been near the commit index for the
+// whole stable time. A member that does not answer starts over.
 func (r *Reconciler) keepsUp(ctx context.Context, id raft.ServerID, m *raftlogv1.Member) (bool, error) {
 	commit := r.Commit()
 	applied, err := r.AppliedIndex(ctx, m)
-	if err != nil || applied+nearEnough < commit || applied == 0 {
+	if has := min(applied, r.Match(id)); err != nil || has+nearEnough < commit || has == 0 {
 		delete(r.caughtUp, id)
 		if err != nil {
 			err = fmt.Errorf("asking %s how far it is: %w", m.GetTag(), err)

@@ -79,7 +79,8 @@ type bench struct {
 	raft    *fakeRaft
 	members []*raftlogv1.Member
 	applied map[string]uint64
-	commit  uint64
+	// match is that of all servers.
+	match, commit uint64
 	// lone says that a vote would cost the quorum.
 	lone     error
 	promoted []string
@@ -88,10 +89,10 @@ type bench struct {
 	r        *Reconciler
 }
 
-func newBench(raft *fakeRaft, members ...*raftlogv1.Member) *bench {
-	b := &bench{raft: raft, members: members, applied: map[string]uint64{}, commit: 10_000, format: 1}
+func newBench(fake *fakeRaft, members ...*raftlogv1.Member) *bench {
+	b := &bench{raft: fake, members: members, applied: map[string]uint64{}, match: 10_000, commit: 10_000, format: 1}
 	b.r = &Reconciler{
-		Self: testID(1), Raft: raft, Members: func() []*raftlogv1.Member { return b.members },
+		Self: testID(1), Raft: fake, Members: func() []*raftlogv1.Member { return b.members },
 		AppliedIndex: func(_ context.Context, m *raftlogv1.Member) (uint64, error) {
 			applied, ok := b.applied[m.GetTag()]
 			if !ok {
@@ -99,6 +100,7 @@ func newBench(raft *fakeRaft, members ...*raftlogv1.Member) *bench {
 			}
 			return applied, nil
 		},
+		Match:   func(raft.ServerID) uint64 { return b.match },
 		Commit:  func() uint64 { return b.commit },
 		MayVote: func(context.Context, *raftlogv1.Member) error { return b.lone },
 		Promote: func(_ context.Context, id []byte) error {
@@ -161,6 +163,32 @@ func TestReconcileNewcomer(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestReconcileVoteWithoutReplication: a newcomer whose state is near gets no vote as long as
+// the leader's entries do not reach it, the one with its vote among them. A young cluster's
+// few entries make no difference.
+func TestReconcileVoteWithoutReplication(t *testing.T) {
+	for _, commit := range []uint64{20, 10_000} {
+		b := newBench(newFakeRaft(testID(1)), testMember("A", 1), testMember("D", 4))
+		b.commit, b.applied["D"], b.match = commit, commit, 0
+		b.run(t, func(wait func(time.Duration)) {
+			wait(time.Minute)
+			b.match = commit
+			wait(1500 * time.Millisecond)
+			b.match = 0 // The count starts again.
+			wait(100 * time.Millisecond)
+			b.match = commit
+			wait(1500 * time.Millisecond)
+			if len(b.promoted) > 0 {
+				t.Errorf("promoted %v too early", b.promoted)
+			}
+			wait(time.Second)
+		})
+		if diff := cmp.Diff([]string{"nonvoter 04", "voter 04"}, b.raft.log); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 // TestReconcileVoteThatLosesTheQuorum: a newcomer that has caught up gets no vote, in the

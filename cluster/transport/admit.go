@@ -15,25 +15,25 @@ import (
 )
 
 // admit runs both handshakes on an accepted connection and returns the connection to use
-// and the member at its other end. A probe is answered, and returns no connection. Only
-// the greeting is read before all checks pass.
-func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error) {
+// and the greeting of the member at its other end. A probe is answered, and returns no
+// connection. Only the greeting is read before all checks pass.
+func (s *stream) admit(raw net.Conn) (admitted net.Conn, g greeting, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.AcceptTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	if err := raw.SetDeadline(deadline); err != nil {
-		return nil, "", err
+		return nil, g, err
 	}
 	conn, state, err := s.serveTLS(ctx, raw)
 	if err != nil {
-		return nil, "", err
+		return nil, g, err
 	}
-	g, err := readGreeting(conn)
+	g, err = readGreeting(conn)
 	if errors.As(err, new(versionError)) {
 		tellVersion(conn)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the greeting: %w", err)
+		return nil, g, fmt.Errorf("reading the greeting: %w", err)
 	}
 	status, why := s.judge(ctx, g, state)
 	a := greetingReply{status: status, id: s.local, instance: s.instance}
@@ -41,15 +41,15 @@ func (s *stream) admit(raw net.Conn) (admitted net.Conn, peer string, err error)
 		a.disk = s.cfg.Witness.Own()
 	}
 	if _, err := conn.Write(a.encode()); err != nil {
-		return nil, "", err
+		return nil, g, err
 	}
 	if status != OK {
-		return nil, "", &badGreetingError{g, status, why}
+		return nil, g, &badGreetingError{g, status, why}
 	}
 	if g.purpose != forRaft {
-		return nil, "", nil
+		return nil, g, nil
 	}
-	return conn, g.dialler.String(), conn.SetDeadline(time.Time{})
+	return conn, g, conn.SetDeadline(time.Time{})
 }
 
 // tellVersion answers a greeting of another version of the handshake. It reads on: a
@@ -113,7 +113,17 @@ func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionSta
 		return SetBack, err
 	}
 	s.greeted.tell(g.dialler, g.disk)
+	s.replaced(g.dialler.String(), g.instance)
 	return OK, nil
+}
+
+// replaced closes the connections with former processes of a member. A machine that lost
+// power closes none: until TCP notices, each request on one of them waits for its timeout.
+func (s *stream) replaced(id string, process instance) {
+	s.conns.closeIf(func(c *conn) bool { return c.peer == id && c.process != process })
+	if peer, ok := s.cfg.Directory.Lookup(id); ok {
+		s.cfg.OnProcess(peer, process.number())
+	}
 }
 
 // identify checks whether a dialler is the member that it claims to be.

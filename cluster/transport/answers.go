@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -30,6 +31,8 @@ type answers struct {
 	// newest is the newest term that any answer came from.
 	newest uint64
 	byID   map[raft.ServerID]answered
+	// matched has how far each node's log was last found to be the leader's.
+	matched map[raft.ServerID]matched
 	// changed is closed at the next answer, if a caller waits for one.
 	changed chan struct{}
 }
@@ -41,7 +44,20 @@ type answered struct {
 	sent SendSeq
 }
 
-func newAnswers() *answers { return &answers{byID: map[raft.ServerID]answered{}} }
+// matched is an index up to which a node's log is that of the leader of term, and when the
+// node said so.
+type matched struct {
+	term, index uint64
+	at          time.Time
+}
+
+// freshMatch is how long a node's answer to an append tells that the leader replicates to
+// it. A leader sends one at least every commit timeout.
+const freshMatch = 2 * time.Second
+
+func newAnswers() *answers {
+	return &answers{byID: map[raft.ServerID]answered{}, matched: map[raft.ServerID]matched{}}
+}
 
 // next returns a number after all previous ones.
 func (a *answers) next() SendSeq {
@@ -63,6 +79,26 @@ func (a *answers) heard(id raft.ServerID, sent SendSeq, asked, term uint64) {
 		close(a.changed)
 		a.changed = nil
 	}
+}
+
+// match records that a node has accepted an append that ends with the entry index.
+func (a *answers) match(id raft.ServerID, term, index uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.matched[id] = matched{term, index, time.Now()}
+}
+
+// Match returns the index up to which a node's log is known to be that of the leader of
+// term, this node, by its newest answer to an append; 0 if there was none lately. Then the
+// leader does not replicate to it: it sends heartbeats, which compare nothing, or a
+// snapshot.
+func (t *Transport) Match(id raft.ServerID, term uint64) uint64 {
+	t.answers.mu.Lock()
+	defer t.answers.mu.Unlock()
+	if m := t.answers.matched[id]; m.term == term && time.Since(m.at) < freshMatch {
+		return m.index
+	}
+	return 0
 }
 
 // enough reports whether a majority of the voters, self included, answered in term to
@@ -106,16 +142,26 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 	sent := t.answers.next()
 	t.unanswered.sent(id, sent, len(args.Entries))
 	if err := t.NetworkTransport.AppendEntries(id, target, args, resp); err != nil {
+		if args.PrevLogEntry > 0 {
+			t.catchUps.ended(id)
+		}
 		return err
 	}
 	t.unanswered.heard(id, len(args.Entries))
 	t.answers.heard(id, sent, args.Term, resp.Term)
+	if moves(resp) {
+		t.snapshots.moved(id)
+	}
 	match := uint64(0)
 	if resp.Success {
 		match = args.PrevLogEntry
 		if n := len(args.Entries); n > 0 {
 			match = args.Entries[n-1].Index
 		}
+	}
+	if match > 0 {
+		t.answers.match(id, args.Term, match)
+		t.catchUps.matched(id, match, args.LeaderCommitIndex)
 	}
 	t.acknowledged(id, resp.Term, match, min(match, args.LeaderCommitIndex))
 	return nil

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -61,6 +63,47 @@ func TestMajorityOfAnswers(t *testing.T) {
 				t.Error("an answer wakes nobody who waits for one")
 			}
 		})
+	}
+}
+
+// TestMatchIsFresh: a leader replicates to a node only if that has accepted an append lately,
+// in this term. Heartbeats prove nothing.
+func TestMatchIsFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{answers: newAnswers()}
+		for _, tt := range []struct {
+			after      time.Duration
+			term, want uint64
+		}{{0, 3, 10}, {0, 2, 0}, {0, 4, 0}, {freshMatch - 1, 3, 10}, {freshMatch, 3, 0}} {
+			tr.answers.match("b", 3, 10)
+			time.Sleep(tt.after)
+			if got := tr.Match("b", tt.term); got != tt.want {
+				t.Errorf("in term %d the match is %d after %v, want %d", tt.term, got, tt.after, tt.want)
+			}
+		}
+		if got := tr.Match("c", 3); got != 0 {
+			t.Errorf("the match of a node that never answered is %d", got)
+		}
+	})
+	b := newBook()
+	from, to := start(t, b, "A", nil), startBare(t, b, "B")
+	id := raft.ServerID(idOf("B"))
+	send := func(success bool, r *raft.AppendEntriesRequest) {
+		go func() {
+			rpc := <-to.Consumer()
+			rpc.Respond(&raft.AppendEntriesResponse{Term: 3, Success: success}, nil)
+		}()
+		r.RPCHeader, r.Term = header("A"), 3
+		must(t, from.AppendEntries(id, Address(id), r, &raft.AppendEntriesResponse{}))
+	}
+	send(true, &raft.AppendEntriesRequest{})
+	send(false, &raft.AppendEntriesRequest{PrevLogEntry: 10, PrevLogTerm: 2})
+	if got := from.Match(id, 3); got != 0 {
+		t.Errorf("after a heartbeat and a refusal the match is %d", got)
+	}
+	send(true, &raft.AppendEntriesRequest{PrevLogEntry: 10, PrevLogTerm: 2, Entries: []*raft.Log{{Index: 11, Term: 3}}})
+	if got := from.Match(id, 3); got != 11 {
+		t.Errorf("after an append the match is %d, want 11", got)
 	}
 }
 

@@ -21,13 +21,9 @@ const (
 	// DefaultTimeout bounds sending one message and waiting for its answer. It is how
 	// long replication to a node hangs that vanished silently.
 	DefaultTimeout = 2 * time.Second
-	// DefaultInstallTimeout bounds sending a snapshot and waiting until it is installed.
-	// It is multiplied by the snapshot's size in units of installScale, up to
-	// maxInstallTimeout: a megabyte a second. Heartbeats continue in that time, and
-	// keepAlive detects a node that is gone.
+	// DefaultInstallTimeout is how long nothing of a snapshot may move before its sender
+	// gives up. A follower may be busy that long before it takes one.
 	DefaultInstallTimeout = 30 * time.Second
-	installScale          = 32 << 20
-	maxInstallTimeout     = time.Hour
 	// DefaultDialTimeout bounds looking up a name, connecting, and both
 	// handshakes. It is below DefaultTimeout, since a dial comes before a message,
 	// and well above probeTimeout, which the other side may take.
@@ -105,6 +101,9 @@ type Config struct {
 	// the process should end. It is called on the dialling goroutine and must be
 	// quick. Nil means nothing.
 	OnRefused func(by Peer, status Status)
+	// OnProcess is called with the process number of a member whenever it is greeted: there
+	// is no former process any more. It must be quick. Nil means nothing.
+	OnProcess func(member Peer, process uint64)
 	// DialContext opens connections; nil means DialTCP.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 
@@ -129,6 +128,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxPool = cmp.Or(c.MaxPool, DefaultMaxPool)
 	if c.OnRefused == nil {
 		c.OnRefused = func(Peer, Status) {}
+	}
+	if c.OnProcess == nil {
+		c.OnProcess = func(Peer, uint64) {}
 	}
 	if c.DialContext == nil {
 		c.DialContext = DialTCP

@@ -40,6 +40,8 @@ type conn struct {
 	// raw is what is below TLS, if there is TLS.
 	raw  net.Conn
 	peer string
+	// process is the member's process at the other end.
+	process instance
 	// accepted means that the member dialled.
 	accepted bool
 	all      *conns
@@ -99,8 +101,8 @@ func (s *conns) accepts(peer string) bool {
 
 // add tracks a connection; false means that the transport is closed, and so is the
 // connection.
-func (s *conns) add(secured, raw net.Conn, peer string, accepted bool) (*conn, bool) {
-	c := &conn{Conn: secured, raw: raw, peer: peer, accepted: accepted, all: s}
+func (s *conns) add(secured, raw net.Conn, peer string, process instance, accepted bool) (*conn, bool) {
+	c := &conn{Conn: secured, raw: raw, peer: peer, process: process, accepted: accepted, all: s}
 	s.mu.Lock()
 	closed := s.closed
 	if !closed {
@@ -113,12 +115,12 @@ func (s *conns) add(secured, raw net.Conn, peer string, accepted bool) (*conn, b
 	return c, !closed
 }
 
-// closeIf closes those of the connections whose peer matches.
-func (s *conns) closeIf(match func(peer string) bool) {
+// closeIf closes those of the connections that match.
+func (s *conns) closeIf(match func(*conn) bool) {
 	s.mu.Lock()
 	var matching []*conn
 	for c := range s.open {
-		if match(c.peer) {
+		if match(c) {
 			matching = append(matching, c)
 		}
 	}
@@ -133,7 +135,7 @@ func (s *conns) shut() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.closeIf(func(string) bool { return true })
+	s.closeIf(func(*conn) bool { return true })
 }
 
 // pending are the accepted connections in a handshake. When there are too many, the

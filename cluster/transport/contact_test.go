@@ -84,7 +84,7 @@ func TestOnlyTheLastConnectionCounts(t *testing.T) {
 		{"one of two", func(_ *conns, first, _, _ ends) { _ = first.there.Close() }, false},
 		{"both", func(_ *conns, first, second, _ ends) { _, _ = first.there.Close(), second.there.Close() }, true},
 		{"one that was dialled from here", func(_ *conns, _, _, dialled ends) { _ = dialled.there.Close() }, false},
-		{"both were closed here", func(s *conns, _, _, _ ends) { s.closeIf(func(string) bool { return true }) }, false},
+		{"both were closed here", func(s *conns, _, _, _ ends) { s.closeIf(func(*conn) bool { return true }) }, false},
 		{"nothing came in time", func(_ *conns, first, second, _ ends) {
 			_, _ = first.here.SetReadDeadline(time.Unix(1, 0)), second.here.SetReadDeadline(time.Unix(1, 0))
 		}, false},
@@ -95,7 +95,7 @@ func TestOnlyTheLastConnectionCounts(t *testing.T) {
 				var reading sync.WaitGroup
 				connect := func(accepted bool) ends {
 					here, there := net.Pipe()
-					c, _ := s.add(here, here, "A", accepted)
+					c, _ := s.add(here, here, "A", instance{}, accepted)
 					reading.Go(func() { _, _ = c.Read(make([]byte, 1)) })
 					return ends{here, there}
 				}

@@ -45,7 +45,7 @@ func (s *stream) dial(ctx context.Context, target string) (net.Conn, error) {
 		s.noteRefusal(err)
 		return nil, err
 	}
-	c, ok := s.conns.add(open.conn, open.raw, peer.ID, false)
+	c, ok := s.conns.add(open.conn, open.raw, peer.ID, open.answer.instance, false)
 	if !ok || s.removed(peer.ID) {
 		_ = c.Close()
 		return nil, net.ErrClosed
@@ -147,6 +147,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	s.greeted.tell(a.id, a.disk)
+	s.replaced(peer.ID, a.instance)
 	return conn, a, nil
 }
 

@@ -207,7 +207,7 @@ func (i *inbound) taken(rpc raft.RPC) {
 func (i *inbound) look() {
 	if i.install.look() && i.contested() {
 		sender := string(i.install.request.ID)
-		i.conns.closeIf(func(peer string) bool { return peer == sender })
+		i.conns.closeIf(func(c *conn) bool { return c.peer == sender })
 	}
 }
 

@@ -3,13 +3,10 @@ package transport
 import (
 	"bytes"
 	"io"
-	"net"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/idnode/idnode/cluster/raftlogger"
 )
 
 const (
@@ -56,6 +53,8 @@ type install struct {
 	read   atomic.Int64
 	seen   int64
 	silent int
+	// still is the number of checks in a row in which Raft had read nothing more.
+	still int
 }
 
 func newInstall(rpc raft.RPC, request *raft.InstallSnapshotRequest) *install {
@@ -110,8 +109,9 @@ func (s *install) ticks() <-chan time.Time {
 func (s *install) look() (gone bool) {
 	read := s.read.Load()
 	s.silent++
+	s.still++
 	if read != s.seen || read >= s.request.Size {
-		s.seen, s.silent = read, 0
+		s.seen, s.silent, s.still = read, 0, 0
 	}
 	return s.silent >= silentLooks
 }
@@ -132,73 +132,21 @@ func (s *install) beats(r *raft.AppendEntriesRequest) bool {
 		bytes.Equal(s.request.ID, r.ID) && bytes.Equal(s.request.Addr, r.Addr)
 }
 
-// beat answers a heartbeat in Raft's place. It is a sign of the sender.
+// beat answers a heartbeat in Raft's place. It is a sign of the sender. The answer tells the
+// sender whether the snapshot moves, in a field that the library reads in refusals only.
 func (s *install) beat(rpc raft.RPC) {
 	s.silent = 0
-	rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: s.log.RPCHeader, Term: s.log.Term, LastLog: s.log.LastLog, Success: true}, nil)
+	rpc.Respond(&raft.AppendEntriesResponse{
+		RPCHeader: s.log.RPCHeader, Term: s.log.Term, LastLog: s.log.LastLog, Success: true, NoRetryBackoff: s.still < silentLooks,
+	}, nil)
 }
+
+// moves reports whether an answer to a heartbeat tells that the sender's snapshot moves.
+func moves(r *raft.AppendEntriesResponse) bool { return r.Success && r.NoRetryBackoff }
 
 // needless reads a snapshot that Raft's log has already, and answers it. The sender reads
 // the answer only after it has sent everything.
 func (s *install) needless() {
 	_, _ = io.Copy(io.Discard, s.rpc.Reader) // The answer fails as well.
 	s.rpc.Respond(&raft.InstallSnapshotResponse{Term: s.log.Term, Success: true}, nil)
-}
-
-// newInstaller returns the sender of snapshots. The library has one timeout for all
-// messages, and multiplies it only for large snapshots; but a small one may take long to
-// restore too. So snapshots have a timeout of their own.
-func newInstaller(cfg Config, s *stream) *raft.NetworkTransport {
-	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: byID{},
-		Logger:                raftlogger.New(cfg.Logger),
-		Stream:                dialer{s},
-		Timeout:               cfg.InstallTimeout,
-		MaxRPCsInFlight:       1,
-	})
-	t.TimeoutScale = installScale
-	return t
-}
-
-// dialer is a stream that only dials, for snapshots.
-type dialer struct{ *stream }
-
-// Accept implements net.Listener: it waits for the stream's end.
-func (d dialer) Accept() (net.Conn, error) {
-	<-d.ctx.Done()
-	return nil, net.ErrClosed
-}
-
-// Close implements net.Listener. It does not own the stream.
-func (d dialer) Close() error { return nil }
-
-// Dial implements raft.StreamLayer.
-func (d dialer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	conn, err := d.stream.Dial(address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return bounded{conn}, nil
-}
-
-// bounded is a connection on which no call takes longer than maxInstallTimeout.
-type bounded struct{ net.Conn }
-
-// SetDeadline implements net.Conn.
-func (b bounded) SetDeadline(t time.Time) error {
-	if latest := time.Now().Add(maxInstallTimeout); t.After(latest) {
-		t = latest
-	}
-	return b.Conn.SetDeadline(t)
-}
-
-// InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
-// unanswered entries: it got none, or has refused them.
-func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	t.unanswered.clear(id)
-	err := t.installer.InstallSnapshot(id, target, args, resp, data)
-	if err == nil && resp.Success {
-		t.acknowledged(id, resp.Term, 0, args.LastLogIndex)
-	}
-	return err
 }

@@ -301,9 +301,9 @@ func newReading(t *testing.T, size int64) reading {
 	r := reading{t, make(chan raft.RPC), sender, newConns()}
 	t.Cleanup(r.conns.shut)
 	t.Cleanup(func() { _ = sender.Close() })
-	own, _ := r.conns.add(here, here, idOf("B"), true)
+	own, _ := r.conns.add(here, here, idOf("B"), instance{}, true)
 	other, _ := net.Pipe()
-	r.conns.add(other, other, idOf("C"), true)
+	r.conns.add(other, other, idOf("C"), instance{}, true)
 	i := newInbound(r.from, &sync.WaitGroup{}, newDisk(trusted))
 	i.conns = r.conns
 	go i.run(t.Context())
@@ -374,27 +374,5 @@ func TestASnapshotsTimeIsBounded(t *testing.T) {
 	i.next()
 	if err := <-installed; err == nil || !strings.Contains(err.Error(), os.ErrDeadlineExceeded.Error()) {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// deadlines is a connection that knows its deadline.
-type deadlines struct {
-	net.Conn
-	at time.Time
-}
-
-func (d *deadlines) SetDeadline(t time.Time) error {
-	d.at = t
-	return nil
-}
-
-// TestNoSnapshotTakesForEver: whatever its size is said to be.
-func TestNoSnapshotTakesForEver(t *testing.T) {
-	for wanted, most := range map[time.Duration]time.Duration{time.Minute: time.Minute, 1000 * time.Hour: maxInstallTimeout} {
-		var d deadlines
-		must(t, bounded{&d}.SetDeadline(time.Now().Add(wanted)))
-		if left := time.Until(d.at); left > most || left < most-time.Minute {
-			t.Errorf("with a timeout of %v a call may take %v", wanted, left)
-		}
 	}
 }

@@ -97,7 +97,7 @@ func (s *stream) pause(d time.Duration) {
 // pending ones.
 func (s *stream) handshake(raw net.Conn, done func()) {
 	defer s.work.Done()
-	admitted, peer, err := s.admit(raw)
+	admitted, g, err := s.admit(raw)
 	done()
 	if err != nil {
 		_ = raw.Close()
@@ -108,11 +108,11 @@ func (s *stream) handshake(raw net.Conn, done func()) {
 		_ = raw.Close() // It was only a question.
 		return
 	}
-	c, ok := s.conns.add(admitted, raw, peer, true)
+	c, ok := s.conns.add(admitted, raw, g.dialler.String(), g.instance, true)
 	if !ok {
 		return
 	}
-	if s.removed(peer) {
+	if s.removed(c.peer) {
 		_ = c.Close()
 		return
 	}

@@ -17,8 +17,10 @@ type Transport struct {
 	unanswered  *unanswered
 	steppedDown stepDown
 	inbound     *inbound
-	// installer sends snapshots.
+	// installer sends snapshots, over the connections in snapshots.
 	installer *raft.NetworkTransport
+	snapshots *snapshotConns
+	catchUps  *catchUps
 }
 
 // Without these two the library works differently: elections have no pre-vote, and its
@@ -51,9 +53,10 @@ func New(cfg Config) (*Transport, error) {
 		// heartbeat.
 		MaxRPCsInFlight: 1,
 	})
+	snapshots := newSnapshotConns(cfg.InstallTimeout)
 	t := &Transport{
 		NetworkTransport: network, stream: s, answers: newAnswers(), unanswered: newUnanswered(),
-		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s),
+		inbound: newInbound(network.Consumer(), &s.work, cfg.Witness), installer: newInstaller(cfg, s, snapshots), snapshots: snapshots, catchUps: newCatchUps(),
 	}
 	t.inbound.conns, t.inbound.gate = s.conns, newGate(s, t.inbound.led.Load)
 	t.inbound.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.LocalID), Addr: []byte(Address(raft.ServerID(cfg.LocalID)))}
@@ -87,14 +90,15 @@ func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() 
 // and forgets its process: for a member that was just removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.known.forget(string(id))
-	t.stream.conns.closeIf(func(peer string) bool { return peer == string(id) })
+	t.catchUps.ended(id)
+	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }
 
 // CloseStreams closes all connections and keeps the port open. It frees
 // goroutines that wait for a peer.
 func (t *Transport) CloseStreams() {
 	t.NetworkTransport.CloseStreams()
-	t.stream.conns.closeIf(func(string) bool { return true })
+	t.stream.conns.closeIf(func(*conn) bool { return true })
 }
 
 // Close closes the port and all connections, dialled and accepted, and returns when no

@@ -110,6 +110,14 @@ var bugs = []bug{
 	// times more.
 	{name: "commit-beyond-entries", others: test("cluster/transport", "TestCommitIndexIsBoundedByTheEntriesSent")},
 
+	// Snapshots of the simulation's seeds are small, and its links quick.
+	{name: "snapshot-progress-untold", others: test("cluster/transport", "TestASnapshotTakesAsLongAsItMoves")},
+	{name: "catch-up-forgotten", others: test(simulation, "TestANodeBehindASlowLinkJoins")},
+	{name: "vote-without-replication", others: test("cluster/member", "TestReconcileVoteWithoutReplication")},
+	// They cost time alone.
+	{name: "former-process-kept", others: test(simulation, "TestALostLeaderIsReplacedAfterAMemberRestarted")},
+	{name: "link-to-former-process-kept", others: test("server/peer", "TestAConnectionToAFormerProcessIsClosed")},
+
 	// A second vote must make a second leader before others see it; the model sees the first.
 	{name: "vote-not-written"},
 

@@ -10,6 +10,9 @@ import (
 // windowBytes is how much may be on its way in one direction of a connection.
 const windowBytes = 1 << 20
 
+// packetBytes is how much arrives at a time over a link with a rate.
+const packetBytes = 1 << 10
+
 // conn is one end of a connection.
 type conn struct {
 	port    *port
@@ -161,9 +164,18 @@ func (p *pipe) put(b []byte) {
 	if p.silent {
 		return
 	}
+	rate := p.net.rate[p.edge.to]
+	if rate > 0 && len(b) > packetBytes {
+		p.put(b[:packetBytes])
+		p.put(b[packetBytes:])
+		return
+	}
 	at := p.net.arrives(p.edge)
 	if at.Before(p.last) {
 		at = p.last
+	}
+	if rate > 0 {
+		at = at.Add(time.Duration(len(b)) * time.Second / time.Duration(rate))
 	}
 	p.last = at
 	p.net.count(p.edge, len(b))

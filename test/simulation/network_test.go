@@ -32,6 +32,10 @@ type network struct {
 	// slow is the share of writes that travel for long. Clients' do not: a first try
 	// that arrives late is no later than its node knows (see late_test.go).
 	slow float64
+	// rate is how many bytes a second arrive at a host on one connection; 0 is any number.
+	rate map[string]int
+	// unheard is how long at most it takes until the others notice that a machine lost power.
+	unheard time.Duration
 	// held has until when nothing that a node sends to others arrives.
 	held map[string]time.Time
 	// cut are the directions in which nothing arrives. What is sent meanwhile
@@ -47,7 +51,7 @@ type network struct {
 
 func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
-		random: random, latency: latency, jitter: jitter, slow: slow, cut: map[edge]bool{}, held: map[string]time.Time{},
+		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow, cut: map[edge]bool{}, held: map[string]time.Time{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
 }
@@ -174,7 +178,7 @@ func (p *port) kill(silent bool) {
 		case silent:
 			c.closed, c.in.silent, c.out.silent = true, true, true
 			c.in.wake()
-			time.AfterFunc(time.Duration(n.random.Int64N(int64(8*time.Second))), func() { n.breakLater(c) })
+			time.AfterFunc(time.Duration(n.random.Int64N(int64(n.unheard))), func() { n.breakLater(c) })
 			delete(n.conns, c)
 		default:
 			n.breakConn(c)

@@ -82,10 +82,16 @@ const settling = 10 * time.Second
 // inCluster runs f with a cluster at rest, in virtual time.
 func inCluster(t *testing.T, nodes int, f func(w *world, c *client)) {
 	t.Helper()
+	inClusterOf(t, sizedPlan(nodes), f)
+}
+
+// inClusterOf is inCluster with a plan.
+func inClusterOf(t *testing.T, p plan, f func(w *world, c *client)) {
+	t.Helper()
 	defer standsStill(1).Stop()
 	inBubble(t, func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		w := newWorld(ctx, sizedPlan(nodes), nil)
+		w := newWorld(ctx, p, nil)
 		for _, s := range w.founders() {
 			// Which nodes have slow disks is drawn elsewhere.
 			s.disk.change(func(f *diskFaults) { f.slow = 0 })

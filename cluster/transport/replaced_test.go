@@ -1,0 +1,102 @@
+package transport
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/witness"
+)
+
+// TestConnectionsWithAFormerProcessAreClosed: a member's machine lost power and is back, and
+// no packet has told of it. What goes over a connection with its former process would wait
+// for its timeout. The connections of others stay.
+func TestConnectionsWithAFormerProcessAreClosed(t *testing.T) {
+	for name, greet := range map[string]func(t *testing.T, restarted, other *Transport) error{
+		"it greets": func(t *testing.T, restarted, _ *Transport) error {
+			return restarted.Greet(t.Context(), raft.ServerID(idOf("B")))
+		},
+		"it is greeted": func(t *testing.T, _, other *Transport) error {
+			return other.Greet(t.Context(), raft.ServerID(idOf("A")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook()
+			var mu sync.Mutex
+			var told []uint64
+			process := func(started uint64) *Transport {
+				return start(t, b, "A", func(c *Config) { c.Witness = newDisk(witness.DiskState{Starts: started}) })
+			}
+			former := process(1)
+			other := start(t, b, "B", func(c *Config) {
+				c.OnProcess = func(p Peer, process uint64) {
+					mu.Lock()
+					defer mu.Unlock()
+					if p.Tag == "A" {
+						told = append(told, process)
+					}
+				}
+			})
+			third := start(t, b, "C", nil)
+			for _, tr := range []*Transport{former, other, third} {
+				go grantAll(t.Context(), tr)
+			}
+			ask := func(from *Transport, to string) error {
+				return from.RequestVote(raft.ServerID(idOf(to)), "", &raft.RequestVoteRequest{RPCHeader: header("B"), Term: 3}, &raft.RequestVoteResponse{})
+			}
+			must(t, ask(other, "A"))
+			must(t, ask(former, "B"))
+			must(t, ask(other, "C"))
+			must(t, ask(third, "B"))
+
+			restarted := process(2)
+			got := make(chan struct{}, 1)
+			go func() {
+				rpc := <-restarted.Consumer()
+				rpc.Respond(&raft.RequestVoteResponse{Granted: true}, nil)
+				got <- struct{}{}
+			}()
+			must(t, greet(t, restarted, other))
+			must(t, ask(other, "A"))
+			select {
+			case <-got:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the request went to the former process")
+			}
+			if peers := peersOf(other); peers[former.stream.instance] != 0 || peers[third.stream.instance] != 2 {
+				t.Errorf("it has %d connections with the former process and %d with another node, want none and 2", peers[former.stream.instance], peers[third.stream.instance])
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if told[0] != former.Process() || told[len(told)-1] != restarted.Process() {
+				t.Errorf("the processes told are %d, those that greeted %d and %d", told, former.Process(), restarted.Process())
+			}
+		})
+	}
+}
+
+// grantAll grants each vote.
+func grantAll(ctx context.Context, tr *Transport) {
+	for {
+		select {
+		case rpc := <-tr.Consumer():
+			rpc.Respond(&raft.RequestVoteResponse{Granted: true}, nil)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// peersOf counts a transport's connections by the process at the other end.
+func peersOf(tr *Transport) map[instance]int {
+	tr.stream.conns.mu.Lock()
+	defer tr.stream.conns.mu.Unlock()
+	of := map[instance]int{}
+	for c := range tr.stream.conns.open {
+		of[c.process]++
+	}
+	return of
+}

@@ -1,0 +1,128 @@
+package transport
+
+import (
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/idnode/idnode/cluster/raftlogger"
+)
+
+// snapshotConns are the connections on which this node sends snapshots. The library (v1.7.3)
+// bounds the time of the whole by its size: over a link that is slower than expected, a
+// snapshot began again and again. Here it may take as long as it moves, which its receiver
+// tells: how many bytes have left says little, because buffers on the way may take all of
+// them at once.
+type snapshotConns struct {
+	// stall is how long nothing may move.
+	stall time.Duration
+	mu    sync.Mutex
+	open  map[*snapshotConn]struct{}
+}
+
+func newSnapshotConns(stall time.Duration) *snapshotConns {
+	return &snapshotConns{stall: stall, open: map[*snapshotConn]struct{}{}}
+}
+
+// snapshotConn is a connection on which a snapshot is sent to a node.
+type snapshotConn struct {
+	net.Conn
+	to  raft.ServerAddress
+	all *snapshotConns
+}
+
+// SetDeadline implements net.Conn. The library sets one, for the whole.
+func (c *snapshotConn) SetDeadline(time.Time) error { return c.moved() }
+
+// moved gives the snapshot time for its next move.
+func (c *snapshotConn) moved() error { return c.Conn.SetDeadline(time.Now().Add(c.all.stall)) }
+
+// Close implements net.Conn.
+func (c *snapshotConn) Close() error {
+	c.all.mu.Lock()
+	delete(c.all.open, c)
+	c.all.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// which returns the connections to a node, or to all of them if it is empty.
+func (t *snapshotConns) which(to raft.ServerAddress) []*snapshotConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(t.open)), func(c *snapshotConn) bool { return to != "" && c.to != to })
+}
+
+// moved takes in that a receiver has told of progress.
+func (t *snapshotConns) moved(to raft.ServerID) {
+	for _, c := range t.which(Address(to)) {
+		_ = c.moved()
+	}
+}
+
+// newInstaller returns the sender of snapshots.
+func newInstaller(cfg Config, s *stream, all *snapshotConns) *raft.NetworkTransport {
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: byID{},
+		Logger:                raftlogger.New(cfg.Logger),
+		Stream:                dialer{s, all},
+		Timeout:               cfg.InstallTimeout,
+		MaxRPCsInFlight:       1,
+	})
+}
+
+// dialer is a stream that only dials, for snapshots.
+type dialer struct {
+	*stream
+	all *snapshotConns
+}
+
+// Accept implements net.Listener: it waits for the stream's end.
+func (d dialer) Accept() (net.Conn, error) {
+	<-d.ctx.Done()
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener. It does not own the stream.
+func (d dialer) Close() error { return nil }
+
+// Dial implements raft.StreamLayer.
+func (d dialer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	conn, err := d.stream.Dial(to, timeout)
+	if err != nil {
+		return nil, err
+	}
+	c := &snapshotConn{conn, to, d.all}
+	d.all.mu.Lock()
+	defer d.all.mu.Unlock()
+	d.all.open[c] = struct{}{}
+	return c, nil
+}
+
+// InstallSnapshot implements raft.Transport. A node that needs a snapshot has no
+// unanswered entries: it got none, or has refused them.
+func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	t.unanswered.clear(id)
+	t.catchUps.begun(id, args.LastLogIndex)
+	err := t.installer.InstallSnapshot(id, target, args, resp, data)
+	if err == nil && resp.Success {
+		t.acknowledged(id, resp.Term, 0, args.LastLogIndex)
+	} else {
+		t.catchUps.ended(id)
+	}
+	return err
+}
+
+// StopSnapshots ends the snapshots that this node sends: it does not lead any more. The
+// library sends them to their end, with heartbeats of the old term, and a node that reads
+// one gives no vote.
+func (t *Transport) StopSnapshots() {
+	for _, c := range t.snapshots.which("") {
+		_ = c.Close()
+	}
+	t.catchUps.clear()
+}
