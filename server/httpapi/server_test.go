@@ -183,7 +183,7 @@ func TestHostsOfANodeThatStarts(t *testing.T) {
 		}
 	}
 	check(map[string]string{"a.example:7402": "200", "IDS.example": "200", "b.example:7402": "200", "evil.example": "403"})
-	w.set(func(w *world) { w.addresses = nil })
+	w.set(func(w *world) { w.known = nil })
 	check(map[string]string{"a.example:7402": "200", "IDS.example": "200", "b.example:7402": "503", "evil.example": "503"})
 }
 

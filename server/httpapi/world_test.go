@@ -40,8 +40,8 @@ type world struct {
 	fail    error
 	applied bool
 	boom    bool
-	// addresses are those of the members that nodes know.
-	addresses []string
+	// known are the members that nodes know.
+	known []*raftlogv1.Member
 	// voterTags are what nodes believe of Raft's configuration.
 	voterTags []string
 }
@@ -49,7 +49,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	c := fsmtest.New(t, time.Date(2026, 11, 21, 13, 15, 49, 486_795_279, time.UTC), member("A"), member("B"), member("C"))
-	return &world{Cluster: c, t: t, state: c.State, addresses: []string{"a:7402", "b.example:7402", "c:7402"}}
+	return &world{Cluster: c, t: t, state: c.State, known: membersAt("a:7402", "b.example:7402", "c:7402")}
 }
 
 func member(tag string) *raftlogv1.Member {
@@ -106,7 +106,7 @@ func (p nodeView) Status() service.ClusterStatus {
 	defer p.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: "c1", SelfID: hex.EncodeToString(fsmtest.NodeID(p.tag)), SelfTag: p.tag, Term: 3, LeaderTag: "B", HasQuorum: true,
-		VoterTags: p.voterTags, Addresses: p.addresses,
+		VoterTags: p.voterTags, Known: p.known,
 	}
 	if p.fail != nil {
 		status.LeaderTag, status.HasQuorum = "", false
@@ -158,4 +158,12 @@ func do(s http.Handler, method, target string, headers ...string) *httptest.Resp
 // ProposeAll implements service.Proposer.
 func (w *world) ProposeAll(ctx context.Context, operations [][]byte) ([][]byte, []error) {
 	return fsmtest.Each(ctx, w.Propose, operations)
+}
+
+// membersAt are members with these HTTP addresses.
+func membersAt(addresses ...string) (all []*raftlogv1.Member) {
+	for _, address := range addresses {
+		all = append(all, &raftlogv1.Member{HttpAddress: address})
+	}
+	return all
 }

@@ -205,7 +205,7 @@ func (w *world) NextBlock(string, int) (uint64, error) { return 1, nil }
 func (w *world) Has(string) bool { return true }
 
 func (w *world) Status() service.ClusterStatus {
-	return service.ClusterStatus{ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A", Term: 3, HasQuorum: true, Addresses: []string{"a.example:7402"}}
+	return service.ClusterStatus{ClusterID: "c", SelfID: "6e6f64652d612d2d2d2d2d2d2d2d2d2d", SelfTag: "A", LeaderTag: "A", Term: 3, HasQuorum: true, Known: []*raftlogv1.Member{{HttpAddress: "a.example:7402"}}}
 }
 
 func (w *world) RemoveMember(context.Context, string, bool, *string) (uint64, error) { return 5, nil }

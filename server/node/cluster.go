@@ -24,20 +24,9 @@ func (v clusterView) Status() service.ClusterStatus {
 	return service.ClusterStatus{
 		ClusterID: hex.EncodeToString(s.ClusterID), SelfID: hex.EncodeToString(s.ID), SelfTag: s.Tag,
 		LeaderTag: s.LeaderTag, Term: s.Term, HasQuorum: s.HasQuorum,
-		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Addresses: addresses(v.node.Members()),
+		LastContact: sinceContact(s.LastContact), CommitIndex: s.Commit, VoterTags: voterTags(s.Members), Known: v.node.Members(),
 		QuorumMissing: v.node.QuorumMissing(), StorageFull: s.StorageFull, Warnings: s.Warnings, Conditions: conditions(s.Members), ConditionsAt: s.MembersAt,
 	}
-}
-
-// addresses are those that members announce for their callers.
-func addresses(members []*raftlogv1.Member) []string {
-	var all []string
-	for _, m := range members {
-		if !m.GetRemoved() {
-			all = append(all, m.GetHttpAddress(), m.GetGrpcAddress())
-		}
-	}
-	return all
 }
 
 // conditions are how the members are, by tag.

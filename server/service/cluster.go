@@ -107,10 +107,9 @@ type ClusterStatus struct {
 	// VoterTags are the members that vote, as Raft's configuration has it; nil
 	// leaves it to the members' own records.
 	VoterTags []string
-	// Addresses are those that members announce for their callers, as the node knew them
-	// last: from its start on, long before its state is restored. None means that it
-	// knows no member.
-	Addresses []string
+	// Known are the members as the node knew them last, removed ones too: from its start
+	// on, long before its state is restored.
+	Known []*raftlogv1.Member
 	// QuorumMissing is for how long no quorum has been in reach; 0 if one is.
 	QuorumMissing time.Duration
 	// StorageFull says that free space is below the low-water mark on this node or on a
@@ -198,6 +197,9 @@ func (m *members) GetStatus() Status {
 	status.Self = Member{Tag: status.SelfTag, ID: status.SelfID}
 	known, index := m.state.Membership()
 	status.MembershipIndex = index
+	if len(known) == 0 {
+		known = status.Known
+	}
 	for _, k := range known {
 		member := memberOf(k, status.ClusterStatus)
 		if member.ID == status.SelfID {
@@ -272,11 +274,14 @@ func (m *members) listMembers(ctx context.Context, req ListMembersRequest) (Page
 	if err != nil {
 		return Page[Member]{}, err
 	}
-	found := slices.DeleteFunc(m.state.Members(), func(k *raftlogv1.Member) bool {
+	status, known := m.cluster.Status(), m.state.Members()
+	if len(known) == 0 {
+		known = slices.Clone(status.Known)
+	}
+	found := slices.DeleteFunc(known, func(k *raftlogv1.Member) bool {
 		return docid.CompareNodeTags(k.GetTag(), c.after) <= 0 || k.GetRemoved() && !req.IncludeRemoved
 	})
 	slices.SortFunc(found, func(a, b *raftlogv1.Member) int { return docid.CompareNodeTags(a.GetTag(), b.GetTag()) })
-	status := m.cluster.Status()
 	return cut(c, found, index, func(k *raftlogv1.Member) (string, Member) { return k.GetTag(), memberOf(k, status) }), nil
 }
 

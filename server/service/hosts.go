@@ -3,6 +3,7 @@ package service
 import (
 	"slices"
 
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/hostcheck"
 )
 
@@ -11,12 +12,15 @@ import (
 // cannot tell, and its callers are to try the next node.
 func (m *members) CheckHost(name string) error {
 	own := func(address string) bool { return hostcheck.Name(address) == name }
+	ofMember := func(k *raftlogv1.Member) bool {
+		return !k.GetRemoved() && (own(k.GetHttpAddress()) || own(k.GetGrpcAddress()))
+	}
 	if slices.ContainsFunc(m.hosts, own) {
 		return nil
 	}
-	known := m.cluster.Status().Addresses
+	known := m.cluster.Status().Known
 	switch {
-	case slices.ContainsFunc(known, own):
+	case slices.ContainsFunc(known, ofMember):
 		return nil
 	case len(known) == 0:
 		return unavailable(ReasonStarting, "the node knows no member yet, and so cannot tell whether "+name+" is a name of the cluster", retryStarting, nil)

@@ -169,7 +169,7 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s: %d, want %d", host, got.Code, want)
 		}
 	}
-	w.addresses = nil
+	w.known = nil
 	for host, want := range map[string]int{"127.0.0.1:7402": 200, "ids.example": 200, "a.example:7402": 503, "evil.example": 503} {
 		if got := send(s, http.MethodGet, api+"overview", "", "Host", host); got.Code != want {
 			t.Errorf("while no member is known: %s: %d, want %d", host, got.Code, want)

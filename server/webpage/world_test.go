@@ -18,6 +18,7 @@ import (
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/fsm/fsmtest"
 	"github.com/idnode/idnode/internal/outcome"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 	"github.com/idnode/idnode/server/httpapi"
 	"github.com/idnode/idnode/server/service"
 )
@@ -39,8 +40,8 @@ type world struct {
 
 	mu   sync.Mutex
 	etag uint64
-	// addresses are those of the members that the node knows.
-	addresses []string
+	// known are the members that the node knows.
+	known []*raftlogv1.Member
 	// fail is what becomes of proposals and linearizable reads.
 	fail error
 	// change is made to the status.
@@ -57,7 +58,7 @@ func newWorld(t testing.TB) *world {
 	b.GrpcAddress, b.RaftAddress = "10.0.0.2:7400", "10.0.0.2:7401"
 	c.GrpcAddress, c.RaftAddress = "10.0.0.3:7400", "10.0.0.3:7401"
 	cluster := fsmtest.New(t, time.Unix(1_800_000_000, 0), a, b, c)
-	return &world{Cluster: cluster, t: t, state: cluster.State, addresses: []string{"a.example:7402", "10.0.0.2:7402"}}
+	return &world{Cluster: cluster, t: t, state: cluster.State, known: membersAt("a.example:7402", "10.0.0.2:7402")}
 }
 
 // Propose implements service.Proposer.
@@ -99,7 +100,7 @@ func (w *world) Status() service.ClusterStatus {
 	defer w.mu.Unlock()
 	status := service.ClusterStatus{
 		ClusterID: hex.EncodeToString(fsmtest.ClusterID), SelfID: hex.EncodeToString(selfID), SelfTag: "A", LeaderTag: "A",
-		Term: 3, HasQuorum: true, CommitIndex: w.Index() + 2, Addresses: w.addresses, Conditions: map[string]service.Condition{
+		Term: 3, HasQuorum: true, CommitIndex: w.Index() + 2, Known: w.known, Conditions: map[string]service.Condition{
 			"A": {Reachable: true, AppliedIndex: w.Index()}, "B": {Reachable: true, AppliedIndex: w.Index() - 1},
 		},
 	}
@@ -236,4 +237,12 @@ func jsonField(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	decodeJSON(t, w, &fields)
 	text, _ := fields[name].(string)
 	return text
+}
+
+// membersAt are members with these HTTP addresses.
+func membersAt(addresses ...string) (all []*raftlogv1.Member) {
+	for _, address := range addresses {
+		all = append(all, &raftlogv1.Member{HttpAddress: address})
+	}
+	return all
 }
