@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/server/recovery"
 )
 
@@ -41,9 +42,12 @@ enough of them together would go on as the old cluster.
 
 Run it on each survivor that is to go on, with the same --members and
 --skip-ahead, while all of them are stopped; then start them. It is refused while
-a member that is not to go on answers, or a majority can be had.`,
+a member that is not to go on answers, or a majority can be had. Members are asked
+where the directory has them registered, and where --peer, or the node's settings,
+have them: a member that has moved is found in no other way, and is taken for lost.`,
 		Example: `  idnode recover --data-dir /var/lib/idnode --members A --skip-ahead 1000000
-  idnode recover --data-dir /var/lib/idnode --members A,D --skip-ahead 1000000`,
+  idnode recover --data-dir /var/lib/idnode --members A,D --skip-ahead 1000000 \
+    --config /etc/idnode/idnode.yaml`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
@@ -52,6 +56,7 @@ a member that is not to go on answers, or a majority can be had.`,
 	f.Int64Var(&r.SkipAhead, "skip-ahead", 0, "how much every counter is raised; 0 says that the lost nodes know of nothing more")
 	f.StringSliceVar(&r.Lost, "assume-lost", nil, "tags of members that are lost though something else answers at their addresses")
 	f.StringVar(&r.Audit, "audit", "", "the node's audit log; it gets a record of this")
+	config.AddListFlags(f)
 	r.peers.registerTLS(f, a.getenv)
 	r.sure.register(f)
 	cmd.RunE = a.enter(func(cmd *cobra.Command, _ []string) error {
@@ -60,6 +65,10 @@ a member that is not to go on answers, or a majority can be had.`,
 			return usagef("--data-dir and --members are required")
 		case !f.Changed("skip-ahead") || r.SkipAhead < 0:
 			return usagef("--skip-ahead is required, and not negative: see 'idnode recover --help'")
+		}
+		var err error
+		if r.Peer, r.Join, err = config.LoadLists(f, a.env); err != nil {
+			return &usageError{err: err}
 		}
 		r.sure.of(cmd)
 		return r.run(cmd.Context(), a)
@@ -126,6 +135,6 @@ func printFound(w io.Writer, found []recovery.Probe) {
 		if p.Status != nil {
 			state = "is node " + p.Status.GetSelf().GetTag() + " of cluster " + p.Status.GetClusterId()
 		}
-		fmt.Fprintf(w, "%s at %s %s\n", p.Member.GetTag(), p.Member.GetGrpcAddress(), state)
+		fmt.Fprintf(w, "%s at %s %s\n", p.Tag, p.Address, state)
 	}
 }

@@ -28,6 +28,25 @@ func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 }
 
 func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
+	from, err := sources(fs, environ)
+	if err != nil {
+		return nil, err
+	}
+	c := Default()
+	c.Tuning = failpoint.Tuned()
+	if err := c.apply(settings(&c), from); err != nil {
+		return nil, err
+	}
+	c.fillAdvertised()
+	c.chooseWay()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// sources are the places that name settings, the first one that counts first.
+func sources(fs *pflag.FlagSet, environ []string) ([]source, error) {
 	variables, err := fromEnvironment(environ)
 	if err != nil {
 		return nil, err
@@ -37,20 +56,21 @@ func load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 		return nil, err
 	}
 	inFile, err := fromFile(path)
+	return []source{fromFlags(fs), variables, inFile}, err
+}
+
+// LoadLists returns the nodes that flags (of AddListFlags, parsed), environment and file
+// list: the peers by tag, and those to join through. It is for a command beside the node.
+func LoadLists(fs *pflag.FlagSet, environ []string) (peer map[string]string, join []string, err error) {
+	from, err := sources(fs, environ)
+	var c Config
+	if err == nil {
+		err = c.apply(slices.DeleteFunc(settings(&c), func(s setting) bool { return s.name != peerName && s.name != joinName }), from)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("config: %w", err)
 	}
-	c := Default()
-	c.Tuning = failpoint.Tuned()
-	if err := c.apply(fromFlags(fs), variables, inFile); err != nil {
-		return nil, err
-	}
-	c.fillAdvertised()
-	c.chooseWay()
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return &c, nil
+	return c.Peer, c.Join, nil
 }
 
 // source is what one place says.
@@ -214,10 +234,10 @@ func names() map[string]bool {
 	return known
 }
 
-// apply sets c. Of the sources that name a setting, the first one wins.
-func (c *Config) apply(sources ...source) error {
+// apply sets these settings of c. Of the sources that name one, the first wins.
+func (c *Config) apply(all []setting, sources []source) error {
 	var problems []error
-	for _, s := range settings(c) {
+	for _, s := range all {
 		for _, from := range sources {
 			value, given := from.values[s.name]
 			if !given {

@@ -17,6 +17,9 @@ import (
 // but not from the file.
 const configFlag = "config"
 
+// The settings that list nodes.
+const peerName, joinName = "peer", "join"
+
 // setting is one field of Config under its one name.
 type setting struct {
 	name  string
@@ -43,8 +46,8 @@ func groups(c *Config) []group {
 			{"server-prefix", "prefix of this node's ranges, instead of its tag in the ids", "application owner: ids should show a site, not a node tag", &c.ServerPrefix},
 		}},
 		{"Cluster", []setting{
-			{"peer", "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", "operator of a new cluster", &c.Peer},
-			{"join", "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", "operator who adds a node", &c.Join},
+			{peerName, "TAG=HOST:PORT, the gRPC address of a first node; give all of them, this one included, the same on all nodes", "operator of a new cluster", &c.Peer},
+			{joinName, "HOST:PORT, the gRPC address of a member of the cluster to join; several allowed; with --peer, for nodes that are not among the peers", "operator who adds a node", &c.Join},
 			{"cluster-id", "id of this node's cluster, which the log of the first start prints: from then on no node begins a cluster, also when all have lost their data", "every operator: after the first start", &c.ClusterID},
 			{"join-token", "token to join by, from 'idnode cluster join-token', or @FILE that holds it", "operator who adds a node whose certificate lacks the right `cluster`", &c.JoinToken},
 			{"single-node", "a cluster of this node alone is meant, with no other that could go on without it; needed to begin one where --peer names no other", "evaluator, or operator of a cluster of one", &c.SingleNode},
@@ -135,9 +138,19 @@ func ClientVariables() []string {
 	return []string{"IDNODE_DATABASE", "IDNODE_ENDPOINTS", "IDNODE_TLS_SERVER_NAME"}
 }
 
+// AddListFlags adds --config, and --peer for where members are now.
+func AddListFlags(fs *pflag.FlagSet) {
+	addConfigFlag(fs)
+	fs.StringSlice(peerName, nil, "TAG=HOST:PORT, where the gRPC port of a member is now; the node's own list by default ("+envName(peerName)+")")
+}
+
+func addConfigFlag(fs *pflag.FlagSet) {
+	fs.String(configFlag, "", "YAML file with settings ("+envName(configFlag)+")")
+}
+
 // AddFlags adds a flag for every setting, and --config.
 func AddFlags(fs *pflag.FlagSet) {
-	fs.String(configFlag, "", "YAML file with settings ("+envName(configFlag)+")")
+	addConfigFlag(fs)
 	c := Default()
 	for _, s := range settings(&c) {
 		s.addFlag(fs)

@@ -7,11 +7,13 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os/user"
 	"slices"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/fsm"
 	"github.com/idnode/idnode/internal/fileowner"
+	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
 // Options say what is recovered, and how.
@@ -31,8 +34,11 @@ type Options struct {
 	// SkipAhead is by how much every counter is raised. It is not negative.
 	SkipAhead int64
 	// Lost are tags of members that are lost though something else answers at their
-	// addresses.
+	// addresses, or such addresses to join through.
 	Lost []string
+	// Peer and Join are the nodes that its configuration lists: members may have moved there.
+	Peer map[string]string
+	Join []string
 	// Audit is the node's audit log; empty if there is none.
 	Audit  string
 	Logger *slog.Logger
@@ -60,34 +66,48 @@ func (r *Recovery) Check(found []Probe) error {
 	if err := cluster.CheckSurvivors(r.Record, r.Keep); err != nil {
 		return err
 	}
-	clusterID := hex.EncodeToString(r.Record.ClusterID)
+	there := r.there(found)
 	voters, reachable := 0, 0
 	for _, m := range r.Record.Members {
 		if m.GetVoter() && !m.GetRemoved() {
 			voters++
-			if m.GetTag() == r.Record.Tag {
+			if m.GetTag() == r.Record.Tag || there[m.GetTag()] != "" {
 				reachable++
 			}
-		}
-	}
-	var refused []error
-	for _, p := range found {
-		tag, address := p.Member.GetTag(), p.Member.GetGrpcAddress()
-		switch {
-		case p.is(clusterID):
-			if p.Member.GetVoter() {
-				reachable++
-			}
-			refused = append(refused, fmt.Errorf("node %s runs at %s: stop it first", tag, address))
-		case p.open && p.Status == nil && !slices.Contains(r.Lost, tag):
-			refused = append(refused, fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use --assume-lost %s",
-				tag, address, p.err, tag))
 		}
 	}
 	if reachable > voters/2 && !r.Record.Recovering {
 		return fmt.Errorf("a majority is there: %d of %d voters, this one included; start this node instead", reachable, voters)
 	}
+	var refused []error
+	for _, tag := range slices.Sorted(maps.Keys(there)) {
+		refused = append(refused, fmt.Errorf("node %s runs at %s: stop it first", tag, there[tag]))
+	}
+	for _, p := range found {
+		lost := cmp.Or(p.Tag, p.Address) // Whose an address to join through is, nobody knows.
+		if p.open && p.Status == nil && (p.Tag == "" || there[p.Tag] == "") && !slices.Contains(r.Lost, lost) {
+			refused = append(refused, fmt.Errorf("something answers at the address of node %s, %s, but does not say who it is (%v): if it is another program, use --assume-lost %s",
+				cmp.Or(p.Tag, "?"), p.Address, p.err, lost))
+		}
+	}
 	return errors.Join(refused...)
+}
+
+// there returns the other members that answered, by tag, with an address at which each did:
+// whatever was looked for there, for members may have each other's addresses.
+func (r *Recovery) there(found []Probe) map[string]string {
+	there := map[string]string{}
+	for _, p := range found {
+		self := p.Status.GetSelf().GetTag()
+		if p.Status.GetClusterId() == hex.EncodeToString(r.Record.ClusterID) && self != r.Record.Tag && r.isMember(self) {
+			there[self] = p.Address
+		}
+	}
+	return there
+}
+
+func (r *Recovery) isMember(tag string) bool {
+	return slices.ContainsFunc(r.Record.Members, func(m *raftlogv1.Member) bool { return m.GetTag() == tag && !m.GetRemoved() })
 }
 
 // Run recovers the data directory, and records it in the audit log, if there is one:

@@ -34,7 +34,8 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 		bOpen      bool
 		lost       []string
 		recovering bool
-		keep       []string // A alone if there is none.
+		listed     *idnodev1.GetStatusResponse // What answers where the list has B.
+		keep       []string                    // A alone if there is none.
 		want       string
 	}{
 		{name: "nobody answers"},
@@ -48,6 +49,9 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 		{name: "another node of the cluster", b: self(id, "X")},
 		{name: "something else listens", bOpen: true, want: "--assume-lost B"},
 		{name: "something else that is known to", bOpen: true, lost: []string{"B"}},
+		{name: "at its address on the list", listed: self(id, "B"), want: "a majority is there: 2 of 3 voters"},
+		{name: "at another's address", c: self(id, "B"), recovering: true, want: "node B runs at 127.0.0.1:2"},
+		{name: "another cluster's at the address on the list", listed: self([]byte{8}, "B")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &raftlogv1.Member{Tag: "B", Voter: true, GrpcAddress: "127.0.0.1:1", RaftAddress: "127.0.0.1:1"}
@@ -59,21 +63,22 @@ func TestOnlyALostQuorumIsRecovered(t *testing.T) {
 			if keep == nil {
 				keep = []string{"A"}
 			}
-			r := &Recovery{Options: Options{Keep: keep, Lost: tt.lost}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
+			const listed = "127.0.0.1:4"
+			r := &Recovery{Options: Options{Keep: keep, Lost: tt.lost, Peer: map[string]string{"A": "127.0.0.1:5", "B": listed, "D": "127.0.0.1:6"}}, Record: &member.Record{Tag: "A", ClusterID: id, Recovering: tt.recovering, Members: []*raftlogv1.Member{
 				{Tag: "A", Voter: true},
 				b, w,
 				{Tag: "C", Voter: true, GrpcAddress: "127.0.0.1:3", RaftAddress: "127.0.0.1:3"},
 				{Tag: "D", Voter: true, Removed: true},
 			}}}
 			found, err := r.Probe(t.Context(), func(_ context.Context, address string) (*idnodev1.GetStatusResponse, error) {
-				for at, answer := range map[string]*idnodev1.GetStatusResponse{b.GrpcAddress: tt.b, w.GrpcAddress: tt.c} {
+				for at, answer := range map[string]*idnodev1.GetStatusResponse{b.GrpcAddress: tt.b, w.GrpcAddress: tt.c, listed: tt.listed} {
 					if at == address && answer != nil {
 						return answer, nil
 					}
 				}
 				return nil, silent
 			})
-			if err != nil || len(found) != 3 {
+			if err != nil || len(found) != 4 {
 				t.Fatalf("%v %v", found, err)
 			}
 			if err := r.Check(found); tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
