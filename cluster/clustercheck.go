@@ -28,7 +28,7 @@ func (n *Node) compareList(ctx context.Context) error {
 	once := sync.OnceFunc(func() { close(judged) })
 	check := member.ListCheck{
 		Self: n.record.member, ClusterID: n.ClusterID(), Listed: listed,
-		Members: func() []*raftlogv1.Member { return n.roster.refresh().members }, Greeter: n.cfg.Peers,
+		Members: func() []*raftlogv1.Member { return n.roster.refresh().registered }, Greeter: n.cfg.Peers,
 		Confirmed: n.clusterCheck.confirmed.Load, Warn: n.clusterCheck.warn,
 		Report: func(own, otherCluster bool) {
 			n.clusterCheck.report(own, otherCluster)
@@ -118,9 +118,10 @@ func (s *clusterCheck) warn(warnings []string) {
 	}
 }
 
-// Warnings returns what is wrong with how the node was started, one line each: why it
-// finds no place in a cluster, that a listed node belongs to another, or that no
-// member reaches it. It works from Open on, and makes no calls.
+// Warnings returns why the node does not get into touch with its cluster, one line each:
+// why it finds no place in one, that a listed node belongs to another, which member it
+// looks for in vain, and where, or that no member reaches it. It works from Open on, and
+// makes no calls.
 func (n *Node) Warnings() []string {
 	all := n.starter.warnings()
 	if warnings := n.clusterCheck.warnings.Load(); warnings != nil {
@@ -128,6 +129,7 @@ func (n *Node) Warnings() []string {
 	}
 	if e := n.up.Load(); e != nil {
 		all = append(all, e.pinger.unreached()...)
+		all = append(all, e.locator.warnings()...)
 	}
 	return all
 }

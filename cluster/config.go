@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -125,8 +126,11 @@ type Config struct {
 	Watcher bool
 	// DialRaft overrides the addresses of other nodes' Raft ports, by tag.
 	DialRaft map[string]string
-	// Network opens the Raft port and connections to others'; nil means TCP.
+	// Network opens the Raft port and connections to others; nil means TCP.
 	Network Network
+	// LookupHost returns the IP addresses of a host name. nil means the system's resolver,
+	// or with a Network, that this gets addresses with their names.
+	LookupHost func(ctx context.Context, host string) ([]string, error)
 	// TLS is nil for plain connections.
 	TLS *TLS
 
@@ -255,6 +259,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Network == nil {
 		c.Network = tcp{}
+		if c.LookupHost == nil {
+			c.LookupHost = lookupHost
+		}
 	}
 	if c.Storage == nil && c.DataDir != "" {
 		c = c.withFiles()

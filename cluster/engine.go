@@ -57,6 +57,7 @@ type engine struct {
 	hint          hint
 	quorumWatch   *quorumWatch
 	memberWatch   *memberWatch
+	locator       *locator
 	leaderLoss    *leaderLoss
 	elections     *electionTimeout
 	mainWatch     *mainWatch
@@ -106,7 +107,7 @@ func (n *Node) startEngine() (*engine, error) {
 	if e.witness, err = openWitness(n.cfg, n.store, n.record, n.roster, n.log); err != nil {
 		return nil, err
 	}
-	if e.transport, err = openTransport(n.cfg, n.record, n.roster, e.witness); err != nil {
+	if e.transport, err = openTransport(n.cfg, n.record, n.roster, n.hosts, e.witness); err != nil {
 		return nil, err
 	}
 	if err := e.startRaft(); err != nil {
@@ -240,8 +241,12 @@ func (e *engine) watch() {
 		condition: n.peerSide.condition, onDivergence: c.Events.StateDiffers,
 	})
 	e.memberWatch = &memberWatch{
-		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, onRemoved: c.OnRemoved,
+		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, hosts: n.hosts, onRemoved: c.OnRemoved,
 	}
+	e.locator = newLocator(&locator{
+		listed: member.ListOf(c.PeerList, c.Join), peers: c.Peers, record: n.record, roster: n.roster, transport: e.transport,
+		pinger: e.pinger, hint: &e.hint, log: n.log,
+	})
 	e.leaderLoss = &leaderLoss{
 		raft: e.raft, transport: e.transport, self: n.record.id(), voters: e.configuration.votingMembers,
 		full: n.space.below.Load, slow: func() bool { return n.disk.slow(time.Now()) }, priority: *c.LeaderPriority,
@@ -308,6 +313,7 @@ func (e *engine) startLoops() {
 	l.run(e.leaderLoss.run)
 	l.run(e.mainWatch.run)
 	l.run(e.pinger.run)
+	l.run(e.locator.run)
 	l.run(e.witness.keep)
 	l.run(func(ctx context.Context) {
 		greetMembers(ctx, e.node.roster, e.node.record, e.transport, l, pausesOf(e.node.cfg))

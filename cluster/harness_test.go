@@ -67,6 +67,8 @@ type server struct {
 	state *fsm.State
 	pool  *peer.Pool
 	api   *grpc.Server
+	// lookup, if set, is the name service of a node that others reach as TAG.test.
+	lookup func(ctx context.Context, host string) ([]string, error)
 	// tune changes the configuration at each open, before the test's own change; may
 	// be nil.
 	tune func(*cluster.Config)
@@ -116,18 +118,25 @@ func (s *server) open(change func(*cluster.Config)) {
 	s.state = fsm.New(fsm.Config{})
 	state := s.state
 	var node *cluster.Node
+	dial := s.link.dial
+	if s.lookup != nil {
+		dial = func(ctx context.Context, address string) (net.Conn, error) { return node.DialContext(ctx, address) }
+	}
 	s.pool = peer.NewPool(peer.PoolConfig{
 		Introduce: func() peer.Introduction {
 			self := node.Self()
 			return peer.Introduction{ClusterID: self.ClusterID, ID: self.ID.Bytes(), Tag: self.Tag}
 		},
-		DialContext: s.link.dial, Logger: log,
+		DialContext: dial, Logger: log,
 	})
 	c := cluster.Config{
 		DataDir: s.dir, Tag: s.tag, RaftListen: s.raft, Advertise: cluster.Addresses{GRPC: s.grpc, Raft: s.raft},
 		Network: wrappedTCP(s.link.wrap), Timings: testTimings, PromoteAfter: 300 * time.Millisecond,
 		StateMachine: state, TakeSnapshot: func() cluster.Snapshot { return state.Snapshot() }, Registry: state,
 		Peers: s.pool, Logger: log, LeaderWait: testCallLimit, Commit: cluster.CommitConfig{CallLimit: testCallLimit},
+	}
+	if s.lookup != nil {
+		c.LookupHost, c.Advertise = s.lookup, cluster.Addresses{GRPC: s.named(s.grpc), Raft: s.named(s.raft)}
 	}
 	for _, f := range []func(*cluster.Config){s.tune, change} {
 		if f != nil {
@@ -143,6 +152,12 @@ func (s *server) open(change func(*cluster.Config)) {
 	s.api = grpc.NewServer(grpc.UnaryInterceptor(guard.Unary), grpc.StreamInterceptor(guard.Stream))
 	peer.NewServer(peerSide{node.PeerSide()}, nil).Register(s.api)
 	s.serve()
+}
+
+// named returns an address of the node under its name.
+func (s *server) named(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return net.JoinHostPort(s.tag+".test", port)
 }
 
 func (s *server) serve() {

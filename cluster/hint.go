@@ -67,11 +67,23 @@ func (h *hint) choose(now time.Time, own, self string) string {
 func (h *hint) ask(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.without.IsZero() || now.Sub(h.without) < hintAfter || now.Sub(h.asked) < hintAfter {
+	if !h.leaderless(now) || now.Sub(h.asked) < hintAfter {
 		return false
 	}
 	h.asked = now
 	return true
+}
+
+// lost reports whether Raft here has known no leader for hintAfter.
+func (h *hint) lost(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leaderless(now)
+}
+
+// leaderless is lost for a caller that holds the lock.
+func (h *hint) leaderless(now time.Time) bool {
+	return !h.without.IsZero() && now.Sub(h.without) >= hintAfter
 }
 
 // found records a leader as another node's table has it. The cluster has agreed on that. A

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -17,13 +19,15 @@ import (
 // A slightly old copy is harmless.
 const membersTick = 250 * time.Millisecond
 
-// memberWatch follows the table of members: it keeps a copy in the record, and notices
-// members that have moved, and the removal of this node.
+// memberWatch follows the table of members: it keeps a copy in the record, with the IP
+// addresses of their host names, and notices members that have moved, and the removal of
+// this node.
 type memberWatch struct {
 	raft      *raft.Raft
 	transport *transport.Transport
 	record    *nodeRecord
 	roster    *roster
+	hosts     *hosts
 	// onRemoved is called for each member that was removed; it may be nil.
 	onRemoved func(*raftlogv1.Member)
 }
@@ -33,12 +37,13 @@ func (w *memberWatch) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.record.update(func(r *member.Record) bool {
 			// Read in here, so that concurrent changes are not lost.
-			members := w.roster.refresh().members
+			members := w.roster.refresh().registered
+			hosts := w.hosts.of(members)
 			w.disconnectMoved(r.Members, members)
-			if member.SameMembers(r.Members, members) {
+			if member.SameMembers(r.Members, members) && maps.EqualFunc(r.Hosts, hosts, slices.Equal) {
 				return false
 			}
-			r.Members = members
+			r.Members, r.Hosts = members, hosts
 			return true
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // openTransport opens the Raft port.
-func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitness) (*transport.Transport, error) {
+func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, disks *diskWitness) (*transport.Transport, error) {
 	listener, err := cfg.Network.Listen(cfg.RaftListen)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
@@ -35,7 +35,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, disks *diskWitn
 	c := transport.Config{
 		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
 		Witness: disks, Voters: disks.electorate,
-		Dial: cfg.DialRaft, DialContext: cfg.Network.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
+		Dial: cfg.DialRaft, DialContext: hosts.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
 	}
 	if cfg.TLS != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type Node struct {
 	log       *slog.Logger
 	record    *nodeRecord
 	roster    *roster
+	hosts     *hosts
 	lifecycle *lifecycle
 	space     *space
 	disk      *slowDisk
@@ -72,6 +74,7 @@ func newNode(cfg Config, record *member.Record) *Node {
 	n := &Node{cfg: cfg, log: cfg.Logger.With("id", record.ID.String()), lifecycle: newLifecycle(), quorum: quorum.NewState()}
 	n.record = newNodeRecord(cfg, record, n.lifecycle.fail)
 	n.roster = newRoster(cfg.Registry, n.record)
+	n.hosts = newHosts(n.lifecycle.ctx, cfg.Network.DialContext, cfg.LookupHost, record.Hosts)
 	n.space = newSpace(cfg.FreeBytes, cfg.MinFreeBytes, n.log)
 	n.disk = newSlowDisk(n.log)
 	n.clusterCheck.log = n.log
@@ -144,6 +147,12 @@ func (n *Node) QuorumMissing() time.Duration { return n.quorum.Missing() }
 // QuorumChanges returns a channel that is closed at the next change of HasQuorum's
 // result. Callers take it before they call HasQuorum, so that no change is missed.
 func (n *Node) QuorumChanges() <-chan struct{} { return n.quorum.Changed() }
+
+// DialContext connects to another node. If the name of its host cannot be looked up, it uses
+// the IP addresses that the name had last.
+func (n *Node) DialContext(ctx context.Context, address string) (net.Conn, error) {
+	return n.hosts.DialContext(ctx, address)
+}
 
 // Done is closed when the node has ended, by itself or by Shutdown.
 func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/idnode/idnode/cluster/member"
 	"github.com/idnode/idnode/docid"
 	"github.com/idnode/idnode/internal/nodeid"
@@ -28,17 +30,25 @@ type roster struct {
 	// table in the place of a newer one.
 	reading sync.Mutex
 	view    atomic.Pointer[rosterView]
+	// moves, guarded by reading, are by raw Raft id.
+	moves map[string]move
 }
+
+// move is where a member was found that does not answer where it is registered. Once the
+// cluster has agreed on other addresses than those in from, it counts no more.
+type move struct{ from, to Addresses }
 
 // rosterView is one state of the table. It and its members are never changed.
 type rosterView struct {
-	members []*raftlogv1.Member
-	byID    map[string]*raftlogv1.Member
-	byTag   map[string]*raftlogv1.Member
+	// registered has the members' addresses as the cluster has agreed on them, members
+	// those at which they are to be dialled.
+	registered, members []*raftlogv1.Member
+	byID                map[string]*raftlogv1.Member
+	byTag               map[string]*raftlogv1.Member
 }
 
 func newRoster(registry Registry, record *nodeRecord) *roster {
-	r := &roster{registry: registry, record: record}
+	r := &roster{registry: registry, record: record, moves: map[string]move{}}
 	r.refresh()
 	return r
 }
@@ -47,14 +57,52 @@ func newRoster(registry Registry, record *nodeRecord) *roster {
 func (r *roster) refresh() *rosterView {
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	members := combine(r.registry.Members(), r.record.get().Members)
-	v := &rosterView{members: members, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
-	for _, m := range members {
+	registered := combine(r.registry.Members(), r.record.get().Members)
+	v := &rosterView{registered: registered, byID: map[string]*raftlogv1.Member{}, byTag: map[string]*raftlogv1.Member{}}
+	for _, m := range registered {
+		if to := r.addresses(m); to != addressesOf(m) {
+			m = proto.CloneOf(m)
+			m.GrpcAddress, m.RaftAddress = to.GRPC, to.Raft
+		}
+		v.members = append(v.members, m)
 		v.byID[string(m.GetId())] = m
 		v.byTag[m.GetTag()] = m
 	}
 	r.view.Store(v)
 	return v
+}
+
+// addressesOf returns where a member is registered to be dialled.
+func addressesOf(m *raftlogv1.Member) Addresses {
+	return Addresses{GRPC: m.GetGrpcAddress(), Raft: m.GetRaftAddress()}
+}
+
+// addresses returns where a registered member is to be dialled. The caller holds reading.
+func (r *roster) addresses(m *raftlogv1.Member) Addresses {
+	at := addressesOf(m)
+	if found, ok := r.moves[string(m.GetId())]; ok && found.from == at {
+		return found.to
+	}
+	return at
+}
+
+// moved reports whether a member was found at other addresses than the registered ones.
+func (r *roster) moved(id []byte) bool {
+	v := r.view.Load()
+	m, ok := v.byID[string(id)]
+	return ok && !slices.Contains(v.registered, m) // It is a copy then.
+}
+
+// found records where a registered member answers, and reports whether that is news.
+func (r *roster) found(m *raftlogv1.Member, at Addresses) bool {
+	r.reading.Lock()
+	news := r.addresses(m) != at
+	r.moves[string(m.GetId())] = move{from: addressesOf(m), to: at}
+	r.reading.Unlock()
+	if news {
+		r.refresh()
+	}
+	return news
 }
 
 // combine adds the other known members to the replicated ones, which it may change, and

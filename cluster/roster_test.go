@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/idnode/idnode/cluster/member"
+	peerv1 "github.com/idnode/idnode/proto/peer/v1"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -79,6 +84,94 @@ func TestCombine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, combine(c.replicated, c.known), protocmp.Transform()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAMemberFoundElsewhere is dialled there, until the cluster has agreed on its addresses.
+func TestAMemberFoundElsewhere(t *testing.T) {
+	table := &fixedTable{address: "old"}
+	r := newRoster(table, newNodeRecord(Config{}, &member.Record{}, nil))
+	want := func(dialled string, moved bool) {
+		t.Helper()
+		m, _ := r.byID([]byte("b"))
+		if m.GetRaftAddress() != dialled || r.moved([]byte("b")) != moved {
+			t.Errorf("it is dialled at %s, moved %v; want %s, %v", m.GetRaftAddress(), r.moved([]byte("b")), dialled, moved)
+		}
+	}
+	registered := r.refresh().registered[0]
+	for _, news := range []bool{true, false} {
+		if got := r.found(registered, Addresses{Raft: "new"}); got != news {
+			t.Errorf("found is news: %v", got)
+		}
+		want("new", true)
+	}
+	if got := r.refresh().registered[0].GetRaftAddress(); got != "old" {
+		t.Errorf("it is registered at %s", got)
+	}
+	if !r.found(registered, Addresses{Raft: "old"}) {
+		t.Error("that it is back is no news")
+	}
+	want("old", false)
+	r.found(registered, Addresses{Raft: "new"})
+	table.address = "agreed"
+	r.refresh()
+	want("agreed", false)
+}
+
+// fixedTable has one member.
+type fixedTable struct {
+	Registry
+	address string
+}
+
+func (f *fixedTable) Members() []*raftlogv1.Member {
+	return []*raftlogv1.Member{{Id: []byte("b"), Tag: "B", RaftAddress: f.address}}
+}
+
+// greeters answer Hello by address.
+type greeters struct {
+	Peers
+	replies map[string]*peerv1.HelloResponse
+}
+
+func (g greeters) Hello(_ context.Context, _, address string, _ *peerv1.HelloRequest) (*peerv1.HelloResponse, error) {
+	if reply := g.replies[address]; reply != nil {
+		return reply, nil
+	}
+	return nil, errors.New("nobody is there")
+}
+
+// TestWhatIsEvidenceOfAnAddress: a member that answers where it is registered is there,
+// whatever the list says; else an address that the list has for it counts, if the member
+// answers there, and no other node.
+func TestWhatIsEvidenceOfAnAddress(t *testing.T) {
+	own := bytes.Repeat([]byte{1}, member.ClusterIDSize)
+	is := func(cluster []byte, id string) *peerv1.HelloResponse {
+		return &peerv1.HelloResponse{ClusterId: cluster, Self: &raftlogv1.Member{Id: []byte(id), Tag: strings.ToUpper(id), RaftAddress: "raft of " + id}}
+	}
+	b := is(own, "b")
+	for _, tt := range []struct {
+		name    string
+		listed  []member.Listed
+		replies map[string]*peerv1.HelloResponse
+		want    string // The gRPC address; else what the error says.
+	}{
+		{"as registered", nil, map[string]*peerv1.HelloResponse{"old": b}, "old"},
+		{"where it is registered and on the list", []member.Listed{{Tag: "B", Address: "new"}}, map[string]*peerv1.HelloResponse{"old": b, "new": b}, "old"},
+		{"on the list alone", []member.Listed{{Tag: "B", Address: "new"}}, map[string]*peerv1.HelloResponse{"old": is(own, "c"), "new": b}, "new"},
+		{"among those to join through", []member.Listed{{Address: "other"}, {Address: "new"}}, map[string]*peerv1.HelloResponse{"other": is(own, "c"), "new": b}, "new"},
+		{"where the list has another", []member.Listed{{Tag: "C", Address: "new"}}, map[string]*peerv1.HelloResponse{"new": b}, "at old, as registered, nobody answers"},
+		{"another is there", []member.Listed{{Tag: "B", Address: "new"}}, map[string]*peerv1.HelloResponse{"new": is(own, "c")}, "at new, on the list, node C answers"},
+		{"of another cluster", []member.Listed{{Tag: "B", Address: "new"}}, map[string]*peerv1.HelloResponse{"new": is([]byte{2}, "b")}, "at new, on the list, a node of cluster 02 answers"},
+		{"of no cluster yet", []member.Listed{{Tag: "B", Address: "new"}}, map[string]*peerv1.HelloResponse{"new": is(nil, "b")}, "at new, on the list, a node without a cluster answers"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &locator{listed: tt.listed, peers: greeters{replies: tt.replies}, record: newNodeRecord(Config{}, &member.Record{ClusterID: own}, nil)}
+			at, err := l.ask(t.Context(), &raftlogv1.Member{Id: []byte("b"), Tag: "B", GrpcAddress: "old", RaftAddress: "raft of b, once"})
+			if err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && at != (Addresses{GRPC: tt.want, Raft: "raft of b"}) {
+				t.Errorf("%v %v, want %s", at, err, tt.want)
 			}
 		})
 	}

@@ -35,7 +35,10 @@ func (s *sender) Send(ctx context.Context, leader string, group []byte) (raftlog
 	if s.forwarded != nil {
 		s.forwarded()
 	}
-	return s.peers.Forward(ctx, m.GetTag(), s.hint.locate(m).GetGrpcAddress(), group)
+	if !s.roster.moved(m.GetId()) { // This node has found it itself.
+		m = s.hint.locate(m)
+	}
+	return s.peers.Forward(ctx, m.GetTag(), m.GetGrpcAddress(), group)
 }
 
 // submit hands a group to this node's own Batcher, unless the disk is nearly full: then

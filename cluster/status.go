@@ -108,8 +108,7 @@ type Status struct {
 	StorageFull bool
 	// StorageSlow says that a write to this node's disk is slow, or was some seconds ago.
 	StorageSlow bool
-	// Warnings say what is wrong with how the node was started: why it finds no place in
-	// a cluster, or that a listed node belongs to another.
+	// Warnings are those of Node.Warnings.
 	Warnings []string
 	// Members are the members, removed ones too, sorted by tag. Their conditions are of
 	// one moment, MembersAt.

@@ -44,6 +44,9 @@ type Record struct {
 	// start, later a copy of the replicated table. A restarted node authenticates
 	// its peers by them until it has applied its log, and finds their addresses.
 	Members []*raftlogv1.Member `json:"-"`
+	// Hosts are the IP addresses that the host names in Members had when they were looked
+	// up last. They are never changed.
+	Hosts map[string][]string `json:"hosts,omitempty"`
 	// TagConfirmed means that the cluster has confirmed the tag.
 	TagConfirmed bool `json:"tag_confirmed"`
 	// Removed means that the node was removed from the cluster.

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,12 +46,8 @@ func (t *Transport) Answers(ctx context.Context, id raft.ServerID) (bool, error)
 		return false, fmt.Errorf("dialling %s: %w", id, ErrUnknownPeer)
 	}
 	open, err := t.stream.greet(ctx, peer, forProbe)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		return refused.Status != WrongTarget && refused.Status != WrongCluster, err
-	}
 	if err != nil {
-		return false, err
+		return processAnswers(err), err
 	}
 	return true, open.raw.Close()
 }

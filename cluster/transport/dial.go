@@ -78,6 +78,27 @@ type greeted struct {
 // greet connects to a node, runs both handshakes, and checks that it is the intended one.
 // The connection it returns has no deadline.
 func (s *stream) greet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
+	open, err := s.tryGreet(ctx, peer, why)
+	switch {
+	case processAnswers(err):
+		s.unreachable.reached(peer.ID)
+	case why != forProbe && !errors.Is(ctx.Err(), context.Canceled): // A probe has little time.
+		s.unreachable.failed(peer.ID, err)
+	}
+	return open, err
+}
+
+// processAnswers reports whether the error of a dial, or none, means that the member's process
+// answered.
+func processAnswers(err error) bool {
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return refused.Status != WrongTarget && refused.Status != WrongCluster
+	}
+	return err == nil
+}
+
+func (s *stream) tryGreet(ctx context.Context, peer Peer, why purpose) (greeted, error) {
 	target, err := nodeid.Parse(peer.ID)
 	if err != nil {
 		return greeted{}, err

@@ -28,6 +28,8 @@ type stream struct {
 	refusals, refused *limiter
 	// greeted are the nodes that have accepted this process.
 	greeted *greetedNodes
+	// unreachable are the members to which the newest dial failed.
+	unreachable *unreachable
 	// setBack means that a member has seen more of this process's disk than it has.
 	setBack atomic.Bool
 
@@ -50,8 +52,9 @@ func newStream(cfg Config) *stream {
 		conns:   newConns(),
 		pending: newPending(cfg.MaxPending),
 		known:   newInstances(), refusals: newLimiter(refusalLogEvery), refused: newLimiter(refusalLogEvery), greeted: newGreetedNodes(),
-		ready: make(chan net.Conn),
-		ctx:   ctx, cancel: cancel,
+		unreachable: newUnreachable(),
+		ready:       make(chan net.Conn),
+		ctx:         ctx, cancel: cancel,
 	}
 	s.work.Add(1)
 	go s.acceptLoop()

@@ -90,6 +90,7 @@ func (t *Transport) ListenAddr() net.Addr { return t.stream.cfg.Listener.Addr() 
 // and forgets its process: for a member that was just removed, or has moved.
 func (t *Transport) Disconnect(id raft.ServerID) {
 	t.stream.known.forget(string(id))
+	t.stream.unreachable.reached(string(id)) // Nothing is known of the new address.
 	t.catchUps.ended(id)
 	t.stream.conns.closeIf(func(c *conn) bool { return c.peer == string(id) })
 }

@@ -24,6 +24,22 @@ func (c *Config) fillAdvertised() {
 	fillAddress(&c.AdvertiseHTTP, c.HTTP, host)
 }
 
+// OwnEntryElsewhere says that others are told to reach the node where its entry among the
+// peers says, and that it listens elsewhere; empty if not. A node that has moved may have
+// kept its own old entry.
+func (c *Config) OwnEntryElsewhere() string {
+	entry := c.Peer[c.Tag]
+	host, port, _ := net.SplitHostPort(entry)
+	listenHost, listenPort, _ := net.SplitHostPort(c.GRPC)
+	ip, notIP := netip.ParseAddr(host)
+	listenIP, notListenIP := netip.ParseAddr(listenHost)
+	otherIP := notIP == nil && notListenIP == nil && !listenIP.IsUnspecified() && ip != listenIP
+	if entry == "" || entry != c.AdvertiseGRPC || listenPort == "0" || port == listenPort && !otherIP {
+		return ""
+	}
+	return fmt.Sprintf("this node's own entry in peer is %s=%s, and it listens at %s: unless the one leads to the other, no node reaches it; correct the entry, or set advertise-grpc", c.Tag, entry, c.GRPC)
+}
+
 func fillAddress(advertised *string, listen, host string) {
 	switch {
 	case *advertised != "" || listen == "":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -451,4 +452,41 @@ func TestEverySettingIsPrinted(t *testing.T) {
 			t.Errorf("--%s is not printed", f.Name)
 		}
 	})
+}
+
+// TestOwnEntryElsewhere: a node that listens elsewhere than its own entry among the peers says.
+func TestOwnEntryElsewhere(t *testing.T) {
+	for _, tt := range []struct {
+		entry, grpc, advertised string
+		want                    bool
+	}{
+		{"127.0.0.1:7400", "127.0.0.1:7400", "", false},
+		{"a.example:7400", "0.0.0.0:7400", "", false},
+		{"a.example:7400", "10.0.0.1:7400", "", false},
+		{"10.0.0.1:7400", ":7400", "", false},
+		{"127.0.0.1:7400", "127.0.0.1:7500", "", true},
+		{"a.example:7400", "0.0.0.0:7500", "", true},
+		{"10.0.0.1:7400", "10.0.0.2:7400", "", true},
+		{"10.0.0.1:7400", "10.0.0.2:7500", "10.0.0.2:7500", false},
+	} {
+		c := mustLoad(t, with(alone, "--peer=A="+tt.entry, "--peer=B=b.example:7400", "--grpc="+tt.grpc, "--advertise-grpc="+tt.advertised, "--insecure"), nil)
+		if got := c.OwnEntryElsewhere(); (got != "") != tt.want || tt.want && !strings.Contains(got, tt.entry) {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// TestLoadLists: a command beside the node reads its lists, and no other setting.
+func TestLoadLists(t *testing.T) {
+	fs := pflag.NewFlagSet("recover", pflag.ContinueOnError)
+	config.AddListFlags(fs)
+	fs.String("data-dir", "", "a flag of the command's own")
+	path := writeFile(t, "call-timeout: nonsense\npeer: {A: \"a:1\", B: \"b:1\"}\njoin: [c:1]\n")
+	if err := fs.Parse([]string{"--config", path, "--data-dir", "/data", "--peer", "B=b:2"}); err != nil {
+		t.Fatal(err)
+	}
+	peer, join, err := config.LoadLists(fs, []string{"IDNODE_PEER=B=b:3"})
+	if diff := cmp.Diff(map[string]string{"B": "b:2"}, peer); err != nil || diff != "" || !slices.Equal(join, []string{"c:1"}) {
+		t.Errorf("%v %v %v", peer, join, err)
+	}
 }

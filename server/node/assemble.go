@@ -48,6 +48,9 @@ func (n *Node) assemble() error {
 	if n.cfg.CheckGuard(false) != nil {
 		n.log.Warn("no administrators are named (--admin): the node goes on only if its cluster has roles")
 	}
+	if elsewhere := n.cfg.OwnEntryElsewhere(); elsewhere != "" {
+		n.log.Warn(elsewhere)
+	}
 	if err := n.openEtags(); err != nil {
 		return err
 	}
@@ -93,13 +96,16 @@ func (n *Node) checkFirstStart() error {
 
 func (n *Node) openCluster() error {
 	n.pool = peer.NewPool(peer.PoolConfig{
-		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.Tuning.DialPeer, DialContext: n.peerDialer(),
+		Introduce: n.introduce, Credentials: n.certs.peerCredentials(), Dial: n.cfg.Tuning.DialPeer,
+		DialContext: func(ctx context.Context, address string) (net.Conn, error) {
+			return n.cluster.DialContext(ctx, address)
+		},
 		Traceparent: n.tracing.Traceparent(), Logger: n.log,
 	})
 	c, tuned := n.cfg, n.cfg.Tuning
 	var err error
 	n.cluster, err = cluster.Open(cluster.Config{
-		Storage: n.storage, Network: n.network, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
+		Storage: n.storage, Network: n.network, LookupHost: n.lookupHost, DataDir: c.DataDir, Tag: c.Tag, RaftListen: c.Raft,
 		Advertise: cluster.Addresses{GRPC: c.AdvertiseGRPC, Raft: c.AdvertiseRaft, HTTP: c.AdvertiseHTTP},
 		PeerList:  c.Peer, Join: c.Join, JoinToken: c.JoinTokenText, Watcher: c.Watcher, DialRaft: tuned.Dial, LogFormat: cmp.Or(uint32(c.MaxLogFormat), tuned.LogFormat), TrustData: c.TrustData, ClusterID: c.ClusterID,
 		TLS: n.certs.raftTLS(), Version: n.version, CertificateEnds: n.certs.ends(), Stats: n.metrics.Recent,
@@ -135,14 +141,6 @@ func (n *Node) stateMachine() cluster.StateMachine {
 		return n.state
 	}
 	return n.watch(n.state)
-}
-
-// peerDialer returns nil for TCP, which package peer dials in its own way.
-func (n *Node) peerDialer() func(ctx context.Context, address string) (net.Conn, error) {
-	if n.network == nil {
-		return nil
-	}
-	return n.network.DialContext
 }
 
 // introduce is how the node speaks of itself to other nodes. It is called only

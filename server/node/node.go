@@ -38,8 +38,10 @@ type Options struct {
 	Now func() time.Time
 	// Storage, if set, is used in place of the data directory.
 	Storage Storage
-	// Network, if set, is used in place of TCP.
-	Network cluster.Network
+	// Network, if set, is used in place of TCP, and LookupHost, if set, in place of the
+	// system's resolver: see cluster.Config.
+	Network    cluster.Network
+	LookupHost func(ctx context.Context, host string) ([]string, error)
 	// Watch, if set, returns what the log is applied to in place of the state: a
 	// state machine that looks on and passes everything on to it.
 	Watch func(*fsm.State) cluster.StateMachine
@@ -62,7 +64,9 @@ type Node struct {
 	now     func() time.Time
 	storage Storage
 	network cluster.Network
-	watch   func(*fsm.State) cluster.StateMachine
+	// lookupHost is Options.LookupHost.
+	lookupHost func(ctx context.Context, host string) ([]string, error)
+	watch      func(*fsm.State) cluster.StateMachine
 
 	// What New makes, in the order in which it is made.
 	state    *fsm.State
@@ -94,7 +98,7 @@ type Node struct {
 // New puts a node together: it claims the data directory and the gRPC and HTTP
 // ports, and serves nothing yet. If it fails nothing is left open.
 func New(opts Options) (*Node, error) {
-	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, network: opts.Network, watch: opts.Watch}
+	n := &Node{cfg: opts.Config, log: opts.Logger, version: opts.Version, tracing: opts.Tracing, now: opts.Now, storage: opts.Storage, network: opts.Network, lookupHost: opts.LookupHost, watch: opts.Watch}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

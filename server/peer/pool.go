@@ -45,7 +45,7 @@ type PoolConfig struct {
 	Credentials func(tag string) credentials.TransportCredentials
 	// Dial overrides where nodes are reached, by tag.
 	Dial map[string]string
-	// DialContext opens connections; nil means TCP. It is for tests.
+	// DialContext opens connections; nil means TCP.
 	DialContext func(ctx context.Context, address string) (net.Conn, error)
 	// Traceparent returns the W3C traceparent of the trace in ctx, which a group
 	// takes along; empty if there is none. Nil means never.
@@ -69,6 +69,11 @@ type target struct{ tag, address string }
 func NewPool(cfg PoolConfig) *Pool {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.DialContext == nil {
+		cfg.DialContext = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
 	}
 	return &Pool{cfg: cfg, links: map[target]*link{}}
 }
@@ -175,14 +180,11 @@ func (p *Pool) dial(to target, l *link) error {
 // connect opens a connection. The kernel's own probes find a peer that has
 // vanished while nothing is sent; gRPC's are no quicker than ten seconds.
 func (p *Pool) connect(ctx context.Context, address string) (net.Conn, error) {
-	if p.cfg.DialContext != nil {
-		return p.cfg.DialContext(ctx, address)
+	conn, err := p.cfg.DialContext(ctx, address)
+	if tcp, ok := conn.(*net.TCPConn); ok { // Only slower to notice without it.
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3})
 	}
-	// A resolver of its own for each dial: the shared one lets dials of one name
-	// join a look-up in progress, and one that began while this node was cut off
-	// waits out its time of 5 s and more.
-	d := net.Dialer{Resolver: &net.Resolver{}, Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
-	return d.DialContext(ctx, "tcp", address)
+	return conn, err
 }
 
 // call makes one unary call. Its error is what decode returns.

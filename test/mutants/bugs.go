@@ -136,6 +136,11 @@ var bugs = []bug{
 	{name: "main-goroutine-unwatched", others: test("cluster", "TestMainGoroutineThatHangs")},
 	{name: "unannounced-is-ready", others: test("cluster", "TestAnAnnouncementThatTheLogDoesNotTake")},
 
+	// Where members are. All nodes of a simulation must move, or all names fail.
+	{name: "listed-address-unused", others: test("cluster", "TestAllMembersMove")},
+	{name: "name-forgotten", others: test("cluster", "TestTheLastAddressesOfAName")},
+	{name: "recovery-asks-registered", others: test("server/recovery", "TestOnlyALostQuorumIsRecovered")},
+
 	// The log on disk.
 	{name: "log-not-synced", quick: true},
 	{name: "log-sum-ignored"},
