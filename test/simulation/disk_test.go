@@ -77,6 +77,8 @@ type write func(*image)
 // batch is the writes that one sync makes durable.
 type batch struct {
 	writes []write
+	// transaction says that it is one of bbolt.
+	transaction bool
 	// scattered says that a crash may keep any of them, and not only the beginning:
 	// they are sectors of a file, or changes of names.
 	scattered bool
@@ -96,6 +98,8 @@ func (b *batch) tear(r *rand.Rand) []write {
 type diskFaults struct {
 	// latency is how long a sync takes, half of it at least.
 	latency time.Duration
+	// twice says that a transaction of bbolt syncs its pages, and then what leads to them.
+	twice bool
 	// slow is the share of syncs that take long.
 	slow float64
 	// stallUntil is when a disk that hangs answers again.
@@ -126,6 +130,8 @@ type disk struct {
 	synced int
 	// quick says that nothing takes long any more.
 	quick bool
+	// slow has until when syncs take longer than each of the speeds, or did last.
+	slow [len(speeds)]time.Time
 }
 
 func newDisk(random *rand.Rand) *disk { return &disk{random: random, durable: newImage()} }
@@ -310,6 +316,9 @@ func (s *session) put(b *batch) error {
 // sync makes a batch durable, or fails.
 func (s *session) sync(b *batch) error {
 	watchdog := s.watch()
+	if b.transaction && s.syncsTwice() {
+		s.wait()
+	}
 	s.wait()
 	watchdog()
 	s.disk.mu.Lock()
@@ -318,6 +327,19 @@ func (s *session) sync(b *batch) error {
 	notify(fatal)
 	if fatal != nil && errors.Is(err, errCrashed) {
 		s.died(true)
+	}
+	return err
+}
+
+// transact is mustCommit for a transaction of bbolt.
+func (s *session) transact(writes ...write) error {
+	b := &batch{writes: writes, transaction: true}
+	err := s.put(b)
+	if err == nil {
+		err = s.sync(b)
+	}
+	if errors.Is(err, errIO) {
+		s.broke()
 	}
 	return err
 }
@@ -369,6 +391,13 @@ func (s *session) watch() (stop func()) {
 	}
 }
 
+// syncsTwice says whether a transaction of bbolt takes two syncs.
+func (s *session) syncsTwice() bool {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	return s.disk.faults.twice
+}
+
 // wait takes the time of a sync.
 func (s *session) wait() {
 	s.disk.mu.Lock()
@@ -380,10 +409,9 @@ func (s *session) wait() {
 	if f.slow > 0 && s.disk.random.Float64() < f.slow {
 		d += delay(s.disk.random)
 	}
+	d = max(d, time.Until(f.stallUntil))
+	s.disk.takes(d)
 	s.disk.mu.Unlock()
-	if stall := time.Until(f.stallUntil); stall > d {
-		d = stall
-	}
 	if d > 0 {
 		time.Sleep(d)
 	}

@@ -22,6 +22,15 @@
 // any distance from the election of another. Callers import counters amid returns of
 // ranges, ask in more databases than there may be, and retry what is on its way still.
 //
+// Liveness is judged all the time: a majority that is up, connected, and has quick enough
+// disks gives an identity within forty syncs. In some seeds a scenario takes the place of
+// the faults, with calm times that are long enough for that: in one, all disks are slow,
+// or some, and machines are lost beside that. Some callers use the Go client, and repeat
+// what failed with what its error names until they know.
+//
+// A process cannot be set back with its memory here: goroutines cannot be copied. And the
+// log of a node is written outside of what is simulated. Other tests have both.
+//
 // A node's write becomes durable only when its disk has synced it; a
 // crash drops the rest, or keeps the beginning of it, and may come between any
 // two writes. Half of the seeds keep the Raft log in cluster/store/wal, on a disk of

@@ -28,7 +28,7 @@ var mute = []fault{powerLoss, blackouts, torn, setBack, orphans, deafness, stall
 func judge(p plan, ops []history.Op) []string {
 	o := check.Options{Refusals: refusals, Longest: longest}
 	// A machine that is replaced may lose its power, and its callers wait for it too.
-	if p.churn || p.rewinds || slices.ContainsFunc(p.faults, func(f fault) bool { return slices.Contains(mute, f) }) {
+	if p.churn || p.rewinds || p.scenario != "" || slices.ContainsFunc(p.faults, func(f fault) bool { return slices.Contains(mute, f) }) {
 		o.Longest = 0
 	}
 	if o.Longest > 0 && p.slow.network > 0 {

@@ -40,7 +40,9 @@ type network struct {
 	held map[string]time.Time
 	// cut are the directions in which nothing arrives. What is sent meanwhile
 	// arrives afterwards, as with a transport that sends again.
-	cut       map[edge]bool
+	cut map[edge]bool
+	// troubled has until when what is sent in a direction is late or lost.
+	troubled  map[edge]time.Time
 	listeners map[string]*listener
 	conns     map[*conn]bool
 	// sent counts what was written in each direction.
@@ -51,7 +53,8 @@ type network struct {
 
 func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) *network {
 	return &network{
-		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow, cut: map[edge]bool{}, held: map[string]time.Time{},
+		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow,
+		cut: map[edge]bool{}, held: map[string]time.Time{}, troubled: map[edge]time.Time{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
 }
@@ -64,6 +67,7 @@ func (n *network) setCut(e edge, cut bool) {
 		return
 	}
 	n.cut[e] = cut
+	n.trouble(e, time.Now())
 	n.wakeAll()
 }
 
@@ -78,6 +82,11 @@ func (n *network) isCut(e edge) bool {
 func (n *network) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for e, cut := range n.cut {
+		if cut {
+			n.trouble(e, time.Now())
+		}
+	}
 	clear(n.cut)
 	clear(n.held)
 	n.jitter, n.slow = 0, 0
@@ -103,6 +112,7 @@ func (n *network) stretch(latency time.Duration) {
 func (n *network) reset(a, b string, all bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.trouble(edge{a, b}, time.Now())
 	for c := range n.conns {
 		if (c.out.edge == edge{a, b}) && (all || n.random.IntN(2) == 0) {
 			n.breakConn(c)
@@ -125,6 +135,7 @@ func (n *network) hold(host string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.held[host] = time.Now().Add(d)
+	n.trouble(edge{from: host}, n.held[host])
 }
 
 // arrives is when the next bytes in a direction arrive. The caller holds mu.
@@ -144,6 +155,9 @@ func (n *network) travel(e edge) time.Duration {
 	}
 	if n.slow > 0 && !isClient(e.from) && n.random.Float64() < n.slow {
 		d += delay(n.random)
+	}
+	if d > slowTravel && !isClient(e.from) && !isClient(e.to) {
+		n.trouble(e, time.Now().Add(d))
 	}
 	return d
 }

@@ -15,6 +15,8 @@ type recorder struct {
 	mu   sync.Mutex
 	last int64
 	ops  []history.Op
+	// given is when a caller was last given an identity.
+	given time.Time
 }
 
 // now returns the time, later than all that were returned before.
@@ -34,7 +36,17 @@ func (r *recorder) add(op history.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	op.Return = r.nowLocked()
+	if op.Kind == history.Next && op.Outcome == history.OK {
+		r.given = time.Now()
+	}
 	r.ops = append(r.ops, op)
+}
+
+// lastGiven is when a caller was last given an identity; zero if none was.
+func (r *recorder) lastGiven() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.given
 }
 
 func (r *recorder) all() []history.Op {

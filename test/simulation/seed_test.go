@@ -45,17 +45,24 @@ func simulate(p plan, log io.Writer) result {
 		w.running.Go(s.run)
 	}
 	n := &nemesis{world: w, random: p.stream(1), client: newClient(w, p.clients)}
-	var churning sync.WaitGroup
+	var judging, churning sync.WaitGroup
+	judged, stop := context.WithCancel(ctx)
+	judging.Go(func() { newLiveness(w).run(judged) })
 	if p.churn {
 		churning.Go(newChurn(w).run)
 	}
 	if p.rewinds {
 		churning.Go(newChurn(w).rewind)
 	}
+	if p.repeats {
+		churning.Go(func() { w.repeat(p.clients + 70) })
+	}
 	w.rage(n)
 	w.heal()
 	churning.Wait()
 	w.recover()
+	stop()
+	judging.Wait()
 	w.diverge(n.client)
 	cancel()
 	w.running.Wait()
@@ -100,7 +107,7 @@ func (w *world) rage(n *nemesis) {
 			work.Go(func() { w.keepBooks(ctx, w.plan.clients+40+i) })
 		}
 	}
-	work.Go(func() { n.run(ctx) })
+	work.Go(func() { n.play(ctx) })
 	work.Wait()
 }
 

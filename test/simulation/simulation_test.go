@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ var (
 	seedsFlag = flag.Int("seeds", 40, "how many seeds to run, after those that once failed")
 	fromFlag  = flag.Uint64("from", 1, "the first of them")
 	firstFlag = flag.Bool("first", false, "run no more seeds when one has failed")
+	onlyFlag  = flag.String("scenario", "", "of those run only the ones that draw this scenario")
 	seedFlag  = flag.Uint64("seed", 0, "run only this seed, and print what its nodes log")
 )
 
@@ -49,6 +51,9 @@ func TestSeeds(t *testing.T) {
 	seeds := failedSeeds(t)
 	for i := range uint64(*seedsFlag) {
 		seeds = append(seeds, *fromFlag+i)
+	}
+	if *onlyFlag != "" {
+		seeds = slices.DeleteFunc(seeds, func(seed uint64) bool { return string(drawPlan(seed).scenario) != *onlyFlag })
 	}
 	var sum tally
 	var failed atomic.Bool

@@ -46,6 +46,7 @@ func (s *session) linger() {
 	if !s.disk.quick && s.disk.random.IntN(2) == 0 {
 		d = time.Duration(s.disk.random.Int64N(int64(longestDelay)))
 	}
+	s.disk.takes(d)
 	s.disk.mu.Unlock()
 	time.Sleep(d)
 }

@@ -205,7 +205,7 @@ func (s raftStore) Set(key, value []byte) error {
 	if err != nil || name == voteTerm {
 		return err
 	}
-	return s.mustCommit(func(i *image) {
+	return s.transact(func(i *image) {
 		i.stable[name] = value
 		if name == voteCandidate && term != nil {
 			i.stable[voteTerm] = term

@@ -125,7 +125,7 @@ type server struct {
 
 	mu      sync.Mutex
 	process *process
-	// held, if set, ends before the next process starts.
+	// held, if set, is over before the next process starts.
 	held context.Context
 	// nodeTag is the node's tag. join says that it is to join a cluster that is
 	// there, and not to found one.
@@ -148,6 +148,9 @@ type process struct {
 	port    *port
 	session *session
 	stop    context.CancelFunc
+	// began is when it began, and stopping is closed when it is told to stop.
+	began    time.Time
+	stopping <-chan struct{}
 	// member is the Raft id of the node, once its store is open.
 	member string
 	// etags is what the model knows of them, once they are open; the tracer guards it.
@@ -181,7 +184,11 @@ func (s *server) grpcAddress() string { return s.host + ":7400" }
 // run starts processes, one after the other, until the world ends.
 func (s *server) run() {
 	for s.world.ctx.Err() == nil && !s.off.Load() {
-		p := s.start()
+		p, held := s.start()
+		if p == nil {
+			<-held.Done()
+			continue
+		}
 		select {
 		case <-p.gone:
 		case <-s.world.ctx.Done():
@@ -201,17 +208,14 @@ func (s *server) rest() {
 		limit = 500 * time.Millisecond
 	}
 	d := time.Duration(s.random.Int64N(int64(limit)))
-	held := s.held
-	s.held = nil
+	held := s.held != nil
 	s.mu.Unlock()
-	if held != nil {
-		<-held.Done()
-		return
+	if !held {
+		sleep(s.world.ctx, d)
 	}
-	sleep(s.world.ctx, d)
 }
 
-// hold keeps the machine's next process from starting before release is called.
+// hold keeps processes from starting before release is called.
 func (s *server) hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,18 +233,23 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (s *server) start() *process {
+// start starts a process, unless none may start: then it returns when that ends.
+func (s *server) start() (p *process, held context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil && s.held.Err() == nil {
+		return nil, s.held
+	}
+	s.held = nil
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{server: s, port: s.world.network.port(s.host), stop: cancel, gone: make(chan struct{})}
+	p = &process{server: s, port: s.world.network.port(s.host), stop: cancel, began: time.Now(), stopping: ctx.Done(), gone: make(chan struct{})}
 	p.session = s.disk.mount(
 		p.kill,
 		func(index uint64) { s.world.found("node %s has lost entry %d of its log", s.host, index) },
 	)
-	s.mu.Lock()
 	s.process = p
-	s.mu.Unlock()
 	go p.run(ctx)
-	return p
+	return p, nil
 }
 
 // current returns the process that runs, or the last one.
