@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/internal/logbuffer"
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
 )
 
@@ -33,14 +33,14 @@ func TestAnAnnouncementThatTheLogDoesNotTake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told strings.Builder
+		told := new(logbuffer.Buffer)
 		tooLarge := errors.New("too large to send")
 		var failure atomic.Pointer[error]
 		failure.Store(&tooLarge)
 		a := newAnnouncer(&announcer{
 			cfg:    Config{StateMachine: applied{}},
 			record: newNodeRecord(Config{}, &member.Record{Tag: "A", TagConfirmed: true}, nil),
-			log:    slog.New(slog.NewTextHandler(io.MultiWriter(&told, t.Output()), nil)),
+			log:    slog.New(slog.NewTextHandler(told, nil)),
 			propose: func(context.Context, []byte) ([]byte, error) {
 				if err := failure.Load(); err != nil {
 					return nil, *err
