@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -10,43 +10,100 @@ import (
 
 const (
 	// electionWrites is how many writes of a term or vote an election timeout must hold:
-	// the candidate's term, then a voter's term and vote, and one to spare.
+	// the candidate's two, and a voter's two.
 	electionWrites = 4
+	// voteWrites are a voter's.
+	voteWrites = 2
 	// maxElectionTimeout bounds the timeout on a disk that takes ever longer.
 	maxElectionTimeout = 16 * time.Second
 )
 
-// electionTimeout raises Raft's election timeout while this node's disk takes long to write
-// a term. The library (v1.7.3, runCandidate) starts a candidate's timer before it has
-// written its own term and vote: on disks that take 100 ms a write, each candidacy ended
-// before its votes came, and a lost leader was never replaced. The heartbeat timeout stays,
-// so that a leader is missed as soon as ever.
+// electionTimeout raises Raft's election timeout while the disks take long to write a term:
+// this node's, or those of the voters that it asks. The library (v1.7.3, runCandidate) starts
+// a candidate's timer before it has written its own term and vote: on disks that take 100 ms a
+// write, each candidacy ended before its votes came, and a lost leader was never replaced. The
+// heartbeat timeout stays, so that a leader is missed as soon as ever.
 type electionTimeout struct {
-	// current is the one in force, base at least; it belongs to Raft's main goroutine.
-	base, current time.Duration
-	log           *slog.Logger
+	base time.Duration
+	// refusePreVotes has pre-votes refused for a term, for some time.
+	refusePreVotes func(term uint64, d time.Duration)
+	log            *slog.Logger
+
+	mu sync.Mutex
+	// current is the one in force, base at least.
+	current time.Duration
+	// write is how long the last term took to write here, and vote the longest that a voter
+	// took to answer since voteTerm, the newest in which one gave its vote: a refusal may take
+	// no writes.
+	write, vote time.Duration
+	voteTerm    uint64
 	// raft is unset until the library runs.
-	raft atomic.Pointer[raft.Raft]
+	raft *raft.Raft
 }
 
 func newElectionTimeout(base time.Duration, log *slog.Logger) *electionTimeout {
 	return &electionTimeout{base: base, current: base, log: log}
 }
 
-// termWritten takes in how long a term took to write.
-func (e *electionTimeout) termWritten(took time.Duration) {
-	library, next := e.raft.Load(), e.after(took)
-	if library == nil || next == e.current {
-		return
+// enterTerm is called before a new term is written, and what it returns after that.
+func (e *electionTimeout) enterTerm(term uint64) (entered func()) {
+	begin := time.Now()
+	e.refusePreVotes(term, maxElectionTimeout)
+	return func() { e.refusePreVotes(term, e.written(time.Since(begin))) }
+}
+
+// written takes in how long a term took to write, or what is written like one, and returns
+// the timeout.
+func (e *electionTimeout) written(took time.Duration) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.write = took
+	e.follow()
+	return e.current
+}
+
+// voteAnswered takes in how long a voter took to answer a request for its vote.
+func (e *electionTimeout) voteAnswered(term uint64, took time.Duration, granted bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if granted && term > e.voteTerm {
+		e.voteTerm, e.vote = term, 0
 	}
-	config := library.ReloadableConfig()
-	config.ElectionTimeout = next
-	if err := library.ReloadConfig(config); err != nil {
-		e.log.Warn("the election timeout stays as it is", "error", err)
+	if term >= e.voteTerm {
+		e.vote = max(e.vote, took)
+	}
+	e.follow()
+}
+
+// follow sets the timeout that is needed now. The caller holds mu.
+func (e *electionTimeout) follow() {
+	next := e.after(max(e.write, e.vote/voteWrites))
+	if next == e.current {
 		return
 	}
 	e.current = next
-	e.log.Warn("the election timeout follows the time that a term takes to write", "write", took, "election_timeout", next)
+	e.log.Warn("the election timeout follows the time that a term and a vote take to write", "write", e.write, "vote", e.vote, "election_timeout", next)
+	e.reload()
+}
+
+// started tells that the library runs.
+func (e *electionTimeout) started(r *raft.Raft) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.raft = r
+	e.reload()
+}
+
+// reload has Raft use the timeout. The caller holds mu.
+func (e *electionTimeout) reload() {
+	if e.raft == nil {
+		return
+	}
+	config := e.raft.ReloadableConfig()
+	config.ElectionTimeout = e.current
+	if err := e.raft.ReloadConfig(config); err != nil {
+		e.log.Warn("the election timeout stays as it is", "error", err)
+	}
 }
 
 // after returns the timeout after a write: what that needs, or the current one where that is

@@ -102,14 +102,19 @@ func (n *Node) raftConfig(leaderSignal *leaderSignal) *raft.Config {
 
 // startEngine starts Raft and everything built on it.
 func (n *Node) startEngine() (*engine, error) {
-	e := &engine{node: n, signal: newLeaderSignal(), elections: newElectionTimeout(n.cfg.Timings.Election, n.log)}
+	e := &engine{node: n, signal: newLeaderSignal()}
 	var err error
+	begin := time.Now()
 	if e.witness, err = openWitness(n.cfg, n.store, n.record, n.roster, n.log); err != nil {
 		return nil, err
 	}
-	if e.transport, err = openTransport(n.cfg, n.record, n.roster, n.hosts, e.witness); err != nil {
+	counted := time.Since(begin) // The start, written where terms are.
+	e.elections = newElectionTimeout(n.cfg.Timings.Election, n.log)
+	e.elections.written(counted)
+	if e.transport, err = openTransport(n.cfg, n.record, n.roster, n.hosts, e.witness, e.elections.voteAnswered); err != nil {
 		return nil, err
 	}
+	e.elections.refusePreVotes = e.transport.EnterTerm
 	if err := e.startRaft(); err != nil {
 		_ = e.transport.Close() // The first error says what is wrong.
 		return nil, err
@@ -136,14 +141,14 @@ func (e *engine) startRaft() error {
 		SnapshotWritten: n.cfg.Events.SnapshotWritten, Fatal: n.lifecycle.fail, Logger: n.log,
 	})
 	committed := func() uint64 { return max(e.witness.committed(), n.cfg.StateMachine.AppliedIndex()) }
-	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.neededEntry, e.transport.Writing, e.elections.termWritten)
+	store := apply.NewRaftStore(n.store, committed, n.lifecycle.fail, e.neededEntry, e.transport.Writing, e.elections.enterTerm)
 	snapshots := apply.BoundedSnapshots(n.store.Snapshots(), n.space.free, n.space.lowWater, n.cfg.Events.SnapshotRefused)
 	r, err := raft.NewRaft(config, e.machine, store, store, snapshots, e.transport)
 	if err != nil {
 		return fmt.Errorf("cluster: starting raft: %w", err)
 	}
 	e.witness.raft.Store(r)
-	e.elections.raft.Store(r)
+	e.elections.started(r)
 	store.Started()
 	e.raft, e.configuration = r, configuration{r, n.roster}
 	return nil

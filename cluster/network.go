@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/idnode/idnode/cluster/transport"
 )
@@ -27,14 +28,14 @@ func (tcp) DialContext(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // openTransport opens the Raft port.
-func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, disks *diskWitness) (*transport.Transport, error) {
+func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, disks *diskWitness, voteAnswered func(uint64, time.Duration, bool)) (*transport.Transport, error) {
 	listener, err := cfg.Network.Listen(cfg.RaftListen)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
 		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
-		Witness: disks, Voters: disks.electorate,
+		Witness: disks, Voters: disks.electorate, VoteAnswered: voteAnswered,
 		Dial: cfg.DialRaft, DialContext: hosts.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
 	}

@@ -137,6 +137,37 @@ func TestNoPreVoteWithALeader(t *testing.T) {
 	})
 }
 
+// TestNoPreVoteWhereTheVoteIsGiven: thesis 9.6: servers grant a pre-vote if they "would be
+// willing to grant the candidate their votes", and a term has one vote (section 5.2). The
+// library grants it. It is refused as soon as A writes the term, and not for ever: A may have
+// the term without having voted.
+func TestNoPreVoteWhereTheVoteIsGiven(t *testing.T) {
+	const latency = 800 * time.Millisecond
+	paperTest(t, paperOptions{terms: []uint64{1, 1}, term: 1}, func(p *paper) {
+		p.disk.slow(latency)
+		voted := make(chan raft.RequestVoteResponse, 1)
+		go func() { voted <- p.vote("B", 2, 2, 1) }()
+		synctest.Wait()
+		begin := time.Now()
+		if got := p.preVote("C", 2, 9, 1); got.Granted || time.Since(begin) > 0 {
+			t.Errorf("while the term is written: %+v after %v", got, time.Since(begin))
+		}
+		if got := <-voted; !got.Granted {
+			t.Errorf("the answer to the vote is %+v", got)
+		}
+		if got := p.preVote("C", 2, 9, 1); got.Granted {
+			t.Error("a pre-vote for a term in which B has the vote")
+		}
+		if got := p.preVote("C", 3, 9, 1); !got.Granted {
+			t.Error("no pre-vote for the next term")
+		}
+		time.Sleep(electionWrites * latency)
+		if got := p.preVote("C", 2, 9, 1); !got.Granted {
+			t.Error("no pre-vote for the term ever again")
+		}
+	})
+}
+
 // TestElectionTimeoutBeginsAnElection: figure 2, followers: "If election timeout
 // elapses without receiving AppendEntries RPC from current leader or granting vote to
 // candidate: convert to candidate"; candidates: "increment currentTerm, vote for self,

@@ -130,7 +130,9 @@ func (p *paper) start() {
 	}
 	bounded, err := apply.NewBoundaryStore(p.disk)
 	p.must(err)
-	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Needed, p.self.Writing, func(time.Duration) {})
+	elections := newElectionTimeout(time.Second, slog.New(slog.DiscardHandler))
+	elections.refusePreVotes = p.self.EnterTerm
+	store := apply.NewRaftStore(bounded, p.machine.last, func(err error) { p.t.Error(err) }, p.self.Needed, p.self.Writing, elections.enterTerm)
 	p.raft, err = raft.NewRaft(c, p.machine, store, store, bounded.Snapshots(), p.self)
 	p.must(err)
 	store.Started()

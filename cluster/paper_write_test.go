@@ -9,8 +9,8 @@ import (
 )
 
 // TestHeartbeatsAreAnsweredDuringAWrite: figure 2, leaders: heartbeats "prevent election
-// timeouts". They count for the leader's lease too, while A's disk is slow; but not for
-// longer than a disk may be slow, and not once there may be another leader.
+// timeouts". They count for the leader's lease too, for as long as A's disk takes; but not
+// once there may be another leader.
 func TestHeartbeatsAreAnsweredDuringAWrite(t *testing.T) {
 	const latency = 800 * time.Millisecond
 	for _, c := range []struct {
@@ -22,8 +22,7 @@ func TestHeartbeatsAreAnsweredDuringAWrite(t *testing.T) {
 		waits time.Duration
 	}{
 		{"it begins", 0, false, 0},
-		{"it takes long", 450 * time.Millisecond, false, 0},
-		{"it takes too long", 550 * time.Millisecond, false, 250 * time.Millisecond},
+		{"it takes long", 750 * time.Millisecond, false, 0},
 		{"another node campaigns", 300 * time.Millisecond, true, 500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -34,16 +33,18 @@ type RaftStore struct {
 	// writing is called with the term of the newest entry before entries are written, and
 	// with 0 after.
 	writing func(term uint64)
-	// termWritten is called with the time that a new term took to write; term is the last.
-	termWritten func(took time.Duration)
-	term        uint64
+	// enterTerm is called before a newer term is written, and what it returns after that.
+	// term is the current one.
+	enterTerm func(term uint64) (entered func())
+	term      uint64
 	// kept is the end of the log when all of it was to be deleted: see DeleteRange.
 	kept atomic.Uint64
 }
 
 // NewRaftStore returns s for a library that does not run yet.
-func NewRaftStore(s Store, committed func() uint64, fatal func(error), needed func() uint64, writing func(term uint64), termWritten func(took time.Duration)) *RaftStore {
-	return &RaftStore{Store: s, committed: committed, fatal: fatal, needed: needed, writing: writing, termWritten: termWritten}
+func NewRaftStore(s Store, committed func() uint64, fatal func(error), needed func() uint64, writing func(term uint64), enterTerm func(term uint64) (entered func())) *RaftStore {
+	term, _ := s.GetUint64([]byte(keyTerm)) // The library, which needs it, reports the error.
+	return &RaftStore{Store: s, committed: committed, fatal: fatal, needed: needed, writing: writing, enterTerm: enterTerm, term: term}
 }
 
 // Started says that the library runs.
@@ -59,13 +60,11 @@ func (s *RaftStore) exitOnError(err error) error {
 
 // SetUint64 implements raft.StableStore.
 func (s *RaftStore) SetUint64(key []byte, value uint64) error {
-	begin := time.Now()
-	err := s.exitOnError(s.Store.SetUint64(key, value))
-	if err == nil && string(key) == keyTerm && value != s.term {
+	if string(key) == keyTerm && value != s.term {
 		s.term = value
-		s.termWritten(time.Since(begin))
+		defer s.enterTerm(value)()
 	}
-	return err
+	return s.exitOnError(s.Store.SetUint64(key, value))
 }
 
 // GetLog implements raft.LogStore.

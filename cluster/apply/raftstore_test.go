@@ -4,12 +4,13 @@ import (
 	"errors"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/idnode/idnode/cluster/member"
 )
+
+func enterTerm(uint64) (entered func()) { return func() {} }
 
 // TestABrokenDiskIsNoPanic: the goroutine that cannot write a term, or read an entry,
 // ends without a panic of the library once that runs; before, and for an entry that is
@@ -20,7 +21,7 @@ func TestABrokenDiskIsNoPanic(t *testing.T) {
 		"entry": func(s *RaftStore) error { return s.GetLog(7, new(raft.Log)) },
 	} {
 		broken := errors.New("input/output error")
-		s := &RaftStore{Store: failingStore{err: broken}}
+		s := &RaftStore{Store: failingStore{err: broken}, enterTerm: enterTerm}
 		if err := call(s); !errors.Is(err, broken) {
 			t.Errorf("%s, before the library runs: %v", name, err)
 		}
@@ -56,7 +57,7 @@ func TestCommittedEntriesAreNotDeleted(t *testing.T) {
 		"beginning below the commit index": {1, 5, false},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 7 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, enterTerm: enterTerm}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -85,7 +86,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 		"an entry before the beginning": {1, true},
 	} {
 		var fatal error
-		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+		s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 10 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, enterTerm: enterTerm}
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)
@@ -116,7 +117,7 @@ func TestALogThatIsAllCommittedIsKept(t *testing.T) {
 // indexes before.
 func TestALeaderWithoutCommittedEntriesEndsTheNode(t *testing.T) {
 	var fatal error
-	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, termWritten: func(time.Duration) {}}
+	s := &RaftStore{Store: openTestStore(t), committed: func() uint64 { return 4 }, fatal: func(err error) { fatal = err }, needed: nobody, writing: func(uint64) {}, enterTerm: enterTerm}
 	f := newFollower(t, s)
 	if !f.entries(1, 0, 1, 6) || !f.entries(2, 1, 6, 7) || fatal != nil {
 		t.Fatal("entries above the commit index were not replaced:", fatal)
@@ -139,7 +140,7 @@ func TestEntriesThatAFollowerNeedsAreKept(t *testing.T) {
 	for _, tt := range []struct{ needed, last, first uint64 }{
 		{6, 8, 6}, {6, 5, 6}, {6, 3, 4}, {1, 8, 1}, {0, 8, 1}, {math.MaxUint64, 8, 9},
 	} {
-		s := NewRaftStore(openTestStore(t), func() uint64 { return 10 }, nil, func() uint64 { return tt.needed }, func(uint64) {}, func(time.Duration) {})
+		s := NewRaftStore(openTestStore(t), func() uint64 { return 10 }, nil, func() uint64 { return tt.needed }, func(uint64) {}, enterTerm)
 		for i := uint64(1); i <= 10; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
 				t.Fatal(err)

@@ -169,9 +169,11 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 
 // RequestVote implements raft.Transport.
 func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	begin := time.Now()
 	err := t.retryOnClosedConn(func() error { return t.NetworkTransport.RequestVote(id, target, args, resp) })
 	if err == nil {
 		t.acknowledged(id, resp.Term, 0, 0)
+		t.stream.cfg.VoteAnswered(args.Term, time.Since(begin), resp.Granted)
 	}
 	return err
 }

@@ -84,6 +84,9 @@ type Config struct {
 	// the voters that have accepted it are a majority. So a member that saw more of its
 	// disk has refused it before.
 	Voters func() []raft.ServerID
+	// VoteAnswered is called with the term of each request for a vote that was answered, how
+	// long that took, and whether the vote was given. Nil means nothing.
+	VoteAnswered func(term uint64, took time.Duration, granted bool)
 	// Dial overrides a node's Address, by tag.
 	Dial map[string]string
 
@@ -131,6 +134,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.OnProcess == nil {
 		c.OnProcess = func(Peer, uint64) {}
+	}
+	if c.VoteAnswered == nil {
+		c.VoteAnswered = func(uint64, time.Duration, bool) {}
 	}
 	if c.DialContext == nil {
 		c.DialContext = DialTCP

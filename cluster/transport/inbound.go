@@ -24,8 +24,11 @@ type inbound struct {
 	// install is the snapshot that Raft has or gets next; waiting are the requests since.
 	install *install
 	waiting []*install
-	// write is Raft's write to the log; nil if there is none.
-	write atomic.Pointer[write]
+	// writing is the term of the newest of the entries that Raft is writing to the log; 0 if
+	// there are none.
+	writing atomic.Uint64
+	// entered is the newest term of EnterTerm; nil if there was none.
+	entered atomic.Pointer[enteredTerm]
 	// header is that of this node's answers.
 	header raft.RPCHeader
 	// installed is the newest snapshot that Raft has installed, nil if none.
@@ -109,7 +112,9 @@ func (i *inbound) inspect(rpc raft.RPC) (pass bool) {
 	case *raft.RequestVoteRequest:
 		i.newest = max(i.newest, r.Term)
 		return i.gate.pass(rpc)
-	case *raft.RequestPreVoteRequest, *raft.TimeoutNowRequest:
+	case *raft.RequestPreVoteRequest:
+		return i.gate.pass(rpc) && i.voteLeft(rpc, r)
+	case *raft.TimeoutNowRequest:
 		return i.gate.pass(rpc)
 	}
 	return true
@@ -172,7 +177,7 @@ func (i *inbound) ackHeartbeat(rpc raft.RPC) bool {
 		return false
 	case i.install.beats(r):
 		i.install.beat(rpc)
-	case i.write.Load().beats(r):
+	case i.writes(r):
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: i.header, Term: r.Term, Success: true}, nil)
 	default:
 		return false

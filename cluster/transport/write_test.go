@@ -2,7 +2,6 @@ package transport
 
 import (
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -64,19 +63,5 @@ func TestHeartbeatsDuringAWrite(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestAWriteThatHangsIsNoSignOfLife: a leader must not lead on because of a node that
-// writes nothing.
-func TestAWriteThatHangsIsNoSignOfLife(t *testing.T) {
-	for _, c := range []struct {
-		age  time.Duration
-		want bool
-	}{{0, true}, {beatFor - 100*time.Millisecond, true}, {beatFor, false}} {
-		w := &write{term: 7, begun: time.Now().Add(-c.age)}
-		if got := w.beats(&raft.AppendEntriesRequest{Term: 7}); got != c.want {
-			t.Errorf("after %s: %t", c.age, got)
-		}
 	}
 }

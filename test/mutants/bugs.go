@@ -130,6 +130,9 @@ var bugs = []bug{
 	// All disks of a majority must be slow for long.
 	{name: "slow-leader-calls-in-vain", others: test(simulation, "TestASlowLeaderServes")},
 	{name: "election-timeout-fixed", others: test(simulation, "TestSlowDisksElectALeader")},
+	{name: "election-timeout-of-own-disk", others: test(simulation, "TestSlowDisksElectALeader")},
+	{name: "pre-vote-beside-vote", others: test("cluster", "TestNoPreVoteWhereTheVoteIsGiven")},
+	{name: "heartbeat-waits-for-write", others: test(simulation, "TestSlowFollowersAreServed")},
 
 	// What a node says of itself, and its own log. The simulation's has a reader.
 	{name: "log-waits-for-its-reader", others: test("cmd/idnode", "TestALogThatNobodyReadsStopsNothing")},

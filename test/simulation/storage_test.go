@@ -189,20 +189,22 @@ func (s raftStore) DeleteRange(first, last uint64) error {
 	})
 }
 
-// Set implements raft.StableStore. The term of a vote is written with the candidate,
-// as package store does it.
+// Set implements raft.StableStore. The term of a vote is written with the candidate, and
+// nothing is if it is there, as package store does it.
 func (s raftStore) Set(key, value []byte) error {
 	const voteTerm, voteCandidate = "LastVoteTerm", "LastVoteCand"
 	name, value := string(key), bytes.Clone(value)
 	var term []byte
+	same := false
 	err := s.read(func(i *image) error {
+		same = name != voteCandidate && bytes.Equal(i.stable[name], value)
 		if name == voteTerm {
 			i.stable[name] = value
 		}
 		term = i.stable[voteTerm]
 		return nil
 	})
-	if err != nil || name == voteTerm {
+	if err != nil || same || name == voteTerm {
 		return err
 	}
 	return s.transact(func(i *image) {
