@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"testing"
 
 	raftlogv1 "github.com/idnode/idnode/proto/raftlog/v1"
@@ -68,4 +69,18 @@ func TestACleanStopComesInParts(t *testing.T) {
 			t.Errorf("a stop that was not complete counts after the next start: %v", d)
 		}
 	}
+}
+
+// TestManyDatabasesAreRestored: a node's etags are more than one record, and the hash is that
+// of all of them.
+func TestManyDatabasesAreRestored(t *testing.T) {
+	l := newFormedLog(t)
+	raise := map[string]uint64{}
+	for i := range 2*etagsInRecord + 1 {
+		raise[fmt.Sprintf("db%d", i)] = uint64(i)
+	}
+	l.mustApplied(l.do(opRaiseEtags("A", raise)))
+	again := restored(t, snapshotOf(t, l.state))
+	diff(t, l.state.Etags(nodeNamed("node A")), again.Etags(nodeNamed("node A")))
+	diff(t, snapshotOf(t, l.state), snapshotOf(t, again))
 }

@@ -1436,7 +1436,8 @@ func (x *RolesRecord) GetLogIndex() uint64 {
 	return 0
 }
 
-// EtagRecord is what the cluster knows of a node's server-side etags.
+// EtagRecord is what the cluster knows of a node's server-side etags. With many databases
+// there are several in a row, each with further ones.
 type EtagRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node's Raft id.
