@@ -124,6 +124,9 @@ func inspect(path, nodeID string) (found contents, mark *boltfile.Mark, err erro
 			return fmt.Errorf("%w: %s is %s's, this node is %s", ErrForeign, fileName, c.owner, nodeID)
 		}
 		found = c
+		if err := boltfile.Settle(path); err != nil {
+			return classify(err)
+		}
 		mark, err = boltfile.OpenMark(path, []byte(nodeID), c.newest)
 		return classify(err)
 	})

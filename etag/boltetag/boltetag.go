@@ -144,6 +144,9 @@ func verify(path string, node []byte) (mark *boltfile.Mark, err error) {
 			_, err := read(tx, node)
 			return err
 		})
+		if err == nil {
+			err = classify(boltfile.Settle(path))
+		}
 		if err != nil {
 			return err
 		}

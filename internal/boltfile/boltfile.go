@@ -10,6 +10,9 @@
 // A check of the file alone cannot tell that it was replaced by an older copy of
 // itself. For that a Mark beside it remembers the newest transaction.
 //
+// A meta page of whose sync a process did not hear may be in memory only: Settle makes it
+// durable before the next process relies on it.
+//
 // The package does not know what keys and values mean: its callers check them. It
 // imports nothing of bbolt; the layout is that of bbolt's file format,
 // version 2.
@@ -99,6 +102,41 @@ func Check(path string) (tx uint64, err error) {
 func NewestTx(file io.ReaderAt) (uint64, error) {
 	m, err := newestMeta(file)
 	return m.tx, err
+}
+
+// Settle writes the newest meta page of the file at path once more, and syncs it. If its
+// sync failed, that page is in memory only, where the next process reads it as if it were on
+// disk; the first transaction would then replace the page of the one before, which is the
+// last on disk. bbolt syncs a transaction's other pages before it writes that one. There may
+// be no writer at the same time.
+func Settle(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(settle(f), f.Close())
+}
+
+// file is what settle needs of one.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Sync() error
+}
+
+func settle(f file) error {
+	m, err := newestMeta(f)
+	if err != nil {
+		return err
+	}
+	page, at := make([]byte, m.pageSize), int64(m.tx%2*m.pageSize)
+	if _, err := f.ReadAt(page, at); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(page, at); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 // newestMeta reads both meta pages, and demands that both are sound and belong to

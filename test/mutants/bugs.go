@@ -153,6 +153,9 @@ var bugs = []bug{
 	// The guard against data directories that were set back.
 	{name: "set-back-unnoticed"},
 	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
+	// The simulation has no bbolt.
+	{name: "meta-page-in-memory-only", others: test("internal/boltfile", "TestAMetaPageWhoseSyncFailedReachesTheDisk")},
+
 	{name: "trusted-elects-any", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},
 	{name: "emptied-cluster-forms", others: test("server/node", "TestClusterIDBeginsNothing")},
 }
