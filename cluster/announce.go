@@ -27,7 +27,6 @@ const outageGrace = 5 * time.Second
 type announcer struct {
 	cfg     Config
 	record  *nodeRecord
-	roster  *roster
 	log     *slog.Logger
 	propose func(ctx context.Context, operation []byte) ([]byte, error)
 	// turn allows one announcement at a time.
@@ -207,8 +206,8 @@ func (a *announcer) accepted(r *raftlogv1.MemberResult) error {
 	return nil
 }
 
-// refused ends the node if the cluster does not know it, knows it as another, or
-// writes what the node does not read. It returns the error in those words.
+// refused ends the node if the cluster knows it as another, or writes what the node does
+// not read. It returns the error in those words.
 func (a *announcer) refused(err error) error {
 	refusal := op.RefusalOf(err)
 	switch refusal.GetReason() {
@@ -220,11 +219,6 @@ func (a *announcer) refused(err error) error {
 		a.record.fail(err)
 	case raftlogv1.RefusalReason_REFUSAL_REASON_SET_BACK:
 		err = a.record.setBack(refusal.GetDetail())
-	case raftlogv1.RefusalReason_REFUSAL_REASON_NOT_A_MEMBER:
-		if m, ok := a.roster.byID(a.record.id()); ok && m.GetRemoved() {
-			a.record.removed()
-			err = errors.Join(member.ErrRemoved, err)
-		}
 	}
 	return err
 }

@@ -24,8 +24,17 @@ func (c configuration) servers() []raft.Server {
 // has reports whether the member with this tag is in it.
 func (c configuration) has(tag string) bool {
 	m, ok := c.roster.byTag(tag)
-	return ok && slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
+	return ok && c.holds(m)
 }
+
+func (c configuration) holds(m *raftlogv1.Member) bool {
+	return slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == member.ServerID(m.GetId()) })
+}
+
+// left reports whether a member was removed, and has left Raft's configuration. Until then
+// its vote counts, and may be needed: the configuration follows the table of members, and
+// the leader may be lost in between.
+func (c configuration) left(m *raftlogv1.Member) bool { return m.GetRemoved() && !c.holds(m) }
 
 // voters returns the raw Raft ids of the voters.
 func (c configuration) voters() []string {

@@ -216,7 +216,7 @@ func (e *engine) startCommit(stuck *stuckTransfer) (err error) {
 		name: n.record.name(), batcher: e.batcher, space: n.space, roster: n.roster, hint: &e.hint, peers: c.Peers, forwarded: c.Events.Forwarded,
 	}
 	e.announcer = newAnnouncer(&announcer{
-		cfg: c, record: n.record, roster: n.roster, log: n.log,
+		cfg: c, record: n.record, log: n.log,
 		starts: e.witness.stored.Starts, process: e.transport.Process(),
 	})
 	e.gatherer, err = commit.New(commit.Config{
@@ -246,7 +246,8 @@ func (e *engine) watch() {
 		condition: n.peerSide.condition, onDivergence: c.Events.StateDiffers,
 	})
 	e.memberWatch = &memberWatch{
-		raft: e.raft, transport: e.transport, record: n.record, roster: n.roster, hosts: n.hosts, onRemoved: c.OnRemoved,
+		raft: e.raft, configuration: e.configuration, transport: e.transport, record: n.record, roster: n.roster, hosts: n.hosts,
+		onRemoved: c.OnRemoved, left: map[string]bool{},
 	}
 	e.locator = newLocator(&locator{
 		listed: member.ListOf(c.PeerList, c.Join), peers: c.Peers, record: n.record, roster: n.roster, transport: e.transport,
@@ -321,7 +322,7 @@ func (e *engine) startLoops() {
 	l.run(e.locator.run)
 	l.run(e.witness.keep)
 	l.run(func(ctx context.Context) {
-		greetMembers(ctx, e.node.roster, e.node.record, e.transport, l, pausesOf(e.node.cfg))
+		greetMembers(ctx, e.configuration, e.node.record, e.transport, l, pausesOf(e.node.cfg))
 	})
 	l.run(e.leadership.monitor)
 	l.run(e.announcer.run)

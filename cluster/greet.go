@@ -34,10 +34,10 @@ func pausesOf(c Config) int {
 // node's disk was set back, a member that knows refuses the greeting.
 //
 // Elections wait so many pauses for members that have not answered.
-func greetMembers(ctx context.Context, members *roster, own *nodeRecord, t *transport.Transport, l *lifecycle, pauses int) {
+func greetMembers(ctx context.Context, c configuration, own *nodeRecord, t *transport.Transport, l *lifecycle, pauses int) {
 	notGreeted := func() (left []raft.ServerID) {
-		for _, m := range members.refresh().members {
-			if id := member.ServerID(m.GetId()); !m.GetRemoved() && !own.isSelf(m) && !t.Greeted(id) {
+		for _, m := range c.roster.refresh().members {
+			if id := member.ServerID(m.GetId()); !c.left(m) && !own.isSelf(m) && !t.Greeted(id) {
 				left = append(left, id)
 			}
 		}

@@ -104,7 +104,7 @@ func (p *memberPinger) askAll(ctx context.Context) {
 	defer func() { p.newest.Store(p.round(began, own)) }()
 	var wg sync.WaitGroup
 	for _, m := range p.roster.refresh().members {
-		if m.GetRemoved() || p.record.isSelf(m) {
+		if p.configuration.left(m) || p.record.isSelf(m) {
 			continue
 		}
 		wg.Go(func() {

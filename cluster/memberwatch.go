@@ -23,13 +23,17 @@ const membersTick = 250 * time.Millisecond
 // addresses of their host names, and notices members that have moved, and the removal of
 // this node.
 type memberWatch struct {
-	raft      *raft.Raft
-	transport *transport.Transport
-	record    *nodeRecord
-	roster    *roster
-	hosts     *hosts
-	// onRemoved is called for each member that was removed; it may be nil.
+	raft          *raft.Raft
+	configuration configuration
+	transport     *transport.Transport
+	record        *nodeRecord
+	roster        *roster
+	hosts         *hosts
+	// onRemoved is called for each member that was removed and has left Raft's
+	// configuration; it may be nil.
 	onRemoved func(*raftlogv1.Member)
+	// left are the members that were disconnected because they have left.
+	left map[string]bool
 }
 
 // run follows the table until ctx ends.
@@ -51,14 +55,14 @@ func (w *memberWatch) run(ctx context.Context) {
 			return
 		}
 		// A leader transfers leadership first; Raft ends it if that cannot be done.
-		if w.selfRemoved() && w.raft.State() != raft.Leader {
+		if m, ok := w.roster.byID(w.record.id()); ok && w.configuration.left(m) && w.raft.State() != raft.Leader {
 			w.record.removed()
 		}
 		sleep(ctx, membersTick)
 	}
 }
 
-// disconnectMoved closes the connections of members that were removed or have a new
+// disconnectMoved closes the connections of members that have left or have a new
 // address: they have to greet again. A connection from the old address may be another
 // process of the same id, which must not vote beside the one at the new address.
 func (w *memberWatch) disconnectMoved(before, now []*raftlogv1.Member) {
@@ -67,12 +71,16 @@ func (w *memberWatch) disconnectMoved(before, now []*raftlogv1.Member) {
 		known[string(m.GetId())] = m
 	}
 	for _, m := range now {
-		old := known[string(m.GetId())]
-		if old == nil || w.record.isSelf(m) || old.GetRaftAddress() == m.GetRaftAddress() && old.GetRemoved() == m.GetRemoved() {
+		id := string(m.GetId())
+		left, old := w.configuration.left(m), known[id]
+		leaves := left && !w.left[id]
+		w.left[id] = left
+		moves := old != nil && old.GetRaftAddress() != m.GetRaftAddress()
+		if w.record.isSelf(m) || !leaves && !moves {
 			continue
 		}
 		w.transport.Disconnect(member.ServerID(m.GetId()))
-		if m.GetRemoved() && w.onRemoved != nil {
+		if leaves && w.onRemoved != nil {
 			w.onRemoved(m)
 		}
 	}
@@ -83,15 +91,9 @@ func (w *memberWatch) disconnectMoved(before, now []*raftlogv1.Member) {
 func (w *memberWatch) checkRaft() {
 	switch {
 	case w.raft.State() != raft.Shutdown:
-	case w.selfRemoved():
+	case w.roster.selfRemoved():
 		w.record.removed()
 	default:
 		w.record.fail(errors.New("cluster: raft has ended by itself"))
 	}
-}
-
-// selfRemoved reports whether the table has this node as removed.
-func (w *memberWatch) selfRemoved() bool {
-	m, ok := w.roster.byID(w.record.id())
-	return ok && m.GetRemoved()
 }

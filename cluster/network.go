@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/idnode/idnode/cluster/transport"
 )
 
@@ -34,7 +36,7 @@ func openTransport(cfg Config, own *nodeRecord, members *roster, hosts *hosts, d
 		return nil, fmt.Errorf("cluster: opening the Raft port: %w", err)
 	}
 	c := transport.Config{
-		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members},
+		Listener: listener, ClusterID: own.get().ClusterID, LocalID: own.name(), Directory: directory{members, disks.raft.Load},
 		Witness: disks, Voters: disks.electorate, VoteAnswered: voteAnswered,
 		Dial: cfg.DialRaft, DialContext: hosts.DialContext, OnRefused: own.refusedBy, Logger: cfg.Logger,
 		OnProcess: func(m transport.Peer, process uint64) { cfg.Peers.Restarted(m.Tag, process) },
@@ -68,15 +70,22 @@ func (r *nodeRecord) refusedBy(by transport.Peer, status transport.Status) {
 }
 
 // directory is the transport's view of the table of members.
-type directory struct{ roster *roster }
+type directory struct {
+	roster *roster
+	// raft returns nil before Raft runs.
+	raft func() *raft.Raft
+}
 
 var _ transport.Directory = directory{}
 
-// Lookup implements transport.Directory.
+// Lookup implements transport.Directory. A removed member whose vote still counts is one
+// like any other. Before Raft runs here, that is not known, and so neither is the member:
+// as a removed one it would end.
 func (d directory) Lookup(id string) (transport.Peer, bool) {
 	m, ok := d.roster.byServerID(id)
-	if !ok {
+	r := d.raft()
+	if !ok || m.GetRemoved() && r == nil {
 		return transport.Peer{}, false
 	}
-	return transport.Peer{ID: id, Tag: m.GetTag(), Address: m.GetRaftAddress(), Removed: m.GetRemoved()}, true
+	return transport.Peer{ID: id, Tag: m.GetTag(), Address: m.GetRaftAddress(), Removed: configuration{r, d.roster}.left(m)}, true
 }

@@ -107,6 +107,9 @@ func (n *Node) callersEngine() (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n.Removed() {
+		return nil, outcome.NewNotApplied(outcome.Stopping, removedError(n.record.get().Tag))
+	}
 	if err := n.clusterCheck.err(); err != nil {
 		return nil, outcome.NewNotApplied(outcome.Starting, err)
 	}
@@ -159,6 +162,10 @@ func (n *Node) Done() <-chan struct{} { return n.lifecycle.done }
 
 // Err returns why the node ended by itself, or nil.
 func (n *Node) Err() error { return n.lifecycle.failure() }
+
+// Removed reports whether this node was removed, as far as it knows. It votes until it has
+// left Raft's configuration, and then ends.
+func (n *Node) Removed() bool { return n.roster.selfRemoved() }
 
 // ID returns the node's Raft id.
 func (n *Node) ID() nodeid.ID { return n.record.get().ID }

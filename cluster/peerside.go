@@ -68,8 +68,8 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		p.cfg.Peers.Awake(m.GetTag(), m.GetGrpcAddress())
 	}
 	reply := p.condition()
-	reply.CallerRemoved = ok && m.GetRemoved()
 	if e, err := p.engine(); err == nil {
+		reply.CallerRemoved = ok && e.configuration.left(m)
 		if ok && !m.GetRemoved() {
 			e.pinger.wasPinged()
 			e.pinger.told(string(caller), apply.StateAt{Index: req.GetStateIndex(), Hash: req.GetStateHash()})

@@ -155,6 +155,12 @@ func (r *roster) byID(id []byte) (*raftlogv1.Member, bool) {
 	return m, ok
 }
 
+// selfRemoved reports whether the table has this node as removed.
+func (r *roster) selfRemoved() bool {
+	m, ok := r.byID(r.record.id())
+	return ok && m.GetRemoved()
+}
+
 // byServerID returns the member with this Raft name.
 func (r *roster) byServerID(name string) (*raftlogv1.Member, bool) {
 	id, err := nodeid.Parse(name)

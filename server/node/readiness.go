@@ -98,7 +98,7 @@ func (r *readiness) stop() {
 // node, so it may be called often.
 func (r *readiness) reason() error {
 	switch err := r.cluster.Err(); {
-	case errors.Is(err, member.ErrRemoved):
+	case errors.Is(err, member.ErrRemoved), r.cluster.Removed():
 		return errors.New("removed: this node is no member of the cluster any more, and ends")
 	case err != nil:
 		return errors.New("failed: the node ends by itself, and its log says why")
