@@ -31,19 +31,25 @@ func pausesOf(c Config) int {
 }
 
 // greetMembers greets all members until each has accepted this process once: if this
-// node's disk was set back, a member that knows refuses the greeting.
+// node's disk was set back, a member that knows refuses the greeting. It greets them again
+// while there is no leader any more: that is how a node sees it that was set back with its
+// memory, and whose connections no longer fit those of the others.
 //
 // Elections wait so many pauses for members that have not answered.
 func greetMembers(ctx context.Context, c configuration, own *nodeRecord, t *transport.Transport, l *lifecycle, pauses int) {
-	notGreeted := func() (left []raft.ServerID) {
+	led := false
+	toGreet := func() (left []raft.ServerID) {
+		_, leader := c.raft.LeaderWithID()
+		led = led || leader != ""
+		again := led && leader == ""
 		for _, m := range c.roster.refresh().members {
-			if id := member.ServerID(m.GetId()); !c.left(m) && !own.isSelf(m) && !t.Greeted(id) {
+			if id := member.ServerID(m.GetId()); !c.left(m) && !own.isSelf(m) && (again || !t.Greeted(id)) {
 				left = append(left, id)
 			}
 		}
 		return left
 	}
-	greetAll(ctx, notGreeted, pauses, t.StopWaiting, func(id raft.ServerID, done func()) {
+	greetAll(ctx, toGreet, pauses, t.StopWaiting, func(id raft.ServerID, done func()) {
 		l.run(func(ctx context.Context) {
 			defer done()
 			_ = t.Greet(ctx, id) // It is tried again.
@@ -51,8 +57,8 @@ func greetMembers(ctx context.Context, c configuration, own *nodeRecord, t *tran
 	})
 }
 
-// greetAll greets the members in left until none is left. No greeting waits for another.
-// It calls stopWaiting once.
+// greetAll greets the members in left until ctx ends. No greeting waits for another. It
+// calls stopWaiting once.
 func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, stopWaiting func(), greet func(id raft.ServerID, done func())) {
 	var underWay sync.Map
 	pauses := 0
@@ -60,9 +66,7 @@ func greetAll(ctx context.Context, left func() []raft.ServerID, maxPauses int, s
 		members := left()
 		if pauses == maxPauses || pauses < maxPauses && len(members) == 0 {
 			stopWaiting()
-		}
-		if len(members) == 0 {
-			return
+			pauses = maxPauses
 		}
 		for _, id := range members {
 			if _, is := underWay.LoadOrStore(id, nil); !is {

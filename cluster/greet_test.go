@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, accepted := time.Now(), time.Duration(0)
+		ctx, cancel := context.WithCancel(t.Context())
 		var gone atomic.Int32
 		left := func() []raft.ServerID {
 			switch {
@@ -22,11 +24,12 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 			case gone.Load() < 3:
 				return []raft.ServerID{"gone"}
 			}
+			cancel()
 			return nil
 		}
 		waited := time.Duration(0)
 		stopWaiting := func() { waited = time.Since(began) }
-		greetAll(t.Context(), left, pausesOf(Config{}), stopWaiting, func(id raft.ServerID, done func()) {
+		greetAll(ctx, left, pausesOf(Config{}), stopWaiting, func(id raft.ServerID, done func()) {
 			if id == "gone" {
 				time.AfterFunc(1500*time.Millisecond, func() { gone.Add(1); done() })
 				return
@@ -44,6 +47,28 @@ func TestAMemberThatNeverAnswersHoldsNoGreetingBack(t *testing.T) {
 		}
 		if took := time.Since(began); took < 4500*time.Millisecond || took > 10*time.Second {
 			t.Errorf("a member that does not answer was greeted 3 times within %v", took)
+		}
+	})
+}
+
+// TestMembersAreGreetedAgain when there is a reason to, and elections wait for none of that.
+func TestMembersAreGreetedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began, waits, greetings := time.Now(), 0, 0
+		left := func() []raft.ServerID {
+			if at := time.Since(began); at > 5*time.Second && at < 8*time.Second {
+				return []raft.ServerID{"a"}
+			}
+			return nil
+		}
+		greetAll(ctx, left, greetPauses, func() { waits++ }, func(_ raft.ServerID, done func()) {
+			greetings++
+			done()
+		})
+		if waits != 1 || greetings != 3 {
+			t.Errorf("stopped waiting %d times, greeted %d times", waits, greetings)
 		}
 	})
 }

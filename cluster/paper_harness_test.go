@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -168,7 +169,7 @@ func (p *paper) listen(tag string) *transport.Transport {
 	p.t.Helper()
 	t, err := transport.New(transport.Config{
 		Listener: p.network.listen(tag), ClusterID: []byte("0123456789abcdef"), LocalID: string(paperID(tag)), Directory: paperDirectory{},
-		Witness:     &diskWitness{Witness: witness.New(nil), stored: witness.DiskState{Starts: 1, Trusted: true}},
+		Witness:     &diskWitness{Witness: witness.New(nil), stored: witness.DiskState{Starts: 1, Last: math.MaxUint64, Term: math.MaxUint64, Trusted: true}, begun: time.Now()},
 		DialContext: p.network.dial, Logger: slog.New(slog.DiscardHandler),
 	})
 	p.must(err)

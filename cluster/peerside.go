@@ -78,7 +78,7 @@ func (p *PeerSide) HandlePing(_ context.Context, caller []byte, req *peerv1.Ping
 		state := e.machine.States().Newest()
 		reply.StateIndex, reply.StateHash = state.Index, state.Hash
 		reply.Term, reply.CommittedIndex = e.witness.reached()
-		reply.Process = e.transport.Process()
+		reply.Process, reply.ProcessAge = e.transport.Process(), uint64(e.witness.age())
 		reply.LeaderContact = e.leaderLoss.contact()
 		if leader, ok := e.transfer.leader(); ok {
 			reply.Leader = leader.GetId()

@@ -44,7 +44,7 @@ func (p *pings) ask(ctx context.Context, m *raftlogv1.Member) (*peerv1.PingRespo
 	case reply.GetCallerRemoved():
 		p.record.removed()
 	}
-	p.witness.Told(nodeid.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex())
+	p.witness.Told(nodeid.ID(m.GetId()).String(), reply.GetProcess(), reply.GetTerm(), reply.GetCommittedIndex(), time.Duration(reply.GetProcessAge()))
 	p.hint.heard(time.Now(), reply.GetLeader())
 	p.meet(ctx, m, reply.GetLeader())
 	return reply, nil

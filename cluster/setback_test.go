@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/cluster"
 	"github.com/idnode/idnode/cluster/member"
+	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/test/tier"
 )
 
@@ -224,4 +225,25 @@ func TestANodeThatComesBackToASetBackMajority(t *testing.T) {
 	if err := a.node.Err(); err != nil && !errors.Is(err, member.ErrTakenBack) && !errors.Is(err, member.ErrDiverged) {
 		t.Errorf("A ended with %v", err)
 	}
+}
+
+// TestMembersKnowHowLongAProcessHasRun, by their pings: its greetings are from its start.
+func TestMembersKnowHowLongAProcessHasRun(t *testing.T) {
+	t.Parallel()
+	n := startNetwork(t, 3)
+	eventually(t, "ages in the record of A", func() bool {
+		n.servers[0].mustNext("users") // Else nothing is written.
+		data, err := os.ReadFile(filepath.Join(n.servers[0].dir, "witness.json"))
+		if err != nil {
+			return false
+		}
+		known, err := witness.Decode(data, n.servers[0].node.ClusterID())
+		old := 0
+		for _, s := range known.Members {
+			if s.Age > 2*time.Second {
+				old++
+			}
+		}
+		return err == nil && old == 2
+	})
 }

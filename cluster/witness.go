@@ -36,6 +36,7 @@ type diskWitness struct {
 	// to be committed before.
 	stored witness.DiskState
 	floor  uint64
+	begun  time.Time
 	raft   atomic.Pointer[raft.Raft]
 }
 
@@ -65,7 +66,7 @@ func openWitness(cfg Config, s Store, own *nodeRecord, members *roster, log *slo
 	}
 	p := &diskWitness{
 		Witness: witness.New(known.Members), storage: cfg.Storage, record: own, roster: members, log: log,
-		stored: stored, floor: known.Committed,
+		stored: stored, floor: known.Committed, begun: time.Now(),
 	}
 	switch {
 	case cfg.TrustData:
@@ -133,6 +134,7 @@ func numberIn(s Store, key []byte) (uint64, error) {
 // Own implements transport.Witness.
 func (p *diskWitness) Own() witness.DiskState {
 	now, r := p.stored, p.raft.Load()
+	now.Age = p.age()
 	if r == nil {
 		return now
 	}
@@ -145,6 +147,9 @@ func (p *diskWitness) Own() witness.DiskState {
 	now.Committed = min(r.CommitIndex(), now.Last)
 	return now
 }
+
+// age returns how long this process has run.
+func (p *diskWitness) age() time.Duration { return time.Since(p.begun) }
 
 // statOf returns a number of the library's figures, which it gives as text. Nothing else of
 // it has the term of the last entry.

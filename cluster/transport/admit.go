@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/internal/nodeid"
 )
 
@@ -103,16 +104,22 @@ func secure(ctx context.Context, conn *tls.Conn) (net.Conn, *tls.ConnectionState
 
 // judge decides about a greeting, and returns why the dialler was set back, if it was.
 func (s *stream) judge(ctx context.Context, g greeting, state *tls.ConnectionState) (Status, error) {
-	if status := s.identify(ctx, g, state); status != OK {
+	peer, status := s.identify(g, state)
+	if status != OK || g.purpose == forProbe {
 		return status, nil
 	}
-	if g.purpose == forProbe {
-		return OK, nil
+	seen, disk, asked := s.cfg.Witness.Seen(peer.ID), g.disk, witness.Seen{}
+	if !s.known.is(g.dialler, g.instance) || seen.Contradicts(g.instance.number(), g.disk) != nil {
+		if a, ok := s.probe(ctx, peer); ok && a.instance != g.instance {
+			return Impostor, nil
+		} else if ok {
+			disk, asked = a.disk, seen // Unlike the greeting, the answer cannot be older.
+		}
 	}
-	if err := s.cfg.Witness.Accept(g.dialler.String(), g.instance.number(), g.disk); err != nil {
+	if err := s.cfg.Witness.Accept(peer.ID, g.instance.number(), disk, asked); err != nil {
 		return SetBack, err
 	}
-	s.greeted.tell(g.dialler, g.disk)
+	s.greeted.tell(g.dialler, disk)
 	s.replaced(g.dialler.String(), g.instance)
 	return OK, nil
 }
@@ -126,48 +133,43 @@ func (s *stream) replaced(id string, process instance) {
 	}
 }
 
-// identify checks whether a dialler is the member that it claims to be.
-func (s *stream) identify(ctx context.Context, g greeting, state *tls.ConnectionState) Status {
+// identify checks whether a dialler is the member that it claims to be, and returns that.
+func (s *stream) identify(g greeting, state *tls.ConnectionState) (Peer, Status) {
 	if g.cluster != s.cluster {
-		return WrongCluster
+		return Peer{}, WrongCluster
 	}
 	if g.target != s.local {
-		return WrongTarget
+		return Peer{}, WrongTarget
 	}
 	peer, ok := s.cfg.Directory.Lookup(g.dialler.String())
 	switch {
 	case !ok:
-		return NotMember
+		return peer, NotMember
 	case peer.Removed:
-		return Removed
+		return peer, Removed
 	case state != nil && !s.cfg.NamesTag(*state, peer.Tag):
-		return WrongCertificate
+		return peer, WrongCertificate
 	case g.dialler == s.local:
 		// A node never dials itself; a copy of its directory does.
-		return Impostor
-	case g.purpose != forProbe && s.impostor(ctx, peer, g):
-		return Impostor
+		return peer, Impostor
 	}
-	return OK
+	return peer, OK
 }
 
-// impostor reports whether the member itself, asked at its own address, is another
-// process than the one that greeted. Without TLS nothing else distinguishes a copied or
-// forged data directory from the member. A member that cannot be asked is accepted: the
-// network may be cut in one direction, or the address be new.
-func (s *stream) impostor(ctx context.Context, peer Peer, g greeting) bool {
-	if s.known.is(g.dialler, g.instance) {
-		return false
-	}
+// probe asks a member at its own address which process it is, and how far its disk is.
+// Without TLS nothing else distinguishes a copied or forged data directory from the member.
+// A member that cannot be asked is accepted: the network may be cut in one direction, or
+// the address be new.
+func (s *stream) probe(ctx context.Context, peer Peer) (greetingReply, bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	member, err := s.greet(ctx, peer, forProbe)
 	if err != nil {
-		return false
+		return greetingReply{}, false
 	}
 	_ = member.raw.Close()
-	s.known.learn(g.dialler, member.answer.instance)
-	return member.answer.instance != g.instance
+	s.known.learn(member.answer.id, member.answer.instance)
+	return member.answer, true
 }
 
 // instances are the processes that were found at the members' own addresses.

@@ -63,9 +63,11 @@ type Directory interface {
 type Witness interface {
 	// Own returns this node's disk state.
 	Own() witness.DiskState
+	// Seen returns what is known of a member.
+	Seen(id string) witness.Seen
 	// Accept returns nil if a process may be the member: its disk has everything that
-	// the member was seen to have.
-	Accept(id string, process uint64, p witness.DiskState) error
+	// the member was seen to have. asked is what was known when it was asked, if it was.
+	Accept(id string, process uint64, p witness.DiskState, asked witness.Seen) error
 	// Acknowledged records what a member's message proves of its disk.
 	Acknowledged(id string, term, match, committed uint64)
 }

@@ -146,6 +146,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if err != nil {
 		return nil, greetingReply{}, err
 	}
+	seen := s.cfg.Witness.Seen(peer.ID) // The answer is later.
 	if _, err := conn.Write(g.encode()); err != nil {
 		return nil, greetingReply{}, fmt.Errorf("greeting %s: %w", peer.Tag, err)
 	}
@@ -164,7 +165,7 @@ func (s *stream) introduce(ctx context.Context, raw net.Conn, peer Peer, g greet
 	if g.purpose == forProbe {
 		return conn, a, nil
 	}
-	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk); err != nil {
+	if err := s.cfg.Witness.Accept(a.id.String(), a.instance.number(), a.disk, seen); err != nil {
 		return nil, a, fmt.Errorf("%s was set back to an older copy of its data directory: %w", peer.Tag, err)
 	}
 	s.greeted.tell(a.id, a.disk)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/idnode/idnode/cluster/witness"
 	"github.com/idnode/idnode/internal/nodeid"
@@ -13,7 +14,7 @@ import (
 
 const (
 	instanceBytes  = 8
-	diskStateBytes = 1 + 5*8
+	diskStateBytes = 1 + 6*8
 	// version is that of the handshake. A node refuses those that speak another.
 	version = 1
 	// magic and the version begin the greeting and the answer, in every version.
@@ -184,7 +185,7 @@ func appendDiskState(b []byte, p witness.DiskState) []byte {
 		trusted = 1
 	}
 	b = append(b, trusted)
-	for _, n := range []uint64{p.Starts, p.Last, p.LastTerm, p.Term, p.Committed} {
+	for _, n := range []uint64{p.Starts, p.Last, p.LastTerm, p.Term, p.Committed, uint64(p.Age)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return b
@@ -195,9 +196,11 @@ func decodeDiskState(b []byte) (p witness.DiskState, err error) {
 		return p, errNotOurs
 	}
 	p.Trusted = b[0] == 1
-	for i, n := range []*uint64{&p.Starts, &p.Last, &p.LastTerm, &p.Term, &p.Committed} {
+	var age uint64
+	for i, n := range []*uint64{&p.Starts, &p.Last, &p.LastTerm, &p.Term, &p.Committed, &age} {
 		*n = binary.BigEndian.Uint64(b[1+8*i:])
 	}
+	p.Age = time.Duration(age)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -17,16 +18,28 @@ type disk struct {
 	*witness.Witness
 	mu  sync.Mutex
 	own witness.DiskState
+	// next follows own once that was told.
+	next *witness.DiskState
 }
 
 func (d *disk) Own() witness.DiskState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.own
+	own := d.own
+	if d.next != nil {
+		d.own, d.next = *d.next, nil
+	}
+	return own
 }
 
-// trusted is a disk that every member accepts.
-var trusted = witness.DiskState{Starts: 1, Trusted: true}
+func (d *disk) set(own witness.DiskState, next *witness.DiskState) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.own, d.next = own, next
+}
+
+// trusted is a disk that every member accepts, whatever it acknowledges.
+var trusted = witness.DiskState{Starts: 1, Last: math.MaxUint64, Term: math.MaxUint64, Trusted: true}
 
 func newDisk(own witness.DiskState) *disk { return &disk{Witness: witness.New(nil), own: own} }
 
@@ -63,17 +76,56 @@ func TestASetBackNodeIsRefusedBothWays(t *testing.T) {
 	}
 }
 
+// TestAProcessSetBackWithItsMemoryIsRefusedBothWays: it has the same number as before, and
+// less on its disk, or it only is younger. A greeting that was overtaken is no such thing.
+func TestAProcessSetBackWithItsMemoryIsRefusedBothWays(t *testing.T) {
+	now := witness.DiskState{Starts: 1, Last: 20, Term: 4, Committed: 20, Age: time.Minute}
+	for name, before := range map[string]witness.DiskState{
+		"less on its disk": {Starts: 1, Last: 9, Term: 3, Committed: 9, Age: time.Hour},
+		"only younger":     {Starts: 1, Last: 20, Term: 4, Committed: 20, Age: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, own := newBook(), newDisk(now)
+			a := start(t, b, "A", func(c *Config) { c.Witness = newDisk(trusted) })
+			var told Status
+			process := start(t, b, "B", func(c *Config) {
+				c.Witness, c.OnRefused = own, func(_ Peer, s Status) { told = s }
+			})
+			must(t, process.Greet(t.Context(), raft.ServerID(idOf("A"))))
+			a.acknowledged(raft.ServerID(idOf("B")), now.Term, now.Last, now.Last)
+
+			own.set(before, &now)
+			if err := process.Greet(t.Context(), raft.ServerID(idOf("A"))); err != nil {
+				t.Error("a greeting that arrives late is refused:", err)
+			}
+			own.set(before, nil)
+			if _, err := a.stream.dial(t.Context(), idOf("B")); err == nil {
+				t.Error("it is dialled, and answers with less than it had")
+			}
+			var refused *RefusedError
+			err := process.Greet(t.Context(), raft.ServerID(idOf("A")))
+			if !errors.As(err, &refused) || refused.Status != SetBack || told != SetBack {
+				t.Errorf("it greets with less than it had: %v", err)
+			}
+		})
+	}
+}
+
 // TestNoVoteBeforeAMajorityHasAcceptedTheProcess: of five voters two others must have,
 // and who asks for the vote is one of them.
 func TestNoVoteBeforeAMajorityHasAcceptedTheProcess(t *testing.T) {
 	b := newBook()
-	a := start(t, b, "A", nil)
-	start(t, b, "C", nil)
+	empty := func(c *Config) { c.Witness = newDisk(witness.DiskState{Starts: 1}) }
+	a := start(t, b, "A", empty)
+	start(t, b, "C", empty)
 	var voters []raft.ServerID
 	for _, tag := range []string{"A", "B", "C", "D", "E"} {
 		voters = append(voters, raft.ServerID(idOf(tag)))
 	}
-	started := start(t, b, "B", func(c *Config) { c.Voters = func() []raft.ServerID { return voters } })
+	started := start(t, b, "B", func(c *Config) {
+		empty(c)
+		c.Voters = func() []raft.ServerID { return voters }
+	})
 	started.StopWaiting() // D and E had their time.
 	go func() {
 		for rpc := range started.Consumer() {

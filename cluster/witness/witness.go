@@ -1,11 +1,12 @@
 // Package witness keeps what this node has seen of the disks of other members, and
-// detects a member whose data directory was set back to an older copy. It does no I/O and
-// has no connections.
+// detects a member whose data directory was set back to an older copy, or whose process was
+// with it, by a snapshot of a running virtual machine. It does no I/O and has no connections.
 package witness
 
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // DiskState is how far a node's disk is.
@@ -23,6 +24,9 @@ type DiskState struct {
 	// Committed is an index up to which the node knows entries to be committed. It is at
 	// most Last, and 0 when the node has just started.
 	Committed uint64
+	// Age is how long its process has run, by a clock that never goes back: not when the
+	// process is paused, nor when its machine sleeps or is moved.
+	Age time.Duration
 	// Trusted means that an operator vouches for the data directory.
 	Trusted bool
 }
@@ -50,12 +54,17 @@ type Seen struct {
 	// Match is the newest index that was acknowledged in MatchTerm.
 	MatchTerm uint64 `json:"match_term"`
 	Match     uint64 `json:"match"`
+	// Age is that of the process, and never falls as long as it runs.
+	Age time.Duration `json:"age"`
 }
 
-// contradicts returns why p cannot be a later state of the same disk, or nil.
-func (s *Seen) contradicts(p DiskState) error {
+// Contradicts returns why p cannot be a later state of the same disk, or of the same
+// process, or nil.
+func (s *Seen) Contradicts(process uint64, p DiskState) error {
 	switch {
-	case p.Starts <= s.Starts:
+	case process == s.Process && p.Age < s.Age:
+		return fmt.Errorf("its process had run for %v, and says %v", s.Age, p.Age)
+	case process != s.Process && p.Starts <= s.Starts:
 		return fmt.Errorf("it was started %d times, and says %d", s.Starts, p.Starts)
 	case p.Term < s.Term:
 		return fmt.Errorf("it was in term %d, and says %d", s.Term, p.Term)
@@ -84,26 +93,41 @@ func New(stored map[string]Seen) *Witness {
 	return w
 }
 
+// Seen returns what is known of a member.
+func (w *Witness) Seen(id string) Seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.members[id]; s != nil {
+		return *s
+	}
+	return Seen{}
+}
+
 // Accept returns nil if a process may be the member id: it has everything on its disk
-// that the member was seen to have. A directory is set back between two processes, so
-// each process is compared once: its later acknowledgements may arrive before an earlier
-// greeting.
-func (w *Witness) Accept(id string, process uint64, p DiskState) error {
+// that the member was seen to have. asked is what was known when the process was asked for
+// p. What it told unasked is compared once for each process, and then asked is empty: later
+// acknowledgements may arrive before an earlier greeting.
+func (w *Witness) Accept(id string, process uint64, p DiskState, asked Seen) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.of(id)
-	if s.Process == process {
+	switch {
+	case s.Process != process:
+		if p.Trusted {
+			*s = Seen{}
+		}
+		asked = *s
+	case asked.Process != process:
 		return nil
 	}
-	if p.Trusted {
-		*s = Seen{}
-	}
-	if err := s.contradicts(p); err != nil {
+	if err := asked.Contradicts(process, p); err != nil {
 		return err
 	}
+	if s.Process != process {
+		s.Process, s.Starts, s.Age = process, p.Starts, 0
+	}
 	w.changes++
-	s.Process, s.Starts = process, p.Starts
-	s.Term, s.Committed = max(s.Term, p.Term), max(s.Committed, p.Committed)
+	s.Term, s.Committed, s.Age = max(s.Term, p.Term), max(s.Committed, p.Committed), max(s.Age, p.Age)
 	return nil
 }
 
@@ -128,11 +152,14 @@ func (w *Witness) Acknowledged(id string, term, match, committed uint64) {
 }
 
 // Told records what a member sends by other means than the Raft port. It counts only if
-// it is of the process that was accepted last.
-func (w *Witness) Told(id string, process, term, committed uint64) {
+// it is of the process that was accepted last. Of an age alone the record need not know.
+func (w *Witness) Told(id string, process, term, committed uint64, age time.Duration) {
 	w.mu.Lock()
 	s := w.members[id]
 	accepted := s != nil && s.Process == process
+	if accepted {
+		s.Age = max(s.Age, age)
+	}
 	w.mu.Unlock()
 	if accepted {
 		w.Acknowledged(id, term, 0, committed)

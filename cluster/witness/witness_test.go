@@ -3,17 +3,18 @@ package witness
 import (
 	"reflect"
 	"testing"
+	"time"
 )
 
 // TestASetBackDiskIsNoticed: a member B was seen in its first process; then another
 // process greets.
 func TestASetBackDiskIsNoticed(t *testing.T) {
 	seen := func(w *Witness) {
-		_ = w.Accept("b", 1, DiskState{Starts: 4, Last: 5, Term: 2})
+		_ = w.Accept("b", 1, DiskState{Starts: 4, Last: 5, Term: 2}, Seen{})
 		w.Acknowledged("b", 2, 9, 0)
 		w.Acknowledged("b", 3, 20, 12)
 		w.Acknowledged("b", 3, 0, 0) // A heartbeat.
-		w.Told("b", 1, 3, 14)
+		w.Told("b", 1, 3, 14, time.Minute)
 	}
 	for name, tt := range map[string]struct {
 		says DiskState
@@ -42,7 +43,7 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 			t.Fatalf("%+v, %v", stored, err)
 		}
 		for _, w := range []*Witness{w, New(stored.Members)} {
-			if err := w.Accept("b", 2, tt.says); (err == nil) != tt.ok {
+			if err := w.Accept("b", 2, tt.says, Seen{}); (err == nil) != tt.ok {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -54,17 +55,46 @@ func TestASetBackDiskIsNoticed(t *testing.T) {
 func TestAGreetingThatArrivesLateIsNoAlarm(t *testing.T) {
 	w := New(nil)
 	written := DiskState{Starts: 1, Last: 5, Term: 2}
-	if err := w.Accept("b", 1, written); err != nil {
+	if err := w.Accept("b", 1, written, Seen{}); err != nil {
 		t.Fatal(err)
 	}
 	w.Acknowledged("b", 3, 9, 9)
-	if err := w.Accept("b", 1, written); err != nil {
+	if err := w.Accept("b", 1, written, Seen{}); err != nil {
 		t.Error(err)
 	}
 	// What another process says by the way is not compared, and does not count.
-	w.Told("b", 2, 7, 30)
+	w.Told("b", 2, 7, 30, 0)
 	if members, _ := w.Known(); members["b"].Committed != 9 {
 		t.Errorf("%+v", members["b"])
+	}
+}
+
+// TestAProcessSetBackWithItsMemoryIsNoticed: what a process says when it is asked is no less
+// than what was seen of it before.
+func TestAProcessSetBackWithItsMemoryIsNoticed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says DiskState
+		ok   bool
+	}{
+		"as it was":                  {DiskState{Starts: 4, Last: 20, Term: 3, Age: time.Minute}, true},
+		"further":                    {DiskState{Starts: 4, Last: 30, Term: 7, Age: time.Hour}, true},
+		"younger, and all is there":  {DiskState{Starts: 4, Last: 20, Term: 3, Age: time.Minute - 1}, false},
+		"an older term":              {DiskState{Starts: 4, Last: 20, Term: 2, Age: time.Hour}, false},
+		"an acknowledged entry less": {DiskState{Starts: 4, Last: 19, Term: 3, Age: time.Hour}, false},
+		"a committed entry less":     {DiskState{Starts: 4, Last: 13, Term: 4, Age: time.Hour}, false},
+		"it was trusted once":        {DiskState{Starts: 4, Last: 13, Term: 4, Age: time.Hour, Trusted: true}, false},
+	} {
+		w := New(nil)
+		_ = w.Accept("b", 1, DiskState{Starts: 4, Last: 5, Term: 2, Age: time.Second}, Seen{})
+		before := w.Seen("b")
+		w.Acknowledged("b", 3, 20, 14)
+		w.Told("b", 1, 3, 14, time.Minute)
+		if err := w.Accept("b", 1, tt.says, w.Seen("b")); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := w.Accept("b", 1, tt.says, before); err != nil {
+			t.Errorf("%s, asked before it was seen: %v", name, err)
+		}
 	}
 }
 

@@ -153,12 +153,14 @@ var bugs = []bug{
 	{name: "log-segment-dropped"},
 	{name: "log-draft-not-synced", others: test("cluster/store/wal", "TestCrashBetweenAnyTwoCalls")},
 
-	// The guard against data directories that were set back.
-	{name: "set-back-unnoticed"},
-	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
 	// The simulation has no bbolt.
 	{name: "meta-page-in-memory-only", others: test("internal/boltfile", "TestAMetaPageWhoseSyncFailedReachesTheDisk")},
 
+	// The guard against data directories that were set back.
+	{name: "set-back-unnoticed"},
+	// No process of the simulation has a copy of its memory.
+	{name: "live-restore-unnoticed", others: test("cluster/transport", "TestAProcessSetBackWithItsMemoryIsRefusedBothWays")},
+	// No operator of the simulation's plans trusts a copy, or starts an emptied cluster.
 	{name: "trusted-elects-any", others: test(simulation, "TestTheNewestOfThreeCopiesLeads")},
 	{name: "emptied-cluster-forms", others: test("server/node", "TestClusterIDBeginsNothing")},
 }

@@ -506,7 +506,7 @@ type PingResponse struct {
 	AppliedIndex uint64 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// The space left on its disk is below the low-water mark.
 	StorageFull bool `protobuf:"varint,5,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
-	// The caller was removed from the cluster.
+	// The caller was removed from the cluster, and has left Raft's configuration.
 	CallerRemoved bool `protobuf:"varint,6,opt,name=caller_removed,json=callerRemoved,proto3" json:"caller_removed,omitempty"`
 	// The log index that state_hash belongs to; 0 before an entry was applied.
 	StateIndex uint64 `protobuf:"varint,7,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`
@@ -530,6 +530,8 @@ type PingResponse struct {
 	// Its contact with the newest leader other than itself; unset if its process has heard
 	// of none.
 	LeaderContact *LeaderContact `protobuf:"bytes,16,opt,name=leader_contact,json=leaderContact,proto3" json:"leader_contact,omitempty"`
+	// How long its process has run, in nanoseconds of a clock that never goes back.
+	ProcessAge    uint64 `protobuf:"varint,17,opt,name=process_age,json=processAge,proto3" json:"process_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -674,6 +676,13 @@ func (x *PingResponse) GetLeaderContact() *LeaderContact {
 		return x.LeaderContact
 	}
 	return nil
+}
+
+func (x *PingResponse) GetProcessAge() uint64 {
+	if x != nil {
+		return x.ProcessAge
+	}
+	return 0
 }
 
 // LeaderContact is a node's contact with a leader.
@@ -1286,7 +1295,7 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\vstate_index\x18\x01 \x01(\x04R\n" +
 	"stateIndex\x12\x1d\n" +
 	"\n" +
-	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xb8\x04\n" +
+	"state_hash\x18\x02 \x01(\x04R\tstateHash\"\xd9\x04\n" +
 	"\fPingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -1306,7 +1315,9 @@ const file_peer_v1_peer_proto_rawDesc = "" +
 	"\afigures\x18\r \x01(\v2\x10.peer.v1.FiguresR\afigures\x12!\n" +
 	"\fstorage_slow\x18\x0e \x01(\bR\vstorageSlow\x12'\n" +
 	"\x0fleader_priority\x18\x0f \x01(\rR\x0eleaderPriority\x12=\n" +
-	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContact\"\xf4\x01\n" +
+	"\x0eleader_contact\x18\x10 \x01(\v2\x16.peer.v1.LeaderContactR\rleaderContact\x12\x1f\n" +
+	"\vprocess_age\x18\x11 \x01(\x04R\n" +
+	"processAge\"\xf4\x01\n" +
 	"\rLeaderContact\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x1c\n" +
