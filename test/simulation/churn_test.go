@@ -10,6 +10,7 @@ import (
 
 	"github.com/idnode/idnode/cluster/member"
 	idnodev1 "github.com/idnode/idnode/proto/idnode/v1"
+	"github.com/idnode/idnode/server/config"
 	"github.com/idnode/idnode/test/history"
 )
 
@@ -269,6 +270,9 @@ func (s *server) mayEnd(err error) bool {
 		return s.changed.Load()
 	}
 	if s.rewound.Load() && errors.Is(err, member.ErrSetBack) || s.joinToken() != "" && errors.Is(err, member.ErrJoinDenied) {
+		return true
+	}
+	if s.empty.Load() && (errors.Is(err, member.ErrTagTaken) || errors.Is(err, config.ErrNoData)) {
 		return true
 	}
 	return s.left.Load() && (errors.Is(err, member.ErrRemoved) || s.wiped.Load() && errors.Is(err, member.ErrTagTaken))

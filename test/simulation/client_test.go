@@ -77,10 +77,11 @@ func (c *client) close() {
 }
 
 func (c *client) conn(s *server) *grpc.ClientConn {
-	if conn := c.conns[s.host]; conn != nil {
+	address := s.address() + grpcPort
+	if conn := c.conns[address]; conn != nil {
 		return conn
 	}
-	conn, err := grpc.NewClient("passthrough:///"+s.grpcAddress(),
+	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.port.DialContext(ctx, address) }),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -91,7 +92,7 @@ func (c *client) conn(s *server) *grpc.ClientConn {
 	if err != nil {
 		panic(err) // The options are at fault.
 	}
-	c.conns[s.host] = conn
+	c.conns[address] = conn
 	return conn
 }
 

@@ -124,6 +124,8 @@ type disk struct {
 	lost bool
 	// older is what the next process finds, if set.
 	older *image
+	// away is the machine's own disk while another is in its place.
+	away *image
 	// made counts the files that were ever made.
 	made uint64
 	// synced counts the syncs of the log's files.

@@ -25,7 +25,9 @@
 // Liveness is judged all the time: a majority that is up, connected, and has quick enough
 // disks gives an identity within forty syncs. In some seeds a scenario takes the place of
 // the faults, with calm times that are long enough for that: in one, all disks are slow,
-// or some, and machines are lost beside that. Some callers use the Go client, and repeat
+// or some, and machines are lost beside that. In others machines move to other addresses,
+// names do not resolve, or directories are older copies, which an operator trusts, or
+// empty. Some callers use the Go client, and repeat
 // what failed with what its error names until they know.
 //
 // A process cannot be set back with its memory here: goroutines cannot be copied. And the

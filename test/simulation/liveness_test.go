@@ -158,7 +158,7 @@ func goodSince(machines []*server, tier int) (since time.Time, good bool) {
 // upSince is since when the machine's node runs; false if it does not.
 func (s *server) upSince() (time.Time, bool) {
 	p := s.current()
-	if p == nil {
+	if p == nil || s.empty.Load() {
 		return time.Time{}, false
 	}
 	select {

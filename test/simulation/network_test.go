@@ -42,7 +42,13 @@ type network struct {
 	// arrives afterwards, as with a transport that sends again.
 	cut map[edge]bool
 	// troubled has until when what is sent in a direction is late or lost.
-	troubled  map[edge]time.Time
+	troubled map[edge]time.Time
+	// names are the machines' addresses by name, dns is how questions for them are answered,
+	// and left has the addresses that no machine has any more.
+	names map[string]string
+	dns   dns
+	left  map[string]bool
+
 	listeners map[string]*listener
 	conns     map[*conn]bool
 	// sent counts what was written in each direction.
@@ -55,6 +61,7 @@ func newNetwork(random *rand.Rand, latency, jitter time.Duration, slow float64) 
 	return &network{
 		random: random, rate: map[string]int{}, unheard: 8 * time.Second, latency: latency, jitter: jitter, slow: slow,
 		cut: map[edge]bool{}, held: map[string]time.Time{}, troubled: map[edge]time.Time{},
+		names: map[string]string{}, left: map[string]bool{},
 		listeners: map[string]*listener{}, conns: map[*conn]bool{}, sent: map[edge]sent{}, changed: make(chan struct{}),
 	}
 }
@@ -224,12 +231,15 @@ func (p *port) Listen(address string) (net.Listener, error) {
 
 // DialContext implements cluster.Network.
 func (p *port) DialContext(ctx context.Context, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
+	host, service, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
+	if host, err = p.net.resolve(ctx, host); err != nil {
+		return nil, err
+	}
 	for {
-		c, wait, err := p.connect(host, address)
+		c, wait, err := p.connect(host, net.JoinHostPort(host, service))
 		if c != nil || err != nil {
 			return c.orNil(), err
 		}
@@ -246,13 +256,18 @@ func (p *port) connect(host, address string) (*conn, <-chan struct{}, error) {
 	n := p.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	there, back := edge{p.host, host}, edge{host, p.host}
-	l := n.listeners[address]
+	l, to := n.listeners[address], hostOf(host)
+	if l != nil {
+		to = l.port.host
+	}
+	there, back := edge{p.host, to}, edge{to, p.host}
 	switch {
 	case p.dead:
 		return nil, nil, net.ErrClosed
 	case n.cut[there] || n.cut[back]:
 		return nil, n.changed, nil
+	case l == nil && n.left[host]:
+		return nil, nil, nil // Nobody is there to refuse it.
 	case l == nil:
 		return nil, nil, fmt.Errorf("dialling %s: %w", address, errRefused)
 	}

@@ -54,8 +54,9 @@ type plan struct {
 	// repeats has callers of the Go client repeat what failed until they know.
 	repeats bool
 	// scenario has something happen in the place of the faults, with so much time that
-	// liveness is judged meanwhile.
+	// liveness is judged meanwhile. named has names in the place of addresses.
 	scenario scenario
+	named    bool
 	// segmentBytes is the size of the segments of this repository's own log: so small
 	// that a seed has many, which begin at any entry.
 	segmentBytes int64
@@ -158,8 +159,15 @@ func (p *plan) drawMore(r *rand.Rand) {
 	}
 	p.series, p.repeats = r.IntN(3) == 0, r.IntN(4) == 0
 	if kind := r.IntN(60); !p.rewinds && p.crowd == 0 {
-		if kind < 4 {
+		switch {
+		case kind < 4:
 			p.drawScenario(r, weather)
+		case kind < 5:
+			p.drawScenario(r, moves)
+		case kind < 6:
+			p.drawScenario(r, names)
+		case kind < 8:
+			p.drawScenario(r, copies)
 		}
 	}
 }
@@ -181,7 +189,7 @@ func (p plan) String() string {
 	for _, f := range p.faults {
 		names = append(names, string(f))
 	}
-	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v, series %t, repeats %t, scenario %q",
+	return fmt.Sprintf("seed %d: %d nodes, %d clients, %v, a fault each %v (%s), network %v+%v, disk %v, snapshot each %v and %d entries, %d trailing, blocks of %d, window %d, churn %t, generator %t, wal %t of %d, hungry %t, slow %+v, imports %t, late %t, crowd %d, rewinds %t, reserve %v, series %t, repeats %t, scenario %q, named %t",
 		p.seed, p.nodes, p.clients, p.length, p.calm, strings.Join(names, ", "), p.latency, p.jitter, p.diskLatency,
-		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve, p.series, p.repeats, p.scenario)
+		p.snapshotInterval, p.snapshotThreshold, p.trailingLogs, p.etagBlock, p.window, p.churn, p.generator, p.wal, p.segmentBytes, p.hungry, p.slow, p.imports, p.late, p.crowd, p.rewinds, p.reserve, p.series, p.repeats, p.scenario, p.named)
 }

@@ -12,7 +12,13 @@ type scenario string
 // The scenarios.
 const (
 	weather scenario = "weather" // disks and machines are good or bad, each for a while
+	moves   scenario = "moves"   // machines move to other addresses
+	names   scenario = "names"   // questions for names are not answered
+	copies  scenario = "copies"  // older copies of disks, or empty ones
 )
+
+// settles is how long nothing else happens, so that liveness is judged.
+const settles = syncsToAnIdentity*250*time.Millisecond + 2*time.Second
 
 // drawScenario draws few callers, and nothing beside the scenario that keeps a majority from
 // being good for long.
@@ -22,6 +28,14 @@ func (p *plan) drawScenario(r *rand.Rand, s scenario) {
 	p.faults, p.slow = nil, slowness{}
 	p.churn, p.hungry, p.generator, p.late, p.series = false, false, false, false, false
 	p.startWait = min(p.startWait, 5*time.Second)
+	if s == weather {
+		return
+	}
+	p.repeats, p.named = false, s == names || r.IntN(4) == 0
+	p.diskLatency = min(p.diskLatency, 10*time.Millisecond)
+	if s == copies {
+		p.nodes, p.startWait, p.reserve, p.pause = pick(r, 3, 3, 3, 5), time.Hour, 0, 200*time.Millisecond
+	}
 }
 
 // play makes the faults of the plan, or has its scenario happen, until ctx ends.
@@ -29,6 +43,12 @@ func (n *nemesis) play(ctx context.Context) {
 	switch n.world.plan.scenario {
 	case weather:
 		n.weather(ctx)
+	case moves:
+		n.move(ctx)
+	case names:
+		n.silenceNames(ctx)
+	case copies:
+		n.mixCopies(ctx)
 	default:
 		n.run(ctx)
 	}

@@ -28,7 +28,12 @@ func (t *tracer) traced(p *process, member string, store cluster.Store) (cluster
 	p.member, t.running[p.server.host], t.names[member] = member, p, p.server.host
 	t.mu.Unlock()
 	t.take(p, "starts in term %d with a log up to %d and a snapshot of %d", [3]any{disk.Term, lastOf(disk), disk.Index}, func(string) error {
-		return t.cluster.Start(member, disk, p.session.older())
+		err := t.cluster.Start(member, disk, p.session.older())
+		if p.server.trusts.Load() {
+			t.cluster.Trust(member)
+			p.session.trusted()
+		}
+		return err
 	})
 	return &tracedStore{Store: store, process: p, tracer: t}, nil
 }

@@ -13,6 +13,7 @@ const spellTimes = 1.2
 // some machines are in trouble, and it began with a loss or without.
 func (n *nemesis) weather(ctx context.Context) {
 	nodes := n.world.founders()
+	sleep(ctx, looks) // All machines have a process by then.
 	for ctx.Err() == nil {
 		speeds := n.drawSpeeds(len(nodes))
 		for i, s := range nodes {
@@ -60,8 +61,7 @@ func (n *nemesis) drawSpeeds(disks int) []time.Duration {
 // drawTroubled draws machines that will be in trouble, half of the time the leader's first:
 // no majority, mostly.
 func (n *nemesis) drawTroubled(ctx context.Context) []*server {
-	nodes := n.world.machines()
-	n.random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	nodes := n.shuffled()
 	if leader := slices.Index(nodes, n.leader(ctx)); leader >= 0 && n.random.IntN(2) == 0 {
 		nodes[0], nodes[leader] = nodes[leader], nodes[0]
 	}

@@ -37,8 +37,10 @@ type world struct {
 	tracer  *tracer
 	// healing is set when no new fault begins any more.
 	healing atomic.Bool
-	ctx     context.Context
-	log     *slog.Logger
+	// clusterID is the id of the cluster, once a client knows it.
+	clusterID atomic.Pointer[string]
+	ctx       context.Context
+	log       *slog.Logger
 
 	mu       sync.Mutex
 	findings []string
@@ -66,6 +68,7 @@ func newServer(w *world, number int) *server {
 	host := string(rune('A' + number))
 	s := &server{world: w, host: host, nodeTag: host, disk: newDisk(w.plan.stream(100 + uint64(number))), random: w.plan.stream(200 + uint64(number))}
 	s.disk.faults.latency = w.plan.diskLatency
+	w.network.moveTo(s, host)
 	if s.random.IntN(2) == 0 {
 		s.disk.faults.slow = w.plan.slow.disk
 	}
@@ -118,6 +121,9 @@ type server struct {
 	changed atomic.Bool
 	// rewound says that the disk was set back to an older copy, and not wiped yet.
 	rewound atomic.Bool
+	// trusts says that an operator vouches for the disk, and empty that it is not the
+	// machine's own, but an empty one.
+	trusts, empty atomic.Bool
 	// trusted says that an operator trusts the disk.
 	trusted atomic.Bool
 	// ceilings are those that the cluster keeps for the node's server-side ids.
@@ -179,7 +185,10 @@ func (p *process) failure() error {
 	return p.err
 }
 
-func (s *server) grpcAddress() string { return s.host + ":7400" }
+// The ports of all machines.
+const grpcPort, raftPort = ":7400", ":7401"
+
+func (s *server) grpcAddress() string { return s.advertised() + grpcPort }
 
 // run starts processes, one after the other, until the world ends.
 func (s *server) run() {
@@ -262,9 +271,13 @@ func (s *server) current() *process {
 // run is a node's process from its beginning to its end.
 func (p *process) run(ctx context.Context) {
 	defer p.kill(false)
+	lookupHost := p.server.world.network.lookupHost
+	if !p.server.world.plan.named {
+		lookupHost = nil
+	}
 	n, err := node.New(node.Options{
 		Config: p.config(), Logger: p.server.logger(), Version: "simulated",
-		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch,
+		Storage: storage{p.session, p.server.world.plan, p}, Network: p.port, Watch: p.watch, LookupHost: lookupHost,
 	})
 	if err == nil {
 		err = n.Run(ctx)
@@ -281,7 +294,7 @@ func (p *process) run(ctx context.Context) {
 // logger is where the machine's processes log.
 func (s *server) logger() *slog.Logger {
 	h := s.world.log.Handler().WithAttrs([]slog.Attr{slog.String("node", s.host)})
-	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: slices.Contains(s.world.plan.faults, setBack)})
+	return slog.New(ceilingHandler{Handler: h, ceilings: &s.ceilings, looks: s.world.plan.scenario == copies || slices.Contains(s.world.plan.faults, setBack)})
 }
 
 // kill ends the process at once. What it still does reaches no other node.
@@ -299,8 +312,8 @@ func (p *process) config() *config.Config {
 	s, plan := p.server, p.server.world.plan
 	c := config.Default()
 	c.Tag = s.tag()
-	c.GRPC, c.Raft, c.HTTP = s.grpcAddress(), s.host+":7401", ""
-	c.AdvertiseGRPC, c.AdvertiseRaft = c.GRPC, c.Raft
+	c.GRPC, c.Raft, c.HTTP = s.address()+grpcPort, s.address()+raftPort, ""
+	c.AdvertiseGRPC, c.AdvertiseRaft = s.grpcAddress(), s.advertised()+raftPort
 	switch {
 	case s.joins():
 		c.JoinToken = s.joinToken()
@@ -318,7 +331,10 @@ func (p *process) config() *config.Config {
 		c.SingleNode = true
 	}
 	c.TrustData = s.trusted.Load()
-	c.HeartbeatTimeout, c.ReserveFor = plan.heartbeat, plan.reserve
+	c.HeartbeatTimeout, c.ReserveFor, c.TrustData = plan.heartbeat, plan.reserve, s.trusts.Load()
+	if s.empty.Load() {
+		c.ClusterID = *s.world.clusterID.Load() // An operator has put it in after the first start.
+	}
 	c.Tuning = failpoint.Tuning{
 		SnapshotInterval: plan.snapshotInterval, SnapshotThreshold: plan.snapshotThreshold, TrailingLogs: plan.trailingLogs,
 		EtagBlock: plan.etagBlock, StartWait: plan.startWait, LeaderWait: plan.leaderWait,
