@@ -40,7 +40,7 @@ func TestAllMembersMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := startNetwork(t, 3)
-			last := n.servers[0].mustNext("users")
+			last, _ := n.servers[0].eventuallyNext("users")
 			n.stopAll()
 			move(t, n)
 			for _, s := range n.servers {
@@ -207,7 +207,7 @@ func TestTheLeaderDiesWhileNamesDoNotResolve(t *testing.T) {
 			}
 			n.run(n.servers...)
 			n.leader()
-			last := n.servers[0].mustNext("users")
+			last, _ := n.servers[0].eventuallyNext("users")
 			for _, s := range n.servers {
 				eventually(t, "the addresses in the record of "+s.tag, func() bool {
 					r, err := member.Load(s.dir)
